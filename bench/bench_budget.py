@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from assaymark.engine import CallSpec, Ledger, Message, Purse, Text, run_calls
-from assaymark.engine.models.openai_models import OpenAIChatModel
-from assaymark.engine.models.prices import prices_of_text
+from assaymark.engine.prices import prices_of_text
+from assaymark.engine.providers.openai import OpenAIChatModel
 
 pytest.importorskip("openai", reason="openai is not installed (the extra [openai])")
 

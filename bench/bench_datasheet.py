@@ -28,9 +28,9 @@ from assaymark.metrology.datasheet import (
     kappa_measurement,
     share_interval,
 )
-from assaymark.metrology.datasheet.verdicts import CLASS_OF, OUTCOME_OF
-from assaymark.workflow.datasheets import judges_of, measure_judges, measure_log
-from assaymark.workflow.folder import RunFolder
+from assaymark.metrology.datasheet.calls import CLASS_OF, OUTCOME_OF
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.tracks.datasheet import judges_of, measure_judges, measure_log
 
 Note = Callable[[str, str, str, str], None]
 ROWS, JUDGES, TASKS = 1_000_000, 5, 500

@@ -25,7 +25,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
 def run(*arguments: str | Path) -> tuple[float, float]:
     """Seconds of wall clock, and the largest resident set in MB of any process of the command."""
     started = time.perf_counter()
-    command = [sys.executable, "-m", "assaymark.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "assaymark", *map(str, arguments)]
     watched = subprocess.run([sys.executable, "-c", WATCHED, *command], check=True, stdout=subprocess.PIPE, text=True)
     return time.perf_counter() - started, float(watched.stdout)
 

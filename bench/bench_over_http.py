@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from assaymark.engine import CallSpec, Ledger, run_calls
-from assaymark.engine.models.openai_models import OpenAIChatModel
+from assaymark.engine.providers.openai import OpenAIChatModel
 from make_calls import one_judge
 
 openai = pytest.importorskip("openai", reason="openai is not installed (the extra [openai])")

@@ -20,12 +20,10 @@ from numpy.typing import NDArray
 from scipy.optimize import LinearConstraint, minimize
 
 from assaymark.benchmark.baselines import baseline_weights, run_baselines
-from assaymark.benchmark.episode import EpisodeState
-from assaymark.benchmark.market_window import MarketWindow
-from assaymark.benchmark.panel import BenchMarket
+from assaymark.benchmark.episode import EpisodeState, MarketWindow
+from assaymark.benchmark.market import BenchMarket, choose_universe
 from assaymark.benchmark.profiles import BALANCED
 from assaymark.benchmark.questions import answer_text, generate_questions, score_answer
-from assaymark.benchmark.universe import choose_universe
 from assaymark.benchmark.windows import windows_of
 from assaymark.engine.calls import Reply
 from assaymark.market import History, synthetic_history

@@ -53,7 +53,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet, duckdb, scipy.special
 from assaymark.metrology import pooled, streaming
-from assaymark.workflow.bare_tables import default_study
+from assaymark.workflow.score_files import default_study
 started = time.perf_counter()
 sums = streaming.score_sums(Path(sys.argv[1]), dimensions=sys.argv[2], scratch=Path("."))
 study = default_study(sums.layout)

@@ -17,18 +17,18 @@ from made_season import made_catalogue, made_season
 
 from assaymark.cli import models
 from assaymark.engine import CallSpec, Model, Reply
-from assaymark.judging.season.horizon_prompts import horizon_tasks, next_call
+from assaymark.judging.season.calls import horizon_tasks, next_call
 from assaymark.judging.season.plans import load_scoring
 from assaymark.protocol import JudgeSpec
 from assaymark.records import canonical_json
-from assaymark.report.season.site import write_site
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.season_judging_parts import season_horizons
-from assaymark.workflow.season_material import season_material
-from assaymark.workflow.season_plan import lock_season
-from assaymark.workflow.season_records import NAVS
-from assaymark.workflow.season_running import run_season
+from assaymark.report.season.pages import write_site
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import Store
+from assaymark.workflow.tracks.season_day import run_season
+from assaymark.workflow.tracks.season_judge import season_horizons
+from assaymark.workflow.tracks.season_lock import lock_season
+from assaymark.workflow.tracks.season_material import season_material
+from assaymark.workflow.tracks.season_record_tables import NAVS
 
 Note = Callable[[str, str, str, str], None]
 

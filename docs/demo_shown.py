@@ -14,8 +14,8 @@ from pathlib import Path
 from rich.console import Console
 
 from assaymark.cli import main
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.reporting import report
+from assaymark.workflow.publish import report
+from assaymark.workflow.run_folder import RunFolder
 
 DOCS = Path(__file__).resolve().parent
 PICTURE = DOCS / "assets" / "verdicts-{}.png"

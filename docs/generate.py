@@ -24,18 +24,18 @@ from typing import Any
 import typer
 from pydantic import TypeAdapter
 
-from assaymark.agents.replies import LARGEST, MOST_ORDERS, MOST_RATIONALE, reply_schema
+from assaymark.agents.llm import LARGEST, MOST_ORDERS, MOST_RATIONALE, reply_schema
 from assaymark.cli import app
-from assaymark.cli_verb import GUESSES
-from assaymark.engine.models import AgentRequest
+from assaymark.cli.options import GUESSES
+from assaymark.engine.providers.http_agent import AgentRequest
 from assaymark.importers.verdicts import verdict_map
 from assaymark.metrology.datasheet import BASE, Datasheet
 from assaymark.records import Measurement, Verdict, measurement_id
-from assaymark.workflow.claiming import VerdictFile
-from assaymark.workflow.datasheets import Made, measure_log, read_datasheet
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.locking import open_locked
+from assaymark.workflow.claim import VerdictFile
+from assaymark.workflow.lock import open_locked
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.tracks.datasheet import Made, measure_log, read_datasheet
 
 DOCS = Path(__file__).resolve().parent
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -32,7 +32,7 @@ docstring. What is not here may change without notice. `import assaymark` alone 
 no time; everything else is imported from its package.
 """
 
-MODULES = ("errors", "display", "records", "protocol", "workflow.verbs")
+MODULES = ("errors", "notebook", "records", "protocol", "workflow.verbs")
 """Single modules with public names, beside the packages."""
 
 _WIDEST = 24

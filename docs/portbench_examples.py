@@ -24,14 +24,23 @@ from assaymark.benchmark import (
     s1_score,
     weight_accuracy,
 )
-from assaymark.benchmark.market_window import MarketWindow
-from assaymark.benchmark.panel import BenchMarket, Known
+from assaymark.benchmark.episode import MarketWindow
+from assaymark.benchmark.market import BenchMarket, Known, choose_universe
+from assaymark.benchmark.oracle import (
+    Risk,
+    Scene,
+    ahead_of,
+    equal_start,
+    hold,
+    oracle_weights,
+    risk_of,
+    scene_on,
+    signals_of,
+    truths_of,
+)
 from assaymark.benchmark.questions import Context, Question, score_answer
 from assaymark.benchmark.questions.payloads import PairAllocation, Weights
-from assaymark.benchmark.sandbox import equal_start, hold
 from assaymark.benchmark.stage_prompts import THRESHOLD
-from assaymark.benchmark.truths import Risk, Scene, ahead_of, oracle_weights, risk_of, scene_on, signals_of, truths_of
-from assaymark.benchmark.universe import choose_universe
 from assaymark.benchmark.windows import windows_of
 from assaymark.market import synthetic_history
 

@@ -20,18 +20,18 @@ from scipy.special import stdtrit
 from assaymark.benchmark import CONVENTIONS, PROFILES, STAGES, Convention, DateResult, EpisodeResult
 from assaymark.benchmark.episode import EpisodeRules, EpisodeState
 from assaymark.benchmark.questions import CONDITIONS, TEMPLATES
-from assaymark.benchmark.reply_forms import reply_text
+from assaymark.benchmark.replies import reply_text
 from assaymark.engine import Reply
 from assaymark.metrology.contrasts import cluster_t
 from assaymark.metrology.moderated import table_contrasts
 from assaymark.metrology.paired import ScoredItems, level_measurements
 from assaymark.protocol import AgentSpec
 from assaymark.records import Level, Score, Verdict
-from assaymark.workflow.bench_episodes import Episode, stored_episodes
-from assaymark.workflow.bench_measures import ceps_items
-from assaymark.workflow.bench_plan import LockedBench, open_bench
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store
+from assaymark.workflow.tracks.benchmark_ask import Episode, stored_episodes
+from assaymark.workflow.tracks.benchmark_measure import ceps_items
+from assaymark.workflow.tracks.benchmark_plan import LockedBench, open_bench
 
 DOCS = Path(__file__).resolve().parent
 PAGE, DECISION = DOCS / "portbench.md", DOCS / "decisions" / "0003-clusters-of-a-benchmark.md"

@@ -19,11 +19,11 @@ sys.path.insert(0, str(DOCS.parent / "tests" / "planted"))
 from season_worlds import World, decided, measured, played  # noqa: E402
 
 from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season  # noqa: E402
-from assaymark.claims.season_index import season_index  # noqa: E402
+from assaymark.claims.index import season_index  # noqa: E402
 from assaymark.metrology import cluster_t, holm  # noqa: E402
 from assaymark.records import AGGREGATE, Measurement  # noqa: E402
-from assaymark.workflow.season_measure_orders import kappa_measurement  # noqa: E402
-from assaymark.workflow.season_measure_scores import SeasonScores  # noqa: E402
+from assaymark.workflow.tracks.season_measure import SeasonScores  # noqa: E402
+from assaymark.workflow.tracks.season_measure_judges import kappa_measurement  # noqa: E402
 
 PAGE = DOCS / "decisions" / "0004-orders-of-a-season.md"
 ALPHA = 0.05

@@ -37,7 +37,7 @@ from validation_intervals import KINDS, LEVEL, ranks  # noqa: E402
 from validation_worlds import ALPHA, SHARE, Drawn, World, decide  # noqa: E402
 
 from assaymark.metrology import publish_orders  # noqa: E402
-from assaymark.metrology.intervals import wilson  # noqa: E402
+from assaymark.metrology.bootstrap import wilson  # noqa: E402
 from assaymark.metrology.moderated import pairs_of  # noqa: E402
 
 TABLES = DOCS / "validation"

@@ -8,7 +8,7 @@ from statistics import pstdev
 
 
 def decide(context):
-    """Answer a stage or a question from its numbers; `context` is one of assaymark.engine.models.
+    """Answer a stage or a question from its numbers; `context` is one of assaymark.engine.providers.
 
     A `MarketContext` has a `stage`, a `QuestionContext` a `template`.
     """

@@ -19,9 +19,7 @@ import jsonschema
 import pytest
 from agent_servers import agent_call, context
 
-from assaymark.agents.llm import NOT_USABLE, REJECTED
-from assaymark.agents.prompts import envelope_of
-from assaymark.agents.replies import Answer, parse_answer, reply_schema
+from assaymark.agents.llm import NOT_USABLE, REJECTED, Answer, envelope_of, parse_answer, reply_schema
 from assaymark.benchmark.questions.generate import generate_questions
 from assaymark.benchmark.questions.payloads import (
     TEMPLATES,
@@ -35,19 +33,26 @@ from assaymark.benchmark.questions.payloads import (
 )
 from assaymark.benchmark.questions.published import write_questions
 from assaymark.cli import models
-from assaymark.engine.models import HttpAgent, PythonAgent, reachable
-from assaymark.engine.models.exchange import MOST_BYTES, PATIENCE_S, AgentRequest, FailureKind
+from assaymark.engine.providers.http_agent import (
+    MOST_BYTES,
+    PATIENCE_S,
+    AgentRequest,
+    FailureKind,
+    HttpAgent,
+    reachable,
+)
+from assaymark.engine.providers.python_agent import PythonAgent
 from assaymark.errors import ModelError
 from assaymark.market import synthetic_history
 from assaymark.portfolio.orders import audit, settle
 from assaymark.records import canonical_json, parse
-from assaymark.workflow.benching import bench_pipeline, bench_qa
-from assaymark.workflow.deciding import decide
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.locking import lock
-from assaymark.workflow.season_plan import lock_season
-from assaymark.workflow.season_running import run_season
+from assaymark.workflow.lock import lock
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.study_calls import decide
 from assaymark.workflow.tables import DECISIONS, SCORES, Store
+from assaymark.workflow.tracks.benchmark import bench_pipeline, bench_qa
+from assaymark.workflow.tracks.season_day import run_season
+from assaymark.workflow.tracks.season_lock import lock_season
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples"

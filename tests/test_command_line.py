@@ -12,10 +12,9 @@ import pytest
 import typer
 
 from assaymark.cli import app, main
-from assaymark.cli_root import GUESSES as ROOT_GUESSES
-from assaymark.cli_root import STATUSES
-from assaymark.cli_verb import GUESSES, understood
-from assaymark.cli_voice import Loudness, loudness, visible, was_interrupt
+from assaymark.cli.commands import GUESSES as ROOT_GUESSES
+from assaymark.cli.commands import STATUSES
+from assaymark.cli.options import GUESSES, Loudness, loudness, understood, visible, was_interrupt
 from assaymark.errors import AssayError
 
 ROOT = typer.main.get_command(app)

@@ -14,7 +14,7 @@ PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FENCES = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.M | re.S)
 COMMANDS = [shlex.split(line) for fence in FENCES for line in fence.replace("\\\n", " ").splitlines()]
 NAMED = sorted(set(re.findall(r"`((?:src|tests|docs|bench|studies)/[\w./*]+|\w+\.(?:toml|yml|lock))`", PAGE)))
-BESIDE = {"providers.py", "prices.toml", "fr.toml"}
+BESIDE = {"registry.py", "prices.toml", "fr.toml"}
 
 
 def words(command: list[str]) -> str:
@@ -54,6 +54,6 @@ def test_every_package_has_its_row():
 
 
 def test_the_files_of_the_recipes_are_where_they_say():
-    models = ROOT / "src" / "assaymark" / "engine" / "models"
-    assert all((models / name).is_file() for name in ("providers.py", "prices.toml"))
+    models = ROOT / "src" / "assaymark" / "engine" / "providers"
+    assert all((models / name).is_file() for name in ("registry.py", "prices.toml"))
     assert (ROOT / "src" / "assaymark" / "importers" / "formats.py").is_file()

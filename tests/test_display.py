@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.display import STYLE, Drawing, Folded, Grid, Heading, Note, Said, html, text
+from assaymark.notebook import STYLE, Drawing, Folded, Grid, Heading, Note, Said, html, text
 from assaymark.records import Claim, Judgment, Measurement, Rows, Verdict, canonical_json
 
 HOSTILE = (

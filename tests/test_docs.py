@@ -17,9 +17,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from assaymark import metrology, protocol
-from assaymark.cli_root import COMMANDS
+from assaymark.cli.commands import COMMANDS
 from assaymark.importers.generic.mapping import Columns, Texts
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import MEASUREMENTS, Store
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -227,7 +227,7 @@ def check_requests(site: Path) -> None:
 def test_every_package_with_public_names_has_a_page_of_the_reference() -> None:
     shown = set(re.findall(r"^::: ([\w.]+)$", "".join(map(read, (DOCS / "reference").glob("*.md"))), re.M))
     assert set(REFERENCE.values()) <= shown
-    inner = {"prompting", "workflow"}  # what prompts are made of, and what is called through its verbs
+    inner = {"cli", "prompting", "workflow"}  # commands, what prompts are made of, and what is called through its verbs
     packages = {path.parent.name for path in (ROOT / "src" / "assaymark").glob("*/__init__.py")} - inner
     assert {f"assaymark.{name}" for name in packages} <= shown
 

@@ -5,9 +5,8 @@ import pytest
 from assaymark.benchmark.plan import parse_plan
 from assaymark.errors import InputError
 from assaymark.protocol import parse_study, plan_hash
-from assaymark.workflow.bare_tables import study_toml
-from assaymark.workflow.season_file import Season, parse_season
-from assaymark.workflow.season_recorded_file import read_recorded
+from assaymark.workflow.score_files import study_toml
+from assaymark.workflow.tracks.season_plan import Season, parse_season, read_recorded
 
 MINIMAL = """
 name = "x"

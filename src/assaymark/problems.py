@@ -13,6 +13,7 @@ from assaymark.errors import Problem
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
+
 _MOST_SEEN: Final = 80
 _MOST_KNOWN: Final = 12
 _NEAR: Final = 0.6

@@ -15,16 +15,15 @@ from typing import Literal, TypeVar, dataclass_transform
 
 from pydantic import ConfigDict
 
-from assaymark.display import Rows as Rows
-from assaymark.display import Shown
 from assaymark.encoding import JSON as JSON
 from assaymark.encoding import canonical_json as canonical_json
 from assaymark.encoding import content_id as content_id
 from assaymark.encoding import parse as parse
 from assaymark.encoding import sha256_text as sha256_text
 from assaymark.encoding import to_json as to_json
+from assaymark.notebook import Rows as Rows
+from assaymark.notebook import Shown, ShownDecision, ShownJudgment, ShownMeasurement, ShownVerdict
 from assaymark.problems import problems_of as problems_of
-from assaymark.record_views import ShownDecision, ShownJudgment, ShownMeasurement, ShownVerdict
 
 T = TypeVar("T")
 

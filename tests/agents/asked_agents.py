@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from functools import cache
 
-from assaymark.agents.composers import reference_agents
-from assaymark.agents.llm import LLMAgent, Place
-from assaymark.agents.prompts import prompt_of, task_text
+from assaymark.agents.llm import LLMAgent, Place, prompt_of, task_text
+from assaymark.agents.reference import reference_agents
 from assaymark.engine import Reply
 from assaymark.market.cycles import REGIMES, Cycle, cycles_of, synthetic_minutes
 from assaymark.protocol import AgentSpec

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from assaymark.agents.composers.models import COMPOSERS as RULES
-from assaymark.agents.composers.observation import observe
-from assaymark.prompting.styles import signature
+from assaymark.agents.observation import observe
+from assaymark.agents.reference import COMPOSERS as RULES
+from assaymark.prompting.texts import signature
 from assaymark.records import (
     Agent,
     Constraint,

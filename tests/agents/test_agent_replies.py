@@ -11,9 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from assaymark.agents.llm import LLMAgent, Place
-from assaymark.agents.prompts import envelope_of, prompt_of
-from assaymark.agents.replies import Answer, Unusable, parse_answer, reply_schema
+from assaymark.agents.llm import Answer, LLMAgent, Place, Unusable, envelope_of, parse_answer, prompt_of, reply_schema
 from assaymark.engine import Reply
 
 OFFERED = ("Asset A", "Asset B")

@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from perturbed import Later
 
-from assaymark.agents.cells import cell_decisions
+from assaymark.agents.controls.decisions import cell_decisions
 from assaymark.agents.date_probe import Dater, date_call, read_date
-from assaymark.agents.llm import LLMAgent, Place
-from assaymark.agents.prompts import envelope_of, prompt_of, task_text
+from assaymark.agents.llm import LLMAgent, Place, envelope_of, prompt_of, task_text
 from assaymark.errors import InputError
 from assaymark.judging import load_rubric, plan_calls
 from assaymark.market.cycles import REGIMES, cycles_of, synthetic_minutes

@@ -9,19 +9,17 @@ import numpy as np
 import pytest
 from made_cycles import honest_decision, made_context
 
-from assaymark.agents.cells import (
-    Composed,
+from assaymark.agents.controls.checks import (
     admissible,
     checked,
-    failed,
+    figures_in,
     is_admissible,
-    terse_right,
-    verbose_wrong,
+    mentions_in,
+    sentences_of,
+    statements_of,
 )
-from assaymark.agents.cells.book import book_of
-from assaymark.agents.cells.features import by_instrument, features_of
-from assaymark.agents.cells.figures import figures_in, mentions_in, sentences_of
-from assaymark.agents.cells.statements import statements_of
+from assaymark.agents.controls.compose import Composed, book_of, by_instrument, failed, features_of
+from assaymark.agents.controls.verbose_terse import terse_right, verbose_wrong
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.records import Action, Instrument
 

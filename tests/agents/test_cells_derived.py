@@ -12,22 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_cycles import COMPOSERS, honest_decision
 
-from assaymark.agents.cells import (
-    Composed,
+from assaymark.agents.controls.checks import (
     admissible,
-    fact_flip,
-    failed,
-    length_matched,
-    paraphrase,
+    figures_in,
+    numerals_in,
+    run_overlap,
+    sentences_of,
+    word_overlap,
 )
-from assaymark.agents.cells.book import held_values, is_held
-from assaymark.agents.cells.figures import figures_in, numerals_in, sentences_of
-from assaymark.agents.cells.likeness import run_overlap, word_overlap
+from assaymark.agents.controls.compose import Composed, failed, held_values, is_held
+from assaymark.agents.controls.derived import fact_flip, length_matched, paraphrase
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.judging.evidence import numeric_ledger
-from assaymark.prompting.styles import style_of
-from assaymark.prompting.texts import judged_text, token_count
-from assaymark.prompting.wording import hedges_in
+from assaymark.prompting.texts import hedges_in, judged_text, style_of, token_count
 from assaymark.records import Rationale
 
 SEEDS, AGENTS = st.integers(0, 400), st.sampled_from(COMPOSERS)
@@ -110,7 +107,7 @@ def test_a_conclusion_may_come_before_its_reason():
 
 
 def paraphrase_of(decision, context, seed: int) -> str:
-    from assaymark.agents.cells.paraphrase import _reworded
+    from assaymark.agents.controls.derived import _reworded
 
     return _reworded(judged_text(decision), context, np.random.default_rng(seed))
 

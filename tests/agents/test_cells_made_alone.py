@@ -13,15 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_cycles import made_context
 
-from assaymark.agents.cells import admissible, failed, terse_right, verbose_wrong
-from assaymark.agents.cells.book import book_of
-from assaymark.agents.cells.likeness import words_without
+from assaymark.agents.controls.checks import admissible, words_without
+from assaymark.agents.controls.compose import book_of, failed
+from assaymark.agents.controls.verbose_terse import terse_right, verbose_wrong
 from assaymark.errors import NotMeasurableError
+from assaymark.judging.arithmetic_oracle import reconcile
 from assaymark.judging.evidence import Material, audit_texts
-from assaymark.judging.oracle.reconciliation import reconcile
-from assaymark.judging.reference.lexicon import topic_counts
-from assaymark.prompting.styles import SIGNATURES, style_of
-from assaymark.prompting.texts import token_count
+from assaymark.judging.reference.features import topic_counts
+from assaymark.prompting.texts import SIGNATURES, style_of, token_count
 
 SEEDS = st.integers(0, 10_000)
 MAKERS = {"cell_a": verbose_wrong, "cell_b": terse_right}

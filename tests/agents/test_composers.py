@@ -11,19 +11,15 @@ from asked_agents import MODELS, asked, some_cycles, spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assaymark.agents.composers import agent_argument_problems
-from assaymark.agents.composers.models import COMPOSERS, MIXED
-from assaymark.agents.composers.observation import observe
-from assaymark.agents.composers.trading import orders_towards
-from assaymark.agents.llm import LLMAgent
-from assaymark.agents.prompts import prompt_of
+from assaymark.agents.llm import LLMAgent, prompt_of
+from assaymark.agents.observation import observe
+from assaymark.agents.reference import COMPOSERS, MIXED, agent_argument_problems, orders_towards
 from assaymark.engine import CallSpec, Message, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.judging import numeric_ledger
+from assaymark.prompting.context import read_material
 from assaymark.prompting.fences import sections
-from assaymark.prompting.material_reading import read_material
-from assaymark.prompting.styles import SIGNATURES
-from assaymark.prompting.texts import judged_text, token_count
+from assaymark.prompting.texts import SIGNATURES, judged_text, token_count
 from assaymark.records import Constraint
 
 NAMES = sorted(COMPOSERS)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from assaymark.agents import reference_agents
-from assaymark.agents.prompts import agent_call, prompt_of
+from assaymark.agents.llm import agent_call, prompt_of
 from assaymark.market.cycles import cycles_of, synthetic_minutes
 from assaymark.protocol import AgentSpec
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from assaymark.agents import reference as directional
+from assaymark.agents import reference as equal_weight
+from assaymark.agents import reference as inverse_volatility
+from assaymark.agents import reference as minimum_variance
+from assaymark.agents import reference as steward
 from assaymark.agents import reference_agents
-from assaymark.agents.composers import directional, equal_weight, inverse_volatility, minimum_variance, steward
-from assaymark.agents.composers.planted import WORDS, planted_words
-from assaymark.prompting.styles import SIGNATURES
+from assaymark.agents.reference import WORDS, planted_words
+from assaymark.prompting.texts import SIGNATURES
 
 
 def test_every_reference_agent_has_its_words():
@@ -20,12 +24,12 @@ def test_every_reference_agent_has_its_words():
 @pytest.mark.parametrize(
     ("model", "invested"),
     [
-        ("reference/momentum", directional.INVESTED),
-        ("reference/contrarian", directional.INVESTED),
-        ("reference/minimum-variance", minimum_variance.INVESTED),
+        ("reference/momentum", directional.DIRECTIONAL_INVESTED),
+        ("reference/contrarian", directional.DIRECTIONAL_INVESTED),
+        ("reference/minimum-variance", minimum_variance.MINIMUM_VARIANCE_INVESTED),
         ("reference/equal-weight", equal_weight.INVESTED),
-        ("reference/inverse-volatility", inverse_volatility.INVESTED),
-        ("reference/steward", steward.INVESTED),
+        ("reference/inverse-volatility", inverse_volatility.INVERSE_VOLATILITY_INVESTED),
+        ("reference/steward", steward.STEWARD_INVESTED),
     ],
 )
 def test_the_share_that_is_said_is_the_share_that_is_invested(model, invested):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from assaymark.benchmark.market_window import MarketWindow
-from assaymark.benchmark.panel import BenchMarket
-from assaymark.benchmark.universe import choose_universe
+from assaymark.benchmark.episode import MarketWindow
+from assaymark.benchmark.market import BenchMarket, choose_universe
 from assaymark.benchmark.windows import Pace, window_named, windows_of
 from assaymark.market import synthetic_history
 from assaymark.protocol import AgentSpec

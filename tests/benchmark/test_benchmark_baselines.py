@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from assaymark.benchmark.baselines import BASELINES, baseline_weights, run_baselines
-from assaymark.benchmark.market_window import MarketWindow
-from assaymark.benchmark.panel import BenchMarket
-from assaymark.benchmark.universe import choose_universe
+from assaymark.benchmark.episode import MarketWindow
+from assaymark.benchmark.market import BenchMarket, choose_universe
 from assaymark.benchmark.windows import window_named, windows_of
 from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.market import synthetic_history
 from assaymark.portfolio import performance, risk_shares
+from assaymark.portfolio.backtest import Strategy
 
 
 @cache
@@ -115,7 +115,7 @@ def test_a_baseline_without_an_answer_holds_what_there_is(monkeypatch):
     def none(*args, **kwargs):
         raise NotMeasurableError("the risk shares did not settle")
 
-    monkeypatch.setattr("assaymark.portfolio.strategies.Strategy.choose", none)
+    monkeypatch.setattr(Strategy, "choose", none)
     found = run_baselines([window("covid-2020")], names=["CRP"])[0]
     assert set(found.statuses) == {"held: the risk shares did not settle"}
     assert not found.turnover.any()

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from assaymark.benchmark.plan import BenchPlan, Market, Pipeline, Questions, parse_plan
 from assaymark.plan import BiasRules, Missing, OrderRules
 from assaymark.protocol import EngineChoice
-from assaymark.workflow.bench_files import Wanted, plan_text
+from assaymark.workflow.tracks.benchmark import Wanted, plan_text
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAN = (ROOT / "studies" / "portbench.toml").read_text(encoding="utf-8")

@@ -7,9 +7,8 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pytest
 
-from assaymark.benchmark.market_window import MarketWindow
-from assaymark.benchmark.panel import BenchMarket
-from assaymark.benchmark.universe import choose_universe
+from assaymark.benchmark.episode import MarketWindow
+from assaymark.benchmark.market import BenchMarket, choose_universe
 from assaymark.benchmark.windows import SEED_WINDOWS, window_named, windows_of
 from assaymark.errors import InputError
 from assaymark.market import History, history_of, snapshot_from_file, weekdays

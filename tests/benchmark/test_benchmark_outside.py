@@ -12,21 +12,22 @@ import numpy as np
 import pytest
 
 from assaymark.benchmark import BALANCED
-from assaymark.benchmark.outside import ANSWER_SCHEMA, outside_call
 from assaymark.benchmark.questions.generate import generate_questions
 from assaymark.benchmark.questions.published import write_questions
 from assaymark.benchmark.questions.solver import solve
+from assaymark.benchmark.replies import ANSWER_SCHEMA, outside_call
 from assaymark.engine import Ledger
-from assaymark.engine.models import MarketContext, Models, QuestionContext
-from assaymark.engine.models.prices import load_prices
-from assaymark.engine.models.python_agent import PythonAgent
+from assaymark.engine.prices import load_prices
+from assaymark.engine.providers.http_agent import MarketContext, QuestionContext
+from assaymark.engine.providers.python_agent import PythonAgent
+from assaymark.engine.providers.registry import Models
 from assaymark.market import synthetic_history
-from assaymark.portfolio.strategies import CLASSES
+from assaymark.portfolio.backtest import CLASSES
 from assaymark.protocol import AgentSpec
-from assaymark.workflow.bench_costs import expected
-from assaymark.workflow.benching import bench_pipeline, bench_qa
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import SCORES, Store
+from assaymark.workflow.tracks.benchmark import bench_pipeline, bench_qa
+from assaymark.workflow.tracks.benchmark_plan import expected
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 PLAN = """

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assaymark.benchmark.market_window import MarketWindow
-from assaymark.benchmark.outside import market_numbers
-from assaymark.benchmark.panel import BenchMarket, Known
+from assaymark.benchmark.episode import MarketWindow
+from assaymark.benchmark.market import BenchMarket, Known, choose_universe
+from assaymark.benchmark.replies import market_numbers
 from assaymark.benchmark.snapshot import PortfolioState, class_means, own_regimes
-from assaymark.benchmark.universe import choose_universe
 from assaymark.benchmark.windows import window_named, windows_of
 from assaymark.errors import InputError
 from assaymark.market import (

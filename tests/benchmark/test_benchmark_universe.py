@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.benchmark.universe import choose_universe, is_index
+from assaymark.benchmark.market import choose_universe, is_index
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import CLASS_NAMES, History, synthetic_history
-from assaymark.portfolio.strategies import CLASSES
+from assaymark.portfolio.backtest import CLASSES
 
 IDS = [one.id for one in synthetic_history(0).listings]
 

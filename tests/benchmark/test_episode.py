@@ -12,7 +12,7 @@ from bench_worlds import AGENT, world
 from assaymark.benchmark.episode import EpisodeRules, EpisodeState
 from assaymark.benchmark.profiles import BALANCED, CONSERVATIVE, PROFILES
 from assaymark.benchmark.reference import reference_benchmark_models
-from assaymark.benchmark.reply_forms import reply_text
+from assaymark.benchmark.replies import reply_text
 from assaymark.benchmark.stages import CONVENTIONS, STAGES, EpisodeResult
 from assaymark.engine import Ledger, run_calls
 from assaymark.engine.calls import Finish, Reply

@@ -16,14 +16,11 @@ from hypothesis import strategies as st
 import assaymark.benchmark.reference
 from assaymark.benchmark.episode import EpisodeRules, EpisodeState
 from assaymark.benchmark.profiles import BALANCED, CONSERVATIVE, PROFILES
-from assaymark.benchmark.questions.guesser import guess
-from assaymark.benchmark.questions.solver import solve
+from assaymark.benchmark.questions.solver import guess, solve
 from assaymark.benchmark.reference import PREFIX, SKILLS, ReferenceBenchmarkModel, reference_benchmark_models
-from assaymark.benchmark.reference.garbling import FAULTS
-from assaymark.benchmark.reference.reading import Limits, Sheet, sheet_of
-from assaymark.benchmark.reference.rules import BOOKS, VIEWS, within
+from assaymark.benchmark.reference.models import BOOKS, FAULTS, VIEWS, Limits, Sheet, sheet_of, within
+from assaymark.benchmark.replies import parse_signals, parse_views, parse_weights, rationale_of
 from assaymark.benchmark.stage_prompts import market_text
-from assaymark.benchmark.stage_replies import parse_signals, parse_views, parse_weights, rationale_of
 from assaymark.benchmark.stages import EpisodeResult
 from assaymark.engine.calls import CallSpec, Message, Model, Reply, Text
 from assaymark.errors import InputError, ModelError

@@ -11,17 +11,10 @@ import numpy as np
 import pytest
 from bench_worlds import AGENT, world
 
-from assaymark.benchmark.episode import EpisodeRules, EpisodeState
-from assaymark.benchmark.market_window import MarketWindow
-from assaymark.benchmark.panel import BenchMarket
+from assaymark.benchmark.episode import EpisodeRules, EpisodeState, MarketWindow
+from assaymark.benchmark.market import BenchMarket
 from assaymark.benchmark.profiles import PROFILES
-from assaymark.benchmark.stage_prompts import (
-    ASKED,
-    COLUMNS,
-    reply_schema,
-    stage_template,
-    stage_texts,
-)
+from assaymark.benchmark.stage_prompts import ASKED, COLUMNS, reply_schema, stage_template, stage_texts
 from assaymark.engine.calls import CallSpec, Reply, Text
 from assaymark.prompting.fences import cells, sections
 

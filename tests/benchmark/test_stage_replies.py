@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.benchmark.reply_forms import MOST_CHARACTERS
-from assaymark.benchmark.stage_replies import parse_signals, parse_views, parse_weights, rationale_of
+from assaymark.benchmark.replies import MOST_CHARACTERS, parse_signals, parse_views, parse_weights, rationale_of
 from assaymark.engine.calls import Finish, Reply
 
 TICKERS = ("SPY", "BTC-USD", "^VIX", "BIL")

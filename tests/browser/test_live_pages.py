@@ -13,7 +13,7 @@ from markup import Page, markup_problems
 
 from assaymark.engine import CallSpec, Ledger, Reply
 from assaymark.engine.calls import Message, Text
-from assaymark.workflow.serving import open_server
+from assaymark.workflow.serve import open_server
 
 pytestmark = pytest.mark.browser
 

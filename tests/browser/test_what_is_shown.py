@@ -28,10 +28,10 @@ from assaymark.records import AGGREGATE, Claim, Measurement, Verdict, measuremen
 from assaymark.report import AssayRun, render_pages
 from assaymark.report.portbench import BenchRun, render_benchmark
 from assaymark.report.season import SeasonRun, site_pages
-from assaymark.workflow.benching import bench_shown
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.reporting import study_shown
-from assaymark.workflow.season_publishing import decide_judged_season
+from assaymark.workflow.publish import study_shown
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.tracks.benchmark import bench_shown
+from assaymark.workflow.tracks.season_publish import decide_judged_season
 
 Pairs = set[tuple[str, frozenset[str]]]
 """Scores with two names each."""
@@ -119,7 +119,7 @@ def shared(tiers: Mapping[str, tuple[tuple[str, ...], ...]]) -> set[tuple[str, s
 
 def study_turned(run: AssayRun) -> AssayRun:
     """A study in which all that may not be shown is another."""
-    from assaymark.report.book import Book
+    from assaymark.report.lookup import Book
 
     pairs = unsupported(list(run.verdicts))
     members = shared({d: Book.of(run).summary.tiers.get(d, (Book.of(run).agents,)) for d in Book.of(run).dimensions})

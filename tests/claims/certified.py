@@ -15,7 +15,7 @@ from test_null import NOW, decision
 
 from assaymark.claims import certificate, certificates, decide_claims, index
 from assaymark.metrology import analyse, cluster_t, score_table
-from assaymark.metrology.cells import cell_measurements
+from assaymark.metrology.controls import cell_measurements
 from assaymark.protocol import parse_study
 from assaymark.records import Agent, Decision, Judgment, Measurement, canonical_json
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from assaymark.claims.benchmark import DISSOCIATION, DRAWDOWN, SHARPE_CONTRAST, BenchRules, decide_benchmark
 from assaymark.claims.boards import Board
+from assaymark.claims.kinds import DISSOCIATION, DRAWDOWN, SHARPE_CONTRAST, BenchRules, decide_benchmark
 from assaymark.metrology.order_tests import OrderPlan
 from assaymark.metrology.paired import ScoredItems, board_measurements
 from assaymark.plan import OrderRules

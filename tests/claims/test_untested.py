@@ -8,7 +8,7 @@ import pytest
 from analysis import kappa, measured, panel, passed, probe
 
 from assaymark.claims import Rules, decide_claims, governing_agreement, index, kind_of, pair_claim
-from assaymark.claims.amendments import amended_for
+from assaymark.claims.levels import amended_for
 from assaymark.errors import NotMeasurableError
 from assaymark.protocol import parse_study
 from assaymark.records import Claim

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from assaymark.engine import CallSpec, Message, Reply, Text
-from assaymark.engine.models.exchange import AgentRequest
+from assaymark.engine.providers.http_agent import AgentRequest
 from assaymark.records import Constraint, Context, Fact, Instrument, Portfolio, canonical_json
 
 NOON = datetime(2000, 1, 3, 12, tzinfo=UTC)

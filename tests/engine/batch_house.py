@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from assaymark.engine import CallSpec, Reply
-from assaymark.engine.models.batches import BatchState, Trace
+from assaymark.engine.providers.batches import BatchState, Trace
 from assaymark.errors import ModelError
 
 Verdict = Callable[[str, int], str | None]

@@ -18,7 +18,7 @@ from batch_house import House
 from engine_calls import calls
 
 from assaymark.engine import Ledger, batch_run, run_batches
-from assaymark.engine.batch_book import BatchBook
+from assaymark.engine.batches import BatchBook
 
 ASKED = calls(12, model="house/one")
 

@@ -11,7 +11,7 @@ from provider_cases import CANARY, CLAUDE, MESSAGE, SAID, SCHEMA, bench_of
 from provider_server import answer, serving
 
 from assaymark.engine import Text
-from assaymark.engine.models.anthropic_models import (
+from assaymark.engine.providers.anthropic import (
     API_VERSION,
     SAMPLING_API_VERSION,
     anthropic_argument_problems,

@@ -21,10 +21,11 @@ from openai_wire import SAID, call
 from provider_server import answer, serving
 
 from assaymark.engine import CallSpec, Ledger, Reply, run_batches
-from assaymark.engine.models.anthropic_models import AnthropicModel
-from assaymark.engine.models.batches import BatchState, NotTaken, Trace, batch_providers
-from assaymark.engine.models.google_models import GoogleModel
-from assaymark.engine.models.openai_models import OpenAIChatModel, OpenAIModel
+from assaymark.engine.providers.anthropic import AnthropicModel
+from assaymark.engine.providers.batch_providers import batch_providers
+from assaymark.engine.providers.batches import BatchState, NotTaken, Trace
+from assaymark.engine.providers.google import GoogleModel
+from assaymark.engine.providers.openai import OpenAIChatModel, OpenAIModel
 from assaymark.errors import ModelError
 
 CANARY = "canary-40b7/Xy+secret-key"
@@ -261,8 +262,8 @@ def test_what_a_content_filter_stops_is_an_outcome(desk):
 
 
 def test_lines_that_are_none_are_no_results_and_long_ones_are_outcomes(desk, monkeypatch):
-    for module in ("batch_parts", "wire"):
-        monkeypatch.setattr(f"assaymark.engine.models.{module}.MOST_REPLY_BYTES", 0)
+    for module in ("batches", "base"):
+        monkeypatch.setattr(f"assaymark.engine.providers.{module}.MOST_REPLY_BYTES", 0)
     long = json.dumps({desk_key(desk): desk.keys[0], "junk": "x" * 70_000}).encode()
     desk.host.more_lines = [b"not JSON", b"[1]", b"{}", b"[" * 3000, long]
     desk.host.verdict = lambda _key, _times: "nothing"

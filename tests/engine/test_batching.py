@@ -13,7 +13,7 @@ from batch_house import House, failure, reply_to
 from engine_calls import Scripted, call, calls
 
 from assaymark.engine import CallSpec, Ledger, batch_run, cancel_batches, run_batches, run_calls, run_worker
-from assaymark.engine.models.batches import BatchState, NotTaken, lane_of
+from assaymark.engine.providers.batches import BatchState, NotTaken, lane_of
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
 
 ASKED = calls(10, model="house/one")

@@ -12,7 +12,7 @@ import pytest
 from engine_calls import Places, Scripted, call, calls, echo
 
 from assaymark.engine import Ledger, Limits, Patience, run_calls
-from assaymark.engine.breaker import door_of
+from assaymark.engine.rate_limits import door_of
 from assaymark.errors import ModelError
 
 NAME = "reference/echo"

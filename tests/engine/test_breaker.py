@@ -7,7 +7,7 @@ import math
 import pytest
 
 from assaymark.engine import Patience, provider_of
-from assaymark.engine.breaker import Breaker, asked_wait_s
+from assaymark.engine.rate_limits import Breaker, asked_wait_s
 from assaymark.errors import ModelError
 
 BUSY = ModelError("busy (503)", retryable=True)

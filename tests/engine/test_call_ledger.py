@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assaymark.engine import CallSpec, End, Ledger, Message, Reply, Text
-from assaymark.engine.audit import Audit
-from assaymark.engine.objects import INLINE_BYTES
-from assaymark.engine.tables import seal
+from assaymark.engine.blobs import INLINE_BYTES
+from assaymark.engine.schema import seal
+from assaymark.engine.verify import Audit
 from assaymark.errors import LedgerError
 
 CALL = call()
@@ -61,7 +61,7 @@ def test_a_call_is_planned_once_and_its_texts_are_stored_once(ledger, path):
 
 def test_more_calls_than_a_group(ledger, monkeypatch):
     monkeypatch.setattr("assaymark.engine.ledger._CALLS_A_GROUP", 3)
-    monkeypatch.setattr("assaymark.engine.prompts._KNOWN_TEXTS", 2)
+    monkeypatch.setattr("assaymark.engine.calls._KNOWN_TEXTS", 2)
     assert ledger.plan(call(n) for n in range(10)) == 10
 
 

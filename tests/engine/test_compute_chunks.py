@@ -17,9 +17,8 @@ import psutil
 import pytest
 
 from assaymark.engine import Chunk, ChunkError, Ledger, map_chunks
-from assaymark.engine.chunk_book import chunks as chunk_table
-from assaymark.engine.chunks import answer, target_of
-from assaymark.engine.compute_processes import start
+from assaymark.engine.compute import answer, start, target_of
+from assaymark.engine.compute import chunks as chunk_table
 from assaymark.errors import LedgerError, UnknownNameError
 
 SQUARES = [str(n**2).encode() for n in range(5)]
@@ -292,7 +291,7 @@ def test_an_unknown_way_is_refused(folder):
 
 
 def test_another_version_of_the_program_is_told():
-    from assaymark.engine.chunks import Defect, Task
+    from assaymark.engine.compute import Defect, Task
 
     end = answer(Task(0, "part", target_of(functions.square), {}, version="0.0"))
     assert isinstance(end, Defect)

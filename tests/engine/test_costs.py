@@ -9,8 +9,8 @@ from batch_house import House
 from engine_calls import Scripted, calls
 
 from assaymark.engine import Ledger, run_batches, run_calls
-from assaymark.engine.costs import costs_of
-from assaymark.engine.models.prices import Price, Prices
+from assaymark.engine.budget import costs_of
+from assaymark.engine.prices import Price, Prices
 
 PRICE = Price(pattern="house/one", input=10, output=100, batch=0.5, as_of=date(2026, 11, 1), source="an example")
 PRICES = Prices("an example", (PRICE,))

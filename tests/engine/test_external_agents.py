@@ -24,15 +24,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assaymark.engine import Ledger, run_calls
-from assaymark.engine.models import (
-    AgentFailure,
-    HttpAgent,
-    Models,
-    check_ready,
-    external_providers,
-    reachable,
-)
-from assaymark.engine.models.http_agent import Site, _Post
+from assaymark.engine.providers.http_agent import AgentFailure, HttpAgent, Site, _Post, reachable
+from assaymark.engine.providers.registry import Models, check_ready, external_providers
 from assaymark.errors import InputError, ModelError
 from assaymark.records import parse
 
@@ -356,7 +349,7 @@ def test_a_defect_on_the_way_does_not_show_the_token(monkeypatch):
             return Mock()
 
     monkeypatch.setenv("DESK_TOKEN", CANARY)
-    monkeypatch.setattr("assaymark.engine.models.http_agent._connection", lambda *_: Broken())
+    monkeypatch.setattr("assaymark.engine.providers.http_agent._connection", lambda *_: Broken())
     with pytest.raises(KeyError, match="a defect") as caught:
         asked(HttpAgent("http://127.0.0.1:1/"), agent_call("http/127.0.0.1:1/", token_env="DESK_TOKEN"))
     frames = traceback.TracebackException.from_exception(caught.value, capture_locals=True)

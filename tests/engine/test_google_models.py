@@ -10,7 +10,7 @@ from provider_cases import CANARY, GEMINI, GENERATED, SAID, SCHEMA, bench_of
 from provider_server import answer, serving
 
 from assaymark.engine import Text
-from assaymark.engine.models.google_models import API_VERSION, google_argument_problems, google_provider
+from assaymark.engine.providers.google import API_VERSION, google_argument_problems, google_provider
 from assaymark.errors import InputError
 
 BLOCKED = {

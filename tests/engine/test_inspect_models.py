@@ -11,13 +11,13 @@ from engine_calls import call
 from provider_server import answer, echo_headers, free_url, hang, page, serving
 
 from assaymark.engine import Ledger, Message, Text, run_calls
-from assaymark.engine.models import Models
-from assaymark.engine.models.inspect_models import (
+from assaymark.engine.providers.inspect import (
     InspectModel,
     inspect_argument_problems,
     inspect_provider,
     response_schema,
 )
+from assaymark.engine.providers.registry import Models
 from assaymark.errors import InputError, ModelError
 from assaymark.judging import load_rubric, reply_schema
 

@@ -39,14 +39,14 @@ from provider_server import (
 )
 
 from assaymark.engine import Ledger, run_calls
-from assaymark.engine.models.openai_models import (
+from assaymark.engine.providers.openai import (
     OpenAIChatModel,
     OpenAIModel,
     openai_argument_problems,
     openai_chat_provider,
     openai_provider,
 )
-from assaymark.engine.models.wire import transport
+from assaymark.engine.providers.transports import transport
 from assaymark.errors import InputError, ModelError
 
 PROMPT = [

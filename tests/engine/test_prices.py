@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.engine import CallSpec, Message, Text
-from assaymark.engine.models.prices import ASSUMED_OUTPUT_TOKENS, Price, Prices, load_prices
+from assaymark.engine.prices import ASSUMED_OUTPUT_TOKENS, Price, Prices, load_prices
 from assaymark.errors import InputError
 
 SHIPPED = load_prices()

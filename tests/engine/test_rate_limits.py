@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assaymark.engine import CallSpec, Ledger, Limits, Message, Reply, Text, run_calls, run_worker
-from assaymark.engine.limits import tokens_expected
+from assaymark.engine.rate_limits import tokens_expected
 from assaymark.errors import LedgerError
 
 NAME = "reference/echo"
@@ -32,7 +32,7 @@ def ledger(tmp_path, monkeypatch):
 def short(monkeypatch):
     """Minutes of 0.4 seconds."""
     for name, value in {"_WINDOW_S": 0.4, "_SLACK_S": 0.1, "_BUCKET_S": 0.02}.items():
-        monkeypatch.setattr(f"assaymark.engine.limits.{name}", value)
+        monkeypatch.setattr(f"assaymark.engine.rate_limits.{name}", value)
 
 
 def at(ledger, clock):
@@ -141,14 +141,14 @@ def test_where_there_is_room_nobody_waits(ledger, monkeypatch):
     async def wait(_gate, seconds):
         raise AssertionError(f"waited {seconds} s")
 
-    monkeypatch.setattr("assaymark.engine.gate.Gate.pause", wait)
+    monkeypatch.setattr("assaymark.engine.rate_limits.Gate.pause", wait)
     limits = {"reference": Limits(requests_per_minute=200)}
     assert run_calls(ledger, calls(100), {NAME: Timed()}, concurrency=3, limits=limits).made == 100
 
 
 def test_tokens_that_were_not_taken_make_room(ledger, monkeypatch):
     """Without it this would take three minutes more than it does."""
-    monkeypatch.setattr("assaymark.engine.gate._LOOK_AGAIN_S", 0.01)
+    monkeypatch.setattr("assaymark.engine.rate_limits._LOOK_AGAIN_S", 0.01)
     model, limits = Timed(), {"reference": Limits(tokens_per_minute=3 * tokens_expected(call()))}
     assert run_calls(ledger, calls(12), {NAME: model}, concurrency=2, limits=limits).made == 12
     assert model.times[-1] - model.times[0] < 60

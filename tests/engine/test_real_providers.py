@@ -29,9 +29,9 @@ from provider_cases import GENERATED, MESSAGE
 from provider_server import answer, serving
 
 from assaymark.engine import CallSpec, Message, Text
-from assaymark.engine.models.anthropic_models import AnthropicModel
-from assaymark.engine.models.google_models import GoogleModel
-from assaymark.engine.models.openai_models import OpenAIChatModel, OpenAIModel
+from assaymark.engine.providers.anthropic import AnthropicModel
+from assaymark.engine.providers.google import GoogleModel
+from assaymark.engine.providers.openai import OpenAIChatModel, OpenAIModel
 from assaymark.errors import ModelError
 
 NOBODYS = "sk-assaymark-test-that-is-no-key-of-anybody"

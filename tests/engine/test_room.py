@@ -10,8 +10,8 @@ from agent_servers import agent_call, http, serving
 from engine_calls import calls
 
 from assaymark.engine import Ledger, Reply, run_calls
-from assaymark.engine.models.http_agent import HttpAgent
-from assaymark.engine.room import PLACES, Room, place_here
+from assaymark.engine.loop import PLACES, Room, place_here
+from assaymark.engine.providers.http_agent import HttpAgent
 from assaymark.errors import ModelError
 
 N = 12

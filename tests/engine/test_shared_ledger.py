@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from engine_calls import RUBRIC, call, calls
 
 from assaymark.engine import CallSpec, Ledger, Message, Reply, Text
-from assaymark.engine.objects import INLINE_BYTES
-from assaymark.engine.postgres import _see_to_durability, is_url
+from assaymark.engine.blobs import INLINE_BYTES
+from assaymark.engine.database import _see_to_durability, is_url
 from assaymark.errors import LedgerError
 
 CALL = call()
@@ -57,7 +57,7 @@ def test_large_objects_live_in_the_table(shared, tmp_path, monkeypatch):
     data = os.urandom(3 * INLINE_BYTES)
     assert shared.get_object(shared.put_object(data, "context")) == data
     assert list(tmp_path.iterdir()) == []
-    monkeypatch.setattr("assaymark.engine.postgres._MOST_BYTES", 1000)
+    monkeypatch.setattr("assaymark.engine.database._MOST_BYTES", 1000)
     with pytest.raises(LedgerError, match="an object of 2000 bytes is too large"):
         shared.put_object(os.urandom(2000), "context")
 

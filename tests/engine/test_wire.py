@@ -14,34 +14,34 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from assaymark.agents.replies import reply_schema as agent_schema
+from assaymark.agents.llm import reply_schema as agent_schema
 from assaymark.engine import CallSpec, Text
-from assaymark.engine.models import wire
-from assaymark.engine.models.wire import (
-    PerLoop,
-    Provider,
-    Secret,
-    Transport,
-    address_problem,
+from assaymark.engine.providers import base as wire
+from assaymark.engine.providers.base import (
     as_model_error,
     attempt,
     count_of,
-    load_sdk,
-    printable,
     read_object,
-    refuse,
     retry_after_of,
     retryable_status,
-    scrub,
     strict_schema,
     too_large,
-    transport,
     word_of,
     words_of,
 )
+from assaymark.engine.providers.connection import Secret, printable, scrub
+from assaymark.engine.providers.transports import (
+    PerLoop,
+    Provider,
+    Transport,
+    address_problem,
+    load_sdk,
+    refuse,
+    transport,
+)
 from assaymark.errors import ModelError
 from assaymark.judging import load_rubric, rubric_names
-from assaymark.judging.pairs.replies import pair_schema
+from assaymark.judging.pairs.calls import pair_schema
 from assaymark.judging.replies import reply_schema as judge_schema
 
 HOME = Provider("acme", "json", "acme", ("ACME_KEY", "ACME_OLD_KEY"), "https://api.acme.test/v1", "ACME_BASE_URL")
@@ -204,7 +204,7 @@ def test_an_sdk_that_is_missing_is_named_with_the_command_that_installs_it():
 
 def test_no_sdk_is_imported_with_the_package():
     script = (
-        "import sys, assaymark.engine.models.openai_models, assaymark.engine.models.prices\n"
+        "import sys, assaymark.engine.providers.openai, assaymark.engine.prices\n"
         "print(sorted({'openai', 'anthropic', 'google.genai', 'httpx2', 'httpx'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -22,8 +22,7 @@ from pathlib import Path
 from engine_calls import calls
 
 from assaymark.engine import Ledger, Reply, run_calls, run_worker
-from assaymark.engine.leases import Leases
-from assaymark.engine.work import Held, Shared
+from assaymark.engine.queue import Held, Leases, Shared
 
 BOUND, LEASE_S = 8, 1.5
 

@@ -19,13 +19,13 @@ from made_records import STUDY
 
 from assaymark.cli import main
 from assaymark.engine import Ledger, Reply
-from assaymark.engine.objects import unpack
+from assaymark.engine.blobs import unpack
 from assaymark.errors import AssayError
 from assaymark.records import Outcome
 from assaymark.workflow import tables
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.claim import verify_run
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import OUTCOMES, Store, Table
-from assaymark.workflow.verifying import verify_run
 
 N, LARGE = 60, 2_500_000
 TABLES = {one.name: one for one in vars(tables).values() if isinstance(one, Table)}

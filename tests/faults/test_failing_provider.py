@@ -13,7 +13,7 @@ from openai_wire import completion
 from provider_server import answer, free_url, hang, hang_up, page, serving
 
 from assaymark.engine import Ledger, Patience, run_calls
-from assaymark.engine.models.openai_models import OpenAIChatModel
+from assaymark.engine.providers.openai import OpenAIChatModel
 
 NAME = "openai-chat/storm"
 DEADLINE_S = 2.0  # what comes later than that would be paid twice: longer than a busy machine stands still

@@ -16,8 +16,8 @@ from provider_server import serving
 
 from assaymark.cli import main
 from assaymark.engine import Ledger
-from assaymark.prompting.strict_json import no_json
-from assaymark.workflow.folder import RunFolder
+from assaymark.prompting.texts import no_json
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, JUDGMENTS, Store
 
 

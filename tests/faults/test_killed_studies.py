@@ -35,7 +35,7 @@ def test_a_study_that_is_killed_ends_where_another_does(tmp_path, request, long,
     assert main(["run", str(OWN), "--out", str(undisturbed)]) == 0
     command = ["run", str(OWN), "--out", str(killed), "--ledger", database]
     for _ in range(10):
-        with subprocess.Popen([sys.executable, "-m", "assaymark.cli", *command],
+        with subprocess.Popen([sys.executable, "-m", "assaymark", *command],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:  # fmt: skip
             deadline = time.monotonic() + rng.uniform(0.8, 3.0)
             while process.poll() is None and time.monotonic() < deadline:

@@ -15,14 +15,12 @@ from made_aitrader import CLAUDE, CRYPTO, GPT, HEADER, HOURLY, STEPS, TRACK, act
 from assaymark.cli import main
 from assaymark.errors import InputError
 from assaymark.importers import IMPORTERS, audit_aitrader, import_aitrader
-from assaymark.importers.aitrader.names import names_in
+from assaymark.importers.aitrader.log import TRACKS, marks_of, names_in, rationales_of
 from assaymark.importers.aitrader.prices import read_prices
-from assaymark.importers.aitrader.texts import marks_of, rationales_of
-from assaymark.importers.aitrader.tracks import TRACKS
 from assaymark.importers.report import Tally
 from assaymark.portfolio import Book, Order, Rules, settle_day
 from assaymark.records import Rationale, canonical_json
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, OUTCOMES, Store
 
 

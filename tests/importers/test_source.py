@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError, Problem
-from assaymark.importers import source
+from assaymark.importers import read as source
+from assaymark.importers.read import csv_rows, day, json_object, moment, text_of, unpack, yaml_tree
 from assaymark.importers.report import ImportReport, Missing
-from assaymark.importers.source import csv_rows, day, json_object, moment, text_of, unpack, yaml_tree
 
 
 @given(st.binary(max_size=200))

@@ -30,7 +30,7 @@ from assaymark.importers.verdicts import (
     to_pair_calls,
     verdict_map,
 )
-from assaymark.importers.verdicts.sheet import dense, joined
+from assaymark.importers.verdicts.log import dense, joined
 from assaymark.metrology.datasheet import CLASSES, decompose, decompose_arrays
 from assaymark.metrology.datasheet import VERDICTS as CODED
 

@@ -10,7 +10,7 @@ from typing import Annotated, Generic, Literal, TypeVar
 import pytest
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from assaymark.importers.wording import NAME, SHA256, ShapeError, as_shape, json_as_shape
+from assaymark.importers.report import NAME, SHA256, ShapeError, as_shape, json_as_shape
 
 T = TypeVar("T")
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)

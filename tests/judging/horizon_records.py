@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from assaymark.judging.season.horizon import Horizon, StepRecord, horizon_of
 from assaymark.judging.season.plans import ScoringPlan, load_scoring
-from assaymark.prompting.styles import signature
+from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
+from assaymark.prompting.texts import signature
 from assaymark.records import (
     Action,
     Agent,

@@ -18,13 +18,13 @@ from order_records import BOOK, BUY_B, CONSTRAINTS, PRICES, context, decision, r
 
 from assaymark.errors import InputError, ModelError
 from assaymark.judging import ORACLE, ConstraintOracle, asked_alike, load_rubric, oracle_scores, plan_calls
-from assaymark.judging.oracle import QUANTITIES, Part, Reconciliation, oracle_score, reconcile
+from assaymark.judging.arithmetic_oracle import QUANTITIES, Part, Reconciliation, oracle_score, reconcile
 from assaymark.judging.reference import argument_problems
 from assaymark.judging.replies import Parsed, parse_reply
 from assaymark.portfolio.orders import Settlement, fee_of, settle
 from assaymark.protocol import Study, parse_study
 from assaymark.records import Action, Constraint, Context, Decision, Derivation
-from assaymark.workflow.oracle import scored_by_oracle
+from assaymark.workflow.measure import scored_by_oracle
 from assaymark.workflow.tables import DECISIONS
 
 DIMENSION = "constraint_awareness"

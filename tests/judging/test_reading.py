@@ -10,14 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judged_records import CUTOFF, INSTRUMENTS, context, decision, fact
 
-from assaymark.judging.reading import read_decision
-from assaymark.judging.rendering import decision_blocks
+from assaymark.judging.prompts import decision_blocks, read_decision
+from assaymark.prompting.context import material_blocks, read_material
 from assaymark.prompting.fences import fence, sections
-from assaymark.prompting.material import material_blocks
-from assaymark.prompting.material_reading import read_material
 from assaymark.prompting.texts import judged_rationales
 from assaymark.records import Action, Context, Fact, Instrument, Series
-from assaymark.typography import code_points
+from assaymark.text import code_points
 
 
 def prompt(blocks: list[tuple[str, str]]) -> str:

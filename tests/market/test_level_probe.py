@@ -9,8 +9,7 @@ import pytest
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.market.cycles import REGIMES, cycles_of, synthetic_minutes
-from assaymark.market.level_probe import day_of, probe_result
-from assaymark.market.sanitise import Bars
+from assaymark.market.sanitise import Bars, day_of, probe_result
 
 SOURCE = synthetic_minutes(3)
 RANGES, COLUMNS = SOURCE.ranges()

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assaymark.errors import NotMeasurableError
-from assaymark.market.correlation import class_correlations, pairwise_correlation
 from assaymark.market.instruments import universe
+from assaymark.market.regimes import class_correlations, pairwise_correlation
 
 
 def with_holes(seed: int, days: int, n: int, share: float) -> np.ndarray:

@@ -7,7 +7,7 @@ import pytest
 from scipy.signal import lfilter
 
 from assaymark.errors import InputError
-from assaymark.market.factors import (
+from assaymark.market.synthetic import (
     BEAR,
     BULL,
     _ar1,

@@ -15,16 +15,11 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market.calendar import weekdays
-from assaymark.market.fundamentals import Filing, Fundamentals, synthetic_fundamentals
-from assaymark.market.history import History, synthetic_history
-from assaymark.market.macro import MacroSeries, read, released_after
-from assaymark.market.opening import SPACINGS, history_of, open_history
-from assaymark.market.restated import Restated
-from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot
-from assaymark.market.snapshots import snapshot_of
-from assaymark.market.store import write_snapshot
+from assaymark.market.history import History, Restated, synthetic_history, wide_bars
+from assaymark.market.macro import Filing, Fundamentals, MacroSeries, read, released_after, synthetic_fundamentals
+from assaymark.market.open import SPACINGS, history_of, open_history
+from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot, snapshot_of, write_snapshot
 from assaymark.market.synthetic import synthetic_market
-from assaymark.market.wide import wide_bars
 
 ORIGIN = Origin(source="test", retrieved_at=datetime(2026, 1, 1, tzinfo=UTC))
 DAYS = weekdays(date(2024, 1, 1), date(2024, 3, 29))

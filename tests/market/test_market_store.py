@@ -15,19 +15,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError, LedgerError
-from assaymark.market import cache as cache_module
-from assaymark.market.cache import cached_bars
+from assaymark.market import snapshot as cache_module
 from assaymark.market.calendar import all_days, weekdays
-from assaymark.market.condition import LONG_GAP, condition
-from assaymark.market.file_source import PORTBENCH_NOTES, snapshot_from_file
+from assaymark.market.files import PORTBENCH_NOTES, snapshot_from_file
 from assaymark.market.history import FIELDS, History, known_at_close, synthetic_history
 from assaymark.market.instruments import CLASSES, Listing
 from assaymark.market.macro import MacroSeries, released_after
-from assaymark.market.opening import history_of, open_history
-from assaymark.market.overview import class_overviews, gaps_of, quotes
-from assaymark.market.snapshot import OPTIONAL, SCHEMAS, Origin, Snapshot
-from assaymark.market.snapshots import snapshot_of, synthetic_snapshot
-from assaymark.market.store import content_digest, read_manifest, read_snapshot, write_snapshot
+from assaymark.market.open import LONG_GAP, class_overviews, condition, gaps_of, history_of, open_history, quotes
+from assaymark.market.snapshot import (
+    OPTIONAL,
+    SCHEMAS,
+    Origin,
+    Snapshot,
+    cached_bars,
+    content_digest,
+    read_manifest,
+    read_snapshot,
+    snapshot_of,
+    synthetic_snapshot,
+    write_snapshot,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PLAIN = {name: schema for name, schema in SCHEMAS.items() if name not in OPTIONAL}
@@ -257,7 +264,7 @@ def test_a_snapshot_without_bars_is_a_store_of_what_else_there_is(tmp_path):
 def test_the_second_opening_maps_the_cache(tmp_path, monkeypatch):
     stored(tmp_path)
     first = open_history(tmp_path)
-    monkeypatch.setattr("assaymark.market.opening.wide_bars", None)
+    monkeypatch.setattr("assaymark.market.history.wide_bars", None)
     second = open_history(tmp_path)
     assert isinstance(second.bars["close"].base, np.memmap)
     assert not second.bars["close"].flags.writeable

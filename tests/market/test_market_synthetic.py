@@ -10,10 +10,9 @@ import pytest
 from assaymark.errors import InputError
 from assaymark.market.calendar import fill_gaps, simple_returns
 from assaymark.market.calibration import calibration, calibration_table
-from assaymark.market.correlation import class_correlations, pairwise_correlation
 from assaymark.market.instruments import CLASSES, SUBSECTORS, class_members, universe
-from assaymark.market.synthetic import synthetic_market
-from assaymark.market.targets import STRESS
+from assaymark.market.regimes import class_correlations, pairwise_correlation
+from assaymark.market.synthetic import STRESS, synthetic_market
 
 SEEDS = (0, 1, 11)
 

@@ -15,8 +15,7 @@ from assaymark.errors import InputError, UnknownNameError
 from assaymark.market.calendar import weekdays
 from assaymark.market.history import FIELDS, History, known_at_close, synthetic_history
 from assaymark.market.instruments import class_members, universe
-from assaymark.market.macro import MacroSeries, read, released_after
-from assaymark.market.news import SUMMARY_DAYS, News
+from assaymark.market.macro import SUMMARY_DAYS, MacroSeries, News, read, released_after
 from assaymark.market.synthetic import synthetic_market
 
 MOMENTS = st.datetimes(datetime(2015, 1, 1), datetime(2026, 1, 15), timezones=st.just(UTC))

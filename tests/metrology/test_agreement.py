@@ -20,7 +20,7 @@ from assaymark.metrology import (
     round_half_up,
     weighted_kappa,
 )
-from assaymark.metrology.agreement import contingency
+from assaymark.metrology.kappa import contingency
 
 SCALE = [1, 2, 3, 4, 5]
 pairs = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=2, max_size=60)

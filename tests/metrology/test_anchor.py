@@ -12,7 +12,7 @@ from scipy import stats
 
 from assaymark.errors import InputError
 from assaymark.metrology import cluster_t
-from assaymark.metrology.anchor import anchor_measurements, stratified
+from assaymark.metrology.probes import anchor_measurements, stratified
 
 Scores = dict[str, dict[str, float]]
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology.block_bootstrap import block_length, sharpe_ratios
+from assaymark.metrology.bootstrap import block_length, sharpe_ratios
 from assaymark.portfolio import performance
 
 DAYS = 252

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from made_cells import FAMILIES, JUDGES, band, bonus_cell, cell, flat, gate, honest_table, made, run, spread
 
 from assaymark.errors import InputError
-from assaymark.metrology import (
-    ScoreTable,
-)
-from assaymark.metrology.cells import Cell
+from assaymark.metrology import ScoreTable
+from assaymark.metrology.controls import Cell
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError
 from assaymark.metrology import cluster_differences, panel_scores
-from assaymark.metrology.cluster_values import paired_differences, panel_fit
+from assaymark.metrology.comparisons import paired_differences, panel_fit
 
 NAN = math.nan
 

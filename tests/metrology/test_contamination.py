@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from assaymark.metrology import score_table
-from assaymark.metrology.contamination import cluster_gap, contamination_measurements
+from assaymark.metrology.probes import cluster_gap, contamination_measurements
 
 POST = 'contamination = {post_cutoff = ["week04"]}'
 SOME = {"BTC": "01234", "SOL": "234"}

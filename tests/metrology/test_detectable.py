@@ -12,7 +12,7 @@ from scipy import stats
 
 from assaymark.errors import InputError
 from assaymark.metrology import minimum_detectable_gap
-from assaymark.metrology.detectable import noncentral_tail
+from assaymark.metrology.moderated import noncentral_tail
 
 
 def power(gap, df, alpha):

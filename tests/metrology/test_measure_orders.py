@@ -31,7 +31,7 @@ from assaymark.metrology import (
     shaffer_pooled,
     specific_contrast,
 )
-from assaymark.metrology.flips import sign_flip
+from assaymark.metrology.contrasts import sign_flip
 from assaymark.metrology.orders import equivalence_p
 
 # --- the panel's contrasts --------------------------------------------------------------------------------------------

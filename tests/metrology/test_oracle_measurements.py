@@ -20,7 +20,7 @@ from assaymark.metrology import (
     weighted_kappa,
 )
 from assaymark.metrology.oracle import ORACLE_DIMENSION
-from assaymark.workflow.oracle import oracle_known
+from assaymark.workflow.measure import oracle_known
 
 JUDGES = ("auditor", "reader", "skeptic")
 ERRORS = {"auditor": 0.0, "reader": 0.6, "skeptic": -0.4}

@@ -14,14 +14,7 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError
 from assaymark.metrology import streaming
-from assaymark.metrology.partitions import (
-    Partition,
-    _runs,
-    misfits,
-    partition_sums,
-    read_partition,
-    to_bytes,
-)
+from assaymark.metrology.streaming import Partition, _runs, misfits, partition_sums, read_partition, to_bytes
 
 FAMILIES = {"auditor": "north", "reader": "south", "skeptic": "east"}
 DIMENSIONS = ["clarity", "risk"]

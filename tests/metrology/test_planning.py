@@ -13,7 +13,7 @@ from scipy import stats
 from assaymark.errors import InputError
 from assaymark.metrology import minimum_detectable_effect, minimum_detectable_gap, order_analysis, preflight
 from assaymark.metrology.contrasts import bootstrap_tests, holm_rows
-from assaymark.metrology.planning import detectable_levels, dimensions_claimed
+from assaymark.metrology.design import detectable_levels, dimensions_claimed
 
 AGGREGATE_ONLY = 'claims = {dimensions = ["aggregate"]}'
 

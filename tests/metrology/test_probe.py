@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from assaymark.metrology import analyse, cluster_t, score_table
-from assaymark.metrology.probe import ProbePlan, contested, probe_measurements
+from assaymark.metrology.probes import ProbePlan, contested, probe_measurements
 from assaymark.records import Measurement
 
 PROBE = '[stability.probe]\nname = "outsider"\nmodel = "reference/outsider"\nfamily = "west"\n'

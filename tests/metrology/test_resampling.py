@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import bootstrap_kappa, jackknife_kappa, mean_pairwise_kappa
-from assaymark.metrology.resampling import all_resamples, percentile_ends
+from assaymark.metrology.bootstrap import all_resamples, percentile_ends
 
 
 def panel(clusters, per_cluster, seed=0, judges=3):

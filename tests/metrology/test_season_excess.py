@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology.season_excess import daily_excess
+from assaymark.metrology.contrasts import daily_excess
 
 
 def paths(seed: int, days: int = 80, edge: float = 0.0) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from assaymark.metrology import Calls, ScoreTable, analyse, cluster_t, holm
-from assaymark.metrology.cells import Cell
+from assaymark.metrology.controls import Cell
 from assaymark.metrology.style import length_matched_contrasts, style_measurements
 
 

@@ -14,15 +14,15 @@ from assaymark.metrology import analyse, bootstrap_kappa, cluster_t, jackknife_k
 from assaymark.metrology.checks import Bools, Ints
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.contrasts import bootstrap_tests, t_test
-from assaymark.metrology.extension import joined
+from assaymark.metrology.design import joined
 from assaymark.metrology.measure_kappa import categories_of
 from assaymark.metrology.order_tests import OrderPlan, OrderTests
 from assaymark.metrology.panel import Panel, panel_of
+from assaymark.metrology.scores import Grades, ScoreTable
 from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth, simulate_scores
-from assaymark.metrology.table import Grades, ScoreTable
 from assaymark.protocol import Study, parse_study
 from assaymark.records import Claim, Measurement, Verdict
-from assaymark.workflow.planning_calls import plan_calls_report
+from assaymark.workflow.plan_calls import plan_calls_report
 
 AGENTS = ("ash", "birch", "cedar", "elm")
 FAMILIES = ("north", "south", "east")

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season
 from assaymark.judging.season.plans import ScoringPlan, load_scoring
-from assaymark.judging.season.scores import JudgeScore, band
-from assaymark.judging.season.timing import DecisionTime
+from assaymark.judging.season.scoring import DecisionTime, JudgeScore, band
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement
-from assaymark.workflow.season_measure_orders import season_orders
-from assaymark.workflow.season_measure_scores import SeasonScores, mean_composites
-from assaymark.workflow.season_measure_table import SeasonTotals, season_totals, table_measurements
+from assaymark.workflow.tracks.season_measure import SeasonScores, mean_composites
+from assaymark.workflow.tracks.season_measure_judges import season_orders
+from assaymark.workflow.tracks.season_measure_table import SeasonTotals, season_totals, table_measurements
 
 PLAN = load_scoring("v0.4")
 UNTIMED = DecisionTime(None, 0, 0, "no measured time")

@@ -14,7 +14,7 @@ from assaymark.errors import InputError
 from assaymark.metrology import analyse, dstudy_variance
 from assaymark.metrology.simulation import Composer, Spread, simulate_scores
 from assaymark.metrology.stability import gated
-from assaymark.workflow.planning_calls import ASSUMPTIONS, lines, plan_calls_report
+from assaymark.workflow.plan_calls import ASSUMPTIONS, lines, plan_calls_report
 
 FIRST = study_of("inference = {resamples = 1000}\nclaims = {pairs = false, within = false, cells = false}")
 LEADER = "first[agent=ash,dimension=aggregate]"

@@ -20,8 +20,8 @@ from assaymark.judging.pairs import (
     planted_values,
     reference,
     reference_pair_judges,
-    replies,
 )
+from assaymark.judging.pairs import calls as replies
 from assaymark.metrology.datasheet import datasheet_measurements
 from assaymark.protocol import JudgeSpec
 

@@ -22,10 +22,10 @@ from assaymark.cli import main
 from assaymark.judging import user_messages
 from assaymark.judging.reference import VIEWS
 from assaymark.judging.reference.features import notice
-from assaymark.judging.reference.views import opinion
+from assaymark.judging.reference.judges import opinion
 from assaymark.records import AGGREGATE, content_id
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.locking import open_locked
+from assaymark.workflow.lock import open_locked
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
 
 STUDY = Path(__file__).resolve().parents[2] / "studies" / "valueblind.toml"

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.portfolio import equal_risk_contribution, inverse_volatility, risk_parity, risk_shares
+from assaymark.portfolio import equal_risk_contribution, inverse_volatility, risk_shares
+from assaymark.portfolio import optimisers as risk_parity
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.portfolio import expected_shortfall, value_at_risk
-from assaymark.portfolio.risk import Method
+from assaymark.portfolio.performance import Method
 
 METHODS: tuple[Method, ...] = ("historical", "normal")
 series = st.lists(st.floats(-0.5, 0.5).map(lambda r: round(r, 5)), min_size=2, max_size=80)

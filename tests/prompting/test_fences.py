@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError
 from assaymark.prompting.fences import Section, cells, fence, row, sections
-from assaymark.typography import code_points
+from assaymark.text import code_points
 
 texts = st.text(alphabet=st.characters(exclude_categories=()), max_size=80).map(code_points)
 

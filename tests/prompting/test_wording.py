@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.judging.reference.lexicon import LEXICON
-from assaymark.prompting.wording import CONFIDENT, HEDGES, UNSPACED_HEDGES, confident_in, hedges_in, instructions_in
+from assaymark.judging.reference.features import LEXICON
+from assaymark.prompting.texts import CONFIDENT, HEDGES, UNSPACED_HEDGES, confident_in, hedges_in, instructions_in
 
 
 def test_every_hedge_of_the_reference_judges_is_a_hedge_here():

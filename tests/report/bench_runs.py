@@ -8,8 +8,8 @@ from functools import cache
 
 import numpy as np
 
-from assaymark.claims.benchmark import BenchRules, decide_benchmark
 from assaymark.claims.boards import Board
+from assaymark.claims.kinds import BenchRules, decide_benchmark
 from assaymark.metrology.order_tests import OrderPlan
 from assaymark.metrology.paired import ScoredItems, board_measurements, level_measurements, rank_agreement
 from assaymark.plan import OrderRules

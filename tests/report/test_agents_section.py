@@ -30,11 +30,10 @@ from assaymark.records import (
     Series,
 )
 from assaymark.report import AssayRun, PlantedView, render_pages
-from assaymark.report.agents_view import CAUTION, agents_view
-from assaymark.report.book import Book
-from assaymark.report.cycle_example import example_view
-from assaymark.report.figures.price import price_chart
-from assaymark.report.substrate_views import CycleView, DateProbeView, RegimeView, SubstrateView
+from assaymark.report.charts.paths import price_chart
+from assaymark.report.inputs import CycleView, DateProbeView, RegimeView, SubstrateView
+from assaymark.report.lookup import Book
+from assaymark.report.study.cycle import CAUTION, agents_view, example_view
 
 NOON = datetime(2000, 1, 3, 12, tzinfo=UTC)
 THEN = datetime(2016, 10, 19, 15, 48, tzinfo=UTC)

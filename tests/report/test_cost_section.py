@@ -8,8 +8,8 @@ import assay_runs as runs
 import pytest
 
 from assaymark.report import PaidView, money, render_pages
-from assaymark.report.book import Book
-from assaymark.report.cost import cost_view
+from assaymark.report.lookup import Book
+from assaymark.report.study.plan import cost_view
 
 PRICED = PaidView(
     model="openai/a", calls=1200, input_tokens=4_000_000, cached_tokens=1_000_000, output_tokens=90_000, usd=12.345,

@@ -8,21 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.report.figures import (
-    BarCell,
-    BarRow,
-    ForestRow,
-    Gates,
-    ScaleRow,
-    bar_table,
-    forest,
-    scale_use,
-    score_axis,
-    score_head,
-    score_strip,
-)
-from assaymark.report.figures.canvas import Scale, label
-from assaymark.report.formats import text_width
+from assaymark.report.charts.canvas import Scale, label
+from assaymark.report.charts.grids import BarCell, BarRow, ScaleRow, bar_table, scale_use
+from assaymark.report.charts.intervals import ForestRow, Gates, forest, score_axis, score_head, score_strip
+from assaymark.report.text import text_width
 
 GATES = Gates(0.2, 0.4)
 TEXTS = re.compile(r'<text[^>]*?x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>')

@@ -14,7 +14,9 @@ from outline import read, words
 
 from assaymark.report import render_comparison, render_datasheet, render_pages
 from assaymark.report.datasheet import judges_frame
-from assaymark.report.front import (
+from assaymark.report.portbench import render_benchmark
+from assaymark.report.season import site_pages
+from assaymark.report.site import (
     FrontRun,
     front_of_benchmark,
     front_of_judges,
@@ -24,8 +26,6 @@ from assaymark.report.front import (
     render_front,
     site_of,
 )
-from assaymark.report.portbench import render_benchmark
-from assaymark.report.season import site_pages
 
 CATALOGUES = [made_season.made_catalogue(code) for code in ("en", "de")]
 

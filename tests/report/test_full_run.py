@@ -15,21 +15,17 @@ from assaymark.claims import certificate_name, kind_of
 from assaymark.records import AGGREGATE, StabilityFinding
 from assaymark.report import render_pages
 from assaymark.report.board import board
-from assaymark.report.book import Book
 from assaymark.report.cards import cards
-from assaymark.report.claim_checks import checked
-from assaymark.report.claim_map import claim_map, supported_words
-from assaymark.report.controls import controls_view
-from assaymark.report.explanations import explanations_view
-from assaymark.report.gaps import gaps_view
-from assaymark.report.levels import claim_view, level_views
-from assaymark.report.measured import measured_links, measured_rows
-from assaymark.report.outside import outside_view
-from assaymark.report.probes import anchor_view, contamination_view
-from assaymark.report.ranks import ranks_view
-from assaymark.report.single import single_view
-from assaymark.report.style import style_view
-from assaymark.report.withheld import withheld_groups
+from assaymark.report.levels import claim_view, level_views, withheld_groups
+from assaymark.report.lookup import Book
+from assaymark.report.measurements import measured_links, measured_rows
+from assaymark.report.study.agreement import ranks_view, single_view
+from assaymark.report.study.claim_checks import checked, explanations_view
+from assaymark.report.study.claim_map import claim_map, supported_words
+from assaymark.report.study.controls import controls_view, style_view
+from assaymark.report.study.gaps import gaps_view
+from assaymark.report.study.outside import outside_view
+from assaymark.report.study.probes import anchor_view, contamination_view
 
 VERDICT_PAGES = ("index.html", "claim-map.html", "claims.html", "claims-002.html")
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from assaymark.records import AGGREGATE
 from assaymark.report.board import board
-from assaymark.report.book import Book
-from assaymark.report.licence import ranked_alone, tiers
+from assaymark.report.lookup import Book
+from assaymark.report.study.controls import ranked_alone, tiers
 
 
 def book(agents, pairs) -> Book:

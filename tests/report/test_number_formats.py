@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.records import Measurement
-from assaymark.report import formats as f
+from assaymark.report import text as f
 
 NB = f.NBSP
 

@@ -9,8 +9,8 @@ import pytest
 
 from assaymark.protocol import Claims, Contamination, DatasheetLimits, Inference
 from assaymark.records import Rationale
-from assaymark.report.book import Book
-from assaymark.report.plan import Fact, plan_view
+from assaymark.report.lookup import Book
+from assaymark.report.study.plan import Fact, plan_view
 
 
 @pytest.mark.parametrize(

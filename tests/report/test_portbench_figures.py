@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.report.figures.nav_paths import falls
-from assaymark.report.figures.score import score_axis
-from assaymark.report.formats import text_width
+from assaymark.report.charts.grids import tint_of
+from assaymark.report.charts.intervals import score_axis
+from assaymark.report.charts.paths import falls
 from assaymark.report.portbench.figures import (
     History,
     HistorySet,
@@ -23,7 +23,7 @@ from assaymark.report.portbench.figures import (
     interval_strip,
     stress_scatter,
 )
-from assaymark.report.portbench.figures.correlation import tint_of
+from assaymark.report.text import text_width
 
 
 def drawn(svg: str, kind: str) -> list[tuple[float, float]]:

@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outline import html_of, read, words
 
-from assaymark.claims.benchmark import BenchRules, decide_benchmark
 from assaymark.claims.boards import Board, Leaderboard
-from assaymark.report.formats import NBSP, number
+from assaymark.claims.kinds import BenchRules, decide_benchmark
 from assaymark.report.portbench import EpisodeTrace, render_benchmark
 from assaymark.report.portbench.asked import questions_view
 from assaymark.report.portbench.book import BenchBook
 from assaymark.report.portbench.every import every_measurement
 from assaymark.report.portbench.further import signals_figure, windows_table
-from assaymark.report.portbench.said import every_claim, said_levels
+from assaymark.report.portbench.levels import every_claim, said_levels
 from assaymark.report.portbench.stages import design_note, stage_note, stage_tables
 from assaymark.report.portbench.traces import episode_paths
+from assaymark.text import NBSP, number
 
 RUNS = ("eight", "two", "single", "questions_only", "pipeline_only", "hostile", "empty")
 

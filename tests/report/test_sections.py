@@ -9,19 +9,17 @@ import full_runs
 import pytest
 
 from assaymark.claims import Rules, index
-from assaymark.claims.verdicts import governing_agreement
+from assaymark.claims.panel import governing_agreement
 from assaymark.protocol import Inference
 from assaymark.records import AGGREGATE, StabilityFinding
-from assaymark.report.agreement import agreement_view
 from assaymark.report.board import board
-from assaymark.report.book import Book
+from assaymark.report.cards import fragility_view
 from assaymark.report.evidence import evidence_view, ledger_rows, written_number
-from assaymark.report.formats import interval
-from assaymark.report.fragility import fragility_view
-from assaymark.report.levels import claim_view, level_views
-from assaymark.report.paging import paged
-from assaymark.report.stability import stability_view
-from assaymark.report.withheld import withheld_groups
+from assaymark.report.levels import claim_view, level_views, withheld_groups
+from assaymark.report.lookup import Book
+from assaymark.report.page import paged
+from assaymark.report.study.agreement import agreement_view, stability_view
+from assaymark.report.text import interval
 
 
 def with_values(values, **more):

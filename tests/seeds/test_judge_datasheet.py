@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from assaymark.metrology.bootstrap import wilson
 from assaymark.metrology.datasheet import d_prime, datasheet_measurements, detection_threshold, sketch
-from assaymark.metrology.intervals import wilson
 from assaymark.records import Measurement, PairCall
 
 DIGIT = 1e-4  # one unit of the last printed digit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assaymark.judging.season.plans import load_scoring
-from assaymark.judging.season.scores import band, composite, contested_band, total_score
+from assaymark.judging.season.scoring import band, composite, contested_band, total_score
 from assaymark.judging.season.table import Contestant, season_table
 
 PLANS = tuple(load_scoring(name) for name in ("v0.3", "v0.4"))

@@ -19,7 +19,7 @@ from assaymark.metrology import (
     weighted_kappa,
     wilson,
 )
-from assaymark.metrology.resampling import all_resamples
+from assaymark.metrology.bootstrap import all_resamples
 
 AGENTS, REGIMES, DIMENSIONS, CYCLES = 4, 5, 6, 50
 FAMILY = math.comb(AGENTS, 2) * DIMENSIONS

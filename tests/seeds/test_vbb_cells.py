@@ -18,10 +18,8 @@ import pytest
 from scipy import stats
 
 from assaymark.metrology import Calls, ScoreTable, leave_one_family_out, minimum_detectable_effect, wilson
-from assaymark.metrology.anchor import anchor_measurements, stratified
-from assaymark.metrology.cell_rules import cell_b_outcome
-from assaymark.metrology.cells import Cell, cell_measurements
-from assaymark.metrology.probe import contested, probe_measurements
+from assaymark.metrology.controls import Cell, cell_b_outcome, cell_measurements
+from assaymark.metrology.probes import anchor_measurements, contested, probe_measurements, stratified
 from assaymark.metrology.style import style_measurements
 from assaymark.protocol import Cells, Study, parse_study
 from assaymark.records import Measurement

@@ -10,8 +10,8 @@ from imported_records import imported_records
 from made_records import STUDY
 
 from assaymark.records import Agent, Decision, Derivation, Rationale
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.importing import store_records
+from assaymark.workflow.import_records import store_records
+from assaymark.workflow.run_folder import RunFolder
 
 DIMENSIONS = (
     "action_coherence",

@@ -25,8 +25,8 @@ from assaymark.records import (
     Rationale,
     content_id,
 )
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.importing import store_records
+from assaymark.workflow.import_records import store_records
+from assaymark.workflow.run_folder import RunFolder
 
 CLIMATES = {
     "calm-advance": (0.02, 0.10),

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assaymark import cli_season
 from assaymark.cli import app, main, models
+from assaymark.cli import season as cli_season
 from assaymark.engine import Model
-from assaymark.engine.models import Models, providers
+from assaymark.engine.providers.registry import Models, providers
 from assaymark.market import snapshot_from_file, weekdays, write_snapshot
 
 DAYS: list[date] = weekdays(date(2024, 1, 22), date(2024, 3, 29)).astype(object).tolist()

@@ -14,8 +14,8 @@ import numpy as np
 from assaymark.engine import CallSpec, Model, Reply
 from assaymark.market import History, Origin, snapshot_of, synthetic_history, write_snapshot
 from assaymark.market.history import FIELDS
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.season_plan import lock_season
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.tracks.season_lock import lock_season
 
 
 def season_text(

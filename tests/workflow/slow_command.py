@@ -10,7 +10,7 @@ import itertools
 import sys
 
 from assaymark import cli
-from assaymark.engine import attempt
+from assaymark.engine import loop as attempt
 
 QUICKLY = attempt._complete
 COUNT = itertools.count()

@@ -10,8 +10,8 @@ import pytest
 from made_records import STUDY, generic_records
 
 from assaymark.cli import main
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.importing import store_records
+from assaymark.workflow.import_records import store_records
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, Store
 
 

@@ -10,7 +10,7 @@ from made_records import OWN
 
 from assaymark.cli import main
 from assaymark.errors import LedgerError
-from assaymark.workflow import reporting
+from assaymark.workflow import publish as reporting
 
 pytest.importorskip("openai", reason="needs the openai client (extra: test)")
 pytest.importorskip("anthropic", reason="needs the anthropic client (extra: test)")

@@ -20,9 +20,9 @@ from assaymark.errors import AssayError, InputError, PlanError
 from assaymark.metrology import alpha_report, icc, table_from_arrow
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import Measurement
-from assaymark.workflow import bare_tables
-from assaymark.workflow.bare_tables import MeasuredTable, default_study, study_toml
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow import score_files as bare_tables
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.score_files import MeasuredTable, default_study, study_toml
 from assaymark.workflow.tables import MEASUREMENTS, Store
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -20,17 +20,24 @@ from assaymark.benchmark.questions.published import read_questions, write_questi
 from assaymark.benchmark.reference import SKILLS, reference_benchmark_models
 from assaymark.cli import main, models
 from assaymark.engine import Ledger, Reply
-from assaymark.engine.models.exchange import failure
+from assaymark.engine.providers.http_agent import failure
 from assaymark.errors import AssayError, InputError, LedgerError, ModelError, PlanError
 from assaymark.judging import reference_judges
 from assaymark.market import fill_gaps, synthetic_history
-from assaymark.workflow.bench_files import Wanted, plan_text, resolved
-from assaymark.workflow.bench_plan import is_benchmark
-from assaymark.workflow.benching import bench_pipeline, bench_qa, bench_report, bench_shown
-from assaymark.workflow.exporting import export_arrow
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.claim import verify_run
+from assaymark.workflow.export import export_arrow
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, SCORES, VERDICTS, Store
-from assaymark.workflow.verifying import verify_run
+from assaymark.workflow.tracks.benchmark import (
+    Wanted,
+    bench_pipeline,
+    bench_qa,
+    bench_report,
+    bench_shown,
+    plan_text,
+    resolved,
+)
+from assaymark.workflow.tracks.benchmark_plan import is_benchmark
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 MODELS = reference_benchmark_models()

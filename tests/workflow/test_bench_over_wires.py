@@ -9,7 +9,7 @@ from assaymark.benchmark.questions.published import write_questions
 from assaymark.benchmark.reference import ReferenceBenchmarkModel
 from assaymark.cli import main
 from assaymark.market import synthetic_history
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import SCORES, Store
 
 pytest.importorskip("openai", reason="needs the openai client (extra: test)")

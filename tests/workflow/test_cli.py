@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from assaymark import __version__, cli_study
+from assaymark import __version__
 from assaymark.cli import main
-from assaymark.cli_root import COMMANDS
+from assaymark.cli import study as cli_study
+from assaymark.cli.commands import COMMANDS
 from assaymark.importers import template
 from assaymark.workflow.doctor import CORE, KEYS, can_run, examine
 
@@ -67,9 +68,7 @@ def test_version(capsys):
 
 
 def test_the_command_is_installed():
-    done = subprocess.run(
-        [sys.executable, "-m", "assaymark.cli", "--version"], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-m", "assaymark", "--version"], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == f"assaymark {__version__}"
 
 
@@ -177,7 +176,7 @@ def test_progress_is_shown_to_people_only(tty, tmp_path):
 
     from rich.console import Console
 
-    from assaymark.workflow.progress_shown import bars
+    from assaymark.workflow.progress import bars
 
     out = io.StringIO()
     with bars(Console(file=out, force_terminal=tty)) as progress:

@@ -7,9 +7,8 @@ import pytest
 import typer
 
 from assaymark.cli import app, main
-from assaymark.cli_root import COMMANDS
-from assaymark.cli_tools import Tools
-from assaymark.cli_voice import speaking
+from assaymark.cli.commands import COMMANDS
+from assaymark.cli.options import Tools, speaking
 
 TOOLS = Tools(dict, nullcontext, list, print)
 NAMES = [name for places in COMMANDS.values() for name in places]

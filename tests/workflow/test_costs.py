@@ -9,16 +9,16 @@ from made_records import OWN
 from assaymark import cli
 from assaymark.cli import main
 from assaymark.engine import CallSpec, Ledger, Message, Reply, Text
-from assaymark.engine.models import Models
-from assaymark.engine.models.prices import load_prices
+from assaymark.engine.prices import load_prices
+from assaymark.engine.providers.registry import Models
 from assaymark.errors import InputError, ModelError, PlanError
 from assaymark.protocol import EngineChoice, JudgeSpec, Study
-from assaymark.workflow.asking import ask
-from assaymark.workflow.costs import Stage, expected, paid_models, paid_of
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.paid import paid_views
-from assaymark.workflow.progress import silent
-from assaymark.workflow.reporting import in_flight_bound
+from assaymark.workflow.ask import ask
+from assaymark.workflow.forecast import Stage, expected, paid_models, paid_of
+from assaymark.workflow.progress import paid_views
+from assaymark.workflow.publish import in_flight_bound
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.track import silent
 
 PRICES = """
 format = "assaymark prices 1"
@@ -156,7 +156,7 @@ def test_a_forecast_assumes_one_length_of_reply_for_every_provider_and_adds_no_u
 
 
 def test_a_missing_key_is_told_before_anything_is_sent(folder):
-    from assaymark.engine.models.openai_models import openai_provider
+    from assaymark.engine.providers.openai import openai_provider
 
     pytest.importorskip("openai", reason="needs the client of OpenAI (extra: openai)")
     models = Models({}, {"openai": openai_provider({})})
@@ -172,7 +172,7 @@ def test_a_dry_run_of_a_study_counts_what_the_run_then_asks(own, tmp_path, capsy
 
     new = tmp_path / "new"
     with monkeypatch.context() as patch:
-        patch.setattr("assaymark.workflow.asking.run_calls", nobody)
+        patch.setattr("assaymark.workflow.ask.run_calls", nobody)
         assert main(["run", str(OWN), "--out", str(new), "--dry-run"]) == 0
         fresh = capsys.readouterr().out
         assert not new.exists()

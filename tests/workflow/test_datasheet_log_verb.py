@@ -27,7 +27,7 @@ from datasheet_runs import (
     write_log,
 )
 
-from assaymark.workflow.datasheets import datasheet_name
+from assaymark.workflow.tracks.datasheet import datasheet_name
 
 # --- logs -------------------------------------------------------------------------------------------------------------
 

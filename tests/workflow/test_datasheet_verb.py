@@ -37,9 +37,9 @@ from assaymark.engine.calls import CallSpec, Reply
 from assaymark.errors import InputError, ModelError
 from assaymark.protocol import JudgeSpec
 from assaymark.records import canonical_json
-from assaymark.workflow.datasheets import measure_judges
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import PAIRS, Store
+from assaymark.workflow.tracks.datasheet import measure_judges
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,8 @@ from assaymark.judging.evidence import (
     forecast_mismatches,
     numeric_ledger,
 )
-from assaymark.judging.evidence.chance import ROW_RULES
-from assaymark.judging.evidence.own import own_numbers
+from assaymark.judging.evidence.context_index import own_numbers
+from assaymark.judging.evidence.summary import ROW_RULES
 
 pytestmark = pytest.mark.shared
 

@@ -28,7 +28,7 @@ from assaymark import workflow
 from assaymark.claims import kind_of
 from assaymark.cli import main
 from assaymark.records import Claim, parse, to_json
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, Store
 
 LEVELS = ("headline", "qualified", "no-claim")
@@ -289,7 +289,7 @@ def test_killing_it_anywhere_and_running_again_ends_in_the_same_place(own_run, t
 
 def test_a_stop_request_drains_and_says_how_to_go_on(tmp_path, own_run):
     out = tmp_path / "stopped"
-    command = [sys.executable, "-m", "assaymark.cli", "run", str(OWN), "--out", str(out)]
+    command = [sys.executable, "-m", "assaymark", "run", str(OWN), "--out", str(out)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 30
     while process.poll() is None and time.monotonic() < deadline:

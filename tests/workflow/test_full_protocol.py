@@ -11,7 +11,7 @@ from made_records import STUDY
 from repetitions import untraced
 
 from assaymark.cli import main
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import ANCHOR, EVIDENCE, JUDGMENTS, MEASUREMENTS, PROBE, VERDICTS, Store
 
 

@@ -28,7 +28,7 @@ from assaymark.benchmark.questions.generate import generate_questions
 from assaymark.benchmark.questions.payloads import TEMPLATES
 from assaymark.benchmark.questions.published import write_questions
 from assaymark.cli import main
-from assaymark.cli_root import EXAMPLES
+from assaymark.cli.commands import EXAMPLES
 from assaymark.engine import Ledger
 from assaymark.judging.pairs import finance_tasks
 from assaymark.market import Origin, snapshot_of, synthetic_history
@@ -190,7 +190,7 @@ def of_judges(scratch, request, monkeypatch):
         monkeypatch.setenv(f"{name}_BASE_URL", server.url + path)
     for name in ("OPENAI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.setenv(name, "canary-key-90210")
-    monkeypatch.setattr("assaymark.workflow.datasheets.finance_tasks", lambda: finance_tasks()[:2])
+    monkeypatch.setattr("assaymark.workflow.tracks.datasheet.finance_tasks", lambda: finance_tasks()[:2])
     monkeypatch.setitem(BASE, "http://gpu-1/v1", f"{server.url}/v1")
     rows = [f"q{n},north,{pair},1\n" for n in range(6) for pair in (f"a{n},b{n}", f"b{n},a{n}")]
     (scratch / "verdicts.csv").write_text("question,judge,slot_1,slot_2,verdict\n" + "".join(rows))
@@ -256,8 +256,8 @@ def test_the_examples_of_the_benchmark_run(words, scratch, request, monkeypatch,
     counts = {"T2": 4, "T4": 4, "T6": 4}
     write_questions(scratch / "q.jsonl", generate_questions(synthetic_history(0), counts=counts).questions)
     fewer = partial(generate_questions, counts=dict.fromkeys(TEMPLATES, 4))
-    monkeypatch.setattr("assaymark.workflow.bench_sets.generate_questions", fewer)
-    monkeypatch.setattr("assaymark.workflow.bench_questions.generate_questions", fewer)
+    monkeypatch.setattr("assaymark.benchmark.questions.generate.generate_questions", fewer)
+    monkeypatch.setattr("assaymark.workflow.tracks.benchmark_ask.generate_questions", fewer)
     (scratch / "bench.toml").write_text(small_plan(scratch / "q.jsonl", 2, "literal", "stubborn"))
     for line in examples(words, capsys):
         typed(line, scratch, capsys)

@@ -9,8 +9,8 @@ from outline import read
 
 from assaymark.cli import main
 from assaymark.errors import AssayError, InputError
-from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.joining import join_runs
+from assaymark.workflow.run_folder import RunFolder
 
 
 @pytest.fixture(scope="module")

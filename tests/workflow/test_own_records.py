@@ -10,9 +10,9 @@ import pytest
 
 from assaymark.cli import main
 from assaymark.engine import Ledger
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.ask import unusable_decisions
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, JUDGMENTS, MEASUREMENTS, Store
-from assaymark.workflow.unusable import unusable_decisions
 
 STUDY = """
 name = "small"

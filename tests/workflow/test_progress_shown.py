@@ -7,13 +7,13 @@ import pytest
 from rich.console import Console
 
 from assaymark.engine import Reply
-from assaymark.engine.models import Models
-from assaymark.engine.models.prices import load_prices
-from assaymark.workflow.asking import _cost_told
-from assaymark.workflow.progress import Within, silent
-from assaymark.workflow.progress_shown import Piece, Shown, bars
+from assaymark.engine.prices import load_prices
+from assaymark.engine.providers.registry import Models
+from assaymark.workflow.ask import _cost_told
+from assaymark.workflow.progress import Piece, Shown, bars
+from assaymark.workflow.track import Within, silent
 
-NOTES = "assaymark.workflow.progress_shown"
+NOTES = "assaymark.workflow.progress"
 
 
 class Clock:

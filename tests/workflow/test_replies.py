@@ -14,11 +14,11 @@ from made_records import STUDY as STUDY_FILE
 from assaymark.cli import main
 from assaymark.engine import Ledger
 from assaymark.judging import PARSER, replies
-from assaymark.prompting.strict_json import strict_json
+from assaymark.prompting.texts import strict_json
 from assaymark.records import Rationale, Verdict
-from assaymark.workflow import locking
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.importing import store_records
+from assaymark.workflow import lock as locking
+from assaymark.workflow.import_records import store_records
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
 
 pytest.importorskip("openai", reason="needs the openai client (extra: test)")

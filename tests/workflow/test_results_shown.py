@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from assaymark.display import Folded, Grid, Rows, Said, parts_of
+from assaymark.notebook import Folded, Grid, Rows, Said, parts_of
 from assaymark.records import parse
-from assaymark.typography import prose
-from assaymark.workflow.claiming import VerdictFile
-from assaymark.workflow.datasheets import Made, stored_datasheets
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.judging_calls import JudgeResult
-from assaymark.workflow.locking import lock_lines, open_locked
-from assaymark.workflow.reporting import Reported, study_shown
-from assaymark.workflow.season_judging import SeasonJudged
+from assaymark.text import prose
+from assaymark.workflow.claim import VerdictFile
+from assaymark.workflow.lock import lock_lines, open_locked
+from assaymark.workflow.publish import Reported, study_shown
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.study_calls import JudgeResult
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.tracks.datasheet import Made, stored_datasheets
+from assaymark.workflow.tracks.season_judge import SeasonJudged
 
 
 @pytest.fixture(scope="module")

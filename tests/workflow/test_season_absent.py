@@ -12,9 +12,9 @@ from live_seasons import NAMES, SEASON, arrive, evening, file_of, scripted, step
 from season_runs import Scripted, orders
 
 from assaymark.cli import main
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.season_records import NAVS
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, Store
+from assaymark.workflow.tracks.season_record_tables import NAVS
 
 
 class Holding(BaseHTTPRequestHandler):

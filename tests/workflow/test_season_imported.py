@@ -14,17 +14,17 @@ from assaymark.claims.messages import catalogue
 from assaymark.cli import main, models
 from assaymark.errors import InputError, LedgerError, PlanError
 from assaymark.importers import import_aitrader
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.importing import import_records
-from assaymark.workflow.season_imported import stated_book
-from assaymark.workflow.season_material import season_material
-from assaymark.workflow.season_measure_agents import agent_measurements
-from assaymark.workflow.season_plan import LockedSeason, lock_season, open_season
-from assaymark.workflow.season_publishing import gates_of
-from assaymark.workflow.season_records import BASELINES, CHECKS, FILLS, NAVS, REJECTIONS, TIMES
-from assaymark.workflow.season_running import run_season
-from assaymark.workflow.season_view_records import record_notes
+from assaymark.workflow.import_records import import_records
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, Store
+from assaymark.workflow.tracks.season_day import run_season
+from assaymark.workflow.tracks.season_lock import LockedSeason, lock_season, open_season
+from assaymark.workflow.tracks.season_material import season_material
+from assaymark.workflow.tracks.season_measure import agent_measurements
+from assaymark.workflow.tracks.season_publish import gates_of
+from assaymark.workflow.tracks.season_record_tables import BASELINES, CHECKS, FILLS, NAVS, REJECTIONS, TIMES
+from assaymark.workflow.tracks.season_records import stated_book
+from assaymark.workflow.tracks.season_view_rules import record_notes
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from assaymark.cli import models
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.importing import import_records
-from assaymark.workflow.season_judging_parts import season_horizons
-from assaymark.workflow.season_material import SeasonMaterial, season_material
-from assaymark.workflow.season_plan import lock_season
-from assaymark.workflow.season_view_records import record_notes
+from assaymark.workflow.import_records import import_records
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.tracks.season_judge import season_horizons
+from assaymark.workflow.tracks.season_lock import lock_season
+from assaymark.workflow.tracks.season_material import SeasonMaterial, season_material
+from assaymark.workflow.tracks.season_view_rules import record_notes
 
 pytestmark = pytest.mark.shared
 

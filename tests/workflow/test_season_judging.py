@@ -18,22 +18,21 @@ from season_runs import NOW, begun, market, season_text, stored
 from assaymark.agents import reference_agents
 from assaymark.cli import main
 from assaymark.engine import CallSpec, Model, Reply
-from assaymark.engine.models.prices import load_prices
+from assaymark.engine.prices import load_prices
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError
 from assaymark.judging.season.plans import load_scoring
-from assaymark.judging.season.season_judges import reference_season_judges
-from assaymark.workflow.costs import paid_models
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.importing import import_grades
-from assaymark.workflow.season_journal import alone, not_stepping
-from assaymark.workflow.season_judging import judge_season
-from assaymark.workflow.season_judging_costs import expect_season_judging
-from assaymark.workflow.season_judging_parts import asked_judges, period_of, season_parts, season_probes
-from assaymark.workflow.season_material import season_material
-from assaymark.workflow.season_plan import stored_season
-from assaymark.workflow.season_records import GRADES, GUESSES, REPLACED, SeasonGrade
-from assaymark.workflow.season_running import run_season, step_season
+from assaymark.judging.season.reference import reference_season_judges
+from assaymark.workflow.forecast import paid_models
+from assaymark.workflow.import_records import import_grades
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import EVIDENCE, JUDGMENTS, Store
+from assaymark.workflow.tracks.season_day import alone, not_stepping, run_season, step_season
+from assaymark.workflow.tracks.season_judge import asked_judges, judge_season, season_parts, season_probes
+from assaymark.workflow.tracks.season_judging_costs import expect_season_judging
+from assaymark.workflow.tracks.season_lock import stored_season
+from assaymark.workflow.tracks.season_material import season_material
+from assaymark.workflow.tracks.season_plan import period_of
+from assaymark.workflow.tracks.season_record_tables import GRADES, GUESSES, REPLACED, SeasonGrade
 
 JUDGES = ("auditor", "reader", "allocator")
 TABLES = (GRADES, GUESSES, REPLACED, EVIDENCE, JUDGMENTS)

@@ -37,16 +37,16 @@ from season_runs import Scripted, begun, orders
 
 from assaymark.cli import main, models
 from assaymark.engine import Ledger
-from assaymark.importers.recorded import EQUAL_WEIGHT
+from assaymark.importers.report import EQUAL_WEIGHT
 from assaymark.records import Context
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.season_judging import judge_season
-from assaymark.workflow.season_material import season_material
-from assaymark.workflow.season_plan import lock_season
-from assaymark.workflow.season_publishing import publish_season
-from assaymark.workflow.season_records import CHECKS, FILLS, GRADES, NAVS, REJECTIONS
-from assaymark.workflow.season_running import run_season, step_season
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, Store
+from assaymark.workflow.tracks.season_day import run_season, step_season
+from assaymark.workflow.tracks.season_judge import judge_season
+from assaymark.workflow.tracks.season_lock import lock_season
+from assaymark.workflow.tracks.season_material import season_material
+from assaymark.workflow.tracks.season_publish import publish_season
+from assaymark.workflow.tracks.season_record_tables import CHECKS, FILLS, GRADES, NAVS, REJECTIONS
 
 # --- the season -------------------------------------------------------------------------------------------------------
 

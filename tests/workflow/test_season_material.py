@@ -10,11 +10,11 @@ from season_runs import NOW, begun, market, season_text, stored
 
 from assaymark.agents import reference_agents
 from assaymark.errors import LedgerError, PlanError
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.season_material import SeasonMaterial, season_material
-from assaymark.workflow.season_records import FILLS, NAVS
-from assaymark.workflow.season_running import run_season
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import Store
+from assaymark.workflow.tracks.season_day import run_season
+from assaymark.workflow.tracks.season_material import SeasonMaterial, season_material
+from assaymark.workflow.tracks.season_record_tables import FILLS, NAVS
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ import pytest
 from season_runs import NOW, begun, market, season_text, stored
 
 from assaymark.claims import SeasonGates, decide_season
+from assaymark.claims.index import SILENT, season_index
 from assaymark.claims.messages import catalogue, english, languages
-from assaymark.claims.season_index import SILENT, season_index
 from assaymark.claims.season_panel import MISSING, SINGLE
 from assaymark.cli import models
 from assaymark.errors import InputError, LedgerError
@@ -26,18 +26,18 @@ from assaymark.prompting.texts import INSTRUCTION_LIKE
 from assaymark.protocol import DatasheetLimits
 from assaymark.records import Measurement, Rationale, measurement_id
 from assaymark.report.season.words import Words
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.season_file import parse_season
-from assaymark.workflow.season_judging import judge_season
-from assaymark.workflow.season_material import SeasonMaterial, season_material
-from assaymark.workflow.season_measure_orders import kappa_measurement
-from assaymark.workflow.season_measure_scores import SeasonScores
-from assaymark.workflow.season_measures import season_findings
-from assaymark.workflow.season_records import SeasonCheck, SeasonGrade, SeasonNav
-from assaymark.workflow.season_running import run_season
-from assaymark.workflow.season_view_notes import season_notes
-from assaymark.workflow.season_view_run import SeasonJudgments
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import Store
+from assaymark.workflow.tracks.season_day import run_season
+from assaymark.workflow.tracks.season_judge import judge_season
+from assaymark.workflow.tracks.season_material import SeasonMaterial, season_material
+from assaymark.workflow.tracks.season_measure import SeasonScores
+from assaymark.workflow.tracks.season_measure_judges import kappa_measurement
+from assaymark.workflow.tracks.season_measures import season_findings
+from assaymark.workflow.tracks.season_plan import parse_season
+from assaymark.workflow.tracks.season_record_tables import SeasonCheck, SeasonGrade, SeasonNav
+from assaymark.workflow.tracks.season_view import SeasonJudgments
+from assaymark.workflow.tracks.season_view_rules import season_notes
 
 JUDGES = ("auditor", "reader", "allocator")
 PANEL = "".join(
@@ -503,7 +503,7 @@ def test_decisions_whose_texts_address_the_judge_are_counted(
 def test_of_a_long_record_some_decisions_show_what_chance_reaches(
     material: SeasonMaterial, judged: SeasonJudgments, found: Found, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("assaymark.workflow.season_measure_agents.SAMPLED", 4)
+    monkeypatch.setattr("assaymark.workflow.tracks.season_measure.SAMPLED", 4)
     whole, some = found["season.ledger[agent=one]"], measured(material, judged)["season.ledger[agent=one]"]
     assert (some.value, some.n, some.detail["counts"]) == (whole.value, whole.n, whole.detail["counts"])
     assert 0 < some.detail["rows"] < whole.detail["rows"]

@@ -10,11 +10,11 @@ from season_runs import season_text
 
 from assaymark.cli import main, models
 from assaymark.errors import InputError, PlanError
-from assaymark.workflow import season_plan
-from assaymark.workflow.folder import RunFolder, read_json
-from assaymark.workflow.locking import stored_lock
-from assaymark.workflow.season_file import parse_season
-from assaymark.workflow.season_plan import is_season, lock_season, open_season, stored_season
+from assaymark.workflow.lock import stored_lock
+from assaymark.workflow.run_folder import RunFolder, read_json
+from assaymark.workflow.tracks import season_lock as season_plan
+from assaymark.workflow.tracks.season_lock import is_season, lock_season, open_season, stored_season
+from assaymark.workflow.tracks.season_plan import parse_season
 
 NOW = datetime(2024, 4, 1, tzinfo=UTC)
 

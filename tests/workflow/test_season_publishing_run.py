@@ -12,14 +12,14 @@ from assaymark.claims.season_types import SeasonVerdicts
 from assaymark.cli import models
 from assaymark.judging.season.table import Contestant, season_table
 from assaymark.report.season.inputs import SeasonRun
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.season_judging import judge_season
-from assaymark.workflow.season_material import SeasonMaterial, season_material
-from assaymark.workflow.season_plan import stored_season
-from assaymark.workflow.season_running import run_season
-from assaymark.workflow.season_view_notes import season_notes
-from assaymark.workflow.season_view_run import SeasonFindings, SeasonJudgments, season_run
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import Store
+from assaymark.workflow.tracks.season_day import run_season
+from assaymark.workflow.tracks.season_judge import judge_season
+from assaymark.workflow.tracks.season_lock import stored_season
+from assaymark.workflow.tracks.season_material import SeasonMaterial, season_material
+from assaymark.workflow.tracks.season_view import SeasonFindings, SeasonJudgments, season_run
+from assaymark.workflow.tracks.season_view_rules import season_notes
 
 PANEL = "".join(
     f'\n[[panel]]\nname = "{name}"\nfamily = "j{name}"\nmodel = "reference/season-{name}"\n'

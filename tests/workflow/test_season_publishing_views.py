@@ -12,22 +12,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from season_runs import IDS, NOW, Scripted, begun, market, orders, season_text, stored
 
-from assaymark.judging.season.horizon import horizon_of
-from assaymark.judging.season.horizon_ledger import CappedPart, horizon_ledger
-from assaymark.judging.season.horizon_replies import HorizonClaim
-from assaymark.judging.season.horizon_scores import GradedPart, HorizonGrades, HorizonScore, OutcomeGrade
-from assaymark.judging.season.horizon_types import Horizon, HorizonStep
+from assaymark.judging.season.ledger import CappedPart, horizon_ledger
 from assaymark.judging.season.market_lines import NO_MARKET
 from assaymark.judging.season.plans import load_scoring
-from assaymark.judging.season.scores import judge_score
+from assaymark.judging.season.record import Horizon, HorizonStep, horizon_of
+from assaymark.judging.season.replies import HorizonClaim
+from assaymark.judging.season.scoring import GradedPart, HorizonGrades, HorizonScore, OutcomeGrade, judge_score
 from assaymark.records import Context, Evidence, EvidenceState, Fact, Portfolio, Rationale, Series
-from assaymark.workflow.season_file import parse_season
-from assaymark.workflow.season_material import SeasonMaterial, season_material
-from assaymark.workflow.season_records import SeasonCheck, SeasonGrade, SeasonReplaced
-from assaymark.workflow.season_running import run_season
-from assaymark.workflow.season_view import season_agents, season_judges, season_paths, season_steps
-from assaymark.workflow.season_view_grades import blinding_of, grade_views
-from assaymark.workflow.season_view_ledger import MISQUOTED, claims_by_judge, ledger_view
+from assaymark.workflow.tracks.season_day import run_season
+from assaymark.workflow.tracks.season_material import SeasonMaterial, season_material
+from assaymark.workflow.tracks.season_plan import parse_season
+from assaymark.workflow.tracks.season_record_tables import SeasonCheck, SeasonGrade, SeasonReplaced
+from assaymark.workflow.tracks.season_view import (
+    blinding_of,
+    grade_views,
+    season_agents,
+    season_judges,
+    season_paths,
+    season_steps,
+)
+from assaymark.workflow.tracks.season_view_rules import MISQUOTED, claims_by_judge, ledger_view
 
 A, B = IDS[0], IDS[1]
 PLAN = load_scoring("v0.4")

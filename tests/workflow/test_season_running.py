@@ -18,25 +18,24 @@ import pytest
 from agent_servers import free_port
 from season_runs import IDS, NOW, Scripted, begun, market, orders, season_text, stored, table_bytes, until, without
 
-from assaymark.agents.season_prompts import season_message
+from assaymark.agents.llm import season_message
 from assaymark.claims.messages import english
 from assaymark.cli import main, models
-from assaymark.engine.models.python_agent import PythonAgent
+from assaymark.engine.providers.python_agent import PythonAgent
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError
 from assaymark.market import synthetic_history
 from assaymark.portfolio.broker import Bar, Book, StatedFill, StatedStep, reconcile
+from assaymark.prompting.context import material_blocks
 from assaymark.prompting.fences import fence
-from assaymark.prompting.material import material_blocks
 from assaymark.records import Context, canonical_json, content_id
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.season_context import agent_context, agent_sections, context_json, day_material, told
-from assaymark.workflow.season_journal import Journal, journal_path, read_journal
-from assaymark.workflow.season_material import season_material
-from assaymark.workflow.season_plan import lock_season, open_season
-from assaymark.workflow.season_records import CHECKS, DELISTED, FILLS, NAVS, REJECTIONS, TIMES
-from assaymark.workflow.season_running import run_season, step_season
-from assaymark.workflow.season_view_notes import season_notes
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, Store, content_digest
+from assaymark.workflow.tracks.season_context import agent_context, agent_sections, context_json, day_material, told
+from assaymark.workflow.tracks.season_day import Journal, journal_path, read_journal, run_season, step_season
+from assaymark.workflow.tracks.season_lock import lock_season, open_season
+from assaymark.workflow.tracks.season_material import season_material
+from assaymark.workflow.tracks.season_record_tables import CHECKS, DELISTED, FILLS, NAVS, REJECTIONS, TIMES
+from assaymark.workflow.tracks.season_view_rules import season_notes
 
 A, B = IDS[0], IDS[1]
 TABLES = ("contexts", "decisions", "fills", "rejections", "navs", "outcomes", "baselines", "checks")
@@ -95,7 +94,7 @@ def test_a_season_replayed_twice_or_stopped_between_days_is_byte_equal(whole, tm
 
 def test_a_season_killed_while_it_runs_goes_on(whole, tmp_path):
     folder = begun(tmp_path / "killed", season_text(), models())
-    command = [sys.executable, "-m", "assaymark.cli", "season", "run", str(folder.path)]
+    command = [sys.executable, "-m", "assaymark", "season", "run", str(folder.path)]
     started = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     until_ = time.monotonic() + 60
     while time.monotonic() < until_ and started.poll() is None:

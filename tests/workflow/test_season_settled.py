@@ -11,17 +11,16 @@ from season_runs import IDS, NOW, begun, market, season_text, stored
 
 from assaymark.cli import models
 from assaymark.importers.aitrader.importer import NEXT, WHOLE
-from assaymark.importers.recorded import CASH, EQUAL_WEIGHT
+from assaymark.importers.report import CASH, EQUAL_WEIGHT
 from assaymark.market import History
 from assaymark.portfolio.broker import Book
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.season_books import Account, settle_account
-from assaymark.workflow.season_material import season_material
-from assaymark.workflow.season_plan import open_season
-from assaymark.workflow.season_records import BASELINES, CHECKS, NAVS
-from assaymark.workflow.season_running import run_season
-from assaymark.workflow.season_settled import SIXTY_FORTY, checked
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import OUTCOMES, Store
+from assaymark.workflow.tracks.season_books import SIXTY_FORTY, Account, checked, settle_account
+from assaymark.workflow.tracks.season_day import run_season
+from assaymark.workflow.tracks.season_lock import open_season
+from assaymark.workflow.tracks.season_material import season_material
+from assaymark.workflow.tracks.season_record_tables import BASELINES, CHECKS, NAVS
 
 COST = 0.001
 

@@ -19,12 +19,20 @@ from assaymark.claims.messages import english
 from assaymark.cli import main
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import canonical_json
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.season_journal import read_journal
-from assaymark.workflow.season_records import BASELINES, CHECKS, GRADES, GUESSES, REPLACED, TIMES, SeasonTime
-from assaymark.workflow.season_tables import times_of
+from assaymark.workflow.claim import verify_run
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, OUTCOMES, VERDICTS, Store
-from assaymark.workflow.verifying import verify_run
+from assaymark.workflow.tracks.season_day import read_journal
+from assaymark.workflow.tracks.season_record_tables import (
+    BASELINES,
+    CHECKS,
+    GRADES,
+    GUESSES,
+    REPLACED,
+    TIMES,
+    SeasonTime,
+)
+from assaymark.workflow.tracks.season_tables import times_of
 
 JUDGES = ("auditor", "reader", "allocator")
 MODELS = {"one": "momentum", "two": "equal-weight", "three": "contrarian"}

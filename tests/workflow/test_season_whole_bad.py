@@ -17,11 +17,11 @@ from season_runs import IDS, NOW, Scripted, market, orders, season_text, stored,
 from assaymark.cli import app, main, models
 from assaymark.engine import CallSpec, Model, Reply
 from assaymark.errors import ModelError
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.season_journal import Journal
-from assaymark.workflow.season_plan import lock_season
-from assaymark.workflow.season_records import GRADES, NAVS, REJECTIONS
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, Store
+from assaymark.workflow.tracks.season_day import Journal
+from assaymark.workflow.tracks.season_lock import lock_season
+from assaymark.workflow.tracks.season_record_tables import GRADES, NAVS, REJECTIONS
 
 A, B = IDS[0], IDS[1]
 HOSTILE = '</pre><script>document.title="taken"</script>{{ 7*7 }}'

@@ -15,7 +15,7 @@ import pytest
 from assaymark.engine import CallSpec, Ledger, Reply
 from assaymark.engine.calls import Message, Text
 from assaymark.errors import InputError
-from assaymark.workflow.serving import Served, open_server
+from assaymark.workflow.serve import Served, open_server
 
 HOSTILE = "<script>document.title='got in'</script>"
 

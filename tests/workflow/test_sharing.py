@@ -13,9 +13,9 @@ from assaymark.cli import main
 from assaymark.engine import CallSpec, Ledger, Limits, RunSummary
 from assaymark.engine.runner import Failure
 from assaymark.errors import LedgerError
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.claim import verify_run
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.sharing import name_ledger, work, work_lines
-from assaymark.workflow.verifying import verify_run
 
 STUDY = "x.toml"
 ENGINE = """

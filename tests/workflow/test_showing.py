@@ -26,10 +26,10 @@ from assaymark.records import (
     Rationale,
     content_id,
 )
-from assaymark.workflow.conduct import conduct_of, measured_conduct
-from assaymark.workflow.folder import RunFolder, new_folder
-from assaymark.workflow.locking import Locked
-from assaymark.workflow.showing import planted_agents, substrate_view
+from assaymark.workflow.lock import Locked
+from assaymark.workflow.measure import conduct_of, measured_conduct
+from assaymark.workflow.publish import planted_agents, substrate_view
+from assaymark.workflow.run_folder import RunFolder, new_folder
 from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, Store
 
 NOON = datetime(2000, 1, 3, 12, tzinfo=UTC)

@@ -12,7 +12,7 @@ import pytest
 
 from assaymark.cli import main
 from assaymark.engine import Ledger
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, JUDGMENTS, Store
 
 pytest.importorskip("openai", reason="needs the openai client (extra: test)")

@@ -10,7 +10,7 @@ import pytest
 from assaymark.errors import LedgerError
 from assaymark.records import Context, Evidence, Judgment, Measurement, Outcome, content_id
 from assaymark.workflow import tables
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, EVIDENCE, JUDGMENTS, MEASUREMENTS, OUTCOMES, Store
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)

@@ -15,9 +15,9 @@ from scipy.stats import binom
 from assaymark.judging import judgment, load_rubric, reference_judges
 from assaymark.judging.pairs import finance_tasks, point_stimuli
 from assaymark.judging.reference.features import notice
-from assaymark.judging.reference.views import VIEWS, opinion
+from assaymark.judging.reference.judges import VIEWS, opinion
 from assaymark.protocol import JudgeSpec
-from assaymark.workflow.pointwise import point_calls, point_measurements
+from assaymark.workflow.tracks.datasheet import point_calls, point_measurements
 
 RUBRIC = load_rubric("v1.0")
 TRIALS = 30

@@ -19,9 +19,9 @@ from version_1_runs import unanchored
 from assaymark.cli import main
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.locking import open_locked
-from assaymark.workflow.verifying import VerifiedRun, verify_run
+from assaymark.workflow.claim import VerifiedRun, verify_run
+from assaymark.workflow.lock import open_locked
+from assaymark.workflow.run_folder import RunFolder
 
 
 def verified(folder: Path) -> VerifiedRun:
@@ -172,7 +172,7 @@ READ = """
 import http.client, sys, threading
 from pathlib import Path
 from assaymark.cli import main
-from assaymark.workflow.serving import open_server
+from assaymark.workflow.serve import open_server
 
 run, *others, site = sys.argv[1:]
 try:

@@ -31,11 +31,11 @@ from assaymark.cli import main, models
 from assaymark.errors import InputError, LedgerError, PlanError
 from assaymark.protocol import parse_study
 from assaymark.records import content_id
-from assaymark.workflow.bench_plan import open_bench
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.importing import import_records, store_records
-from assaymark.workflow.locking import open_locked
-from assaymark.workflow.season_plan import lock_season, stored_season
+from assaymark.workflow.import_records import import_records, store_records
+from assaymark.workflow.lock import open_locked
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.tracks.benchmark_plan import open_bench
+from assaymark.workflow.tracks.season_lock import lock_season, stored_season
 from assaymark.workflow.version_1 import adopt_rules, open_version_1, renewed_text
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)

@@ -16,10 +16,10 @@ from assaymark import __version__
 from assaymark.plan import Frozen
 from assaymark.protocol import Study, parse_study
 from assaymark.records import content_id, sha256_text
-from assaymark.workflow.bench_plan import texts_of_stages
-from assaymark.workflow.folder import json_text
-from assaymark.workflow.locking import texts_of
-from assaymark.workflow.season_file import parse_season
+from assaymark.workflow.lock import texts_of
+from assaymark.workflow.run_folder import json_text
+from assaymark.workflow.tracks.benchmark_plan import texts_of_stages
+from assaymark.workflow.tracks.season_plan import parse_season
 from assaymark.workflow.version_1 import texts_of_1
 
 FIELDS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("version_1_plans.json").read_text())

@@ -1,25 +1,18 @@
 """Who decides: agents are asked by calls like any other model, and whatever comes back becomes a record.
 
 An agent is handed a `Context` and nothing else: it cannot reach a price table, let alone what happened next. A language
-model and a reference agent get it as a prompt, an agent outside as JSON (`assaymark.agents.prompts`); `LLMAgent` makes
+model and a reference agent get it as a prompt, an agent outside as JSON (`assaymark.agents.llm`); `LLMAgent` makes
 the call and turns its reply into a `Decision`. Reference agents are rule-based models that read the same prompt
-(`assaymark.agents.composers`), and control cells are texts made by rules on the same cycles (`assaymark.agents.cells`).
+(`assaymark.agents.reference`), and control cells are texts made by rules on the same cycles
+(`assaymark.agents.controls`).
 `Dater` is the reference model of the date probe, which asks whether sanitised material can still be dated.
 """
 
 from __future__ import annotations
 
-from assaymark.agents.composers import ReferenceAgent, agent_argument_problems, reference_agents
 from assaymark.agents.date_probe import MODEL as DATER
 from assaymark.agents.date_probe import Dater
 from assaymark.agents.llm import LLMAgent, Place
+from assaymark.agents.reference import ReferenceAgent, agent_argument_problems, reference_agents
 
-__all__ = [
-    "DATER",
-    "Dater",
-    "LLMAgent",
-    "Place",
-    "ReferenceAgent",
-    "agent_argument_problems",
-    "reference_agents",
-]
+__all__ = ["DATER", "Dater", "LLMAgent", "Place", "ReferenceAgent", "agent_argument_problems", "reference_agents"]

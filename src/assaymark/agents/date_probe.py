@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from assaymark.agents.prompts import prompt_of
+from assaymark.agents.llm import prompt_of
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, ModelError
+from assaymark.prompting.context import read_material
 from assaymark.prompting.fences import sections
-from assaymark.prompting.material_reading import read_material
-from assaymark.prompting.strict_json import Rejected, strict_json
+from assaymark.prompting.texts import Rejected, strict_json
 from assaymark.records import Context
 
 MODEL: Final = "reference/dater"

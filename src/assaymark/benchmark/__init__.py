@@ -6,19 +6,23 @@ correlation score, risk profiles and the stress gate. It knows what happened nex
 
 from __future__ import annotations
 
-from assaymark.benchmark.gates import RISK_SAFE, STRESS_SCENARIOS, risk_safe, stress_gate, stress_score
 from assaymark.benchmark.profiles import (
     AGGRESSIVE,
     BALANCED,
     CLASS_NAMES,
     CONSERVATIVE,
     PROFILES,
+    RISK_SAFE,
+    STRESS_SCENARIOS,
     ClassName,
     Profile,
     adaptation_score,
     exposures,
     profile_alignment,
     profile_named,
+    risk_safe,
+    stress_gate,
+    stress_score,
 )
 from assaymark.benchmark.scores import (
     ceps,

@@ -9,13 +9,13 @@ from types import MappingProxyType
 
 import numpy as np
 
-from assaymark.benchmark.market_window import MarketWindow
-from assaymark.benchmark.panel import Known
-from assaymark.benchmark.sandbox import COST_BPS, trade
+from assaymark.benchmark.episode import MarketWindow
+from assaymark.benchmark.market import Known
+from assaymark.benchmark.oracle import COST_BPS, trade
 from assaymark.benchmark.stages import Convention
 from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.portfolio import STRATEGIES
-from assaymark.portfolio.solution import Floats
+from assaymark.portfolio.qp import Floats
 
 BASELINES: Mapping[str, str] = MappingProxyType(
     {

@@ -14,8 +14,8 @@ import numpy as np
 
 from assaymark.market import CLASS_NAMES, AsOf, Listing, News, class_index
 from assaymark.market.regimes import UNDEFINED
-from assaymark.portfolio.solution import Floats
-from assaymark.portfolio.strategies import CLASSES
+from assaymark.portfolio.backtest import CLASSES
+from assaymark.portfolio.qp import Floats
 
 LISTED_DAYS = 252
 """Days of prices that a snapshot reads: the peak behind a crisis looks back so far (section B.3)."""
@@ -36,7 +36,7 @@ class AssetLine:
     Attributes
     ----------
     ticker, asset_class : str
-        Which; a class name of `assaymark.portfolio.strategies.CLASSES`.
+        Which; a class name of `assaymark.portfolio.backtest.CLASSES`.
     close : float
         Total-return price.
     return_20, return_60 : float or None

@@ -15,16 +15,14 @@ from typing import Final
 
 import numpy as np
 
-from assaymark.benchmark.outside import FIRST_NAV, OwnNumbers, outside_call
 from assaymark.benchmark.profiles import PROFILE_WORDS, Profile
-from assaymark.benchmark.reply_forms import FORMS, TICKER
+from assaymark.benchmark.replies import FIRST_NAV, FORMS, TICKER, OwnNumbers, outside_call
 from assaymark.benchmark.snapshot import AssetLine, ClassLine, MarketSnapshot
 from assaymark.benchmark.stages import SIGNALS, Convention, Signal, Stage
 from assaymark.engine.calls import CallSpec, Message, Text
-from assaymark.engine.models.exchange import is_outside
-from assaymark.portfolio.solution import Floats
-from assaymark.prompting.fences import fence, row
-from assaymark.prompting.templates import PromptTemplate, prompt_template
+from assaymark.engine.providers.http_agent import is_outside
+from assaymark.portfolio.qp import Floats
+from assaymark.prompting.fences import PromptTemplate, fence, prompt_template, row
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON
 
@@ -141,7 +139,7 @@ def views_call(
         Trading days that a view is about. The authors' truths are of the past, so ``reference`` names none.
     convention : {"paper", "reference"}
     numbers : Text, optional
-        `assaymark.benchmark.outside.market_numbers` of the date, for an agent of one's own.
+        `assaymark.benchmark.replies.market_numbers` of the date, for an agent of one's own.
     """
     scale = stage_template().filled("scale", horizon=horizon) if convention == "paper" else ""
     own = OwnNumbers("S1", horizon=horizon if convention == "paper" else None)

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from assaymark.portfolio.solution import Floats
+from assaymark.portfolio.qp import Floats
 
 Stage = Literal["S1", "S2", "S3", "S4", "S5"]
 STAGES: tuple[Stage, ...] = get_args(Stage)

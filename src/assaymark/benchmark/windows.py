@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from assaymark.benchmark.gates import RISK_SAFE
+from assaymark.benchmark.profiles import RISK_SAFE
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import History, synthetic_market
 

@@ -8,7 +8,6 @@ about a season.
 
 from __future__ import annotations
 
-from assaymark.claims.agreement import Agreement, governing_agreement
 from assaymark.claims.candidates import (
     ClaimKind,
     candidate_claims,
@@ -19,18 +18,15 @@ from assaymark.claims.candidates import (
     within_claim,
 )
 from assaymark.claims.cells import cell_words
-from assaymark.claims.certificates import certificate, certificate_name, certificates
-from assaymark.claims.differences import Verification
-from assaymark.claims.evidence import Index, index
-from assaymark.claims.gates import agreement_status, publication_level
-from assaymark.claims.rules import Rules
-from assaymark.claims.season import decide_season
+from assaymark.claims.certificates import Verification, certificate, certificate_name, certificates
+from assaymark.claims.index import Index, SeasonGates, index
+from assaymark.claims.levels import Rules, agreement_status, publication_level
+from assaymark.claims.panel import Agreement, governing_agreement
 from assaymark.claims.season_certificate import season_certificates
-from assaymark.claims.season_index import SeasonGates
 from assaymark.claims.season_types import Place, SeasonVerdict, SeasonVerdicts
-from assaymark.claims.verdicts import decide, decide_claims, summary_of
+from assaymark.claims.verdicts import decide, decide_claims, decide_season, summary_of
 from assaymark.claims.verify import verify
-from assaymark.metrology.cell_rules import cell_b_outcome
+from assaymark.metrology.controls import cell_b_outcome
 
 __all__ = [
     "Agreement",

@@ -13,25 +13,16 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Final
 
-from assaymark.claims.biases import Finding, clusters_of
 from assaymark.claims.candidates import first_claim, kind_of, pair_claim, within_claim
-from assaymark.claims.evidence import Index, index
 from assaymark.claims.fields import NOT_PREREGISTERED, Fields
+from assaymark.claims.index import Index, index
+from assaymark.claims.levels import Rules, other_margins, other_tests, threshold
 from assaymark.claims.orders import Orders, Row, Standing, orders_of, ranks_of, row_of, tiers_of
-from assaymark.claims.rules import Rules, other_margins, other_tests, threshold
-from assaymark.claims.standing import Evidence
+from assaymark.claims.standing import Evidence, Finding, clusters_of
 from assaymark.claims.verdicts import with_gap
 from assaymark.claims.words import counted, interval_words, listing, p_words, signed
-from assaymark.records import (
-    AGGREGATE,
-    Claim,
-    Condition,
-    Level,
-    Measurement,
-    StabilityStatus,
-    Verdict,
-)
-from assaymark.typography import NBSP, percent
+from assaymark.records import AGGREGATE, Claim, Condition, Level, Measurement, StabilityStatus, Verdict
+from assaymark.text import NBSP, percent
 
 LEVEL: Final = "bench.level"
 MISSING: Final = "missing.share"

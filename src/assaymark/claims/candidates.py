@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from assaymark.claims.cells import CellState, cell_statement, cell_words
-from assaymark.claims.evidence import Index
-from assaymark.claims.rules import Rules
+from assaymark.claims.cells import cell_statement, cell_words
 from assaymark.claims.words import agent_words, listing, measure_words
 from assaymark.errors import NotMeasurableError
 from assaymark.protocol import Cells, Claims
 from assaymark.records import AGGREGATE, Claim, Scope, measurement_id
+
+if TYPE_CHECKING:
+    from assaymark.claims.cells import CellState
+    from assaymark.claims.index import Index
+    from assaymark.claims.levels import Rules
+
 
 ClaimKind = Literal["first", "pair", "within", "cell"]
 KINDS: Final[tuple[ClaimKind, ...]] = get_args(ClaimKind)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from assaymark.claims.evidence import Index
 from assaymark.claims.words import interval_words, p_words, signed
 from assaymark.protocol import Cells
 from assaymark.records import Measurement
+
+if TYPE_CHECKING:
+    from assaymark.claims.index import Index
+
 
 WORDS: Final[Mapping[str, str]] = {
     "cell_a": "confident but wrong rationales",

@@ -6,12 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from assaymark.claims.adversarial import Adversarial
-from assaymark.claims.agreement import Agreement
-from assaymark.claims.biases import Finding
-from assaymark.claims.gates import publication_level
-from assaymark.claims.instruments import Instruments
-from assaymark.claims.standing import Evidence
+from assaymark.claims.levels import Instruments, publication_level
+from assaymark.claims.panel import Adversarial, Agreement
+from assaymark.claims.standing import Evidence, Finding
 from assaymark.records import Cap, Claim, Condition, Level, Verdict
 
 LEVELS: Final[tuple[Level, ...]] = ("no-claim", "qualified", "headline")

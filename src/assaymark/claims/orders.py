@@ -16,13 +16,12 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from assaymark.claims.evidence import Contrast, Index
-from assaymark.claims.rules import Rules
+from assaymark.claims.index import Contrast, Index
+from assaymark.claims.levels import Rules
 from assaymark.metrology import holm
 from assaymark.metrology.checks import Bools, Floats
-from assaymark.metrology.multiplicity import LEVEL_SLACK, publish_scales
-from assaymark.metrology.orders import stability_state
-from assaymark.metrology.rank_intervals import rank_intervals, tiers
+from assaymark.metrology.order_tests import LEVEL_SLACK, publish_scales
+from assaymark.metrology.orders import rank_intervals, stability_state, tiers
 from assaymark.records import AGGREGATE, Measurement, PairState, StabilityFinding, StabilityState
 
 SHORTEST: Final = 0.03

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from assaymark.claims.certificates import FORMAT, OTHER_TESTS, PARTS, PLACES, SECTIONS, about
+from assaymark.claims.levels import Rules, Test
 from assaymark.claims.orders import Row
-from assaymark.claims.rules import Rules, Test
 from assaymark.errors import InputError, Problem
 from assaymark.records import (
     AGGREGATE,

@@ -4,19 +4,288 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
+from scipy import special
 
-from assaymark.claims.differences import Findings, about, shown_apart
+from assaymark.claims.certificates import OTHER_TESTS, Findings, same, shown_apart
+from assaymark.claims.certificates import about_difference as about
+from assaymark.claims.levels import other_margins
+from assaymark.claims.orders import SHORTEST
 from assaymark.claims.reading import Read
-from assaymark.claims.recompute_pairs import ABOUT_PAIRS, arrays
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import holm, kappa_of_table
-from assaymark.metrology.cell_rules import FALLING, TOLERANCE, cell_outcome
-from assaymark.metrology.contrasts import t_test
-from assaymark.records import JSON, Measurement, measurement_id
+from assaymark.metrology.bootstrap import EXACT_CLUSTERS
+from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.comparisons import natural
+from assaymark.metrology.contrasts import EXACT_FLIPS, bootstrap_tests, flip_tests, settle, t_test
+from assaymark.metrology.controls import FALLING, TOLERANCE, cell_outcome
+from assaymark.metrology.kappa import student_estimate
+from assaymark.metrology.length import length_rule
+from assaymark.metrology.measure_orders import cannot_be_tested
+from assaymark.metrology.moderated import FEWEST_CLUSTERS, FLAT_VARIANCE
+from assaymark.metrology.orders import equivalence_p
+from assaymark.metrology.serial import FEWEST_CONSECUTIVE, effective_size
+from assaymark.records import AGGREGATE, JSON, Measurement, measurement_id
+
+# The contrasts of a certificate again: from their cluster sums, or from their standard errors where there are none.
+
+
+@dataclass(frozen=True, slots=True)
+class _T:
+    """A t test of a mean over so many rows; without df nothing varies, and without a standard error there is none."""
+
+    se: float | None
+    df: float | None
+    rows: int
+
+    def p(self, value: float | None) -> float:
+        """Two-sided p; of the common sign where nothing varies."""
+        if value is None or self.se is None:
+            return 1.0
+        if self.df is None:
+            return 1.0 if abs(value) <= TOLERANCE else 2.0 ** (1 - self.rows)
+        return student_estimate(value, self.se, self.df).p
+
+    def half(self, quantile: float) -> float | None:
+        """Half of the width of an interval; None where there is none."""
+        return float(special.stdtrit(self.df, quantile)) * self.se if self.se and self.df else None
+
+
+def arrays(sums: Mapping[str, tuple[float, int]]) -> tuple[Floats, Ints]:
+    """Sums [G, 1] and numbers of cycles [G] of clusters, in the order of time where their names tell it."""
+    rows = [sums[name] for name in sorted(sums, key=natural)]
+    return np.array([[float(total)] for total, _ in rows]).reshape(-1, 1), np.array([int(n) for _, n in rows], np.int64)
+
+
+# --- the panel's contrast ---------------------------------------------------------------------------------------------
+
+
+def _contrast(item: Measurement, read: Read, found: Findings) -> Measurement:
+    """Gap, variance and test from cluster sums; what the pairs share (mean variance, autocorrelation) is as stated."""
+    column, counts = arrays(item.detail.get("cluster_sums") or {})
+    what, n, clusters = about(item), int(counts.sum()), int(counts.size)
+    found.compare(f"n of the {what}", item.n, n)
+    found.compare(f"clusters of the {what}", item.detail.get("clusters"), clusters)
+    means = column[:, 0] / counts
+    gap = float(settle(means.mean())) if clusters else None
+    found.compare(f"whether the first is higher in the {what}", True, gap is None or gap >= 0)
+    item = replace(item, n=n, detail={**item.detail, **_other_tests(item, column, counts, read, found)})
+    spread = float(means.var(ddof=1)) if clusters > 1 else 0.0
+    own = found.compare(f"variance of the {what}", item.detail.get("variance"), spread)
+    found.given("what the pairs share (their mean variance, the degrees of freedom borrowed from it, and the "
+                "autocorrelation of clusters in time order) is")  # fmt: skip
+    fewest = FEWEST_CONSECUTIVE if read.consecutive else FEWEST_CLUSTERS
+    if gap is None or clusters < fewest:
+        state = cannot_be_tested(clusters, consecutive=read.consecutive)
+        found.compare(what, item.value, None)
+        found.compare(f"state of the {what}", item.state, state)
+        found.compare(f"gap of the {what}", item.detail.get("gap"), gap)
+        one = {name: 1.0 for name in ("p", "p_own_variance") if name in item.detail}
+        for name in one:
+            found.compare(f"{name.replace('_', ' ')} of the {what}", item.detail[name], 1.0)
+        return replace(item, value=None, state=state, low=None, high=None, detail={**item.detail, **one})
+    gap = found.compare(what, item.value, gap)
+    test = _serial(item, means, found) if read.consecutive else _moderated(item.detail, own, clusters)
+    detail = dict(item.detail) | _compared_test(item, test, gap, found)
+    if item.labels["dimension"] == AGGREGATE:
+        detail |= _equivalence(item, test, gap, read, found)
+        inner = test.half(read.certificate.study.level)
+        for at, end in enumerate((-1, 1)):
+            stated = (item.detail.get("equivalence_interval") or (None, None))[at]
+            found.compare(f"equivalence interval of the {what}", stated, None if inner is None else gap + end * inner)
+    elif "others" in item.detail:
+        found.given("differences on the other dimensions are")
+    if not read.consecutive and "p_own_variance" in detail:
+        p = _moderated({}, own, clusters).p(gap)
+        detail["p_own_variance"] = found.compare(f"p of the {what} (own variance)", detail["p_own_variance"], p)
+    half = test.half(0.5 + read.certificate.study.level / 2)
+    low, high = (None, None) if half is None else (gap - half, gap + half)
+    return found.interval(replace(item, value=gap, state="ok", detail=detail), low, high)
+
+
+def _moderated(detail: Mapping[str, Any], own: float, clusters: int) -> _T:
+    """Moderated cluster t: the variance is never below the pair's own (Smyth 2004)."""
+    own = 0.0 if own <= FLAT_VARIANCE else own
+    nu, prior = clusters - 1, float(detail.get("prior_df", 0.0))
+    variance = max(own, (prior * float(detail.get("mean_variance", 0.0)) + nu * own) / (prior + nu))
+    return _T(math.sqrt(variance / clusters), prior + nu if variance else None, clusters)
+
+
+def _serial(item: Measurement, means: Floats, found: Findings) -> _T:
+    """t with the effective number of clusters, of single ones or blocks of two: whichever of them has that number."""
+    rho, effective = float(item.detail.get("rho", 0.0)), item.detail.get("effective")
+    tests = []
+    for size in (1, 2):
+        starts = np.arange(means.size // size) * size
+        rows = np.add.reduceat(means, starts) / np.diff(np.append(starts, means.size))
+        variance = float(rows.var(ddof=1))
+        # Dependent rows vary too little around their mean.
+        variance /= max(0.2, 1 - ((1 + rho) / (1 - rho) - 1) / (rows.size - 1))
+        size_again = float(effective_size(rows.size, rho))
+        if same(effective, size_again):
+            error = math.sqrt(variance / size_again) if variance > FLAT_VARIANCE else 0.0
+            tests.append(_T(error, size_again - 1 if error else None, rows.size))
+    if not tests:
+        found.compare(f"effective clusters of the {about(item)}", effective, float(effective_size(means.size, rho)))
+        return _T(None, None, means.size)
+    return min(tests, key=lambda test: (abs((test.se or 0.0) - float(item.detail.get("se", 0.0))), test.rows))
+
+
+def _compared_test(item: Measurement, test: _T, value: float | None, found: Findings) -> dict[str, Any]:
+    """Standard error, degrees of freedom and p of a test, compared with the stated ones."""
+    again = {"standard error": ("se", test.se), "degrees of freedom": ("df", test.df), "p": ("p", test.p(value))}
+    return {
+        name: found.compare(f"{words} of the {about(item)}", item.detail.get(name), number)
+        for words, (name, number) in again.items()
+    }
+
+
+def _equivalence(item: Measurement, test: _T, value: float, read: Read, found: Findings) -> dict[str, Any]:
+    """The p-value of "further apart than the margin"."""
+    what, clusters = f"p of equivalence of the {about(item)}", int(item.detail["clusters"])
+
+    def p(margin: float) -> float:
+        return equivalence_p(value, test.se, test.df, clusters, margin)
+
+    near = item.detail.get("p_equivalence_at", {})
+    return {
+        "p_equivalence": found.compare(what, item.detail.get("p_equivalence"), p(read.certificate.rules.margin)),
+        "p_equivalence_at": {
+            name: found.compare(f"{what} at the margin {name}", near.get(name), p(rules.margin))
+            for name, rules in ((f"{r.margin:g}", r) for r in other_margins(read.certificate.rules).values())
+        },
+    }
+
+
+def _other_tests(item: Measurement, column: Floats, counts: Ints, read: Read, found: Findings) -> dict[str, float]:
+    """Every other test that needs no random draws on so many clusters.
+
+    Where grades are missing, these tests are of the records that every judge graded, and not of all.
+    """
+    stated = {name: item.detail[name] for name in OTHER_TESTS if name in item.detail and name != "p_own_variance"}
+    again: dict[str, float] = {} if counts.size else dict.fromkeys(stated, 1.0)
+    if counts.size and read.complete:
+        again["p_cluster_t"] = float(t_test(column, counts).p[0])
+        nothing: dict[str, Any] = {"resamples": 1, "rng": None, "level": 0.95, "intervals": [False]}
+        if counts.size <= EXACT_CLUSTERS:
+            again["p_bootstrap"] = float(bootstrap_tests([(column, counts)], **nothing)[0].p[0])
+        if counts.size <= EXACT_FLIPS:
+            again["p_sign_flip"] = float(flip_tests([(column, counts)], **nothing)[0].p[0])
+    for name, p in stated.items():
+        words = name.removeprefix("p_").replace("_", " ")
+        if name in again:
+            again[name] = found.compare(f"p of the {about(item)} ({words})", p, again[name])
+        else:
+            why = "over so many clusters" if read.complete else "where grades are missing"
+            found.given(f"p-values of the {words} {why} are")
+    return {name: p for name, p in again.items() if name in stated}
+
+
+# --- contrasts without cluster sums -----------------------------------------------------------------------------------
+
+
+def _dropped(item: Measurement, read: Read, found: Findings) -> Measurement:
+    """The contrast without a judge family, from its variance."""
+    if "variance" not in item.detail:
+        found.given("the other contrasts of a leader without each judge family are")
+        return item
+    what, clusters = about(item), item.n
+    found.compare(f"clusters of the {what}", item.detail.get("clusters"), clusters)
+    if read.consecutive:
+        test = _stated(item, read)
+        if test.df is not None:
+            test = replace(test, df=float(item.detail.get("effective", 0.0)) - 1)
+        found.given("standard errors of contrasts without each judge family, for clusters in time order, are")
+    elif clusters < FEWEST_CLUSTERS:
+        test = _T(None, None, clusters)
+    else:
+        test = _moderated(item.detail, float(item.detail["variance"]), clusters)
+    detail = dict(item.detail) | _compared_test(item, test, item.value, found)
+    found.given("variances without each judge family, and p-values adjusted over all pairs without it, are")
+    scales = 1 if item.labels["dimension"] == AGGREGATE else len(read.certificate.study.dimensions)
+    detail["p_adjusted"] = _adjusted(what, item.detail.get("p_adjusted"), detail["p"], scales * len(read.pairs), found)
+    return replace(item, detail=detail)
+
+
+def _adjusted(what: str, stated: float | None, p: float, tests: int, found: Findings) -> float:
+    """An adjusted p-value lies between the p-value and as many times as there are tests."""
+    bounded = min(max(p if stated is None else stated, p), min(1.0, tests * p))
+    return found.compare(f"adjusted p of the {what}", stated, bounded)
+
+
+def _stated(item: Measurement, read: Read) -> _T:
+    """The test with the standard error and degrees of freedom that are stated."""
+    clusters = int(item.detail.get("clusters", item.n))
+    rows = clusters // 2 if read.consecutive else clusters
+    return _T(item.detail.get("se"), item.detail.get("df"), rows)
+
+
+def _recusal(item: Measurement, read: Read, found: Findings) -> Measurement:
+    found.given("contrasts with judges standing aside, and their standard errors, are")
+    found.compare(f"clusters of the {about(item)}", item.detail.get("clusters"), item.n)
+    test = _stated(item, read)
+    detail = dict(item.detail) | _compared_test(item, test, item.value, found)
+    half = None if item.value is None else test.half(0.5 + read.certificate.study.level / 2)
+    if item.value is not None and item.labels["dimension"] == AGGREGATE:
+        detail |= _equivalence(item, test, item.value, read, found)
+    low, high = (None, None) if half is None or item.value is None else (item.value - half, item.value + half)
+    return found.interval(replace(item, detail=detail), low, high)
+
+
+def _length(item: Measurement, read: Read, found: Findings) -> Measurement:
+    found.given("contrasts at equal length, their standard errors, and lengths with their slopes are")
+    found.compare(f"clusters of the {about(item)}", item.detail.get("clusters"), item.n)
+    test, detail = _stated(item, read), dict(item.detail)
+    gap, slope = float(detail.get("gap", 0.0)), float(detail.get("slope", 0.0))
+    # Where each agent always writes the same length, it cannot be told from the agent, and p is 1.
+    if abs(slope) > TOLERANCE or abs(gap) < SHORTEST - TOLERANCE or detail["p"] < 1:
+        detail |= _compared_test(item, test, item.value, found)
+    if item.value is not None and item.labels["dimension"] == AGGREGATE:
+        detail |= _equivalence(item, test, item.value, read, found)
+    if "slopes" in detail:
+        found.given("words about style are")
+        return replace(item, detail=detail)
+    value, p, raw, word = item.value or 0.0, float(detail["p"]), float(detail.get("raw", -1.0)), "may be length"
+    if raw >= 0:
+        word = length_rule(
+            {"estimate": raw},
+            {"estimate": item.value, "p_up": p / 2 if value > 0 else 1 - p / 2},
+            {"estimate": slope, "p": float(detail.get("slope_p", 1.0))},
+            gap,
+            alpha=read.certificate.rules.alpha,
+        )
+    detail["word"] = found.compare(f"word for the {about(item)}", item.detail.get("word"), word)
+    return replace(item, detail=detail)
+
+
+def _judges(item: Measurement, read: Read, found: Findings) -> Measurement:
+    found.given("contrasts over other judges, their standard errors and intervals are")
+    if item.value is None:
+        return item
+    return replace(item, detail=dict(item.detail) | _compared_test(item, _stated(item, read), item.value, found))
+
+
+def _distinct(item: Measurement, read: Read, found: Findings) -> Measurement:
+    found.given("whether judges tell dimensions from the overall impression is")
+    if "p" not in item.detail or "p_holm" not in item.detail:
+        return item
+    p, tests = float(item.detail["p"]), len(read.certificate.study.dimensions)
+    return replace(
+        item, detail={**item.detail, "p_holm": _adjusted(about(item), item.detail["p_holm"], p, tests, found)}
+    )
+
+
+ABOUT_PAIRS: Final[Mapping[str, Callable[[Measurement, Read, Findings], Measurement]]] = {
+    "contrast": _contrast,
+    "lofo.contrast": _dropped,
+    "recusal.contrast": _recusal,
+    "length.contrast": _length,
+    "judges.contrast": _judges,
+    "dimension.distinct": _distinct,
+}
 
 _BEFORE_ROUNDING: Final = 1e-6  # levels come from a least-squares solution
 _DROPS: Final[Mapping[str, tuple[str, str]]] = {

@@ -12,13 +12,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from assaymark.claims.certificates import PARTS, about, stated_in
-from assaymark.claims.differences import Findings, Verification, compare_verdicts
-from assaymark.claims.messages import Said
-from assaymark.claims.reading import SOURCE, Certificate, Read, StatedStudy, arranged
-from assaymark.claims.recompute import drops_again, kappa_again, recompute
-from assaymark.claims.season import decide_season, season_case
-from assaymark.claims.season_index import (
+from assaymark.claims.certificates import PARTS, Findings, Verification, about, compare_verdicts, stated_in
+from assaymark.claims.index import (
     COMPOSITE,
     EFFICIENCY,
     EXCESS,
@@ -30,7 +25,11 @@ from assaymark.claims.season_index import (
     TOTAL,
     SeasonGates,
 )
+from assaymark.claims.messages import Said
+from assaymark.claims.reading import SOURCE, Certificate, Read, StatedStudy, arranged
+from assaymark.claims.recompute import drops_again, kappa_again, recompute
 from assaymark.claims.season_types import SeasonVerdict
+from assaymark.claims.verdicts import decide_season, season_case
 from assaymark.errors import AssayError, InputError, Problem
 from assaymark.records import JSON, Claim, Measurement, Scope, Verdict, canonical_json, parse, record, to_json
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from assaymark.claims.adversarial import Adversarial
-from assaymark.claims.agreement import Agreement
-from assaymark.claims.gates import agreement_status
-from assaymark.claims.instruments import Instruments, instruments_of
+from assaymark.claims.index import ABOVE_CHANCE, PROBE, SeasonGates, SeasonIndex
+from assaymark.claims.levels import Instruments, agreement_status, instruments_of
 from assaymark.claims.messages import Said, said
-from assaymark.claims.season_index import ABOVE_CHANCE, PROBE, SeasonGates, SeasonIndex
-from assaymark.metrology.cell_rules import TOLERANCE
+from assaymark.claims.panel import Adversarial, Agreement
+from assaymark.metrology.controls import TOLERANCE
 from assaymark.records import AdversarialStatus
 
 SINGLE = "not defined: one judge"

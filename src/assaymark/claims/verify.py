@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from assaymark.claims.candidates import cell_claim, direction, first_claim, kind_of, pair_claim, within_claim
-from assaymark.claims.cell_verdicts import cell_state
-from assaymark.claims.differences import Findings, Verification, compare_verdicts
-from assaymark.claims.evidence import Index, index
+from assaymark.claims.certificates import Findings, Verification, compare_verdicts
+from assaymark.claims.index import Index, index
 from assaymark.claims.orders import Row, row_of
+from assaymark.claims.panel import cell_state
 from assaymark.claims.reading import SOURCE, Read, read_certificate
 from assaymark.claims.recompute import cells_again, drops_again, halos_again, recompute
 from assaymark.claims.season_certificate import FORMAT as SEASON

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from assaymark.engine.batching import BatchSummary, cancel_batches, run_batches
-from assaymark.engine.breaker import Patience, provider_of
+from assaymark.engine.budget import Purse
 from assaymark.engine.calls import CallSpec, Finish, Message, Model, Reply, Role, Text
-from assaymark.engine.chunks import Chunk, ChunkError
-from assaymark.engine.compute import beside, map_chunks
+from assaymark.engine.compute import Chunk, ChunkError, beside, map_chunks
 from assaymark.engine.ledger import Ledger
-from assaymark.engine.limits import Limits
-from assaymark.engine.models import Registry, resolve
-from assaymark.engine.purse import Purse
-from assaymark.engine.rows import Attempt, End, Outcome, Source
+from assaymark.engine.providers.registry import Registry, resolve
+from assaymark.engine.rate_limits import Limits, Patience, provider_of
+from assaymark.engine.run import FIRST, Unusable, Watch, first_line
 from assaymark.engine.runner import Failure, Progress, RunSummary, run_calls, run_worker
-from assaymark.engine.watch import FIRST, Unusable, Watch, first_line
+from assaymark.engine.schema import Attempt, End, Outcome, Source
 
 __all__ = [
     "FIRST",

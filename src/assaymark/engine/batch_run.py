@@ -12,15 +12,15 @@ from secrets import token_hex
 from types import TracebackType
 from typing import Final, Self
 
-from assaymark.engine.batch_book import Batch, BatchStatus
-from assaymark.engine.batch_results import Reading
-from assaymark.engine.breaker import provider_of
+from assaymark.engine.batches import Batch, BatchStatus, Reading
 from assaymark.engine.calls import CallSpec
 from assaymark.engine.commits import Begin
 from assaymark.engine.ledger import Ledger
-from assaymark.engine.models.batches import BatchMaker, BatchProvider, BatchState, NotTaken, Trace, lane_of
-from assaymark.engine.rows import Attempt, End
+from assaymark.engine.providers.batch_providers import BatchMaker, BatchProvider
+from assaymark.engine.providers.batches import BatchState, NotTaken, Trace, lane_of
+from assaymark.engine.rate_limits import provider_of
 from assaymark.engine.run import Failure, Progress
+from assaymark.engine.schema import Attempt, End
 from assaymark.errors import LedgerError, ModelError
 from assaymark.records import canonical_json
 

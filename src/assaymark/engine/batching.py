@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from assaymark.engine.batch_run import BatchRun, Say, Terms
-from assaymark.engine.breaker import provider_of
 from assaymark.engine.calls import CallSpec
 from assaymark.engine.ledger import Ledger
 from assaymark.engine.loop import on_signals
-from assaymark.engine.models.batches import BatchMaker
+from assaymark.engine.providers.batch_providers import BatchMaker
+from assaymark.engine.rate_limits import provider_of
 from assaymark.engine.runner import Failure, Progress
 from assaymark.errors import UnknownNameError
 

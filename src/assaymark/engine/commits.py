@@ -8,11 +8,13 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from assaymark.engine import database, rows, tables
+from assaymark.engine import database
+from assaymark.engine import schema as rows
+from assaymark.engine import schema as tables
+from assaymark.engine.blobs import Packed, pack, text_bytes
 from assaymark.engine.calls import Reply
 from assaymark.engine.database import Store
-from assaymark.engine.objects import Packed, pack, text_bytes
-from assaymark.engine.rows import Attempt, Committed, End
+from assaymark.engine.schema import Attempt, Committed, End
 
 T = TypeVar("T")
 Begin = tuple[str, int | None]

@@ -5,30 +5,457 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib
 import math
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
-from multiprocessing import get_context
+import signal
+import threading
+import time
+import traceback
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
-from typing import Any, Final, Literal, TypeVar, cast, get_args
+from multiprocessing.process import BaseProcess
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast, get_args
 
-from assaymark.engine.chunks import (
-    Chunk,
-    ChunkError,
-    Defect,
-    Done,
-    Ended,
-    Failure,
-    Function,
-    Task,
-    answer,
-    chunk_key,
-    target_of,
+import sqlalchemy as sa
+from sqlalchemy import Column, Double, ForeignKey, String, Table, Text
+
+from assaymark import __version__
+from assaymark.encoding import JSON, canonical_json
+from assaymark.engine import commits, database
+from assaymark.engine import schema as rows
+from assaymark.engine import schema as tables
+from assaymark.engine.blobs import pack
+from assaymark.engine.commits import KEYS_A_QUERY, groups
+from assaymark.engine.database import Store
+from assaymark.engine.schema import metadata, seal
+from assaymark.errors import AssayError, InputError, LedgerError, UnknownNameError
+
+if TYPE_CHECKING:
+    from assaymark.engine.ledger import Ledger
+
+
+# Chunks of a computation: what each one is, its key, and how whoever is handed one answers.
+
+
+Arguments = Mapping[str, JSON]
+Function = Callable[[Arguments], bytes]
+"""What is run on chunks: pure, importable by its name, from plain JSON values to bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One part of a computation. The function is called with the fields of ``what`` and ``how`` together.
+
+    ``name`` is what messages call it. ``what`` decides the result and makes the chunk's key; ``how`` does not change
+    the result, such as the place where a file lies whose sha256 is in ``what``.
+    """
+
+    name: str
+    what: Arguments
+    how: Arguments = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A chunk without a result, and everything that is wrong with it."""
+
+    name: str
+    problems: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {'; '.join(self.problems)}"
+
+
+class ChunkError(AssayError):
+    """Some chunks have no result. ``results`` are those of the others that were finished, by their place.
+
+    ``of_data`` says that the function itself refused the chunks named, and that every other one was finished.
+    """
+
+    def __init__(
+        self, failures: Sequence[Failure], results: Mapping[int, bytes] | None = None, *, of_data: bool = False
+    ) -> None:
+        self.failures, self.results, self.of_data = tuple(failures), dict(results or {}), of_data
+        super().__init__("; ".join(map(str, failures)))
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A chunk on its way to whoever runs it: its place, and what is called with what."""
+
+    index: int
+    name: str
+    target: str
+    arguments: Arguments
+    version: str = __version__
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The result of a chunk."""
+
+    index: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The function found the chunk wrong, and said so by one of our errors."""
+
+    index: int
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """The function failed in a way that is not foreseen; another attempt would fail in the same way."""
+
+    index: int
+    what: str
+    trace: str
+
+
+Ended = Done | Refused | Defect
+
+
+def target_of(function: Function) -> str:
+    """The name that a function is imported by elsewhere.
+
+    Raises
+    ------
+    ValueError
+        It has none: a lambda, a method, or something inside another function.
+
+    Examples
+    --------
+    >>> from assaymark.encoding import sync_folder
+    >>> target_of(sync_folder)
+    'assaymark.encoding:sync_folder'
+    """
+    target = f"{function.__module__}:{getattr(function, '__qualname__', '')}"
+    try:
+        known = _imported(target)
+    except (ImportError, AttributeError):
+        known = None
+    if known is not function:
+        raise ValueError(f"{target} cannot be imported by its name; give a function of a module")
+    return target
+
+
+def chunk_key(target: str, version: str, chunk: Chunk) -> str:
+    """sha256 over the function's name, the version of what it computes, and the chunk, as 64 hex digits.
+
+    >>> one, other = (Chunk(name, {"rows": [0, 9]}, {"threads": k}) for k, name in enumerate(("a", "b")))
+    >>> chunk_key("sums:of", "1", one) == chunk_key("sums:of", "1", other)
+    True
+    >>> chunk_key("sums:of", "1", one) == chunk_key("sums:of", "2", one)
+    False
+    """
+    return hashlib.sha256(canonical_json([target, version, chunk.what]).encode()).hexdigest()
+
+
+def answer(task: Task) -> Ended:
+    """Run a task here and say how it ended. Nothing that the function raises leaves this call."""
+    try:
+        if task.version != __version__:
+            what = f"it was sent by assaymark {task.version} to a node that has {__version__}; install the same on all"
+            return Defect(task.index, what, "")
+        data = _imported(task.target)(task.arguments)
+        if not isinstance(data, bytes):
+            raise TypeError(f"{task.target} must return bytes (got {type(data).__name__})")
+    except InputError as exc:
+        return Refused(task.index, tuple(map(str, exc.problems)))
+    except AssayError as exc:
+        return Refused(task.index, (str(exc),))
+    except Exception as exc:
+        said = " ".join(f"{type(exc).__name__}: {exc}".split())
+        return Defect(task.index, said, traceback.format_exc())
+    return Done(task.index, data)
+
+
+class Turns:
+    """Which tasks wait for a turn. One that was lost gets another turn after the others, a bounded number of times."""
+
+    def __init__(self, tasks: Iterable[Task], attempts: int) -> None:
+        self.waiting = deque(tasks)
+        self._attempts = attempts
+        self._lost: Counter[int] = Counter()
+
+    def lost(self, task: Task, why: str) -> None:
+        """Note that whoever had this task is gone.
+
+        Raises
+        ------
+        ChunkError
+            It was lost as often as it may be.
+        """
+        self._lost[task.index] += 1
+        times = self._lost[task.index]
+        if times >= self._attempts:
+            raise ChunkError([Failure(task.name, (f"given up after {times} attempts; at last {why}",))])
+        self.waiting.append(task)
+
+
+def _imported(target: str) -> Function:
+    module, _, name = target.partition(":")
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    return cast(Function, found)
+
+
+# What a ledger keeps of computations: the result of each chunk under the chunk's key.
+
+
+RESULT: Final = "chunk"
+"""Kind of the objects that hold results of chunks."""
+
+chunks = Table(
+    "chunks",
+    metadata,
+    Column("key", String(64), primary_key=True),  # no chunk has two results
+    Column("function", Text, nullable=False),
+    Column("object", String(64), ForeignKey(tables.objects.c.sha256), nullable=False),
+    Column("finished_at", Double, nullable=False),
+    Column("seal", String(64), nullable=False),
 )
-from assaymark.engine.compute_processes import in_processes, start, stop, watch_parent
-from assaymark.engine.ledger import Ledger
-from assaymark.errors import UnknownNameError
+
+_HELD = (
+    sa.select(chunks, tables.objects.c.codec, tables.objects.c.size, tables.objects.c.bytes)
+    .outerjoin(tables.objects, chunks.c.object == tables.objects.c.sha256)
+    .where(chunks.c.key.in_(sa.bindparam("keys", expanding=True)))
+)
+
+
+class ChunkBook:
+    """The finished chunks of one ledger; see `Ledger.chunks`. A ledger made before there were any gets its table."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def held(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """The results of those of these chunks that are finished.
+
+        Raises
+        ------
+        LedgerError
+            A stored result is damaged.
+        """
+        found: dict[str, bytes] = {}
+        with database.plainly(self._store.name), self._store.engine.connect() as connection:
+            if not sa.inspect(connection).has_table(chunks.name):
+                return {}
+            for group in groups(keys, KEYS_A_QUERY):
+                for row in connection.execute(_HELD, {"keys": group}).mappings():
+                    _check(row)
+                    if row["codec"] is None:
+                        raise LedgerError(f"object {row['object']}, the result of a chunk, is gone; restore the ledger")
+                    found[row["key"]] = rows.object_of(row["object"], row, self._store.read)
+        return found
+
+    def put(self, key: str, function: str, data: bytes) -> None:
+        """Write down the result of a chunk; it is on the disk when this returns. One that has a result keeps it."""
+        store, packed = self._store, pack(data)
+        with database.plainly(store.name):
+            store.keep([packed])
+            with database.writing(store.engine) as connection:
+                chunks.create(connection, checkfirst=True)
+                now = store.now(connection)
+                row = {"key": key, "function": function, "object": packed.sha256, "finished_at": now}
+                objects = [commits.object_row(store, packed, RESULT)]
+                database.execute_many(connection, store.insert_new(tables.objects), objects)
+                sealed = {**row, "seal": seal(key, function, packed.sha256, now)}
+                database.execute_many(connection, store.insert_new(chunks), [sealed])
+
+
+def _check(row: rows.Row) -> None:
+    fields = (row["key"], row["function"], row["object"], row["finished_at"])
+    # Damage can turn any value into bytes, which no seal is over.
+    if any(isinstance(field, bytes) for field in fields) or seal(*fields) != row["seal"]:
+        raise LedgerError(f"chunk {row['key']} has changed since it was written; restore the ledger from a copy")
+
+
+CHECKS: Final = {chunks: _check}
+"""What raises `LedgerError` at a row on chunks that has changed."""
+
+
+# Chunks in processes of this machine: one that dies or hangs is replaced, and none is left behind.
+
+
+_START_S: Final = 60.0
+_STOP_S: Final = 5.0
+
+
+def in_processes(tasks: Sequence[Task], *, workers: int, deadline_s: float, attempts: int) -> Iterator[Ended]:
+    """Run tasks in so many processes and hand out how each ended, in the order in which they end.
+
+    Closing the iterator early kills what is under way.
+
+    Raises
+    ------
+    ChunkError
+        A task was lost ``attempts`` times: its process died, or did not answer within ``deadline_s``.
+    """
+    turns = Turns(tasks, attempts)
+    hands: list[_Hand] = []
+    try:
+        while turns.waiting or any(hand.task for hand in hands):
+            free = [hand for hand in hands if hand.task is None]
+            while turns.waiting and (free or len(hands) < workers):
+                if not free:
+                    hands.append(_Hand(deadline_s))
+                    free.append(hands[-1])
+                free.pop().give(turns.waiting.popleft())
+            for hand, task, ended in _ready(hands):
+                hand.task = None
+                if isinstance(ended, str):
+                    hands.remove(hand)
+                    hand.end()
+                    turns.lost(task, ended)
+                else:
+                    yield ended
+    finally:
+        for hand in hands:
+            hand.end()
+
+
+class _Hand:
+    """One process, and the task that it has."""
+
+    def __init__(self, deadline_s: float) -> None:
+        self.deadline_s = deadline_s
+        self.start_s = _START_S  # until it listens
+        # Not forked: the ledger's writer and the progress display are threads, and a fork in their midst can hang.
+        context = get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process: BaseProcess = context.Process(target=_serve, args=(theirs,), daemon=True)
+        start(self.process)
+        theirs.close()  # or its end would not be seen when the process dies
+        self.task: Task | None = None
+        self.until = 0.0
+
+    def give(self, task: Task) -> None:
+        self.task, self.until = task, time.monotonic() + self.deadline_s + self.start_s
+        with suppress(OSError):  # it died in the meantime, which reading from it will tell
+            self.pipe.send(task)
+
+    def take(self) -> Ended | str | None:
+        """How its task ended, or how the process did; None when it begins to listen."""
+        try:
+            ended: Ended | None = self.pipe.recv()
+        except (EOFError, OSError):
+            self.process.join(_STOP_S)
+            return f"its process died ({_how(self.process.exitcode)})"
+        return ended
+
+    def end(self) -> None:
+        self.pipe.close()
+        stop(self.process)
+
+
+def start(process: BaseProcess) -> None:
+    """Start a process that never hears Ctrl-C, which reaches every process of a terminal: not even while it is loaded.
+
+    Whoever starts it hears it a moment later.
+    """
+    resource_tracker.ensure_running()  # it opens the signals when it is started, so it is there before they are held
+    with _later(signal.SIGINT):
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+
+@contextmanager
+def _later(which: signal.Signals) -> Iterator[None]:
+    """Have a signal do what it does after the block, which another thread may hear for this one.
+
+    A process that was started by half would say on the terminal that the other half is missing.
+    """
+    before = signal.getsignal(which)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    heard: list[tuple[int, FrameType | None]] = []
+    signal.signal(which, lambda number, frame: heard.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(which, before)
+        if heard:
+            before(*heard[0])
+
+
+def stop(process: BaseProcess) -> None:
+    """Kill a process unless it is over, and take note of its end."""
+    if process.is_alive():
+        process.kill()
+    process.join(_STOP_S)
+
+
+def watch_parent(by: signal.Signals = signal.SIGKILL, patience_s: float = 0.0) -> None:
+    """End this process when the one that started it is gone, and leave Ctrl-C to that one: it ends this one in order.
+
+    It is ended by the signal ``by``, and after ``patience_s`` in any case.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def wait() -> None:
+        connection.wait([parent.sentinel])
+        os.kill(os.getpid(), by)
+        time.sleep(patience_s)
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _ready(hands: Sequence[_Hand]) -> list[tuple[_Hand, Task, Ended | str]]:
+    """Wait until some process has answered, died, or used up its time. A string says why there is no answer."""
+    busy = [(hand, hand.task) for hand in hands if hand.task is not None]
+    left = min(hand.until for hand, _ in busy) - time.monotonic()
+    ready = connection.wait([hand.pipe for hand, _ in busy], max(0.0, left))
+    now = time.monotonic()
+    found: list[tuple[_Hand, Task, Ended | str]] = []
+    for hand, task in busy:
+        if hand.pipe in ready:
+            ended = hand.take()
+            if ended is not None:
+                found.append((hand, task, ended))
+            else:
+                hand.start_s, hand.until = 0.0, now + hand.deadline_s
+        elif hand.until <= now:
+            found.append((hand, task, f"it was not finished within {hand.deadline_s:g} s"))
+    return found
+
+
+def _how(code: int | None) -> str:
+    if code is not None and code < 0:
+        return signal.Signals(-code).name
+    return f"exit status {code}"
+
+
+def _serve(pipe: Connection) -> None:
+    """Answer tasks until there are no more."""
+    watch_parent()
+    pipe.send(None)
+    while True:
+        try:
+            task = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(answer(task))
+
 
 T = TypeVar("T")
 

@@ -15,8 +15,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
-from assaymark.engine.chunks import ChunkError, Defect, Ended, Failure, Task, Turns, answer
-from assaymark.engine.compute_processes import start, stop, watch_parent
+from assaymark.engine.compute import ChunkError, Defect, Ended, Failure, Task, Turns, answer, start, stop, watch_parent
 from assaymark.errors import AssayError
 
 _LOOK_S: Final = 1.0  # how often nodes and deadlines are looked at

@@ -6,32 +6,39 @@ them over as one group, which costs one sync.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from itertools import islice
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import sqlalchemy as sa
 
-from assaymark.engine import audit, commits, database, rows, tables
-from assaymark.engine import limits as limits_
-from assaymark.engine.audit import Audit
-from assaymark.engine.batch_book import BatchBook
-from assaymark.engine.calls import CallSpec, Reply, Text
-from assaymark.engine.chunk_book import ChunkBook
+from assaymark.engine import commits, database
+from assaymark.engine import rate_limits as limits_
+from assaymark.engine import schema as rows
+from assaymark.engine import schema as tables
+from assaymark.engine import verify as audit
+from assaymark.engine.batches import BatchBook
+from assaymark.engine.blobs import Packed, bytes_text, pack
+from assaymark.engine.calls import CallSpec, Reply, Text, Unseen, pack_text
 from assaymark.engine.commits import KEYS_A_QUERY, groups
-from assaymark.engine.database import SqliteStore, Store
-from assaymark.engine.leases import Leases
-from assaymark.engine.limits import Grant, Limits
-from assaymark.engine.notes import Notes
-from assaymark.engine.objects import Packed, bytes_text, pack
-from assaymark.engine.postgres import PostgresStore, is_url
-from assaymark.engine.prompts import Unseen, pack_text
-from assaymark.engine.rows import Answered, Attempt, End, Outcome, Source
+from assaymark.engine.compute import ChunkBook
+from assaymark.engine.database import PostgresStore, SqliteStore, Store, is_url
+from assaymark.engine.metadata import Notes
+from assaymark.engine.queue import Leases
+from assaymark.engine.rate_limits import Grant, Limits
+from assaymark.engine.schema import Answered, Attempt, Committed, End, Outcome, Source
 from assaymark.errors import LedgerError
+
+if TYPE_CHECKING:
+    from assaymark.engine.queue import Due, Work
+    from assaymark.engine.verify import Audit
+
 
 _CALLS_A_GROUP = 100_000  # keys are hashes: small groups would write the whole index again and again
 _KEYS_WORTH_A_SCAN = 10_000
@@ -480,3 +487,68 @@ class Ledger:
         if table is tables.calls and self.leases is not None:
             return self.leases.enqueue(connection, new)
         return database.execute_many(connection, self._store.insert_new(table), new)
+
+
+# One writer for many workers: what they report while one commit is on its way shares the next.
+
+
+class Journal:
+    """Collects beginnings and ends of attempts and commits them in groups, off the event loop.
+
+    An end handed over before a beginning is committed no later than it. So a worker that hands over the end of one
+    call and waits for the beginning of its next has never more than one call that was sent and is not written down.
+    """
+
+    def __init__(self, work: Work, thread: Executor, committed: Callable[[Committed, list[End]], None]) -> None:
+        self._work = work
+        self._thread = thread
+        self._committed = committed
+        self._begins: list[tuple[Due, asyncio.Future[Attempt | None]]] = []
+        self._ends: list[End] = []
+        self._afterwards: list[Callable[[], None]] = []
+        self._news = asyncio.Event()
+        self._closing = False
+
+    async def begin(self, due: Due) -> Attempt | None:
+        """Wait until it is on the disk that this call is about to be sent; None: another worker has it now."""
+        begun: asyncio.Future[Attempt | None] = asyncio.get_running_loop().create_future()
+        self._begins.append((due, begun))
+        self._news.set()
+        return await begun
+
+    def end(self, end: End, afterwards: Callable[[], None] | None = None) -> None:
+        """Hand over how an attempt ended; it is on the disk before the next `begin` of the caller returns.
+
+        ``afterwards`` is called when it is.
+        """
+        self._ends.append(end)
+        if afterwards is not None:
+            self._afterwards.append(afterwards)
+        self._news.set()
+
+    def close(self) -> None:
+        """Let `run` return once everything handed over is committed."""
+        self._closing = True
+        self._news.set()
+
+    async def run(self) -> None:
+        """Commit group after group until closed. Raises `LedgerError` when a group cannot be committed."""
+        while self._begins or self._ends or not self._closing:
+            await self._news.wait()
+            self._news.clear()
+            if self._begins or self._ends:
+                await self._commit()
+
+    async def _commit(self) -> None:
+        begins, self._begins = self._begins, []
+        ends, self._ends = self._ends, []
+        afterwards, self._afterwards = self._afterwards, []
+        dues = [due for due, _ in begins]
+        loop = asyncio.get_running_loop()
+        committed = await loop.run_in_executor(self._thread, self._work.commit, dues, ends)
+        for (_, begun), attempt in zip(begins, committed.begun, strict=True):
+            if not begun.cancelled():
+                begun.set_result(attempt)
+        self._committed(committed, ends)
+        for act in afterwards:
+            act()

@@ -5,12 +5,19 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from functools import partial
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+
+from assaymark.engine.calls import CallSpec, Model, Reply, refusal_of
+from assaymark.engine.schema import Outcome
+from assaymark.errors import ModelError
 
 T = TypeVar("T")
 
@@ -97,3 +104,155 @@ def _end(loop: asyncio.AbstractEventLoop) -> None:
         loop.run_until_complete(asyncio.wait(left, timeout=GRACE_S))
     loop.run_until_complete(loop.shutdown_asyncgens())
     loop.close()
+
+
+# Large replies: each is read and kept, but only a few at a time, from their first megabyte until they are on the disk.
+#
+# A run has up to hundreds of attempts under way, and a hostile answer to each may be as long as one is kept. So whoever
+# reads a body asks for a place here when it passes `LARGE_BYTES`; the run gives the place back when the reply is
+# committed or the attempt has failed.
+
+
+MOST_KEPT_BYTES: Final = 64_000_000
+"""The longest body that is kept as a whole; of a longer one, so much of its start."""
+
+LARGE_BYTES: Final = 1_000_000
+"""A longer body needs a place. No answer of the form that is asked for comes near it."""
+
+PLACES: Final = 2
+"""So many of them are in memory at once, in one run. Each may be there several times over while it is written down."""
+
+
+class Room:
+    """The places of one run."""
+
+    def __init__(self, places: int = PLACES) -> None:
+        self._free = asyncio.Semaphore(places)
+
+    def place(self) -> Place:
+        """A place for one attempt, which takes it only if it needs it."""
+        return Place(self._free)
+
+
+class Place:
+    """The right of one attempt to hold a large body.
+
+    >>> async def read() -> bool:
+    ...     place = Room(places=1).place()
+    ...     await place.take()
+    ...     return place.taken
+    >>> asyncio.run(read())
+    True
+    """
+
+    def __init__(self, free: asyncio.Semaphore) -> None:
+        self._free = free
+        self._over = False
+        self.taken = False
+
+    async def take(self) -> None:
+        """Wait until there is a place. Taking it twice is taking it once."""
+        if self.taken or self._over:
+            return
+        await self._free.acquire()
+        self.taken = True
+        if self._over:  # the attempt was left behind while it waited
+            self.leave()
+
+    def leave(self) -> None:
+        """Give it back, if it was taken, and take none from now on."""
+        self._over = True
+        if self.taken:
+            self.taken = False
+            self._free.release()
+
+
+_PLACE: ContextVar[Place | None] = ContextVar("assaymark_place", default=None)
+
+
+def hold(place: Place) -> None:
+    """Let whoever reads a body in this task find its place."""
+    _PLACE.set(place)
+
+
+def place_here() -> Place | None:
+    """The place of the attempt that this task makes; None outside of a run, where nobody else reads meanwhile."""
+    return _PLACE.get()
+
+
+# One attempt at one call: it has a deadline, and ends in a reply or in a named trouble.
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """An attempt that brought no reply. A ``defect`` is what a model raised that is no `ModelError`."""
+
+    outcome: Outcome
+    error: ModelError
+    defect: BaseException | None = None
+
+
+class Attempts:
+    """Makes attempts within a deadline, and keeps hold of those that do not heed their cancellation."""
+
+    def __init__(self, deadline_s: float) -> None:
+        self._deadline_s = deadline_s
+        self._left_behind: set[asyncio.Task[Reply]] = set()
+
+    async def at(self, model: Model, call: CallSpec, place: Place) -> Reply | Trouble:
+        """Ask ``model`` once. The time it takes is in the reply, unless the model has measured it itself.
+
+        ``place`` is for a large body. It is given back here unless there is a reply to be written down.
+        """
+        result = await self._asked(model, call, place)
+        if not isinstance(result, Reply):
+            place.leave()
+        return result
+
+    async def _asked(self, model: Model, call: CallSpec, place: Place) -> Reply | Trouble:
+        started = time.perf_counter()
+        # A task of its own: a model that does not heed its cancellation must not hold up the worker.
+        task = asyncio.create_task(_complete(model, call, place))
+        try:
+            done, _ = await asyncio.wait((task,), timeout=self._deadline_s)
+            if not done:
+                await self._let_go(task)
+                return Trouble("timeout", ModelError(f"no reply within {self._deadline_s:g} s", retryable=True))
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        return _result(task, call, time.perf_counter() - started)
+
+    async def _let_go(self, task: asyncio.Task[Reply]) -> None:
+        self._left_behind.add(task)
+        task.add_done_callback(_look_away)
+        task.cancel()
+        await asyncio.wait((task,), timeout=GRACE_S)
+
+
+async def _complete(model: Model, call: CallSpec, place: Place) -> Reply:
+    hold(place)
+    reply = await model.complete(call)
+    if not isinstance(reply, Reply) or not isinstance(reply.text, str):
+        raise TypeError(f"model {call.model!r} must return a Reply with a text (got {type(reply).__name__})")
+    if not isinstance(reply.raw, str | None):
+        raise TypeError(f"model {call.model!r} must return its raw response as text (got {type(reply.raw).__name__})")
+    return reply
+
+
+def _result(task: asyncio.Task[Reply], call: CallSpec, seconds: float) -> Reply | Trouble:
+    if task.cancelled():
+        return Trouble("failed", ModelError("the model cancelled its own attempt", retryable=True))
+    error = task.exception()
+    if error is None:
+        reply = task.result()
+        return replace(reply, seconds=seconds) if reply.seconds is None else reply
+    if isinstance(error, ModelError):
+        return refusal_of(error, call.model) if error.refused == "content" else Trouble("failed", error)
+    return Trouble("defect", ModelError(f"{type(error).__name__}: {error}", retryable=False), defect=error)
+
+
+def _look_away(task: asyncio.Task[Reply]) -> None:
+    """Take note of how an abandoned attempt ended, which is of no interest to anybody any more."""
+    if not task.cancelled():
+        task.exception()

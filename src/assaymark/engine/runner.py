@@ -7,15 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from assaymark.engine.breaker import Patience
+from assaymark.engine.budget import Purse
 from assaymark.engine.calls import CallSpec, Model
 from assaymark.engine.ledger import Ledger
-from assaymark.engine.limits import Limits
 from assaymark.engine.loop import on_own_loop
-from assaymark.engine.purse import Purse
-from assaymark.engine.run import Failure, Manner, Progress, Run, Told
-from assaymark.engine.watch import Watch
-from assaymark.engine.work import Listed, Planned, Shared, Work, sizes_of
+from assaymark.engine.queue import Listed, Planned, Shared, Work, sizes_of
+from assaymark.engine.rate_limits import Limits, Patience
+from assaymark.engine.run import Failure, Manner, Progress, Run, Told, Watch
 from assaymark.errors import LedgerError, UnknownNameError
 
 __all__ = ["Failure", "Progress", "RunSummary", "run_calls", "run_worker"]

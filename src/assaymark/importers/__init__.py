@@ -10,8 +10,7 @@ from assaymark.importers.capitalbench import import_capitalbench
 from assaymark.importers.formats import IMPORTERS, Importer, importer
 from assaymark.importers.generic import import_generic, template
 from assaymark.importers.human import import_human
-from assaymark.importers.recorded import RecordedBook, RecordedTrack
-from assaymark.importers.report import Imported, ImportReport, Missing
+from assaymark.importers.report import Imported, ImportReport, Missing, RecordedBook, RecordedTrack
 
 __all__ = [
     "IMPORTERS",

@@ -14,8 +14,7 @@ from assaymark.importers.aitrader import PROVENANCE as AITRADER
 from assaymark.importers.aitrader import import_aitrader, season_aitrader
 from assaymark.importers.capitalbench import PROVENANCE, import_capitalbench
 from assaymark.importers.generic import import_generic
-from assaymark.importers.recorded import ReadTrack
-from assaymark.importers.report import Imported
+from assaymark.importers.report import Imported, ReadTrack
 from assaymark.records import Provenance
 
 

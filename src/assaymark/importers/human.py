@@ -6,10 +6,12 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.importers.generic.cells import Row, read_sheet
+from assaymark.importers.read import Row, read_sheet, unpack
 from assaymark.importers.report import Tally
-from assaymark.importers.source import unpack
 from assaymark.records import Judgment, content_id
+
+__all__ = ["FAMILY", "import_human"]
+
 
 FAMILY: Final = "human"
 """The judge family of every human grader."""
@@ -141,6 +143,3 @@ def _judgment(
         call_key=content_id([trajectory, judge, trial, rubric, sorted(scores.items())]),
         reason=None if whole else f"graded {len(dimensions) - len(lacking)} of {len(dimensions)} dimensions",
     )
-
-
-__all__ = ["FAMILY", "import_human"]

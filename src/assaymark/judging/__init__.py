@@ -8,9 +8,9 @@ happened after a decision.
 
 from __future__ import annotations
 
+from assaymark.judging.arithmetic_oracle import Reconciliation, reconcile
 from assaymark.judging.blinding import Anonymised, anonymise, blinding_names
 from assaymark.judging.evidence import numeric_ledger
-from assaymark.judging.oracle import Reconciliation, reconcile
 from assaymark.judging.prompts import PlannedCall, eligible, left_out, plan_calls, plan_texts, user_messages
 from assaymark.judging.reference import (
     ORACLE,
@@ -34,31 +34,50 @@ from assaymark.judging.replies import (
     second_call,
 )
 from assaymark.judging.rubric import Dimension, Rubric, load_rubric, rubric_names
-from assaymark.judging.season.author_probe import AuthorProbe, author_probe, probe_calls
-from assaymark.judging.season.horizon import Horizon, StepRecord, horizon_of
-from assaymark.judging.season.horizon_ledger import HorizonLedger, horizon_ledger
-from assaymark.judging.season.horizon_prompts import HorizonTask, horizon_tasks, next_call
+from assaymark.judging.season.calls import (
+    AuthorProbe,
+    HorizonTask,
+    author_probe,
+    horizon_tasks,
+    next_call,
+    outcome_calls,
+    probe_calls,
+)
 from assaymark.judging.season.horizon_rounds import horizon_round
-from assaymark.judging.season.horizon_scores import HorizonGrades, HorizonScore, horizon_grades, horizon_score
-from assaymark.judging.season.noise import NoiseFloor, noise_floor, tie_classes
-from assaymark.judging.season.outcome_prompts import outcome_calls
+from assaymark.judging.season.ledger import HorizonLedger, horizon_ledger
 from assaymark.judging.season.plans import ScoringPlan, load_scoring, parse_scoring, scoring_names
-from assaymark.judging.season.scores import (
+from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
+from assaymark.judging.season.reference import reference_season_judges
+from assaymark.judging.season.round_trips import RoundTrip, Thrashing, thrashing
+from assaymark.judging.season.scoring import (
     BandStanding,
+    DecisionTime,
+    HorizonGrades,
+    HorizonScore,
     JudgeScore,
     band,
     composite,
     contested_band,
+    decision_time,
     efficiency,
+    horizon_grades,
+    horizon_score,
     judge_score,
     process_score,
     total_score,
     weighted_axis,
 )
-from assaymark.judging.season.season_judges import reference_season_judges
-from assaymark.judging.season.table import AgreementRow, Contestant, SeasonRow, SeasonTable, agreement_row, season_table
-from assaymark.judging.season.thrash import RoundTrip, Thrashing, thrashing
-from assaymark.judging.season.timing import DecisionTime, decision_time
+from assaymark.judging.season.table import (
+    AgreementRow,
+    Contestant,
+    NoiseFloor,
+    SeasonRow,
+    SeasonTable,
+    agreement_row,
+    noise_floor,
+    season_table,
+    tie_classes,
+)
 from assaymark.prompting.texts import judged_text, style_counts, token_count
 
 __all__ = [

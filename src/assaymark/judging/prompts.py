@@ -6,18 +6,110 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 from assaymark.engine.calls import CallSpec, Message, Text
 from assaymark.errors import InputError, Problem
 from assaymark.judging.blinding import Blinding, blinding_names, compiled
-from assaymark.judging.rendering import decision_blocks
 from assaymark.judging.replies import MOST_EVIDENCE, reply_schema
 from assaymark.judging.rubric import Rubric
-from assaymark.prompting.fences import fence
-from assaymark.prompting.material import Block, latest, material_blocks, refuse_future
-from assaymark.prompting.templates import PromptTemplate, prompt_template
+from assaymark.prompting.context import Block, latest, lines_of, material_blocks, number_text, refuse_future
+from assaymark.prompting.fences import PromptTemplate, Section, cells, fence, prompt_template, row
+from assaymark.prompting.texts import JUDGED_KINDS, judged_rationales
 from assaymark.protocol import JudgeSpec, Records, Study
-from assaymark.records import Context, Decision
+from assaymark.records import JSON, Action, ActionKind, Context, Decision, Rationale
+
+# A decision as the text that a judge reads. Nothing else of the record gets in.
+#
+# Left out on purpose: who decided, when, in which episode and record, and everything that happened afterwards.
+
+
+ACTION_NUMBERS = (
+    "weight",
+    "quantity",
+    "price",
+    "leverage",
+    "stop",
+    "target",
+    "confidence",
+    "expected_return",
+)
+"""The numeric fields of an action, in the order of their columns; a column appears where any action has a value."""
+
+STATED_WORDS = frozenset(("selected", "rejected", "held", "agent", "arena"))
+"""Words of structured parts that are shown beside numbers and instruments."""
+
+
+def decision_blocks(decision: Decision, known: Collection[str] = ()) -> list[Block]:
+    """The sections of one decision: what it does, what it states in numbers, and each judged text.
+
+    Of the structured parts only numbers are shown, and single words that are instruments (``known``) or belong to
+    `STATED_WORDS`: anything else there may say who decided, or in which run.
+    """
+    texts = [(rationale.kind, rationale.text) for rationale in judged_rationales(decision)]
+    return [("actions", _actions(decision.actions)), ("stated", _stated(decision, known)), *texts]
+
+
+def _actions(actions: Sequence[Action]) -> str:
+    """A table of the actions with the columns that any of them fills."""
+    filled = [name for name in ACTION_NUMBERS if any(getattr(action, name) is not None for action in actions)]
+    rows = [
+        (action.instrument, action.kind, *(number_text(getattr(action, name)) for name in filled)) for action in actions
+    ]
+    return "\n".join(row(cells) for cells in [("instrument", "action", *filled), *rows])
+
+
+def _stated(decision: Decision, known: Collection[str]) -> str:
+    """Confidence and the structured parts: single values first, then every list of alike entries as a table."""
+    parts = _Parts(known)
+    if decision.confidence is not None:
+        parts.add("confidence", decision.confidence)
+    for name in sorted(decision.stages):
+        parts.add(name, decision.stages[name])
+    return "\n".join([*parts.values, *parts.tables])
+
+
+class _Parts:
+    """The lines of structured parts as they are collected."""
+
+    def __init__(self, known: Collection[str]) -> None:
+        self.known = known
+        self.values: list[str] = []
+        self.tables: list[str] = []
+
+    def add(self, path: str, value: JSON) -> None:
+        """One part: a value, an object of parts, a list of parts, or a list of alike entries."""
+        if isinstance(value, Mapping):
+            for key in sorted(value):
+                self.add(f"{path}.{key}", value[key])
+        elif isinstance(value, (list, tuple)):
+            self._add_list(path, value)
+        elif (cell := self._cell(value)) is not None:
+            self.values.append(row(("value", path, cell)))
+
+    def _add_list(self, path: str, items: Sequence[JSON]) -> None:
+        """Entries become a table of their numbers and known words, other items are parts of their own."""
+        entries = [item for item in items if isinstance(item, Mapping)]
+        if len(entries) < len(items):
+            for at, item in enumerate(items):
+                self.add(f"{path}.{at}", item)
+            return
+        rows = [{key: cell for key in entry if (cell := self._cell(entry[key])) is not None} for entry in entries]
+        columns = list(dict.fromkeys(key for found in rows for key in found))
+        if columns:
+            body = [row([found.get(key, "") for key in columns]) for found in rows]
+            self.tables.append("\n".join([row(("table", str(len(body)), path)), row(columns), *body]))
+
+    def _cell(self, value: JSON) -> str | None:
+        """A number or a known word as a cell; None for what is not shown."""
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, int):
+            return str(value)
+        if isinstance(value, float):
+            return number_text(value)
+        return value if isinstance(value, str) and (value in self.known or value in STATED_WORDS) else None
+
 
 TEMPLATE = "judge-v1.txt"
 """The prompt template in use."""
@@ -259,3 +351,72 @@ def _planned(
         args=dict(judge.args),
     )
     return PlannedCall(call=call, trajectory=decision.record_id, judge=judge.name, family=judge.family, trial=trial)
+
+
+# A rendered decision read back: all that a reference judge knows of it.
+
+
+Cell = float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A decision as a judge sees it. ``tables`` holds stated lists, a mapping of column to cell for each entry."""
+
+    actions: tuple[Action, ...]
+    values: Mapping[str, Cell]
+    tables: Mapping[str, tuple[Mapping[str, Cell], ...]]
+    texts: tuple[Rationale, ...]
+
+    @property
+    def confidence(self) -> float | None:
+        """The confidence of the whole decision, 0..1; None where the venue set it and not the agent."""
+        value = self.values.get("confidence")
+        return value if isinstance(value, float) and self.values.get("confidence_by") != "arena" else None
+
+
+def read_decision(found: Sequence[Section]) -> Shown:
+    """The decision of a prompt."""
+    content = {section.label: section.content for section in reversed(found)}
+    values, tables = _read_stated(content.get("stated", ""))
+    texts = tuple(
+        Rationale(text=section.content, kind=section.label) for section in found if section.label in JUDGED_KINDS
+    )
+    return Shown(_read_actions(content.get("actions", "")), values, tables, texts)
+
+
+def _read_actions(text: str) -> tuple[Action, ...]:
+    """The actions, from their table."""
+    lines = [cells(line) for line in lines_of(text)]
+    return tuple(_read_action(lines[0], line) for line in lines[1:])
+
+
+def _read_action(head: list[str], found: list[str]) -> Action:
+    """One action; empty cells are absent values."""
+    cells_by_name = dict(zip(head, found, strict=True))
+    numbers: dict[str, Any] = {name: float(cell) for name, cell in list(cells_by_name.items())[2:] if cell}
+    return Action(instrument=found[0], kind=cast(ActionKind, found[1]), **numbers)
+
+
+def _read_stated(text: str) -> tuple[dict[str, Cell], dict[str, tuple[Mapping[str, Cell], ...]]]:
+    """Stated single values and tables, by path."""
+    values: dict[str, Cell] = {}
+    tables: dict[str, tuple[Mapping[str, Cell], ...]] = {}
+    lines = iter(lines_of(text))
+    for line in lines:
+        kind, second, third = cells(line)
+        if kind == "value":
+            values[second] = _cell(third)
+        else:
+            head = cells(next(lines))
+            rows = [cells(next(lines)) for _ in range(int(second))]
+            tables[third] = tuple({k: _cell(v) for k, v in zip(head, found, strict=True) if v} for found in rows)
+    return values, tables
+
+
+def _cell(text: str) -> Cell:
+    """A number where the cell is one, else its word."""
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.judging.rubric import SCALE, Rubric
-from assaymark.prompting.strict_json import Rejected, no_json, shown, strict_reply
+from assaymark.prompting.texts import Rejected, no_json, shown, strict_reply
 from assaymark.records import JSON, Judgment, JudgmentStatus
 
 if TYPE_CHECKING:
     from assaymark.judging.prompts import PlannedCall
+
 
 Lookahead = Literal["pass", "fail", "unsure"]
 

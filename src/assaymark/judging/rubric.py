@@ -3,13 +3,40 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib.resources import files
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from assaymark.judging.shipped import shipped_names, shipped_text
+from assaymark.errors import UnknownNameError
 from assaymark.plan import read_model
 from assaymark.records import AGGREGATE
+
+# Files that come with the package and are chosen by name: rubrics and scoring plans.
+
+
+def shipped_names(folder: str) -> tuple[str, ...]:
+    """The names of the files in a folder of this package, in alphabetical order.
+
+    >>> shipped_names("season/plans")
+    ('v0.3', 'v0.4')
+    """
+    names = (entry.name for entry in (files("assaymark.judging") / folder).iterdir())
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
+
+
+def shipped_text(kind: str, folder: str, name: str) -> str:
+    """The file ``name`` in a folder of this package.
+
+    Raises
+    ------
+    UnknownNameError
+        There is none; the message says of which ``kind``, and offers the closest name.
+    """
+    if name not in shipped_names(folder):
+        raise UnknownNameError(kind, name, shipped_names(folder))
+    return (files("assaymark.judging") / folder / f"{name}.toml").read_text(encoding="utf-8")
+
 
 SCALE = (1, 2, 3, 4, 5)
 """The points of every dimension's scale, worst first."""

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from assaymark.market.calendar import fill_gaps, simple_returns
-from assaymark.market.correlation import class_correlations, pairwise_correlation
 from assaymark.market.instruments import CLASSES, AssetClass, class_members
-from assaymark.market.regimes import class_index
-from assaymark.market.synthetic import SyntheticMarket, synthetic_market
-from assaymark.market.targets import (
+from assaymark.market.regimes import class_correlations, class_index, pairwise_correlation
+from assaymark.market.synthetic import (
     CRYPTO_DRAWDOWN,
     EQUAL_WEIGHT_VOLATILITY,
     INTRA,
     VOLATILITY,
     WITH_EQUITIES,
+    SyntheticMarket,
+    synthetic_market,
 )
 
 WINDOW = 41

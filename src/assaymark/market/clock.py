@@ -17,8 +17,7 @@ import numpy as np
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.market.actions import CorporateAction
 from assaymark.market.calendar import instant, weekdays
-from assaymark.market.history import FACTOR, FIELDS, History
-from assaymark.market.view import AsOf
+from assaymark.market.history import FACTOR, FIELDS, AsOf, History
 
 _REACH: Final = 40  # rows beyond the bars asked for, so that an instrument with holes still has that many
 _DIGITS: Final = 6  # significant, of prices as they are shown

@@ -5,25 +5,451 @@ Nothing is read from it directly: `History.as_of` gives the view at one time, an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from assaymark.errors import InputError, Problem
-from assaymark.market.actions import CorporateAction
-from assaymark.market.calendar import known_from
-from assaymark.market.fundamentals import Fundamentals, synthetic_fundamentals
-from assaymark.market.instruments import Listing
-from assaymark.market.macro import MacroSeries, linked_macro
-from assaymark.market.news import News, templated_news
-from assaymark.market.restated import Restated
-from assaymark.market.shown import ShownHistory
+from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.market.actions import CorporateAction, implied_actions
+from assaymark.market.calendar import GAP_LIMIT, fill_gaps, instant, known_from, simple_returns, weekdays
+from assaymark.market.checks import ShownHistory, ShownView, snapshot_problems
+from assaymark.market.instruments import AssetClass, Listing
+from assaymark.market.macro import (
+    Filing,
+    Fundamentals,
+    MacroReading,
+    MacroSeries,
+    News,
+    linked_macro,
+    read,
+    synthetic_fundamentals,
+    templated_news,
+)
+from assaymark.market.regimes import class_index, regimes
 from assaymark.market.synthetic import synthetic_market
-from assaymark.market.view import AsOf
-from assaymark.typography import clean
+from assaymark.text import clean
+
+# Bars that were published again with other numbers: a small table in the order in which they became known.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Restated:
+    """Later versions of bars, oldest first. Arrays are of shape (n,).
+
+    ``rows`` and ``columns`` are the places of the bars in the table of first versions, ``known_at`` (int64, seconds
+    since 1970 in UTC) says when each version became known, and ``values`` holds the fields; a field that is NaN or
+    not there was withdrawn.
+
+    Examples
+    --------
+    >>> later = Restated(np.array([0]), np.array([0]), np.array([100]), {"close": np.array([2.0])})
+    >>> table = np.array([[1.0]])
+    >>> later.apply(table, "close", 0, 99), table.tolist()
+    (None, [[1.0]])
+    >>> later.apply(table, "close", 0, 100), table.tolist()
+    (None, [[2.0]])
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    known_at: np.ndarray
+    values: Mapping[str, np.ndarray]
+
+    @staticmethod
+    def none() -> Restated:
+        """No bar was restated."""
+        empty = np.empty(0, dtype=np.int64)
+        return Restated(empty, empty, empty, {})
+
+    def apply(self, table: np.ndarray, field: str, start: int, at: int) -> None:
+        """Put every version that was known at ``at`` into ``table``, whose first row is row ``start`` of the store."""
+        count = int(np.searchsorted(self.known_at, at, side="right"))
+        if not count:
+            return
+        rows = self.rows[:count] - start
+        inside = (rows >= 0) & (rows < table.shape[0])
+        values = self.values.get(field)
+        # Of several versions of one bar the last assignment stays, and they come in the order of their times.
+        table[rows[inside], self.columns[:count][inside]] = np.nan if values is None else values[:count][inside]
+
+    def problems(self, first_known: np.ndarray, fields: Sequence[str]) -> list[Problem]:
+        """What keeps these versions from following the first ones, known at ``first_known`` (n_days, n_instruments)."""
+        sizes = {one.size for one in (self.rows, self.columns, self.known_at, *self.values.values())}
+        if len(sizes) != 1:
+            return [Problem("restated", f"its arrays must be of one length (got {sorted(sizes)})")]
+        if other := sorted(set(self.values) - set(fields)):
+            return [Problem("restated", f"has fields that the bars have not: {', '.join(other)}")]
+        shape = first_known.shape
+        if not self.rows.size:
+            return []
+        if (self.rows < 0).any() or (self.columns < 0).any():
+            return [Problem("restated", "rows and columns must be 0 or more")]
+        if self.rows.max() >= shape[0] or self.columns.max() >= shape[1]:
+            return [Problem("restated", f"names a bar outside of the table of shape {shape}")]
+        if (np.diff(self.known_at) < 0).any():
+            return [Problem("restated", "versions must come in the order in which they became known")]
+        early = int((self.known_at < first_known[self.rows, self.columns]).sum())
+        return [Problem("restated", f"{early} versions are known before the first version of their bar")] * bool(early)
+
+
+# Long bars spread into tables of weekdays by instruments: first versions apart from restatements, prices adjusted.
+
+
+_PRICES = ("open", "high", "low", "close")
+_SHOWN = 5  # of many equal problems, so many are named
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WideBars:
+    """The bars of a `History`: ``days`` (n_days,), ``bars`` and ``known_at`` (n_days, n_instruments), ``restated``.
+
+    ``unstated`` (n_instruments,) marks instruments of which some bar does not say its adjustment factor.
+    """
+
+    days: np.ndarray
+    bars: dict[str, np.ndarray]
+    known_at: np.ndarray
+    unstated: np.ndarray
+    restated: Restated = field(default_factory=Restated.none)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Long:
+    """Rows of a long table as arrays; ``micros`` are the microseconds of ``known_at``, ``unstated`` marks no factor."""
+
+    days: np.ndarray
+    columns: np.ndarray
+    micros: np.ndarray
+    values: dict[str, np.ndarray]
+    unstated: np.ndarray
+
+
+def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
+    """The bars of a snapshot's long table, its columns in the order of ``ids``.
+
+    Prices are multiplied by ``adj_factor``, so a close is a total-return price; volume is left as it is. Where a factor
+    is not 1 the factors are kept as a field of their own, so that prices as they were traded can be had back. Days are
+    all weekdays from the first bar to the last, so that a missing day shows; bars of weekends are left out. Of several
+    versions of a bar, the one known first goes into the table and the others into ``restated``.
+
+    Raises
+    ------
+    InputError
+        Bars of unknown instruments, without a day or the time at which they became known, with an impossible factor,
+        of several snapshots, or two versions of one bar at one time; every kind at once.
+    """
+    problems = [*_row_problems(table, ids), *_mixed(table)]
+    if problems:
+        raise InputError("bars", problems)
+    rows = _long(table, ids)
+    order = np.lexsort((rows.micros, rows.columns, rows.days))
+    day, column, micros = rows.days[order], rows.columns[order], rows.micros[order]
+    same = (np.diff(day).astype(int) == 0) & (np.diff(column) == 0)
+    if twice := np.flatnonzero(same & (np.diff(micros) == 0)).tolist():
+        named = [f"{ids[column[at]]}, {day[at]}" for at in twice]
+        raise InputError("bars", [_counted(named, "bars are there more than once with one known_at")])
+    grid = weekdays(day[0].astype(object), day[-1].astype(object)) if day.size else np.empty(0, "datetime64[D]")
+    row, known_at = np.searchsorted(grid, day), seconds_up(micros)
+    first = np.concatenate([[True], ~same]) if day.size else np.empty(0, bool)
+    values = {name: one[order] for name, one in rows.values.items()}
+    found = _spread(grid, len(ids), row, column, known_at, values, first)
+    unstated = np.unique(rows.columns[rows.unstated])
+    return replace(found, unstated=np.isin(np.arange(len(ids)), unstated))
+
+
+def seconds_up(micros: np.ndarray) -> np.ndarray:
+    """Microseconds as whole seconds, rounded up, so that nothing is known early.
+
+    >>> seconds_up(np.array([0, 1, 1_000_000])).tolist()
+    [0, 1, 1]
+    """
+    found: np.ndarray = -(-micros // 1_000_000)
+    return found
+
+
+def _spread(
+    grid: np.ndarray,
+    width: int,
+    row: np.ndarray,
+    column: np.ndarray,
+    known_at: np.ndarray,
+    values: Mapping[str, np.ndarray],
+    first: np.ndarray,
+) -> WideBars:
+    """First versions in tables, the others in a table of their own, in the order of their times."""
+    shape = (grid.size, width)
+    # That a place has no bar is never known: a late bar may still come. So no day shows before it has one.
+    known = np.full(shape, np.iinfo(np.int64).max)
+    known[row[first], column[first]] = known_at[first]
+    bars = {name: np.full(shape, np.nan) for name in values}
+    for name, one in values.items():
+        bars[name][row[first], column[first]] = one[first]
+    later = np.flatnonzero(~first)
+    later = later[np.argsort(known_at[later], kind="stable")]
+    restated = Restated(row[later], column[later], known_at[later], {name: one[later] for name, one in values.items()})
+    return WideBars(grid, bars, known, np.zeros(width, bool), restated if later.size else Restated.none())
+
+
+def _long(table: Any, ids: Sequence[str]) -> _Long:
+    """The rows of weekdays as arrays, prices adjusted."""
+    place = {name: at for at, name in enumerate(ids)}
+    coded = table["instrument"].combine_chunks().dictionary_encode()
+    of = np.array([place[name] for name in coded.dictionary.to_pylist()], dtype=np.int64)
+    days = table["event_date"].to_numpy().astype("datetime64[D]")
+    kept = np.is_busday(days) if days.size else np.empty(0, bool)
+    factor = _floats(table, "adj_factor")
+    unstated = np.isnan(factor)
+    factor = np.where(unstated, 1.0, factor)
+    values = {name: _floats(table, name) * factor for name in _PRICES}
+    values["volume"] = _floats(table, "volume")
+    if (factor != 1.0).any():
+        values["adj_factor"] = factor
+    values = {name: one[kept] for name, one in values.items() if name == "close" or np.isfinite(one).any()}
+    columns = of[coded.indices.to_numpy(zero_copy_only=False)] if len(of) else np.empty(0, np.int64)
+    micros = table["known_at"].cast(pa.int64()).to_numpy()
+    return _Long(days[kept], columns[kept], micros[kept], values, unstated[kept])
+
+
+def _floats(table: Any, name: str) -> np.ndarray:
+    """A column as floats, NaN where it is missing."""
+    found: np.ndarray = table[name].to_numpy().astype(float)
+    return found
+
+
+def _row_problems(table: Any, ids: Sequence[str]) -> list[Problem]:
+    """What is wrong with single rows."""
+    found = [
+        Problem(name, f"is missing in {count} rows")
+        for name in ("instrument", "event_date", "known_at")
+        if (count := table[name].null_count)
+    ]
+    unknown = sorted(set(table["instrument"].unique().to_pylist()) - set(ids) - {None})
+    if unknown:
+        found.append(_counted(unknown, "instruments have bars and are not in the table of instruments"))
+    factor = _floats(table, "adj_factor")
+    if wrong := int(((factor <= 0) | np.isinf(factor)).sum()):
+        found.append(Problem("adj_factor", f"must be positive and finite ({wrong} rows are not)"))
+    infinite = [name for name in (*_PRICES, "volume") if np.isinf(_floats(table, name)).any()]
+    return found + [Problem(name, "holds an infinite number") for name in infinite]
+
+
+def _mixed(table: Any) -> list[Problem]:
+    """Bars of several snapshots, with where they overlap."""
+    names = table["snapshot"].to_pylist() if len(table["snapshot"].unique()) > 1 else []
+    if not names:
+        return []
+    of, instrument = np.array(names, dtype=object), np.array(table["instrument"].to_pylist(), dtype=object)
+    days, closes = table["event_date"].to_numpy().astype("datetime64[D]"), _floats(table, "close")
+    kinds = sorted(set(names), key=str)
+    series = [
+        (str(kind), str(name), days[at], closes[at])
+        for kind in kinds
+        for name in sorted(set(instrument[of == kind]), key=str)
+        if (at := (of == kind) & (instrument == name)).any()
+    ]
+    what = f"a store holds one snapshot (got {', '.join(map(str, kinds))})"
+    return [Problem("snapshot", what), *snapshot_problems(series)]
+
+
+def _counted(names: Sequence[str], what: str) -> Problem:
+    """One problem for many places: how many, and the first of them."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return Problem(f"{', '.join(names[:_SHOWN])}{more}", f"{len(names)} {what}")
+
+
+# What was knowable at one time: every read filters by when a thing became known.
+#
+# The gap rule and everything else that looks along the days is applied after the cut, because whether a gap is short
+# or long is itself something that only later days tell.
+
+
+_DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class PriceSlice:
+    """A table of days by instruments, oldest first; NaN where nothing was known.
+
+    ``days`` (datetime64[D]) are the rows of ``values`` and ``ids`` its columns.
+    """
+
+    days: np.ndarray
+    ids: tuple[str, ...]
+    values: np.ndarray
+
+
+class AsOf(ShownView):
+    """The market as it could be known at ``t``. Made by `History.as_of`.
+
+    Bars, restatements of bars, macro values, news and filings that became known later than ``t`` are not in it, nor is
+    a delisting that lies ahead. Something known exactly at ``t`` is.
+    """
+
+    __slots__ = ("_at", "_begin", "_columns", "_end", "_history", "t")
+
+    def __init__(self, history: History, t: datetime) -> None:
+        self.t = t
+        self._history = history
+        self._at = instant(t)
+        # Days that have closed by t: later rows can hold nothing that was known.
+        self._end = int(np.searchsorted(history.closes_at, self._at, side="right"))
+        # First days of which nothing is known yet are there only because their bars came later.
+        known = history.row_known[: self._end] <= self._at
+        self._begin = int(known.argmax()) if known.any() else self._end
+        # Even the name of an instrument is not known before it lists.
+        self._columns = np.flatnonzero(history.listed_on <= self.today)
+
+    @property
+    def today(self) -> np.datetime64:
+        """The calendar day of ``t`` in UTC."""
+        return np.datetime64(self._at // _DAY, "D")
+
+    @property
+    def instruments(self) -> tuple[Listing, ...]:
+        """Instruments listed by now, the delisted ones included; a delisting that lies ahead does not show."""
+        day = self.today.astype(object)
+        return tuple(self._history.listings[column].seen_from(day) for column in self._columns)
+
+    def held(self) -> tuple[str, ...]:
+        """The ids that can be held today: listed and not delisted."""
+        day = self.today.astype(object)
+        return tuple(one.id for one in self.instruments if one.trades_on(day))
+
+    def prices(self, days: int = 60, *, field: str = "close", filled: bool = True) -> PriceSlice:
+        """The last ``days`` closed days of one field; the columns are `instruments`, those listed by now.
+
+        Parameters
+        ----------
+        days : int
+            At least 1; fewer rows come back where the store does not reach as far.
+        field : str
+            open, high, low, close or volume; adj_factor where the store has factors.
+        filled : bool
+            Carry closes over gaps of up to five days; the other fields are never carried.
+
+        Raises
+        ------
+        InputError
+            ``days`` is not positive.
+        UnknownNameError
+            The store has no such field.
+        """
+        if days < 1:
+            raise InputError("prices", [f"days must be at least 1 (got {days})"])
+        if field not in self._history.bars:
+            raise UnknownNameError("field", field, list(self._history.bars))
+        # A gap of the length that is still carried may begin before the slice.
+        start = max(self._end - days - GAP_LIMIT, self._begin)
+        values = self._known(field, start)
+        dates = self._history.days[start : self._end]
+        if filled and field == "close":
+            values = fill_gaps(values)
+        if dates.size:
+            values[dates[:, None] > self._history.gone_after[self._columns]] = np.nan
+        kept = min(days, dates.size)
+        ids = tuple(self._history.listings[column].id for column in self._columns)
+        return PriceSlice(dates[dates.size - kept :], ids, values[dates.size - kept :])
+
+    def _known(self, field: str, start: int) -> np.ndarray:
+        """Raw values from row ``start`` on, missing where they were not known yet. A new array."""
+        rows = slice(start, self._end)
+        found: np.ndarray = np.where(self._history.known_at[rows] <= self._at, self._history.bars[field][rows], np.nan)
+        self._history.restated.apply(found, field, start, self._at)
+        return found if self._columns.size == found.shape[1] else found[:, self._columns]
+
+    def actions(self, days: int = 260) -> dict[str, tuple[CorporateAction, ...]]:
+        """The splits and dividends of the last ``days`` closed days by instrument, oldest first; see `CorporateAction`.
+
+        What the source lists counts, else what its adjustment factors imply. Instruments without any are left out.
+        """
+        today, store = self.today.astype(object), self._history
+        if not store.actions and "adj_factor" not in store.bars:
+            return {}
+        closes = self.prices(days, filled=False)
+        listed: dict[str, list[CorporateAction]] = {}
+        first = closes.days[0].astype(object) if closes.days.size else today
+        for known, one in store.actions:
+            if known <= self._at and first <= one.ex_date <= today:
+                listed.setdefault(one.instrument, []).append(one)
+        if "adj_factor" not in store.bars:
+            return {name: tuple(sorted(ones, key=lambda one: one.ex_date)) for name, ones in listed.items()}
+        factors = self.prices(days, field="adj_factor", filled=False).values
+        traded = closes.values / factors
+        found = {
+            name: implied_actions(name, closes.days, traded[:, at], factors[:, at], listed.get(name, ()))
+            for at, name in enumerate(closes.ids)
+        }
+        return {name: ones for name, ones in found.items() if ones}
+
+    def returns(self, days: int = 60) -> PriceSlice:
+        """Simple returns of the last ``days`` closed days, from closes after the gap rule."""
+        prices = self.prices(days + 1)
+        return PriceSlice(prices.days[1:], prices.ids, simple_returns(prices.values))
+
+    def regimes(self, *, band: float = 0.05) -> dict[AssetClass, str]:
+        """The regime of each class on the last closed day (`assaymark.market.regimes`)."""
+        if self._begin == self._end:
+            raise InputError("regimes", [f"no day had closed by {self.t.isoformat()}"])
+        # 252 days for the peak; the averages need fewer.
+        index = class_index(self.prices(252).values, self.instruments)
+        return {name: str(regimes(path, band=band)[-1]) for name, path in index.items()}
+
+    def macro(self, name: str) -> MacroReading:
+        """One macro series as it reads now.
+
+        Raises
+        ------
+        UnknownNameError
+            The store has no such series.
+        """
+        for series in self._history.macro:
+            if series.id == name:
+                return read(series, self._at)
+        raise UnknownNameError("macro series", name, [series.id for series in self._history.macro])
+
+    def all_macro(self) -> tuple[MacroReading, ...]:
+        """Every macro series as it reads now."""
+        return tuple(read(series, self._at) for series in self._history.macro)
+
+    def news(self, days: int = 30, *, instrument: str | None = None) -> tuple[News, ...]:
+        """News published in the last ``days`` days, oldest first; with ``instrument``, only what is about it."""
+        first, last = np.searchsorted(self._history.published, [self._at - days * _DAY, self._at], side="right")
+        found = self._history.news[int(first) : int(last)]
+        return tuple(one for one in found if instrument is None or instrument in one.instruments)
+
+    def fundamentals(self, instrument: str) -> tuple[Filing, ...]:
+        """What had been filed about one instrument, by period and field; of a filing that was corrected, the newest.
+
+        Raises
+        ------
+        UnknownNameError
+            No such instrument is listed by now.
+        """
+        listings = self._history.listings
+        if all(listings[column].id != instrument for column in self._columns):
+            raise UnknownNameError("instrument", instrument, [listings[column].id for column in self._columns])
+        return self._history.fundamentals.known(instrument, self._at)
+
+    def digest(self) -> str:
+        """sha256 over everything that can be read from this view: two views are equal where their digests are."""
+        whole = hashlib.sha256()
+        whole.update(self._history.days[self._begin : self._end].tobytes())
+        for name in sorted(self._history.bars):
+            whole.update(name.encode())
+            whole.update(self._known(name, self._begin).tobytes())
+        for part in (self.instruments, self.held(), self.all_macro(), self.news(100_000)):
+            whole.update(repr(part).encode())
+        self._history.fundamentals.digest_into(whole, self._at)
+        if self._history.actions:
+            whole.update(repr([one for known, one in self._history.actions if known <= self._at]).encode())
+        return whole.hexdigest()
+
 
 FIELDS = ("open", "high", "low", "close", "volume")
 """What a bar has."""

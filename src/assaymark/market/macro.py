@@ -8,11 +8,17 @@ reader at t sees the newest vintage that was out by t.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
 
 import numpy as np
 
 from assaymark.errors import InputError
+from assaymark.market.calendar import known_from
+from assaymark.market.instruments import CLASS_NAMES, AssetClass, class_members
 from assaymark.market.regimes import class_index, drawdown
 from assaymark.market.synthetic import SyntheticMarket, streams
 
@@ -177,3 +183,254 @@ def _slow_paths(rng: np.random.Generator, market: SyntheticMarket, n: int) -> tu
     inflation = 2.0 + 5.0 * np.exp(-(((day - tightening.first) / 200.0) ** 2))
     drift = np.cumsum(rng.standard_normal((2, n)), axis=1) * 0.004
     return np.maximum(unemployment + drift[0], 2.5), np.maximum(inflation + drift[1] * 3, -0.5)
+
+
+# What companies file: values of a period, known only from the day of filing, and sometimes corrected later.
+
+_AFTER_CLOSE = 21 * 3600 + 1800
+
+
+class _Digest(Protocol):
+    def update(self, data: bytes, /) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Filing:
+    """One value: of an instrument, for a period (``2024-Q1``), of a field, in a unit, known from ``filed_at`` on."""
+
+    instrument: str
+    period: str
+    field: str
+    value: float
+    unit: str
+    filed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fundamentals:
+    """All filings of a store in the order in which they were filed. Made by `Fundamentals.of`.
+
+    ``known_at`` (int64, seconds since 1970 in UTC) and ``values`` (float64) run along ``filings``.
+
+    Examples
+    --------
+    >>> first = Filing("A", "2024-Q1", "book_value", 10.0, "per share", datetime(2024, 5, 1, tzinfo=UTC))
+    >>> corrected = Filing("A", "2024-Q1", "book_value", 9.0, "per share", datetime(2024, 8, 1, tzinfo=UTC))
+    >>> table = Fundamentals.of([corrected, first])
+    >>> [one.value for one in table.known("A", known_from(datetime(2024, 6, 1, tzinfo=UTC)))]
+    [10.0]
+    >>> [one.value for one in table.known("A", known_from(datetime(2024, 9, 1, tzinfo=UTC)))]
+    [9.0]
+    """
+
+    filings: tuple[Filing, ...]
+    known_at: np.ndarray
+    values: np.ndarray
+    places: dict[str, list[int]]
+
+    @staticmethod
+    def none() -> Fundamentals:
+        """Nothing was filed."""
+        return Fundamentals.of(())
+
+    @staticmethod
+    def of(filings: Sequence[Filing]) -> Fundamentals:
+        """The table of these filings, in any order.
+
+        Raises
+        ------
+        InputError
+            A time has no zone, or one value was filed twice at one time: which of the two holds cannot be known.
+        """
+        ordered = tuple(sorted(filings, key=lambda one: one.filed_at))
+        twice = len({(one.instrument, one.period, one.field, one.filed_at) for one in ordered}) - len(ordered)
+        if twice:
+            raise InputError("fundamentals", [f"{-twice} values were filed twice at one time"])
+        places: dict[str, list[int]] = {}
+        for place, one in enumerate(ordered):
+            places.setdefault(one.instrument, []).append(place)
+        known_at = np.array([known_from(one.filed_at) for one in ordered], dtype=np.int64)
+        return Fundamentals(ordered, known_at, np.array([one.value for one in ordered], dtype=float), places)
+
+    def known(self, instrument: str, at: int) -> tuple[Filing, ...]:
+        """The newest version by ``at`` of each value of one instrument, by period and field."""
+        places = self.places.get(instrument, [])
+        upto = bisect_left(places, int(np.searchsorted(self.known_at, at, side="right")))  # they come in order of time
+        newest = {(one.period, one.field): one for one in map(self.filings.__getitem__, places[:upto])}
+        return tuple(newest[key] for key in sorted(newest))
+
+    def digest_into(self, whole: _Digest, at: int) -> None:
+        """Add everything that was filed by ``at`` to a running hash."""
+        count = int(np.searchsorted(self.known_at, at, side="right"))
+        whole.update(self.known_at[:count].tobytes())
+        whole.update(self.values[:count].tobytes())
+        keys = ("\0".join((one.instrument, one.period, one.field, one.unit)) for one in self.filings[:count])
+        whole.update("\n".join(keys).encode("utf-8", "surrogatepass"))
+
+
+def synthetic_fundamentals(market: SyntheticMarket) -> Fundamentals:
+    """Quarterly earnings and book value per share of every equity of the synthetic market.
+
+    Book value is the mean close of the four quarters before, over a price-to-book ratio that the instrument keeps, so
+    it says something about the price and less than the price does. Earnings are a quarter of a return on it. Both rest
+    on closes up to the end of the quarter only, and are filed 20 to 50 days after it; one filing in forty is corrected
+    some months later.
+
+    Examples
+    --------
+    >>> from assaymark.market.synthetic import synthetic_market
+    >>> synthetic_fundamentals(synthetic_market(0)).filings[0].period
+    '2015-Q1'
+    """
+    rng = streams(market.seed)["filings"]
+    quarters = market.days.astype("datetime64[M]").astype(int) // 3
+    ends = np.flatnonzero(np.diff(quarters, append=quarters[-1] + 1))
+    found: list[Filing] = []
+    for column, one in enumerate(market.listings):
+        if one.asset_class == "EQ":
+            found += _quarters(rng, one.id, market.days, market.close[:, column], ends)
+    last = market.days[-1].astype(object)
+    return Fundamentals.of([one for one in found if one.filed_at.date() <= last])
+
+
+def _quarters(
+    rng: np.random.Generator, name: str, days: np.ndarray, closes: np.ndarray, ends: np.ndarray
+) -> Iterator[Filing]:
+    """The filings of one instrument, a quarter after the other; none for a quarter in which it did not trade."""
+    ratio, earning = np.exp(rng.normal(0.9, 0.35)), rng.normal(0.11, 0.04)
+    for end in ends:
+        lag, moved, fixed, later = int(rng.integers(20, 51)), rng.normal(), rng.random(), int(rng.integers(60, 121))
+        year = closes[max(end - 251, 0) : end + 1]
+        if np.isfinite(year[-40:]).sum() < 20:
+            continue
+        book = float(np.nanmean(year)) / ratio
+        eps = book * (earning + 0.03 * moved) / 4.0
+        day = days[end]
+        period = f"{str(day)[:4]}-Q{(int(str(day)[5:7]) + 2) // 3}"
+        yield from _filed(name, period, {"book_value": book, "earnings": eps}, _moment(day, lag))
+        if fixed < 1 / 40:
+            yield from _filed(name, period, {"earnings": eps * 0.9}, _moment(day, lag + later))
+
+
+def _filed(name: str, period: str, values: dict[str, float], at: datetime) -> list[Filing]:
+    """The values of one filing, in money a share, rounded as they are written."""
+    return [Filing(name, period, what, float(round(value, 4)), "per share", at) for what, value in values.items()]
+
+
+def _moment(day: np.datetime64, later: int) -> datetime:
+    """Half an hour after the close, so many days after ``day``."""
+    return datetime.fromtimestamp((int(day.astype("datetime64[D]").astype(int)) + later) * _DAY + _AFTER_CLOSE, UTC)
+
+
+# News of the synthetic market, from templates filled with what the market table says at that time.
+#
+# Every number in a text is a `NewsFact` that carries its value, the day it holds for and the way it is written, so that
+# each can be checked against the table it came from.
+
+
+SUMMARY_DAYS = 21
+"""Days over which the class summaries look back."""
+
+_LARGE = 4.0  # a move worth a line, in standard deviations of the 60 days before
+_BACK = 60
+
+
+@dataclass(frozen=True, slots=True)
+class NewsFact:
+    """One number of a news text: ``shown`` is how the text writes ``value``, which holds on day ``as_of``.
+
+    ``subject`` is an instrument, a class or a macro series. Fields: ``close``, ``change`` (simple return from the
+    close of the day before), ``mean_change`` and ``risers`` and ``counted`` (of a class over `SUMMARY_DAYS`),
+    ``value`` and ``previous`` (of a macro series).
+    """
+
+    subject: str
+    field: str
+    value: float
+    as_of: np.datetime64
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """One item: when it was published, whom it is about, and the facts behind its text."""
+
+    published_at: datetime
+    instruments: tuple[str, ...]
+    text: str
+    source: str
+    facts: tuple[NewsFact, ...]
+
+
+def templated_news(market: SyntheticMarket, macro: Sequence[MacroSeries], closes_at: np.ndarray) -> tuple[News, ...]:
+    """Large moves, class summaries at the end of each month and monthly releases, in order of publication.
+
+    Bars are written about fifteen minutes after the close of their day; macro values when they are published.
+    """
+    items = [*_moves(market, closes_at), *_summaries(market, closes_at), *_releases(macro)]
+    return tuple(sorted(items, key=lambda one: (one.published_at, one.text)))
+
+
+def _after_close(closes_at: np.ndarray, row: int) -> datetime:
+    """Fifteen minutes after the close of a day."""
+    return datetime.fromtimestamp(int(closes_at[row]) + 900, UTC)
+
+
+def _moves(market: SyntheticMarket, closes_at: np.ndarray) -> Iterator[News]:
+    """The largest move of each day, where it is large for the instrument."""
+    close = market.close
+    change = close[1:] / close[:-1] - 1.0
+    known = np.nan_to_num(change)
+    total = np.cumsum(np.vstack([np.zeros(close.shape[1]), known**2]), axis=0)
+    usual = np.sqrt((total[_BACK:-1] - total[: -_BACK - 1]) / _BACK)
+    size = np.where(usual > 1e-6, np.abs(known[_BACK:]) / np.maximum(usual, 1e-6), 0.0)
+    best = size.argmax(axis=1)
+    for at in np.flatnonzero(size.max(axis=1) > _LARGE):
+        column, row = int(best[at]), int(at) + _BACK + 1
+        price, moved = float(close[row, column]), float(change[row - 1, column])
+        one, day = market.listings[column], market.days[row]
+        closed = NewsFact(one.id, "close", price, day, f"{price:,.2f}")
+        by = NewsFact(one.id, "change", moved, day, f"{100 * abs(moved):.1f} %")
+        way = "up" if moved > 0 else "down"
+        text = f"{one.name} ({one.id}) closed at {closed.shown}, {way} {by.shown} on the day."
+        yield News(_after_close(closes_at, row), (one.id,), text, "market report", (closed, by))
+
+
+def _summaries(market: SyntheticMarket, closes_at: np.ndarray) -> Iterator[News]:
+    """How each class did, on the last weekday of each month."""
+    months = market.days.astype("datetime64[M]")
+    ends = np.flatnonzero(months[1:] != months[:-1])
+    for row in ends[ends >= SUMMARY_DAYS]:
+        for name, columns in class_members(market.listings).items():
+            moved = market.close[row, columns] / market.close[row - SUMMARY_DAYS, columns] - 1.0
+            there = np.isfinite(moved)
+            if there.any():
+                ids = tuple(market.listings[i].id for i in columns[there])
+                yield _summary(name, moved[there], ids, market.days[row], _after_close(closes_at, int(row)))
+
+
+def _summary(
+    name: AssetClass, moved: np.ndarray, ids: tuple[str, ...], day: np.datetime64, published: datetime
+) -> News:
+    """The line about one class."""
+    mean, risers = float(moved.mean()), int((moved > 0).sum())
+    by = NewsFact(name, "mean_change", mean, day, f"{100 * mean:+.1f} %")
+    up = NewsFact(name, "risers", float(risers), day, f"{risers} of")
+    of = NewsFact(name, "counted", float(moved.size), day, f"{moved.size} instruments")
+    label = CLASS_NAMES[name].replace("_", " ").capitalize()
+    text = f"{label} month in review: mean change {by.shown}, {up.shown} {of.shown} higher."
+    return News(published, ids, text, "monthly review", (by, up, of))
+
+
+def _releases(macro: Sequence[MacroSeries]) -> Iterator[News]:
+    """The monthly series as they are published."""
+    for series in macro:
+        if series.every != "month":
+            continue
+        for now in range(1, series.values.size):
+            value, before = float(series.values[now]), float(series.values[now - 1])
+            new = NewsFact(series.id, "value", value, series.periods[now], f"{value:.2f} {series.unit}")
+            old = NewsFact(series.id, "previous", before, series.periods[now], f"after {before:.2f}")
+            text = f"{series.title}: {new.shown} {old.shown} in the month before."
+            published = datetime.fromtimestamp(int(series.released[now]), UTC)
+            yield News(published, (), text, "statistics office", (new, old))

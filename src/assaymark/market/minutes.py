@@ -6,12 +6,23 @@ The same key gives the same bars at any time and in any order, and the minutes o
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 
-from assaymark.errors import InputError
+from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.market.files import beginning
+from assaymark.market.instruments import CLASS_NAMES
+from assaymark.market.sanitise import Bars, DailyRanges
 from assaymark.market.synthetic import SyntheticMarket
+from assaymark.problems import table_problem
 
 SESSION = 390
 """Minutes of a trading day, ending at the close; crypto trades all 1,440."""
@@ -123,3 +134,152 @@ def _fold(path: np.ndarray, low: float, high: float) -> np.ndarray:
     there = np.mod(path - low, 2 * span)
     found: np.ndarray = low + np.minimum(there, 2 * span - there)
     return found
+
+
+# One-minute bars from a file: a long table of times, instruments and bars, as exchanges and vendors hand them out.
+
+
+_PRICES: Final = ("open", "high", "low", "close")
+_NEEDED: Final = ("time", "instrument", *_PRICES, "volume")
+_MOST_BYTES: Final = 2_000_000_000
+_MINUTE: Final = 60
+_DAY: Final = 86_400
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileMinutes:
+    """Minutes of a file with the days of each regime. Made by `minutes_from_file`."""
+
+    bars: Mapping[str, Bars]
+    classes: Mapping[str, str]
+    windows: Mapping[str, tuple[date, date]]
+
+    def days_of(self, regime: str) -> np.ndarray:
+        """The days of a regime on which any instrument has a bar (datetime64[D]).
+
+        Raises
+        ------
+        UnknownNameError
+            The study has no window of that name.
+        InputError
+            No bar lies in the window.
+        """
+        if regime not in self.windows:
+            raise UnknownNameError("regime", regime, tuple(self.windows))
+        first, last = (np.datetime64(day, "D") for day in self.windows[regime])
+        days = np.unique(np.concatenate([one.times // _DAY for one in self.bars.values()])).astype("datetime64[D]")
+        found: np.ndarray = days[(days >= first) & (days <= last)]
+        if not found.size:
+            raise InputError("substrate.windows", [Problem(regime, f"holds no bar ({first} to {last})")])
+        return found
+
+    def day(self, instrument: str, day: np.datetime64) -> Bars | None:
+        """The unbroken minutes at the end of a day; None where there are none."""
+        one = self.bars[instrument]
+        start = int(day.astype("datetime64[D]").astype(np.int64)) * _DAY
+        low, high = np.searchsorted(one.times, [start, start + _DAY])
+        if high - low < 2:
+            return None
+        breaks = np.flatnonzero(np.diff(one.times[low:high]) != _MINUTE)
+        return _part(one, slice(int(low) + (int(breaks[-1]) + 1 if breaks.size else 0), int(high)))
+
+    def ranges(self) -> tuple[DailyRanges, dict[str, int]]:
+        """Daily lows and highs, and the column of each instrument."""
+        days = np.unique(np.concatenate([one.times // _DAY for one in self.bars.values()]))
+        low, high = (np.full((days.size, len(self.bars)), np.nan) for _ in range(2))
+        for column, one in enumerate(self.bars.values()):
+            of, starts = np.unique(one.times // _DAY, return_index=True)
+            row = np.searchsorted(days, of)
+            low[row, column] = np.minimum.reduceat(one.low, starts)
+            high[row, column] = np.maximum.reduceat(one.high, starts)
+        columns = {name: column for column, name in enumerate(self.bars)}
+        return DailyRanges(days=days.astype("datetime64[D]"), low=low, high=high), columns
+
+
+def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> FileMinutes:
+    """Minutes from a CSV or Parquet file with the columns time, instrument, open, high, low, close and volume.
+
+    ``time`` is the close of the bar, with a zone (or a Parquet timestamp in UTC). A column ``class`` names the asset
+    class of each instrument; without it all are equities.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, lacks columns, or holds bars that are none: prices that are not positive and finite,
+        a high below a low, times that are repeated or without a zone; every kind of problem at once.
+    """
+    table = _read(path)
+    if missing := [name for name in _NEEDED if name not in table.column_names]:
+        raise InputError(path.name, [Problem(name, "this column is needed") for name in missing])
+    times = _minute_file_times(path, table["time"])
+    columns = {name: _floats(path, table, name) for name in (*_PRICES, "volume")}
+    names = np.array(table["instrument"].cast(pa.string()).to_pylist(), dtype=object)
+    if problems := _bar_problems(columns):
+        raise InputError(path.name, problems)
+    kinds = table["class"].cast(pa.string()).to_pylist() if "class" in table.column_names else None
+    bars: dict[str, Bars] = {}
+    classes: dict[str, str] = {}
+    found: list[Problem] = []
+    for name in dict.fromkeys(names.tolist()):
+        rows = np.flatnonzero(names == name)
+        rows = rows[np.argsort(times[rows], kind="stable")]
+        if (np.diff(times[rows]) <= 0).any():
+            found.append(Problem(str(name), "has two bars at one time"))
+        bars[str(name)] = Bars(str(name), times[rows], *(columns[one][rows] for one in (*_PRICES, "volume")))
+        classes[str(name)] = "equity" if kinds is None else str(kinds[rows[0]])
+    known = tuple(CLASS_NAMES.values())
+    found += [Problem(name, f"class must be one of {', '.join(known)} (got {kind!r})")
+              for name, kind in classes.items() if kind not in known]  # fmt: skip
+    if found:
+        raise InputError(path.name, found)
+    return FileMinutes(bars, classes, dict(windows))
+
+
+def _read(path: Path) -> Any:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise InputError(path.name, [f"is larger than {_MOST_BYTES:,} bytes; cut it into windows first"])
+        if path.suffix == ".parquet":
+            return pa.parquet.read_table(path)
+        return pa.csv.read_csv(path)
+    except (OSError, pa.ArrowException) as exc:
+        raise InputError(path.name, [table_problem(exc, beginning(path))]) from None
+
+
+def _minute_file_times(path: Path, column: Any) -> np.ndarray:
+    """Seconds since 1970 in UTC."""
+    kind = column.type
+    if not pa.types.is_timestamp(kind) or kind.tz is None:
+        raise InputError(path.name, [Problem("time", f"must be times with a zone (got {kind})")])
+    return (
+        np.asarray(column.cast(pa.timestamp("s", tz="UTC"), safe=False).to_numpy())
+        .astype("datetime64[s]")
+        .astype(np.int64)
+    )
+
+
+def _floats(path: Path, table: Any, name: str) -> np.ndarray:
+    try:
+        return np.asarray(table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
+    except (pa.ArrowException, ValueError):
+        raise InputError(path.name, [Problem(name, "holds something that is not a number")]) from None
+
+
+def _bar_problems(columns: Mapping[str, np.ndarray]) -> list[Problem]:
+    """What makes bars none, with the number of rows."""
+    found = []
+    for name in _PRICES:
+        if bad := int((~np.isfinite(columns[name]) | (columns[name] <= 0)).sum()):
+            found.append(Problem(name, f"{bad} prices are not positive and finite"))
+    if bad := int((~np.isfinite(columns["volume"]) | (columns["volume"] < 0)).sum()):
+        found.append(Problem("volume", f"{bad} values are negative or not finite"))
+    low, high = columns["low"], columns["high"]
+    inner = np.minimum(columns["open"], columns["close"]), np.maximum(columns["open"], columns["close"])
+    if bad := int(((low > inner[0] + 1e-9) | (high < inner[1] - 1e-9)).sum()):
+        found.append(Problem("high, low", f"{bad} bars do not hold their own open and close"))
+    return found
+
+
+def _part(one: Bars, rows: slice) -> Bars:
+    columns = (one.times, one.open, one.high, one.low, one.close, one.volume)
+    return Bars(one.instrument, *(column[rows] for column in columns))

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import io
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from assaymark.errors import InputError, Problem
-from assaymark.market.shown import ShownSnapshot
-from assaymark.records import JSON
+from assaymark.encoding import write_atomic
+from assaymark.errors import InputError, LedgerError, Problem
+from assaymark.market.checks import ShownSnapshot
+from assaymark.market.history import FACTOR, History, Restated, WideBars, synthetic_history
+from assaymark.market.instruments import LAST_DAY, Listing
+from assaymark.market.macro import MacroSeries, News
+from assaymark.records import JSON, canonical_json, content_id, parse, record, sha256_text
 
 _INSTANT = pa.timestamp("us", tz="UTC")
 
@@ -144,3 +156,502 @@ class Snapshot(ShownSnapshot):
             raise InputError(f"snapshot {self.id}", problems)
         whole = {name: self.tables.get(name, schema.empty_table()) for name, schema in SCHEMAS.items()}
         object.__setattr__(self, "tables", MappingProxyType(whole))
+
+
+# A store as a snapshot: the long tables of everything in it.
+
+
+_NEVER: Final = np.iinfo(np.int64).max
+
+
+def synthetic_snapshot(seed: int = 0) -> Snapshot:
+    """The embedded market of a seed as a snapshot, ``synthetic-<seed>``; always the same one.
+
+    Raises
+    ------
+    InputError
+        The seed is negative.
+
+    Examples
+    --------
+    >>> synthetic_snapshot(7).id
+    'synthetic-7'
+    """
+    # Nobody was asked and no clock is read: the time is that of the last close, so a seed always gives one snapshot.
+    origin = Origin(
+        source="synthetic",
+        retrieved_at=datetime(LAST_DAY.year, LAST_DAY.month, LAST_DAY.day, 21, tzinfo=UTC),
+        query={"seed": seed},
+        licence="made here, free to use",
+        notes=("every instrument, price, number and text is invented", "gaps and delistings are deliberate"),
+    )
+    return snapshot_of(synthetic_history(seed), f"synthetic-{seed}", origin)
+
+
+def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "USD") -> Snapshot:
+    """A store as long tables.
+
+    Closes are written as they were traded, with the factors of the store beside them: 1 where it has none. The facts
+    behind templated news have no column and stay behind, their texts do not. Days with no field of a bar have no row.
+
+    Parameters
+    ----------
+    history : History
+    id : str
+        The name of the snapshot.
+    origin : Origin
+        Where it is from, and what may be done with it.
+    currency : str
+        Of all instruments.
+    """
+    tables = {
+        "bars": _bars(history, id),
+        "macro": _macro(history.macro),
+        "instruments": _instruments(history.listings, currency),
+        "news": _news(history.news),
+        "fundamentals": _fundamentals(history),
+        "actions": _actions(history),
+    }
+    return Snapshot(id, origin, tables)
+
+
+def _table(name: str, **columns: Any) -> Any:
+    """A table with the columns of its schema; those that are not given are missing everywhere."""
+    rows = len(next(iter(columns.values())))
+    given = [
+        pa.array(columns[one.name]).cast(one.type) if one.name in columns else pa.nulls(rows, one.type)
+        for one in SCHEMAS[name]
+    ]
+    return pa.table(given, schema=SCHEMAS[name])
+
+
+def _numbers(values: np.ndarray) -> Any:
+    """Floats, missing where NaN."""
+    return pa.array(values, mask=np.isnan(values))
+
+
+def _instants(seconds: np.ndarray) -> Any:
+    """Seconds since 1970 as instants, missing where there is no end."""
+    open_ended = seconds == _NEVER
+    micros = np.where(open_ended, 0, seconds) * 1_000_000
+    return pa.array(micros, mask=open_ended).cast(pa.timestamp("us", tz="UTC"))
+
+
+def _repeated(text: str, rows: int) -> Any:
+    """One text in every row."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), [text]).cast(pa.string())
+
+
+def _bars(history: History, snapshot: str) -> Any:
+    """First versions by day and instrument, then the restatements."""
+    row, column = np.nonzero(np.any([np.isfinite(one) for one in history.bars.values()], axis=0))
+    later = history.restated
+    rows, columns = np.concatenate([row, later.rows]), np.concatenate([column, later.columns])
+    missing = np.full(later.rows.size, np.nan)
+    whole = {
+        name: np.concatenate([one[row, column], later.values.get(name, missing)]) for name, one in history.bars.items()
+    }
+    factor = whole.pop(FACTOR, np.ones(rows.size))
+    values = {name: _numbers(one if name == "volume" else _traded(one, factor)) for name, one in whole.items()}
+    known_at = np.concatenate([history.known_at[row, column], later.known_at])
+    unstated = [at for at, one in enumerate(history.listings) if one.id in history.unstated]
+    names = pa.array([one.id for one in history.listings], pa.string())
+    return _table(
+        "bars",
+        instrument=pa.DictionaryArray.from_arrays(pa.array(columns.astype(np.int32)), names).cast(pa.string()),
+        event_date=history.days.astype("datetime64[D]")[rows],
+        known_at=_instants(known_at),
+        adj_factor=_numbers(np.where(np.isin(columns, unstated) & (factor == 1.0), np.nan, factor)),
+        source=_repeated(history.source, rows.size),
+        snapshot=_repeated(snapshot, rows.size),
+        **values,
+    )
+
+
+def _traded(adjusted: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """Prices whose product with the factor is the adjusted price to the last bit, so that reading gives it again."""
+    found: np.ndarray = adjusted / factor
+    for step in (np.nextafter(found, np.inf), np.nextafter(found, 0.0)):
+        found = np.where(found * factor == adjusted, found, step)
+    return found
+
+
+def _macro(macro: Sequence[MacroSeries]) -> Any:
+    """All series, one after the other."""
+    sizes = [one.values.size for one in macro]
+    ends = [np.full(one.values.size, _NEVER) if one.until is None else one.until for one in macro]
+
+    def text(values: Sequence[str]) -> Any:
+        return pa.array(np.repeat(np.array(values, dtype=object), sizes), pa.string())
+
+    return _table(
+        "macro",
+        series=text([one.id for one in macro]),
+        ref_period=np.concatenate([np.empty(0, "datetime64[D]"), *(one.periods for one in macro)]),
+        value=_numbers(np.concatenate([np.empty(0), *(one.values for one in macro)])),
+        realtime_start=_instants(np.concatenate([np.empty(0, np.int64), *(one.released for one in macro)])),
+        realtime_end=_instants(np.concatenate([np.empty(0, np.int64), *ends])),
+        unit=text([one.unit for one in macro]),
+        title=text([one.title for one in macro]),
+        stale_days=np.repeat(np.array([one.stale_days for one in macro], dtype=np.int32), sizes),
+    )
+
+
+def _instruments(listings: Sequence[Listing], currency: str) -> Any:
+    """One row an instrument."""
+    rows = [
+        {
+            "id": one.id,
+            "class": one.asset_class,
+            "sub": one.sub,
+            "name": one.name,
+            "currency": currency,
+            "listed": one.listed,
+            "delisted": one.delisted,
+            "calendar": one.calendar,
+        }
+        for one in listings
+    ]
+    return pa.Table.from_pylist(rows, schema=SCHEMAS["instruments"])
+
+
+def _news(news: Sequence[News]) -> Any:
+    """One row an item, named by a digest of its time and text."""
+    rows = [
+        {
+            "id": sha256_text(f"{one.published_at.isoformat()} {one.source} {one.text}")[:16],
+            "published_at": one.published_at,
+            "instruments": list(one.instruments),
+            "text": one.text,
+            "source": one.source,
+        }
+        for one in news
+    ]
+    return pa.Table.from_pylist(rows, schema=SCHEMAS["news"])
+
+
+def _actions(history: History) -> Any:
+    """One row a listed action."""
+    return _table(
+        "actions",
+        instrument=pa.array([one.instrument for _, one in history.actions], pa.string()),
+        ex_date=pa.array([one.ex_date for _, one in history.actions], pa.date32()),
+        known_at=_instants(np.array([known for known, _ in history.actions], dtype=np.int64)),
+        split=np.array([one.split for _, one in history.actions], dtype=float),
+        dividend=np.array([one.dividend for _, one in history.actions], dtype=float),
+    )
+
+
+def _fundamentals(history: History) -> Any:
+    """One row a filed value."""
+    filed = history.fundamentals.filings
+    names = ("instrument", "period", "field", "unit")
+    return _table(
+        "fundamentals",
+        **{name: pa.array([getattr(one, name) for one in filed], pa.string()) for name in names},
+        value=_numbers(history.fundamentals.values),
+        filed_at=pa.array([one.filed_at for one in filed], pa.timestamp("us", tz="UTC")),
+    )
+
+
+# A snapshot in a folder: one Parquet file a table and ``snapshot.json``, which names the bytes of each.
+#
+# Files are written whole or not at all, ``snapshot.json`` last, so a folder without it holds nothing yet. What is read
+# is checked against it first.
+
+
+FORMAT: Final = 1
+"""Version of the folder's layout. A folder of another version is refused, never converted in place."""
+
+MANIFEST: Final = "snapshot.json"
+_LARGEST_MANIFEST: Final = 1 << 20
+
+
+@record
+class FileEntry:
+    """One file of a snapshot: sha256 of its bytes, of its rows whatever library wrote them, and how many rows."""
+
+    sha256: str
+    content: str
+    rows: int
+
+
+@record
+class Manifest:
+    """``snapshot.json``: what the folder holds. ``files`` has an entry for each table but empty `OPTIONAL` ones."""
+
+    format: int
+    id: str
+    origin: Origin
+    files: Mapping[str, FileEntry]
+
+    @property
+    def digest(self) -> str:
+        """sha256 over id, origin and rows: two snapshots are the same where this is, whenever each was asked for."""
+        origin = [self.origin.source, self.origin.query, self.origin.licence, self.origin.notes]
+        return content_id([self.id, origin, {name: entry.content for name, entry in self.files.items()}])
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """A snapshot as it will lie in a folder."""
+
+    manifest: Manifest
+    files: Mapping[str, bytes]
+
+
+def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
+    """Write a snapshot into a folder, which is made if it is not there.
+
+    A folder holds one snapshot. The same one again changes nothing, except that a file which was lost or damaged
+    since is written anew; another one is refused.
+
+    Raises
+    ------
+    InputError
+        The folder holds another snapshot.
+    LedgerError
+        What the folder holds cannot be read, or the file system refuses.
+
+    Examples
+    --------
+    >>> from datetime import UTC, datetime
+    >>> from tempfile import TemporaryDirectory
+    >>> origin = Origin(source="nobody", retrieved_at=datetime(2026, 1, 1, tzinfo=UTC))
+    >>> with TemporaryDirectory() as place:
+    ...     write_snapshot(Path(place), Snapshot("empty", origin))
+    ...     read_snapshot(Path(place)).id
+    'empty'
+    """
+    encoded = _encode(snapshot)
+    if (folder / MANIFEST).exists():
+        there = read_manifest(folder)
+        if there.digest != encoded.manifest.digest:
+            raise InputError(str(folder), [_other(there, encoded.manifest)])
+        if not any(_damage(folder, name, entry) for name, entry in there.files.items()):
+            return
+    for name, data in encoded.files.items():
+        write_atomic(_file(folder, name), data)
+    write_atomic(folder / MANIFEST, _text(encoded.manifest))
+
+
+def read_snapshot(folder: Path) -> Snapshot:
+    """The snapshot of a folder, after its bytes, pages and columns were checked.
+
+    Raises
+    ------
+    InputError
+        The folder holds no snapshot.
+    LedgerError
+        A file is missing, damaged or cut off; all of them are named.
+    """
+    manifest = read_manifest(folder)
+    check_files(folder, manifest)
+    return Snapshot(manifest.id, manifest.origin, {name: read_table(folder, name, manifest) for name in manifest.files})
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """What a folder says it holds. The tables are not looked at.
+
+    Raises
+    ------
+    InputError
+        There is no snapshot.
+    LedgerError
+        ``snapshot.json`` is damaged or of another version.
+    """
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise InputError(str(folder), ["holds no market snapshot; make one with: assaymark data synth --out FOLDER"])
+    try:
+        if path.stat().st_size > _LARGEST_MANIFEST:
+            raise LedgerError(f"{path} is damaged: it is larger than {_LARGEST_MANIFEST} bytes")
+        text = path.read_bytes()
+        version = json.loads(text).get("format")
+        if version != FORMAT:
+            raise LedgerError(f"{path} has format {version!r}; this version of assaymark reads format {FORMAT}")
+        found = parse(Manifest, text, source=str(path))
+    except OSError as exc:
+        raise LedgerError(f"cannot read {path}: {exc.strerror or exc}") from None
+    except (ValueError, AttributeError, RecursionError, InputError) as exc:
+        raise LedgerError(f"{path} is damaged ({exc}); fetch the snapshot again into a new folder") from None
+    if not set(SCHEMAS) - OPTIONAL <= set(found.files) <= set(SCHEMAS):
+        names = f"{', '.join(SCHEMAS)} (got {', '.join(sorted(found.files))})"
+        raise LedgerError(f"{path} is damaged: it must name the tables {names}")
+    return found
+
+
+def check_files(folder: Path, manifest: Manifest) -> None:
+    """Compare every file of a snapshot with its digest.
+
+    Raises
+    ------
+    LedgerError
+        Files are missing or damaged; each is named.
+    """
+    wrong = [what for name, entry in manifest.files.items() if (what := _damage(folder, name, entry))]
+    if wrong:
+        again = "fetch the snapshot again: the same one puts back what is damaged"
+        raise LedgerError(f"{folder}: {'; '.join(wrong)}; {again}")
+
+
+def read_table(folder: Path, name: str, manifest: Manifest) -> Any:
+    """One table of a snapshot, its page checksums verified. Call `check_files` before.
+
+    Raises
+    ------
+    LedgerError
+        It cannot be read, or has other columns or rows than it should.
+    """
+    path = _file(folder, name)
+    try:
+        # Not read_table: it reads through datasets, which bring pandas in where there is one.
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            if file.metadata.num_rows != manifest.files[name].rows:
+                raise LedgerError(f"{path} has {file.metadata.num_rows} rows, not {manifest.files[name].rows}")
+            return file.read().cast(SCHEMAS[name])
+    except (OSError, ValueError, pa.ArrowException) as exc:
+        raise LedgerError(f"{path} is damaged: {exc}") from None
+
+
+def content_digest(table: Any) -> str:
+    """sha256 of the rows of a table, the same whatever version of a library wrote their bytes."""
+    whole = hashlib.sha256(canonical_json([[field.name, str(field.type)] for field in table.schema]).encode())
+    for column in table.columns:
+        _hash_column(whole, column.combine_chunks())
+    return whole.hexdigest()
+
+
+def _hash_column(whole: Any, column: Any) -> None:
+    """Add the values of one column and where they are missing."""
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    whole.update(len(column).to_bytes(8, "little"))
+    whole.update(np.packbits(column.is_null().to_numpy(zero_copy_only=False)).tobytes())
+    if pa.types.is_list(column.type):
+        whole.update(pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False).tobytes())
+        _hash_column(whole, pc.list_flatten(column))
+    elif pa.types.is_string(column.type):
+        coded = column.fill_null("").dictionary_encode()
+        whole.update(coded.indices.to_numpy(zero_copy_only=False).tobytes())
+        whole.update(canonical_json(coded.dictionary.to_pylist()).encode("utf-8", "surrogatepass"))
+    elif pa.types.is_floating(column.type):
+        values = column.fill_null(0.0).to_numpy(zero_copy_only=False)
+        whole.update(np.where(np.isnan(values), np.nan, values).tobytes())
+    else:
+        bits = pa.int32() if column.type.bit_width == 32 else pa.int64()
+        whole.update(column.cast(bits).fill_null(0).to_numpy(zero_copy_only=False).tobytes())
+
+
+def _encode(snapshot: Snapshot) -> _Encoded:
+    """The bytes of every file."""
+    files, entries = {}, {}
+    for name, table in snapshot.tables.items():
+        if name in OPTIONAL and not table.num_rows:
+            continue
+        sink = io.BytesIO()
+        pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+        files[name] = sink.getvalue()
+        digest = hashlib.sha256(files[name]).hexdigest()
+        entries[name] = FileEntry(sha256=digest, content=content_digest(table), rows=table.num_rows)
+    return _Encoded(Manifest(format=FORMAT, id=snapshot.id, origin=snapshot.origin, files=entries), files)
+
+
+def _text(manifest: Manifest) -> bytes:
+    """The manifest as a person can read it."""
+    return (json.dumps(json.loads(canonical_json(manifest)), indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _other(there: Manifest, new: Manifest) -> str:
+    """Why a snapshot is not written over the one that is there."""
+    if there.id != new.id:
+        what = f"holds the snapshot {there.id!r} of {there.origin.source}"
+    else:
+        what = f"holds another snapshot that is also called {there.id!r}, with other rows or another origin"
+    return f"{what}; a folder holds one snapshot and none is mixed into another: give a new folder for {new.id!r}"
+
+
+def _damage(folder: Path, name: str, entry: FileEntry) -> str:
+    """What is wrong with a file, or nothing."""
+    path = _file(folder, name)
+    try:
+        with path.open("rb") as handle:
+            actual = hashlib.file_digest(handle, "sha256").hexdigest()
+    except FileNotFoundError:
+        return f"{path.name} is missing"
+    except OSError as exc:
+        return f"{path.name} cannot be read ({exc.strerror or exc})"
+    if actual == entry.sha256:
+        return ""
+    return f"{path.name} is damaged or cut off: its sha256 is {actual[:12]}..., not {entry.sha256[:12]}..."
+
+
+def _file(folder: Path, name: str) -> Path:
+    """Where a table lies."""
+    return folder / f"{name}.parquet"
+
+
+# The wide tables of a store as memory-mapped files beside it: made from the Parquet files, and never the record.
+#
+# ``cache/index.json`` names the snapshot they were made from and the sha256 of each file. Where it does not fit, or a
+# file does not, the cache is not used and made again; where it cannot be written, the store works without it.
+
+
+VERSION: Final = 2
+"""Version of the cache's layout; part of its key."""
+
+_INDEX: Final = "index.json"
+
+
+def cached_bars(folder: Path, key: str) -> WideBars | None:
+    """The bars that were kept for the snapshot of this digest, memory-mapped and read-only; None: make them again."""
+    place = folder / "cache"
+    try:
+        index = json.loads((place / _INDEX).read_bytes())
+        if index["version"] != VERSION or index["key"] != key:
+            return None
+        arrays = {name: _mapped(place / f"{name}.npy", digest) for name, digest in index["files"].items()}
+        return _assembled(arrays)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def keep_bars(folder: Path, key: str, bars: WideBars) -> None:
+    """Write the cache of a snapshot; nothing happens where the folder cannot be written."""
+    place = folder / "cache"
+    with suppress(LedgerError):
+        files = {}
+        for name, array in _parts(bars).items():
+            sink = io.BytesIO()
+            np.save(sink, np.ascontiguousarray(array), allow_pickle=False)
+            files[name] = hashlib.sha256(sink.getbuffer()).hexdigest()
+            write_atomic(place / f"{name}.npy", sink.getvalue())
+        index = {"version": VERSION, "key": key, "files": files}
+        # Last, so that files of two snapshots are never taken for one cache.
+        write_atomic(place / _INDEX, (json.dumps(index, indent=1) + "\n").encode())
+
+
+def _mapped(path: Path, digest: str) -> np.ndarray:
+    """One array, mapped, after its bytes were compared with their digest."""
+    with path.open("rb") as handle:
+        if hashlib.file_digest(handle, "sha256").hexdigest() != digest:
+            raise ValueError(path.name)
+    # A plain view of the map: slicing a memmap object costs more than reading the slice.
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+
+
+def _parts(bars: WideBars) -> dict[str, np.ndarray]:
+    """Every array under the name of its file."""
+    later = bars.restated
+    found = {"days": bars.days.astype(np.int64), "known_at": bars.known_at, "unstated": bars.unstated}
+    found |= {f"bar-{name}": one for name, one in bars.bars.items()}
+    found |= {"later-row": later.rows, "later-column": later.columns, "later-known_at": later.known_at}
+    return found | {f"later-bar-{name}": one for name, one in later.values.items()}
+
+
+def _assembled(parts: dict[str, np.ndarray]) -> WideBars:
+    """The bars from their arrays."""
+    values = {name.removeprefix("later-bar-"): one for name, one in parts.items() if name.startswith("later-bar-")}
+    bars = {name.removeprefix("bar-"): one for name, one in parts.items() if name.startswith("bar-")}
+    restated = Restated(parts["later-row"], parts["later-column"], parts["later-known_at"], values)
+    return WideBars(parts["days"].astype("datetime64[D]"), bars, parts["known_at"], parts["unstated"], restated)

@@ -5,15 +5,15 @@ It carries no licence and no model can have memorised it. One seed gives one mar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from assaymark.errors import InputError
-from assaymark.market import factors as parts
 from assaymark.market.calendar import all_days, weekdays
+from assaymark.market.checks import ShownHistory
 from assaymark.market.instruments import (
     CLASSES,
     FIRST_DAY,
@@ -22,12 +22,387 @@ from assaymark.market.instruments import (
     AssetClass,
     Listing,
     class_members,
+    policy_rate,
     universe,
 )
-from assaymark.market.rates import policy_rate
-from assaymark.market.shown import ShownHistory
-from assaymark.market.stress import Window, calm_days, draw_windows, pin_legs, stress_factors, stress_own
-from assaymark.market.targets import DESIGN, SUB_SHARE, SUB_VOLATILITY, factor_correlation
+
+# The random parts of the synthetic market: volatility, regimes, class factors, what is shared and what is not.
+#
+# Everything here is standardised on calm days: factors have unit variance and exactly the correlation asked for there,
+# so that the calibration does not depend on the luck of a seed. Stress windows come on top.
+
+
+_SLOW, _FAST = 0.5 ** (1 / 120), 0.5 ** (1 / 6)  # half-lives of 120 and 6 days
+_SLOW_SD, _FAST_SD = 0.16, 0.22
+
+BULL, SIDEWAYS, BEAR = 0, 1, 2
+_MEAN_DAYS = np.array([210.0, 110.0, 70.0])
+_NEXT = np.array([[0.0, 0.6, 0.4], [0.65, 0.0, 0.35], [0.5, 0.5, 0.0]])
+SHARPE = np.array([1.3, 0.5, -1.1])
+"""Drift of each regime in units of a class's volatility, a year."""
+
+
+def semi_markov(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Bull, sideways and bear spells, int array of shape (n,).
+
+    Semi-Markov: the length of a spell is gamma distributed and not geometric, so a spell that has just begun does not
+    end as readily as an old one.
+    """
+    found = np.empty(n, dtype=np.int8)
+    state, day = int(rng.choice(3, p=[0.5, 0.3, 0.2])), 0
+    while day < n:
+        length = max(int(rng.gamma(4.0, _MEAN_DAYS[state] / 4.0)), 10)
+        found[day : day + length] = state
+        state, day = int(rng.choice(3, p=_NEXT[state])), day + length
+    return found
+
+
+def two_speed_volatility(rng: np.random.Generator, shocks: np.ndarray, leverage: np.ndarray) -> np.ndarray:
+    """Volatility multipliers with a slow and a fast part, both AR(1) in logs, shape as ``shocks``.
+
+    ``shocks[t]`` are the standardised returns of day t; with ``leverage`` below zero a fall raises the volatility of
+    the following days, never of its own day.
+
+    Parameters
+    ----------
+    shocks : float array of shape (n_days, k)
+        Of about unit variance.
+    leverage : float array of shape (k,)
+        Correlation of today's shock with tomorrow's change of the fast part, in (-1, 1).
+    """
+    if not (np.abs(leverage) < 1).all():
+        raise InputError("leverage", ["must be between -1 and 1"])
+    n, k = shocks.shape
+    draws = rng.standard_normal((2, n, k))
+    past = np.vstack([np.zeros((1, k)), np.clip(shocks[:-1], -4, 4)])
+    fast = leverage * past + np.sqrt(1 - leverage**2) * draws[1]
+    log = _ar1(draws[0], _SLOW) * _SLOW_SD + _ar1(fast, _FAST) * _FAST_SD
+    return np.exp(log)
+
+
+def _ar1(draws: np.ndarray, decay: float) -> np.ndarray:
+    """AR(1) of unit variance from the first day on."""
+    found: np.ndarray = draws * np.sqrt(1 - decay**2)
+    found[0] = draws[0]
+    # scipy.signal.lfilter gives the same bits, and takes half a second to load where this takes 4 ms.
+    for day in range(1, found.shape[0]):
+        found[day] += decay * found[day - 1]
+    return found
+
+
+def multivariate_t(rng: np.random.Generator, n: int, correlation: np.ndarray, *, dof: float = 5.0) -> np.ndarray:
+    """Correlated t draws of unit variance, shape (n, k): one mixing variable a day, so bad days are bad for all."""
+    normal = rng.standard_normal((n, correlation.shape[0])) @ np.linalg.cholesky(correlation).T
+    mixing = np.sqrt((dof - 2) / rng.chisquare(dof, n))
+    found: np.ndarray = normal * mixing[:, None]
+    return found
+
+
+def independent_t(rng: np.random.Generator, shape: tuple[int, ...], *, dof: float = 4.5) -> np.ndarray:
+    """Independent t draws of unit variance."""
+    found: np.ndarray = rng.standard_t(dof, shape) * np.sqrt((dof - 2) / dof)
+    return found
+
+
+def recolour(draws: np.ndarray, correlation: np.ndarray, calm: np.ndarray) -> np.ndarray:
+    """``draws`` turned so that on calm days they have mean 0, variance 1 and exactly ``correlation``.
+
+    The first column is only shifted and scaled; each later one takes from those before it.
+    """
+    centred = draws - draws[calm].mean(axis=0)
+    own = np.linalg.cholesky(centred[calm].T @ centred[calm] / calm.sum())
+    found: np.ndarray = centred @ np.linalg.solve(own.T, np.linalg.cholesky(correlation).T)
+    return found
+
+
+def standardise(draws: np.ndarray, calm: np.ndarray) -> np.ndarray:
+    """Columns of mean 0 and variance 1 on calm days."""
+    kept = draws[calm]
+    found: np.ndarray = (draws - kept.mean(axis=0)) / kept.std(axis=0)
+    return found
+
+
+def loadings(rng: np.random.Generator, n: int, target: float, sub: float, same_sub: float) -> np.ndarray:
+    """Loadings of n instruments on their class factor whose pairs correlate by ``target`` on average, shape (n,).
+
+    ``sub`` is the variance an instrument shares with its sub-sector and ``same_sub`` the share of pairs in one.
+    """
+    wanted = target - sub * same_sub
+    spread = rng.uniform(0.88, 1.08, n)
+    top = np.sqrt(0.97 - sub)
+    found = spread * np.sqrt(wanted)
+    for _ in range(20):  # capping and scaling pull at each other; a few rounds settle it
+        found = np.minimum(found, top)
+        pairs = (found.sum() ** 2 - (found**2).sum()) / (n * (n - 1))
+        found = found * np.sqrt(wanted / pairs)
+    result: np.ndarray = np.minimum(found, top)
+    return result
+
+
+# What the synthetic market is calibrated to, per class: the figures that PortBench prints (appendix F.1, section 4).
+#
+# Figures that PortBench does not print (sub-sector shares, correlations among the other classes, sizes of the legs of
+# the stress windows) are choices, kept here beside the printed ones so that they can be read in one place.
+
+
+INTRA: dict[AssetClass, float] = {"EQ": 0.48, "BO": 0.77, "CO": 0.23, "CR": 0.60, "RE": 0.77, "CA": 0.21}
+"""Mean correlation between two instruments of one class."""
+
+DESIGN: dict[AssetClass, float] = {"EQ": 0.495, "BO": 0.795, "CO": 0.23, "CR": 0.61, "RE": 0.795, "CA": 0.21}
+"""What the generator aims at within a class: 41-day windows with changing volatility read 2 to 4 % less than this."""
+
+WITH_EQUITIES: dict[AssetClass, float] = {"BO": -0.18, "CO": 0.12, "CR": 0.20, "RE": 0.53, "CA": -0.07}
+"""Mean correlation between an instrument of the class and an equity."""
+
+VOLATILITY: dict[AssetClass, tuple[float, float]] = {
+    "EQ": (0.09, 0.22),
+    "BO": (0.05, 0.15),
+    "CO": (0.13, 0.58),
+    "CR": (0.49, 0.72),
+    "RE": (0.16, 0.18),
+    "CA": (0.001, 0.003),
+}
+"""Lowest and highest calm volatility of an instrument, a year."""
+
+CRYPTO_DRAWDOWN = (0.50, 0.70)
+"""Fall of the crypto class in the tightening window, as shares of the peak."""
+
+EQUAL_WEIGHT_VOLATILITY = 0.10
+"""Volatility of all instruments in equal weights, a year, on calm days: about this."""
+
+SUB_SHARE: dict[AssetClass, float] = {"EQ": 0.08, "BO": 0.04, "CO": 0.20, "CR": 0.04, "RE": 0.03, "CA": 0.10}
+"""Share of an instrument's variance that it shares with its sub-sector only."""
+
+# Correlations of class factors that PortBench leaves open, for the six classes in the order of CLASSES.
+_OTHERS: dict[tuple[AssetClass, AssetClass], float] = {
+    ("BO", "CO"): -0.10,
+    ("BO", "CR"): -0.08,
+    ("BO", "RE"): -0.12,
+    ("BO", "CA"): 0.25,
+    ("CO", "CR"): 0.15,
+    ("CO", "RE"): 0.38,
+    ("CO", "CA"): -0.05,
+    ("CR", "RE"): 0.34,
+    ("CR", "CA"): -0.05,
+    ("RE", "CA"): -0.18,
+}
+
+SUB_VOLATILITY: dict[str, tuple[float, float]] = {
+    "large caps": (0.105, 0.14),
+    "small caps": (0.16, 0.21),
+    "growth": (0.145, 0.19),
+    "value": (0.11, 0.15),
+    "technology": (0.16, 0.215),
+    "health care": (0.115, 0.155),
+    "financials": (0.14, 0.185),
+    "energy companies": (0.17, 0.215),
+    "industrials": (0.13, 0.17),
+    "staples": (0.095, 0.125),
+    "discretionary": (0.15, 0.19),
+    "utilities": (0.11, 0.145),
+    "developed abroad": (0.12, 0.16),
+    "emerging": (0.14, 0.20),
+    "government": (0.055, 0.145),
+    "corporate": (0.055, 0.09),
+    "inflation-linked": (0.055, 0.08),
+    "mortgage": (0.055, 0.075),
+    "energy": (0.26, 0.57),
+    "precious metals": (0.135, 0.28),
+    "industrial metals": (0.16, 0.26),
+    "agriculture": (0.15, 0.30),
+    "major coins": (0.495, 0.58),
+    "platforms": (0.58, 0.69),
+    "payments": (0.55, 0.69),
+    "diversified": (0.166, 0.174),
+    "residential": (0.166, 0.174),
+    "commercial": (0.166, 0.174),
+    "bills": (0.0011, 0.0018),
+    "money market": (0.0018, 0.0027),
+}
+"""Range of calm volatility that each sub-sector's instruments are drawn from, inside their class's range."""
+
+
+def factor_correlation(mean_loading: np.ndarray) -> np.ndarray:
+    """Correlation of the six class factors that gives the wanted correlations with equities.
+
+    Parameters
+    ----------
+    mean_loading : float array of shape (6,)
+        Mean loading of each class's instruments on their factor, in the order of `CLASSES`: two instruments of
+        different classes correlate by the product of their loadings and this matrix.
+    """
+    place = {name: i for i, name in enumerate(CLASSES)}
+    found = np.eye(len(CLASSES))
+    for name, target in WITH_EQUITIES.items():
+        found[0, place[name]] = target / (mean_loading[0] * mean_loading[place[name]])
+    for (a, b), value in _OTHERS.items():
+        found[place[a], place[b]] = value
+    upper = np.triu(found, 1)
+    return np.eye(len(CLASSES)) + upper + upper.T
+
+
+@dataclass(frozen=True, slots=True)
+class StressPlan:
+    """One kind of stress window.
+
+    ``earliest`` and ``latest`` bound the first day (it is drawn between them), ``days`` is its length in weekdays.
+    ``common`` and ``own`` multiply the volatility of what a class shares and of what an instrument has alone.
+    ``legs`` pins the mean log price of each class, as (share of the window, cumulative log return) knots.
+    """
+
+    name: str
+    earliest: str
+    latest: str
+    days: int
+    common: float
+    own: float
+    legs: dict[AssetClass, tuple[tuple[float, float], ...]]
+
+
+STRESS: tuple[StressPlan, ...] = (
+    StressPlan(
+        "liquidity",
+        "2015-05-01",
+        "2016-12-01",
+        140,
+        1.6,
+        1.15,
+        {
+            "EQ": ((0.2, -0.12), (0.45, -0.06), (0.9, -0.18), (1.0, -0.15)),
+            "BO": ((1.0, 0.01),),
+            "CO": ((0.9, -0.17), (1.0, -0.16)),
+            "CR": ((0.3, -0.20), (1.0, 0.05)),
+            "RE": ((0.2, -0.08), (0.9, -0.11), (1.0, -0.08)),
+        },
+    ),
+    StressPlan(
+        "pandemic",
+        "2018-06-01",
+        "2020-09-01",
+        75,
+        3.0,
+        1.9,
+        {
+            "EQ": ((0.35, -0.36), (1.0, -0.15)),
+            "BO": ((0.25, 0.04), (0.35, 0.0), (1.0, 0.05)),
+            "CO": ((0.35, -0.32), (1.0, -0.22)),
+            "CR": ((0.35, -0.48), (1.0, -0.10)),
+            "RE": ((0.35, -0.42), (1.0, -0.25)),
+        },
+    ),
+    StressPlan(
+        "tightening",
+        "2021-06-01",
+        "2022-12-01",
+        165,
+        1.5,
+        1.1,
+        {
+            "EQ": ((0.3, -0.14), (0.5, -0.06), (0.8, -0.20), (1.0, -0.14)),
+            "BO": ((0.3, -0.04), (0.8, -0.13), (1.0, -0.11)),
+            "CO": ((0.2, 0.03), (1.0, -0.14)),
+            "CR": ((0.25, -0.58), (0.5, -0.50), (0.8, -0.76), (1.0, -0.80)),
+            "RE": ((0.3, -0.12), (0.5, -0.08), (0.8, -0.28), (1.0, -0.24)),
+        },
+    ),
+)
+"""The three windows of PortBench section C.2 in kind and length. They end before 2024, its normal year."""
+
+
+# Stress windows: where they lie, and how the class legs in them are pinned (PortBench section C.2).
+
+
+# Direction of the shock that all classes share in a window, in the order of CLASSES, and its share of their factor.
+_TOGETHER = np.array([1.0, -0.6, 0.9, 0.8, 1.0, 0.0])
+_SHARE = 0.30
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One stress window: its name and the rows of its first and last day, both included."""
+
+    name: str
+    first: int
+    last: int
+    plan: StressPlan
+
+    @property
+    def rows(self) -> slice:
+        """The rows of the window."""
+        return slice(self.first, self.last + 1)
+
+
+def draw_windows(rng: np.random.Generator, days: np.ndarray) -> tuple[Window, ...]:
+    """The three windows, each first day drawn evenly between the bounds of its plan."""
+    found = []
+    for plan in STRESS:
+        low, high = np.searchsorted(days, np.array([plan.earliest, plan.latest], dtype="datetime64[D]"))
+        first = int(rng.integers(low, high + 1))
+        found.append(Window(plan.name, first, first + plan.days - 1, plan))
+    return tuple(found)
+
+
+def calm_days(windows: Sequence[Window], n: int) -> np.ndarray:
+    """Which of n days lie in no window, bool array of shape (n,)."""
+    calm = np.ones(n, dtype=bool)
+    for window in windows:
+        calm[window.rows] = False
+    return calm
+
+
+def stress_factors(rng: np.random.Generator, factors: np.ndarray, windows: Sequence[Window]) -> np.ndarray:
+    """Class factors with the shared shock and the higher volatility of the windows, shape (n_days, 6)."""
+    found = factors.copy()
+    for window in windows:
+        shared = rng.standard_normal((window.plan.days, 1)) * _TOGETHER
+        weight = np.abs(_TOGETHER) * _SHARE
+        mixed = np.sqrt(1 - weight) * found[window.rows] + np.sqrt(_SHARE) * shared * np.sqrt(np.abs(_TOGETHER))
+        found[window.rows] = mixed * _scaled(window.plan.common)
+    return found
+
+
+def stress_own(own: np.ndarray, class_of: np.ndarray, windows: Sequence[Window]) -> np.ndarray:
+    """What instruments have alone, with the higher volatility of the windows, shape (n_days, n_instruments)."""
+    found = own.copy()
+    for window in windows:
+        found[window.rows] *= _scaled(window.plan.own)[class_of]
+    return found
+
+
+def _scaled(multiple: float) -> np.ndarray:
+    """The multiplier of each class: crypto, wild already, and cash take a part of it."""
+    part = np.array([1.0, 0.7, 1.0, 0.3, 1.0, 0.5])
+    return 1.0 + (multiple - 1.0) * part
+
+
+def pin_legs(
+    log_returns: np.ndarray,
+    volatility: np.ndarray,
+    members: Mapping[AssetClass, np.ndarray],
+    alive: np.ndarray,
+    windows: Sequence[Window],
+) -> np.ndarray:
+    """Log returns whose class means add up to the pinned legs of every window, shape (n_days, n_instruments).
+
+    Between two knots one constant is added to each day, larger for instruments that move more; the mean over the
+    instruments alive on a day moves by just that constant. Cash has no leg: it earns the policy rate.
+    """
+    found = log_returns.copy()
+    for window in windows:
+        for name, knots in window.plan.legs.items():
+            columns = members[name]
+            start, level = window.first, 0.0
+            for share, target in knots:
+                stop = window.first + max(round(share * window.plan.days), 1)
+                rows = slice(start, stop)
+                here = alive[rows][:, columns]
+                weight = here * volatility[columns]
+                weight = weight / (weight.sum(axis=1) / here.sum(axis=1))[:, None]
+                mean = (found[rows][:, columns] * here).sum(axis=1) / here.sum(axis=1)
+                found[rows, columns] += weight * ((target - level - mean.sum()) / (stop - start))
+                start, level = stop, target
+    return found
+
 
 _YEAR = 252
 # Correlation of a fall with the next day's volatility, in the order of CLASSES.
@@ -91,7 +466,7 @@ def streams(seed: int) -> dict[str, np.random.Generator]:
 
 @lru_cache(maxsize=2)
 def synthetic_market(seed: int = 0) -> SyntheticMarket:
-    """The market of one seed, calibrated to PortBench's printed figures (`assaymark.market.targets`).
+    """The market of one seed, calibrated to PortBench's printed figures (`assaymark.market.synthetic`).
 
     Class factors are correlated multivariate t with two-speed stochastic volatility and leverage; instruments add a
     sub-sector part and a t part of their own. Bull, sideways and bear spells are semi-Markov and set the drift. Three
@@ -121,8 +496,8 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
 
     shared, own, equity_volatility, loading = _random_parts(rng, days, listings, windows, calm)
     noise = _unit_on_calm(shared + own, calm, alive)
-    states = np.stack([parts.semi_markov(rng["regimes"], days.size) for _ in CLASSES], axis=1)
-    drift = parts.SHARPE[states][:, _class_of(listings)] * loading * sizes / _YEAR
+    states = np.stack([semi_markov(rng["regimes"], days.size) for _ in CLASSES], axis=1)
+    drift = SHARPE[states][:, _class_of(listings)] * loading * sizes / _YEAR
     policy = policy_rate(rng["rates"], days, windows)
     cash = members["CA"]
     drift[:, cash] = policy[:, None] / 100.0 / 261.0
@@ -166,26 +541,26 @@ def _random_parts(
     members = class_members(listings)
     weight = np.empty(len(listings))
     for name, columns in members.items():
-        weight[columns] = parts.loadings(
+        weight[columns] = loadings(
             rng["sizes"], columns.size, DESIGN[name], SUB_SHARE[name], _same_sub(name, columns.size)
         )
     correlation = factor_correlation(np.array([weight[columns].mean() for columns in members.values()]))
-    shocks = parts.multivariate_t(rng["factors"], n, correlation)
-    speed = parts.two_speed_volatility(rng["volatility"], shocks, _LEVERAGE)
+    shocks = multivariate_t(rng["factors"], n, correlation)
+    speed = two_speed_volatility(rng["volatility"], shocks, _LEVERAGE)
     moved = shocks * speed
     mondays = (days.astype(int) + 3) % 7 == 0
     moved[mondays, CLASSES.index("CR")] *= _MONDAY
-    class_factors = stress_factors(rng["factors"], parts.recolour(moved, correlation, calm), windows)
+    class_factors = stress_factors(rng["factors"], recolour(moved, correlation, calm), windows)
 
     names = sorted({(CLASSES.index(one.asset_class), one.sub) for one in listings})
     sub_of = np.array([names.index((CLASSES.index(one.asset_class), one.sub)) for one in listings])
-    sub = parts.standardise(parts.independent_t(rng["factors"], (n, len(names))), calm)
-    alone = parts.independent_t(rng["own"], (n, len(listings)))
-    alone *= parts.two_speed_volatility(rng["own"], alone, np.full(len(listings), -0.2))
+    sub = standardise(independent_t(rng["factors"], (n, len(names))), calm)
+    alone = independent_t(rng["own"], (n, len(listings)))
+    alone *= two_speed_volatility(rng["own"], alone, np.full(len(listings), -0.2))
     alone[mondays] *= np.where(class_of == CLASSES.index("CR"), _MONDAY, 1.0)
     sub_weight = np.array([SUB_SHARE[name] for name in CLASSES])[class_of]
     rest = np.sqrt(1.0 - weight**2 - sub_weight)
-    beside = np.sqrt(sub_weight) * sub[:, sub_of] + rest * parts.standardise(alone, calm)
+    beside = np.sqrt(sub_weight) * sub[:, sub_of] + rest * standardise(alone, calm)
     level = speed[:, 0] / speed[calm, 0].mean()
     for window in windows:
         level[window.rows] *= window.plan.common

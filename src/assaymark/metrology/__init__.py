@@ -7,28 +7,18 @@ one judge as an instrument; its functions of plain sequences are here too.
 
 from __future__ import annotations
 
-from assaymark.metrology.agreement import (
-    fleiss_kappa,
-    kappa_of_table,
-    mean_correlation,
-    mean_pairwise_kappa,
-    round_half_up,
-    weighted_kappa,
-)
 from assaymark.metrology.analysis import analyse
-from assaymark.metrology.anchor import anchor_measurements, stratified
 from assaymark.metrology.arrow import measurements_from_arrow, measurements_to_arrow, table_from_arrow
-from assaymark.metrology.cell_agreement import CellAgreement, CellShift, cell_agreement, cell_equivalent
-from assaymark.metrology.cells import Cell, cell_measurements
-from assaymark.metrology.cluster_values import PanelScores, cluster_differences, panel_scores
+from assaymark.metrology.bootstrap import Interval, bootstrap_kappa, jackknife_kappa, wilson
 from assaymark.metrology.columns import read_scores
+from assaymark.metrology.comparisons import PanelScores, cluster_differences, panel_scores
 from assaymark.metrology.components import Components, variance_components
-from assaymark.metrology.conduct import Conduct, conduct_measurements, flagged_measurements
-from assaymark.metrology.contamination import contamination_measurements
-from assaymark.metrology.contrasts import Contrast, bootstrap_contrast, cluster_t, holm
+from assaymark.metrology.contrasts import Contrast, bootstrap_contrast, cluster_t, holm, sign_flip
+from assaymark.metrology.control_agreement import CellAgreement, CellShift, cell_agreement, cell_equivalent
+from assaymark.metrology.controls import Cell, cell_measurements
 from assaymark.metrology.datasheet import Decomposition, Threshold, d_prime, decompose, detection_threshold
 from assaymark.metrology.decision_study import DStudy, dstudy, dstudy_variance, generalizability
-from assaymark.metrology.detectable import minimum_detectable_gap
+from assaymark.metrology.design import Preflight, Reach, minimum_detectable_effect, preflight
 from assaymark.metrology.dimensions import (
     Discriminant,
     DistinctDimension,
@@ -37,7 +27,6 @@ from assaymark.metrology.dimensions import (
     specific_contrast,
 )
 from assaymark.metrology.effects import AgentEffects, agent_effects
-from assaymark.metrology.flips import sign_flip
 from assaymark.metrology.human_anchor import (
     AnchorContrast,
     JudgeAgainstHumans,
@@ -47,9 +36,15 @@ from assaymark.metrology.human_anchor import (
     anchor_status,
     judge_against_humans,
 )
-from assaymark.metrology.intervals import Interval, wilson
-from assaymark.metrology.jackknife import Estimate
-from assaymark.metrology.known import effective_judges, known_measurements
+from assaymark.metrology.kappa import (
+    Estimate,
+    fleiss_kappa,
+    kappa_of_table,
+    mean_correlation,
+    mean_pairwise_kappa,
+    round_half_up,
+    weighted_kappa,
+)
 from assaymark.metrology.length import (
     LengthAdjusted,
     LengthRecused,
@@ -59,41 +54,42 @@ from assaymark.metrology.length import (
     length_recused,
     length_rule,
 )
-from assaymark.metrology.measure_agreement import missing_measurements
+from assaymark.metrology.measure_panel import Conduct, conduct_measurements, flagged_measurements, missing_measurements
 from assaymark.metrology.moderated import (
     ModeratedContrasts,
+    minimum_detectable_gap,
     moderated_contrasts,
     table_contrasts,
     trigamma_inverse,
 )
-from assaymark.metrology.multiplicity import (
+from assaymark.metrology.oracle import effective_judges, known_measurements, oracle_measurements
+from assaymark.metrology.order_tests import (
     PublishedOrders,
     attainable_equalities,
     publish_orders,
     shaffer,
     shaffer_pooled,
 )
-from assaymark.metrology.oracle import oracle_measurements
 from assaymark.metrology.orders import (
     OrderAnalysis,
     PairTest,
     ScaleInfo,
     equivalence_p,
     order_analysis,
+    rank_intervals,
     stability_state,
+    tiers,
 )
-from assaymark.metrology.planning import Preflight, Reach, minimum_detectable_effect, preflight
 from assaymark.metrology.pooled import analyse_sums
-from assaymark.metrology.probe import ProbePlan, contested, probe_measurements
-from assaymark.metrology.rank_intervals import rank_intervals, tiers
-from assaymark.metrology.recusal import (
-    OwnFamily,
-    RecusalContrast,
-    RecusalTest,
-    own_family,
-    recusal_contrast,
-    recusal_p,
+from assaymark.metrology.probes import (
+    ProbePlan,
+    anchor_measurements,
+    contamination_measurements,
+    contested,
+    probe_measurements,
+    stratified,
 )
+from assaymark.metrology.recusal import OwnFamily, RecusalContrast, RecusalTest, own_family, recusal_contrast, recusal_p
 from assaymark.metrology.reliability import (
     AlphaReport,
     Icc,
@@ -104,7 +100,7 @@ from assaymark.metrology.reliability import (
     krippendorff_alpha,
     random_judges,
 )
-from assaymark.metrology.resampling import bootstrap_kappa, jackknife_kappa
+from assaymark.metrology.scores import Calls, Grades, ScoreTable, score_table
 from assaymark.metrology.self_preference import SelfPreference, self_preference
 from assaymark.metrology.serial import SerialContrast, autocorrelations, serial_contrasts
 from assaymark.metrology.simulation import Truth, simulate_scores
@@ -112,7 +108,6 @@ from assaymark.metrology.stability import averaging, gated, leave_one_family_out
 from assaymark.metrology.streaming import score_sums
 from assaymark.metrology.style import length_matched_contrasts, style_measurements
 from assaymark.metrology.sums import ScoreSums
-from assaymark.metrology.table import Calls, Grades, ScoreTable, score_table
 
 __all__ = [
     "AgentEffects",

@@ -8,21 +8,20 @@ import numpy as np
 
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.measure_agents import Levels, level_measurements, levels_of
-from assaymark.metrology.measure_agreement import (
+from assaymark.metrology.measure_orders import order_measurements
+from assaymark.metrology.measure_panel import (
     agreement_measurements,
     alpha_measurements,
     judge_measurements,
     other_ddof_measurements,
     variance_measurements,
 )
-from assaymark.metrology.measure_orders import order_measurements
 from assaymark.metrology.order_tests import OrderPlan
-from assaymark.metrology.pairwise import pair_tests
+from assaymark.metrology.paired import pair_tests
 from assaymark.metrology.panel import Panel, panel_of
-from assaymark.metrology.ranks import rank_measurements
-from assaymark.metrology.single import single_measurements
+from assaymark.metrology.ranks import rank_measurements, single_measurements
+from assaymark.metrology.scores import ScoreTable
 from assaymark.metrology.stability import averaging, gated
-from assaymark.metrology.table import ScoreTable
 from assaymark.protocol import Study
 from assaymark.records import Measurement
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.columns import Columns, raw_scores
-from assaymark.metrology.table import Calls, Grades, ScoreTable, panel_replicates, weight_problems, weight_shares
+from assaymark.metrology.scores import Calls, Grades, ScoreTable, panel_replicates, weight_problems, weight_shares
 from assaymark.records import Measurement, canonical_json
 
 MISSING_SCORE: Final = "a score is missing"

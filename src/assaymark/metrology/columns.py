@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 
 from assaymark.errors import LISTED, InputError, Problem
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.score_files import read_table
-from assaymark.metrology.table import SCALE
+from assaymark.metrology.scores import SCALE, read_table
 from assaymark.records import AGGREGATE, DerivationKind
 
 TEXTS: Final = ("trajectory", "agent", "cluster", "judge", "family")

@@ -15,7 +15,7 @@ import numpy as np
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.table import ScoreTable
+from assaymark.metrology.scores import ScoreTable
 from assaymark.records import AGGREGATE
 
 PARTS = ("agent", "cluster", "cycle", "agent x cluster", "residual", "judge", "judge x agent", "disagreement")

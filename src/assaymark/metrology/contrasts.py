@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -11,8 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from assaymark.metrology import checks
+from assaymark.metrology.bootstrap import (
+    RESAMPLES,
+    SMALL_PRODUCT,
+    Resamples,
+    block_length,
+    day_counts,
+    percentile_ends,
+    resamples_of,
+)
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.resampling import SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
 from assaymark.quantiles import t_quantile
 
 Test = Literal["cluster-t", "bootstrap", "sign-flip"]
@@ -328,3 +338,242 @@ def by_cluster(source: str, differences: ArrayLike, clusters: Sequence[Any] | ND
     sums = np.bincount(codes, weights=values, minlength=len(names))
     counts = np.bincount(codes, minlength=len(names))
     return sums[:, None].astype(np.float64, copy=False), counts.astype(np.int64, copy=False), values.size
+
+
+# The sign-flip test: had the agents been equal, each cluster could as well have come out the other way round.
+
+
+_ROWS = 1 << 14  # patterns looked at together
+_FLIPS_COLUMNS = 64  # contrasts looked at together
+_FLIPS_ZERO = 1e-9
+
+
+def sign_flip(
+    differences: ArrayLike,
+    clusters: Sequence[Any] | NDArray[Any],
+    *,
+    level: float = 0.95,
+    resamples: int = 10_000,
+    rng: np.random.Generator | None = None,
+) -> Contrast:
+    """Sign-flip test of a mean paired difference whose items come in clusters.
+
+    If two agents are equal, each cluster could as well have come out the other way round. p is the share of all 2^G
+    ways to turn clusters round whose mean lies at least as far from 0 as the one that was found. It needs nothing but
+    that symmetry, and it cannot fall below 2^(1-G): with five clusters no difference whatever has p below 0.0625.
+    Up to 16 clusters all ways are enumerated; above, ``resamples`` are drawn and p is (k+1)/(B+1).
+
+    The interval holds the differences that the test would not reject. With few clusters there is none, because the
+    test rejects nothing.
+
+    Parameters
+    ----------
+    differences, clusters, level
+        As for `cluster_t`.
+    resamples : int
+        Draws when there are more than 16 clusters.
+    rng : numpy Generator, optional
+        Required above 16 clusters.
+
+    Returns
+    -------
+    Contrast
+
+    Raises
+    ------
+    InputError
+        Empty, not finite, lengths that differ, or no ``rng`` where one is needed.
+
+    References
+    ----------
+    Canay, I. A., Romano, J. P. and Shaikh, A. M. (2017). Randomization tests under an approximate symmetry
+    assumption. Econometrica 85(3), 1013-1030.
+
+    Examples
+    --------
+    >>> result = sign_flip([0.4, 0.6, 0.1, 0.3, 0.5, 0.2], list("abcdef"))
+    >>> f"[{result.low:.2f}, {result.high:.2f}] p={result.p:.4f} {result.method}"
+    '[0.10, 0.60] p=0.0312 sign flip, exact: all 64 patterns of 6 clusters'
+    """
+    sums, counts, n = by_cluster("sign_flip", differences, clusters)
+    checks.probability("sign_flip", "level", level)
+    checks.whole("sign_flip", "resamples", resamples, least=1)
+    (test,) = flip_tests([(sums, counts)], resamples=resamples, rng=rng, level=level, intervals=[True])
+    return contrast_of(test, 0, n=n)
+
+
+def flip_tests(
+    parts: Sequence[tuple[Floats, Ints]],
+    *,
+    resamples: int,
+    rng: np.random.Generator | None,
+    level: float,
+    intervals: Sequence[bool],
+    leading: int | None = None,
+) -> list[Tested]:
+    """`sign_flip` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same patterns.
+
+    Interval ends are computed for the pairs asked for, and there for the ``leading`` columns (default: all).
+    """
+    g = parts[0][1].size
+    exact = g <= EXACT_FLIPS
+    turned = _all_patterns(g) if exact else _drawn_patterns(g, resamples, rng)
+    hits = _far(np.concatenate([sums for sums, _ in parts], axis=1), turned)
+    # Of two opposite patterns only one is enumerated: turning every sign changes no distance from 0.
+    total = float(turned.shape[0]) if exact else turned.shape[0] + 1.0
+    p = hits / total if exact else (hits + 1) / total
+    method = f"sign flip, exact: all {2**g}" if exact else f"sign flip, drawn: {resamples}"
+    found, start = [], 0
+    for (sums, counts), wanted in zip(parts, intervals, strict=True):
+        width = sums.shape[1]
+        low, high = np.full((2, width), np.nan)
+        if wanted and g > 1:
+            spans = math.floor((1 - level) * total + _FLIPS_ZERO)
+            low[:leading], high[:leading] = _flips_ends(sums[:, :leading], counts, turned, spans, exact=exact)
+        difference = settle(sums.sum(axis=0) / counts.sum())
+        said = (f"{method} patterns of {g} clusters",) * width
+        found.append(Tested(difference, p[start : start + width], low, high, g, said))
+        start += width
+    return found
+
+
+@cache
+def _all_patterns(clusters: int) -> Bools:
+    """Which clusters are turned round [2^(G-1), G] in every pattern that leaves the last one; the first turns none."""
+    patterns = (np.arange(2 ** (clusters - 1))[:, None] >> np.arange(clusters) & 1).astype(bool)
+    patterns.setflags(write=False)
+    return patterns
+
+
+def _drawn_patterns(clusters: int, resamples: int, rng: np.random.Generator | None) -> Bools:
+    """Which clusters are turned round [R, G], each with probability one half."""
+    if rng is None:
+        checks.fail(
+            "sign_flip",
+            "rng",
+            f"{clusters} clusters are too many to enumerate (up to {EXACT_FLIPS} are); "
+            "pass a generator such as np.random.default_rng(7)",
+        )
+    return rng.integers(0, 2, size=(resamples, clusters), dtype=np.uint8).astype(bool)
+
+
+def _flips_blocks(turned: Bools, rows: int) -> Iterator[Floats]:
+    for start in range(0, turned.shape[0], rows):
+        yield turned[start : start + rows].astype(np.float64)
+
+
+def _far(sums: Floats, turned: Bools) -> Floats:
+    """In how many patterns the total of each column [G, W] lies at least as far from 0 as it really does [W]."""
+    total = sums.sum(axis=0)
+    least = np.abs(total) - _FLIPS_ZERO
+    hits = np.zeros(sums.shape[1])
+    parts = [slice(start, start + _FLIPS_COLUMNS) for start in range(0, hits.size, _FLIPS_COLUMNS)]
+    for block in _flips_blocks(turned, max(1, SMALL_PRODUCT // (_FLIPS_COLUMNS * sums.shape[0]))):
+        for part in parts:
+            hits[part] += np.count_nonzero(np.abs(total[part] - 2 * (block @ sums[:, part])) >= least[part], axis=0)
+    return hits
+
+
+def _flips_ends(sums: Floats, counts: Ints, turned: Bools, spans: int, *, exact: bool) -> tuple[Floats, Floats]:
+    """Ends [K] of the differences that the test keeps, NaN where it keeps all of them.
+
+    A pattern speaks for a difference d exactly where d lies between the mean of the clusters that it turns and the
+    mean of those that it leaves. All of these spans hold the overall mean, so the ends are where the number of spans
+    that have begun, and of those that have not ended, reaches what p above 1 - level needs.
+    """
+    some = turned.any(axis=1) & ~turned.all(axis=1)
+    # Drawn patterns that turn all or none speak for every difference; the enumerated one is the test's own.
+    need = spans if exact else spans - int((~some).sum())
+    if need < 1:
+        return np.full(sums.shape[1], np.nan), np.full(sums.shape[1], np.nan)
+    means = [
+        ((block @ sums) / (block @ counts)[:, None], ((1 - block) @ sums) / ((1 - block) @ counts)[:, None])
+        for block in _flips_blocks(turned[some], _ROWS)
+    ]
+    one, other = (np.concatenate(side) for side in zip(*means, strict=True))
+    starts, stops = np.minimum(one, other), -np.maximum(one, other)
+    return np.partition(starts, need - 1, axis=0)[need - 1], -np.partition(stops, need - 1, axis=0)[need - 1]
+
+
+# What an agent earned over a baseline a day: what another stretch of the same season might have shown.
+
+
+@dataclass(frozen=True, slots=True)
+class DailyExcess:
+    """A mean daily difference with its interval. ``p`` is two-sided, for none; ``block`` is in days."""
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    n: int
+    block: float
+    method: str
+
+
+def daily_excess(
+    returns: ArrayLike,
+    baseline: ArrayLike,
+    *,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+) -> DailyExcess:
+    """The mean daily difference of two return series, by the stationary block bootstrap.
+
+    The days hang together, so blocks of random length are drawn; what both share on a day cancels. The bootstrap gives
+    the standard error, and Student's t on as many degrees of freedom as there are blocks, less one, the interval. Where
+    the share of resampled means beyond 0 would give a p-value, its smallest value is one over the resamples, which
+    Holm over many agents multiplies past every threshold. Coverage of 95 % intervals in simulations: 93 to 96 % for 20
+    to 250 independent days; where neighbouring days are correlated at .3, 91 % from 60 days on and 87 % at 20.
+
+    Parameters
+    ----------
+    returns, baseline : float arrays of shape (n,)
+        Simple daily returns on the same days, 10 or more.
+    rng : Generator
+    level : float
+    resamples : int
+
+    Returns
+    -------
+    DailyExcess
+        In the unit of the returns.
+
+    Raises
+    ------
+    NotMeasurableError
+        Fewer than 10 days, or differences that do not vary.
+    InputError
+        Returns that are missing or infinite, or lengths that differ.
+
+    References
+    ----------
+    Politis, D. and Romano, J. (1994). The stationary bootstrap. JASA 89, 1303-1313.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(4)
+    >>> market = rng.normal(0.0005, 0.01, 120)
+    >>> found = daily_excess(market + rng.normal(0.001, 0.002, 120), market, rng=rng)
+    >>> found.low > 0, found.p < 0.01
+    (True, True)
+    """
+    source = "daily_excess"
+    own = checks.finite(source, "returns", returns)
+    other = checks.finite(source, "baseline", baseline)
+    if own.size != other.size:
+        checks.fail(source, "baseline", f"must have one return for each of the {own.size} days (got {other.size})")
+    checks.probability(source, "level", level)
+    difference = own - other
+    block = block_length(difference)
+    n = difference.size
+    drawn = np.concatenate([counts @ difference / n for counts in day_counts(n, block, resamples, rng)])
+    # Resampled means vary about the sample with n in the denominator, as a variance with ddof 0 does.
+    error = float(drawn.std()) * math.sqrt(n / (n - 1))
+    freedom = max(1.0, n / block - 1)
+    mean = float(difference.mean())
+    half = t_quantile(0.5 + level / 2, freedom) * error
+    p = float(2 * special.stdtr(freedom, -abs(mean) / error))
+    method = f"stationary block bootstrap, mean block {block:.3g} days, {resamples} resamples, t({freedom:.3g})"
+    return DailyExcess(mean, mean - half, mean + half, p, n, block, method)

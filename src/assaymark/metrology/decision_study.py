@@ -13,8 +13,8 @@ from scipy import special
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.detectable import noncentral_tail
 from assaymark.metrology.human_anchor import FEWEST_LABELLED, FEWEST_LABELLED_CLUSTERS, anchor_needed
+from assaymark.metrology.moderated import noncentral_tail
 from assaymark.metrology.reliability import two_way
 from assaymark.quantiles import t_quantile
 

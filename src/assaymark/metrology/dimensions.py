@@ -17,7 +17,7 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.contrasts import holm
-from assaymark.metrology.jackknife import (
+from assaymark.metrology.kappa import (
     Estimate,
     cluster_codes,
     cluster_mean,

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
+from assaymark.metrology.bootstrap import SMALL_PRODUCT
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.resampling import SMALL_PRODUCT
 from assaymark.quantiles import t_quantile
 
 

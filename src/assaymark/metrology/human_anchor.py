@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from assaymark.metrology import checks
-from assaymark.metrology.agreement import round_half_up
+from assaymark.metrology.bootstrap import wilson
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.detectable import noncentral_tail
 from assaymark.metrology.effects import group_sums
-from assaymark.metrology.intervals import wilson
-from assaymark.metrology.jackknife import (
+from assaymark.metrology.kappa import (
     ONE_CLUSTER,
     Estimate,
     cluster_codes,
@@ -24,9 +22,11 @@ from assaymark.metrology.jackknife import (
     jackknife_estimate,
     leave_out,
     neighbour_blocks,
+    round_half_up,
     scores_of,
     undefined,
 )
+from assaymark.metrology.moderated import noncentral_tail
 from assaymark.quantiles import t_quantile
 
 Status = Literal["confirms", "contradicts", "undecided", "not tested"]

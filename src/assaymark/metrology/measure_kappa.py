@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from assaymark.metrology.agreement import Pair, round_half_up
+from assaymark.metrology.bootstrap import Interval, KappaSums
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import natural
-from assaymark.metrology.intervals import Interval
-from assaymark.metrology.jackknife import neighbour_blocks
+from assaymark.metrology.kappa import Pair, neighbour_blocks, round_half_up
 from assaymark.metrology.panel import Panel
-from assaymark.metrology.resampling import KappaSums
 from assaymark.records import JSON, Measurement
 
 ONE_FAMILY = "not measurable: one judge family, needs two"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy import special
@@ -13,7 +13,7 @@ from scipy import special
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology.checks import Floats
 from assaymark.metrology.comparisons import Comparisons
-from assaymark.metrology.detectable import minimum_detectable_gap
+from assaymark.metrology.design import detectable_levels
 from assaymark.metrology.dimensions import (
     Discriminant,
     DistinctDimension,
@@ -21,20 +21,21 @@ from assaymark.metrology.dimensions import (
     multitrait_multimethod,
     specific_contrast,
 )
-from assaymark.metrology.equal_length import usable_cells
-from assaymark.metrology.jackknife import Estimate
-from assaymark.metrology.length import LengthAdjusted, adjusted_pairs, length_p, length_rule
+from assaymark.metrology.kappa import Estimate
+from assaymark.metrology.length import LengthAdjusted, adjusted_pairs, length_p, length_rule, usable_cells
 from assaymark.metrology.measure_kappa import ONE_FAMILY
-from assaymark.metrology.moderated import FEWEST_CLUSTERS
+from assaymark.metrology.moderated import FEWEST_CLUSTERS, minimum_detectable_gap
 from assaymark.metrology.order_tests import OTHER_MARGINS, OrderPlan, OrderTests
 from assaymark.metrology.orders import equivalence_p
-from assaymark.metrology.pairwise import PairTests
 from assaymark.metrology.panel import state_of
-from assaymark.metrology.planning import detectable_levels
 from assaymark.metrology.recusal import RecusalTest, own_family, recusal_p
 from assaymark.metrology.reliability import random_judges
 from assaymark.metrology.serial import FEWEST_CONSECUTIVE, autocorrelations
 from assaymark.records import JSON, Measurement
+
+if TYPE_CHECKING:
+    from assaymark.metrology.paired import PairTests
+
 
 _COVARIATES: Final[Mapping[str, str]] = {
     "log2": "log2 words", "digits": "digits", "lists": "list items", "hedges": "hedging words"

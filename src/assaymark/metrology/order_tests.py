@@ -3,22 +3,316 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
-from assaymark.metrology.checks import Bools, Floats
+from assaymark.metrology import checks
+from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import Comparisons, Gaps
-from assaymark.metrology.moderated import FEWEST_CLUSTERS, moderate, pairs_of
-from assaymark.metrology.multiplicity import publish_scales, shaffer, shaffer_pooled
-from assaymark.metrology.planning import dimensions_claimed
+from assaymark.metrology.design import dimensions_claimed
+from assaymark.metrology.moderated import FEWEST_CLUSTERS, agents_of, moderate, pairs_of
 from assaymark.metrology.serial import FEWEST_CONSECUTIVE, serial_tests
 from assaymark.plan import BiasRules, OrderRules
 from assaymark.protocol import Study
 from assaymark.records import JSON
+
+# Which orders of agents may be said together: Shaffer's step-down over all pairs, and the claim to be first.
+
+
+LEVEL_SLACK = 1e-12
+"""Slack of every comparison of a p-value with its level."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedOrders:
+    """Decisions on all pairs of many studies at once.
+
+    Attributes
+    ----------
+    first : int array [...]
+        The agent ahead of all others, -1 where there is none.
+    published : bool array [..., pairs]
+        Whether the order that the sign of the gap shows may be said.
+    p_adjusted : float array [..., pairs]
+        Adjusted p, to be compared with alpha.
+    """
+
+    first: Ints
+    published: Bools
+    p_adjusted: Floats
+
+
+def publish_orders(gaps: ArrayLike, p: ArrayLike, alpha: float) -> PublishedOrders:
+    """Decide which orders are published, from the gap and the p-value of every pair, for many studies at once.
+
+    The chance of publishing any order that is not strictly true, directions included, is at most ``alpha``. With four
+    agents or more, X is first if it is ahead of every other agent with p <= alpha/2 for each (a false winner is
+    likeliest when exactly two tie at the top; Gutmann and Maymin 1987). Its pairs are published then, and the others
+    are tested by `shaffer` at alpha; if no agent is, all pairs are, at alpha/2. With two or three agents all pairs
+    are, at alpha, and whoever wins all of them is first.
+
+    Parameters
+    ----------
+    gaps : float array [..., pairs]
+        First agent minus second, pairs in the order (0, 1), (0, 2), ..., (1, 2), ...
+    p : float array [..., pairs]
+        Two-sided p-values; 1 where a pair cannot be tested (its gap may then be NaN).
+    alpha : float
+        Error rate of each study.
+
+    Returns
+    -------
+    PublishedOrders
+
+    Raises
+    ------
+    InputError
+        Shapes that differ, another number of pairs than K(K-1)/2, p outside 0..1, or alpha not strictly inside.
+
+    References
+    ----------
+    Gutmann, S. and Maymin, Z. (1987). Is the selected population the best? Annals of Statistics 15(1), 456-461.
+
+    Examples
+    --------
+    >>> found = publish_orders([0.5, 0.4, 0.6, 0.1, 0.1, 0.0], [0.02, 0.01, 0.004, 0.3, 0.5, 1.0], 0.05)
+    >>> int(found.first), found.published.tolist(), found.p_adjusted.round(3).tolist()
+    (0, [True, True, True, False, False, False], [0.04, 0.04, 0.04, 0.9, 0.9, 1.0])
+    """
+    gap, values = np.asarray(gaps, dtype=np.float64), np.asarray(p, dtype=np.float64)
+    if gap.shape != values.shape or not values.ndim:
+        checks.fail("publish_orders", "p", f"must have one entry for each gap (got {values.shape} for {gap.shape})")
+    k = agents_of("publish_orders", "p", values.shape[-1])
+    require_p("publish_orders", "p", values)
+    checks.probability("publish_orders", "alpha", alpha)
+    lead = values.shape[:-1]
+    rows = math.prod(lead)
+    gap, values = gap.reshape(rows, values.shape[-1]), values.reshape(rows, values.shape[-1])
+    kept = 0.5 if k > 3 else 0.0
+    adjusted = np.minimum(1.0, shaffer_rows(values, k) / (1 - kept))
+    own, sign, others = _pairs_of_agent(k)
+    ahead = gap[:, own] * sign > 0
+    if kept:
+        worst = np.where(ahead, values[:, own], np.inf).max(axis=2) / kept
+        study, leader = np.nonzero(worst <= alpha + LEVEL_SLACK)  # at most one of each study is ahead of all others
+        if study.size:
+            adjusted[study[:, None], own[leader]] = worst[study, leader][:, None]
+            remaining = values[study[:, None], others[leader]]
+            adjusted[study[:, None], others[leader]] = shaffer_rows(remaining, k - 1)
+    published = (adjusted <= alpha + LEVEL_SLACK) & (np.abs(gap) > 0)
+    wins: Bools = np.all(published[:, own] & ahead, axis=2)
+    first = np.where(wins.any(axis=1), wins.argmax(axis=1), -1) if k > 1 else np.full(rows, -1)
+    shape = (*lead, values.shape[-1])
+    return PublishedOrders(first.reshape(lead), published.reshape(shape), adjusted.reshape(shape))
+
+
+@lru_cache(maxsize=256)
+def attainable_equalities(K: int) -> tuple[int, ...]:
+    """How many of the pairs of K agents can be equal at once: the numbers that Shaffer's procedure counts with.
+
+    Equality is transitive, so K agents fall into groups of equals and not every number can occur: of three agents
+    one pair may be equal or all three, never two.
+
+    Parameters
+    ----------
+    K : int
+        Number of agents.
+
+    Returns
+    -------
+    tuple of int
+        Ascending, from 0 to K(K-1)/2.
+
+    Raises
+    ------
+    InputError
+        K below 1, or not whole.
+
+    Examples
+    --------
+    >>> attainable_equalities(4)
+    (0, 1, 2, 3, 6)
+    """
+    # Bit x of sums[n] says that groups of n agents can have x equal pairs.
+    sums = [1]
+    for n in range(1, checks.whole("attainable_equalities", "K", K, least=1) + 1):
+        found = 0
+        for j in range(1, n + 1):
+            found |= sums[n - j] << (j * (j - 1) // 2)
+        sums.append(found)
+    return tuple(x for x in range(sums[K].bit_length()) if sums[K] >> x & 1)
+
+
+def shaffer(p: ArrayLike, K: int) -> Floats:
+    """Shaffer's step-down adjustment (S1) of the p-values of all pairs of K agents.
+
+    As `holm`, but each step divides by how many pairs can still be equal at most, given how many are not (Shaffer
+    1986): for four agents 6, 3, 3, 3, 2, 1 in place of 6, 5, 4, 3, 2, 1. It holds the chance of any false rejection,
+    directions included, and never has less power than Holm. It is not for tests of equivalence: closeness is not
+    transitive.
+
+    Parameters
+    ----------
+    p : float array of shape (K(K-1)/2,)
+        Unadjusted p-values in 0..1, in any order; 1 for a pair that could not be tested.
+    K : int
+        Number of agents.
+
+    Returns
+    -------
+    float array of shape (K(K-1)/2,)
+        Adjusted p-values in the order of the input.
+
+    Raises
+    ------
+    InputError
+        Another number of p-values, or one outside 0..1.
+
+    References
+    ----------
+    Shaffer, J. P. (1986). Modified sequentially rejective multiple test procedures. JASA 81(395), 826-831.
+
+    Examples
+    --------
+    >>> shaffer([0.01, 0.04, 0.03], 3).tolist()
+    [0.03, 0.04, 0.03]
+    """
+    return np.asarray(shaffer_rows(_all_pairs("shaffer", "p", p, K)[None], K)[0])
+
+
+def shaffer_rows(p: Floats, agents: int) -> Floats:
+    """`shaffer` of each row [B, pairs] of good p-values."""
+    order = np.argsort(p, axis=1, kind="stable")
+    steps = np.take_along_axis(p, order, axis=1) * _bounds(agents)[:-1]
+    adjusted = np.empty_like(p)
+    np.put_along_axis(adjusted, order, np.minimum(np.maximum.accumulate(steps, axis=1), 1.0), axis=1)
+    return adjusted
+
+
+def shaffer_pooled(p: Mapping[str, ArrayLike], K: int) -> dict[str, Floats]:
+    """One step-down over the pairs of K agents on several scales: `shaffer` with the bounds of the scales added up.
+
+    At each step the smallest p of all scales that is left is multiplied by how many pairs can still be equal, counted
+    scale by scale from what has been rejected on each (a sequentially rejective procedure; Goeman and Solari 2010).
+
+    Parameters
+    ----------
+    p : mapping of str to float array of shape (K(K-1)/2,)
+        Unadjusted p-values in 0..1 by scale.
+    K : int
+        Number of agents.
+
+    Returns
+    -------
+    dict of str to float array of shape (K(K-1)/2,)
+
+    Raises
+    ------
+    InputError
+        Another number of p-values, or one outside 0..1.
+
+    References
+    ----------
+    Goeman, J. J. and Solari, A. (2010). The sequential rejection principle of familywise error control. Annals of
+    Statistics 38(6), 3782-3810.
+
+    Examples
+    --------
+    >>> found = shaffer_pooled({"a": [0.01, 0.004, 0.2], "b": [0.03, 0.002, 0.6]}, 3)
+    >>> found["a"].tolist(), found["b"].tolist()
+    ([0.02, 0.016, 0.4], [0.06, 0.012, 0.6])
+    """
+    if not p:
+        return {}
+    rows = np.array([_all_pairs("shaffer_pooled", name, values, K) for name, values in p.items()])
+    flat = rows.ravel()
+    order = np.argsort(flat, kind="stable")
+    here = order[:, None] // max(1, rows.shape[1]) == np.arange(len(rows))
+    steps = flat[order] * _bounds(K)[np.cumsum(here, axis=0) - here].sum(axis=1)
+    adjusted = np.empty_like(flat)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return dict(zip(p, adjusted.reshape(rows.shape), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedScales:
+    """Decisions on all pairs of several scales; ``alpha`` is the level of the main one, ``rest`` that of the others."""
+
+    first: int | None
+    published: Mapping[str, Bools]
+    p_adjusted: Mapping[str, Floats]
+    alpha: float
+    rest: float
+
+
+def publish_scales(
+    gaps: Mapping[str, Floats], p: Mapping[str, Floats], alpha: float, share: float, *, main: str = "aggregate"
+) -> PublishedScales:
+    """`publish_orders` on the main scale with its share of alpha, then one step-down over all others with the rest.
+
+    The others have all of alpha once every pair of the main scale is published, and where there is no main scale.
+    """
+    level, rest, first = share * alpha, alpha, None
+    published: dict[str, Bools] = {}
+    adjusted: dict[str, Floats] = {}
+    others = {name: values for name, values in p.items() if name != main}
+    if main in p:
+        found = publish_orders(gaps[main], p[main], level)
+        published[main], adjusted[main] = found.published, found.p_adjusted
+        first = None if found.first < 0 else int(found.first)
+        rest = alpha if found.published.all() else alpha - level
+    if others:
+        agents = agents_of("publish_scales", "p", next(iter(others.values())).size)
+        adjusted |= shaffer_pooled(others, agents)
+        published |= {
+            name: (adjusted[name] <= rest + LEVEL_SLACK) & (rest > 0) & (np.abs(gaps[name]) > 0) for name in others
+        }
+    return PublishedScales(first, published, adjusted, level, rest)
+
+
+@cache
+def _bounds(agents: int) -> Floats:
+    """How many of the pairs [pairs + 1] can still be equal when 0, 1, ... of them are known not to be."""
+    pairs = agents * (agents - 1) // 2
+    attainable = np.array(attainable_equalities(agents))
+    found = attainable[np.searchsorted(attainable, np.arange(pairs, -1, -1), side="right") - 1].astype(np.float64)
+    found.setflags(write=False)
+    return found
+
+
+@cache
+def _pairs_of_agent(agents: int) -> tuple[Ints, Ints, Ints]:
+    """For each agent its pairs [K, K-1], its sign in each of them, and the pairs of the others [K, rest]."""
+    first, second = pairs_of(agents)
+    mine = (first == np.arange(agents)[:, None]) | (second == np.arange(agents)[:, None])
+    own = np.nonzero(mine)[1].reshape(agents, agents - 1)
+    sign = np.where(first[own] == np.arange(agents)[:, None], 1, -1)
+    return own, sign, np.nonzero(~mine)[1].reshape(agents, -1)
+
+
+def _all_pairs(source: str, name: str, p: ArrayLike, agents: int) -> Floats:
+    """Good p-values, one for each pair of so many agents."""
+    count = checks.whole(source, "K", agents, least=1)
+    values = np.asarray(p, dtype=np.float64)
+    if values.shape != (count * (count - 1) // 2,):
+        checks.fail(source, name, f"{count} agents have {count * (count - 1) // 2} pairs (got shape {values.shape})")
+    require_p(source, name, values)
+    return values
+
+
+def require_p(source: str, name: str, p: Floats) -> None:
+    """Raise unless all values are p-values."""
+    if not ((p >= 0) & (p <= 1)).all():
+        checks.fail(
+            source, name, f"p-values lie in 0..1 (first that does not: {float(p[~((p >= 0) & (p <= 1))][0])!r})"
+        )
+
 
 RANGE: Final = 4.0
 """Points between the ends of a scale of 1 to 5, in which margins are shares of the scale."""

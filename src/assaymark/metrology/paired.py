@@ -7,8 +7,8 @@ so differences are what is tested; the mean of one model has an interval of its 
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from assaymark.metrology import checks
-from assaymark.metrology.checks import Floats
+from assaymark.metrology.bootstrap import percentile_ends
+from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import Comparisons, natural
-from assaymark.metrology.contrasts import Contrast, cluster_t
+from assaymark.metrology.contrasts import Contrast, Test, Tested, bootstrap_tests, cluster_t, flip_tests, t_test
 from assaymark.metrology.measure_orders import order_measurements
 from assaymark.metrology.order_tests import OrderPlan
-from assaymark.metrology.resampling import percentile_ends
+from assaymark.metrology.panel import Panel
 from assaymark.metrology.stability import spearman_columns
 from assaymark.plan import ClusterOrder
 from assaymark.records import Measurement
@@ -283,3 +284,70 @@ def _measured(name: str, labels: Mapping[str, str], found: Contrast, level: floa
         high=found.high,
         level=None if found.low is None else level,
     )
+
+
+# Every pair of agents under the sources' own tests, which are shown beside the one that decides.
+
+
+NEVER = "never compared"
+PAIRWISE_RESAMPLES = 10_000
+"""Draws of the bootstrap and of sign flips, whatever the number of contrasts."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairTests:
+    """Each of the other tests of every pair of agents [P]; pairs that never met hold p = 1 in every family.
+
+    Columns are those of the panel: the whole panel, then (for the cluster t) each judge alone.
+    """
+
+    tested: dict[Test, tuple[Tested, ...]]
+
+    def p(self, test: Test, columns: int) -> Floats:
+        """p-values [P, columns] of one test."""
+        return np.array([one.p[:columns] for one in self.tested[test]]).reshape(len(self.tested[test]), columns)
+
+
+def pair_tests(panel: Panel, rng: np.random.Generator) -> PairTests:
+    """The tests that the sources name, of all pairs; pairs with equally many clusters share their resamples."""
+    plan, width = panel.study.inference, len(panel.names)
+    wide = width * (1 + len(panel.table.judges))
+    parts = [(meeting.sums[:, :wide], meeting.cycles) for meeting in panel.meetings]
+    blank = _blank(wide)
+
+    def drawn(make: Callable[..., list[Tested]]) -> tuple[Tested, ...]:
+        met: dict[int, list[int]] = defaultdict(list)
+        for pair, meeting in enumerate(panel.meetings):
+            met[meeting.clusters.size].append(pair)
+        found = [blank] * len(parts)
+        for clusters, pairs in sorted(met.items()):
+            if clusters:
+                several = make(
+                    [(parts[pair][0][:, :width], parts[pair][1]) for pair in pairs],
+                    resamples=plan.resamples or PAIRWISE_RESAMPLES,
+                    rng=rng,
+                    level=plan.level,
+                    intervals=[False] * len(pairs),
+                    leading=width,
+                )
+                for pair, one in zip(pairs, several, strict=True):
+                    found[pair] = one
+        return tuple(found)
+
+    return PairTests(
+        {
+            "cluster-t": tuple(_t(part, plan.level, blank) for part in parts),
+            "bootstrap": drawn(bootstrap_tests),
+            "sign-flip": drawn(flip_tests),
+        }
+    )
+
+
+def _t(part: tuple[Floats, Ints], level: float, blank: Tested) -> Tested:
+    return t_test(*part, level=level) if part[1].size else blank
+
+
+def _blank(width: int) -> Tested:
+    """What a pair without common cycles has under any test."""
+    nothing = np.full(width, np.nan)
+    return Tested(np.zeros(width), np.ones(width), nothing, nothing, 0, (NEVER,) * width)

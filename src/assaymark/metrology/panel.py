@@ -13,8 +13,8 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import settle
 from assaymark.metrology.effects import Design, group_sums
+from assaymark.metrology.scores import ScoreTable
 from assaymark.metrology.stability import drops_of
-from assaymark.metrology.table import ScoreTable
 from assaymark.protocol import Study
 from assaymark.records import Measurement
 

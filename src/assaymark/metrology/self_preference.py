@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.jackknife import cluster_codes, jackknife_estimate, leave_out
+from assaymark.metrology.kappa import cluster_codes, jackknife_estimate, leave_out
 from assaymark.quantiles import t_quantile
 
 PreferenceState = Literal[

@@ -15,7 +15,7 @@ import numpy as np
 
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.table import SCALE, Calls, ScoreTable
+from assaymark.metrology.scores import SCALE, Calls, ScoreTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from assaymark.errors import AssayError, NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats
-from assaymark.metrology.table import ScoreTable, panel_replicates
+from assaymark.metrology.scores import ScoreTable, panel_replicates
 from assaymark.protocol import Study
 
 _TOLERANCE = 1e-9  # gates compare with it, so that float noise closes none

@@ -2,23 +2,127 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from assaymark.errors import InputError, Problem
+from assaymark.errors import LISTED, InputError, Problem
 from assaymark.metrology.checks import Ints
 from assaymark.metrology.columns import KNOWN, TEXTS, name_problems, named_dimensions, numeric_columns
-from assaymark.metrology.counting import Codes, NotStreamableError, Part, count
-from assaymark.metrology.ordering import ordered_copy
-from assaymark.metrology.sums import Layout, ScoreSums, total, whole_weights
-from assaymark.metrology.table import SCALE
+from assaymark.metrology.scores import SCALE
+from assaymark.metrology.sums import Codes, Layout, NotStreamableError, Part, ScoreSums, count, total, whole_weights
+from assaymark.problems import table_problem
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+# Putting the rows of a large score table in order: by cycle, trajectory and judge, on disk where memory ends.
+
+
+_MEMORY = "1GB"
+_THREADS = 2
+_ROW_GROUP = 1 << 20
+
+
+def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence[str]) -> None:
+    """Write the rows of ``source`` to ``target`` in the order that `assaymark.metrology.streaming` reads.
+
+    Columns are the documented ones and the ``dimensions``. Ids of cycles and trajectories become whole numbers in the
+    order of their names; whole-number scores become small integers, NaN an empty score.
+
+    Raises
+    ------
+    NotStreamableError
+        Scores that are not whole numbers.
+    InputError
+        Columns of other types, or a trajectory in two cycles: rows of it would not meet in any order.
+    """
+    import duckdb  # here, because it costs every command 30 MB and 80 ms, and one needs it
+
+    schema = pq.read_schema(source)
+    kept = [name for name in schema.names if name in KNOWN or name in dimensions]
+    with duckdb.connect(config={"threads": _THREADS, "memory_limit": _MEMORY, "temp_directory": str(scratch)}) as db:
+        rows = db.read_parquet(str(source))
+        db.register("rows", rows)
+        _require_whole(db, schema, dimensions)
+        ids = [name for name in ("cycle", "trajectory") if name in kept]
+        if len(ids) == 2:
+            _require_one_cycle(db)
+        numbered = [name for name in ids if not pa.types.is_integer(schema.field(name).type)]
+        for name in numbered:
+            db.execute(
+                f'create temp table "{name}_ids" as select {_q(name)} as name, '
+                f"row_number() over (order by {_q(name)}) as id from (select distinct {_q(name)} from rows "
+                f"where {_q(name)} is not null)"
+            )
+        # An empty id finds no number, stays empty, and is named where the copy is read.
+        joins = " ".join(f'left join "{name}_ids" on "{name}_ids".name = rows.{_q(name)}' for name in numbered)
+        columns = ", ".join(_column(name, name in numbered, name in dimensions) for name in kept)
+        order = ", ".join(str(kept.index(name) + 1) for name in [*ids, "judge"])
+        db.execute(
+            f"copy (select {columns} from rows {joins} order by {order}) "
+            f"to {_text(str(target))} (format parquet, compression zstd, row_group_size {_ROW_GROUP})"
+        )
+
+
+def _column(name: str, numbered: bool, score: bool) -> str:
+    if numbered:
+        return f'"{name}_ids".id as {_q(name)}'
+    if score:
+        # NaN has no whole number and becomes null; everything else was found to have one.
+        return f"try_cast(rows.{_q(name)} as bigint) as {_q(name)}"
+    return f"rows.{_q(name)}"
+
+
+def _require_whole(db: duckdb.DuckDBPyConnection, schema: pa.Schema, dimensions: Sequence[str]) -> None:
+    kinds = {name: schema.field(name).type for name in dimensions}
+    problems = [
+        Problem(name, f"must hold scores (got {kind})")
+        for name, kind in kinds.items()
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    ]
+    if problems:
+        raise InputError("scores", problems)
+    floats = [name for name, kind in kinds.items() if pa.types.is_floating(kind)]
+    if floats:
+        # Infinity and what is far off the scale has no whole number beside it that could be told in a message.
+        broken = " or ".join(f"({_q(name)} <> floor({_q(name)}) and not isnan({_q(name)}))" for name in floats)
+        off = " or ".join(f"(abs({_q(name)}) > 1e9 and not isnan({_q(name)}))" for name in floats)
+        found = db.execute(f"select count(*) filter ({broken}), count(*) filter ({off}) from rows").fetchone() or (0, 0)
+        if found[1]:
+            raise InputError("scores", [Problem("", f"usable scores lie in 1..5 ({found[1]} row(s) are far off)")])
+        if found[0]:
+            raise NotStreamableError(f"{found[0]:,} rows have scores that are not whole", sortable=False)
+
+
+def _require_one_cycle(db: duckdb.DuckDBPyConnection) -> None:
+    rows = db.execute(
+        "select trajectory, count(distinct cycle) from rows group by trajectory "
+        f"having count(distinct cycle) > 1 order by trajectory limit {LISTED + 1}"
+    ).fetchall()
+    if rows:
+        problems = [Problem(f"trajectory {name}", f"one trajectory has one cycle (got {k})") for name, k in rows]
+        raise InputError("scores", problems)
+
+
+def _q(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
 
 THREADS: Final = 2
 _ROWS: Final = 1 << 20  # rows read at a time by each thread
@@ -120,7 +224,7 @@ def sums_of(
     """
     named = _named_columns(table.schema, dimensions)
     _require_summable(table.schema, named)
-    panel = dict(judges) if judges is not None else _judges(table)
+    panel = dict(judges) if judges is not None else _streaming_judges(table)
     layout = _layout(panel, named, whole_weights(named, weights), "cycle" in table.column_names)
     return count(_part(table, layout, 0), layout)
 
@@ -135,7 +239,7 @@ def _streamed(
     schema = file.schema_arrow
     _require_summable(schema, dimensions)
     whole = whole_weights(dimensions, weights)
-    judges = _judges(next(_tables(file, _tasks(file)[0], ["judge", "family"])))
+    judges = _streaming_judges(next(_tables(file, _tasks(file)[0], ["judge", "family"])))
     while True:
         layout = _layout(judges, dimensions, whole, "cycle" in schema.names)
         try:
@@ -261,7 +365,7 @@ def _text_columns(schema: pa.Schema) -> list[str]:
     ]
 
 
-def _judges(table: pa.Table) -> dict[str, str]:
+def _streaming_judges(table: pa.Table) -> dict[str, str]:
     """Family of each judge of a table."""
     names, codes = _coded(table, "judge", 0)
     families, of = _coded(table, "family", 0)
@@ -280,7 +384,7 @@ def _part(table: pa.Table, layout: Layout, row: int) -> Part:
     clusters, cluster = _coded(table, "cluster", row)
     names, judge = _coded(table, "judge", row)
     if set(names) - set(layout.judges):
-        raise _NewJudgeError(_judges(table))
+        raise _NewJudgeError(_streaming_judges(table))
     place = np.array([layout.judges.index(name) for name in names], dtype=judge.dtype)
     judge = judge if np.array_equal(place, np.arange(place.size)) else place[judge]
     _require_families(table, layout, judge, row)
@@ -401,3 +505,225 @@ def _refuse_null(table: pa.Table, name: str, row: int) -> None:
         places = np.flatnonzero(column.is_null().to_numpy())
         problems = [Problem(f"row {row + k + 1}, {name}", "is empty") for k in places.tolist()[:20]]
         raise InputError("scores", problems, more=max(0, places.size - 20))
+
+
+# A large score table in partitions: the sums of one of them as bytes, and whether they belong to one table.
+
+
+VERSION: Final = "2"
+"""Of what `partition_sums` computes and of its bytes."""
+
+_ARRAYS: Final = ("sizes", "lineups", "places", "cycles", "scores", "replies")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partition:
+    """The sums of one partition, its columns, and which cycles it holds (trajectories where no column names cycles).
+
+    Whole-number ids are ``runs`` [k, 2], the first and last of each unbroken run, in order; others are ``names``.
+    """
+
+    sums: ScoreSums
+    columns: tuple[str, ...]
+    runs: Ints
+    names: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """The column whose values lie in one partition each."""
+        return "cycle" if self.sums.layout.paired else "trajectory"
+
+
+def partition_sums(given: Mapping[str, Any]) -> bytes:
+    """The `Partition` in the Parquet file ``given["path"]``, as bytes that `read_partition` reads.
+
+    Parameters
+    ----------
+    given : mapping
+        ``path``; ``weights`` of the aggregate and names of the ``dimensions``, or None; ``threads`` that decode and
+        count.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, is no Parquet file, or its rows are wrong or cannot be counted as they pass by.
+    """
+    import duckdb  # here, because it costs every command 30 MB and 80 ms, and one needs it
+
+    path = Path(given["path"])
+    try:
+        with TemporaryDirectory(prefix="assaymark-") as scratch:
+            sums = score_sums(
+                path,
+                weights=given["weights"],
+                dimensions=given["dimensions"],
+                leave_out=True,
+                threads=given["threads"],
+                scratch=Path(scratch),
+            )
+        return to_bytes(_partition(path, sums))
+    except FileNotFoundError:
+        what = "no such file where it is to be read; on several machines each has to see it under this path"
+        raise InputError(str(path), [Problem("", what)]) from None
+    except NotStreamableError as reason:
+        what = f"{reason}, so its rows are needed and not their sums; measure such a table as one file"
+        raise InputError(str(path), [Problem("", what)]) from None
+    except (pa.ArrowException, duckdb.Error, OSError, UnicodeDecodeError) as exc:
+        raise InputError(str(path), [Problem("", table_problem(exc))]) from None
+
+
+def to_bytes(partition: Partition) -> bytes:
+    """A partition as bytes: the same for the same partition. See `read_partition`."""
+    sums = partition.sums
+    head = {
+        "layout": asdict(sums.layout),
+        "agents": sums.agents,
+        "clusters": sums.clusters,
+        "formats": sums.formats,
+        "left_out": sums.left_out,
+        "lengths": sums.lengths,
+        "makers": sums.makers,
+        "columns": partition.columns,
+        "names": partition.names,
+    }
+    arrays = {name: getattr(sums, name) for name in _ARRAYS}
+    arrays |= {f"table{k}": table for k, table in enumerate(sums.tables)}
+    text = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=False, head=text, runs=partition.runs, **arrays)
+    return file.getvalue()
+
+
+def read_partition(data: bytes) -> Partition:
+    """The partition that `to_bytes` wrote."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as file:
+        head = json.loads(file["head"].tobytes())
+        layout: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in head["layout"].items()
+        }
+        sums = ScoreSums(
+            layout=Layout(**layout),
+            agents=tuple(head["agents"]),
+            clusters=tuple(head["clusters"]),
+            formats=tuple(head["formats"]),
+            tables=tuple(file[f"table{k}"] for k in range(1 + len(layout["dimensions"]))),
+            left_out=head["left_out"],
+            lengths=None if head["lengths"] is None else tuple(head["lengths"]),
+            makers=None if head["makers"] is None else tuple(head["makers"]),
+            **{name: file[name] for name in _ARRAYS},
+        )
+        return Partition(sums, tuple(head["columns"]), file["runs"], tuple(head["names"]))
+
+
+def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
+    """Why partitions, by their names, are not parts of one table: other columns or panels, or a cycle in two of them.
+
+    The first partition is what the others are held against.
+    """
+    first, *others = partitions
+    problems = [
+        Problem(name, what) for name in others for what in _differences(partitions[first], partitions[name], first)
+    ]
+    # Ids of another kind cannot be compared, and were named above.
+    alike = {name: one for name, one in partitions.items() if _kind(one) == _kind(partitions[first])}
+    return [*problems, *_shared_runs(alike), *_shared_names(alike)]
+
+
+# --- which ids --------------------------------------------------------------------------------------------------------
+
+
+def _partition(path: Path, sums: ScoreSums) -> Partition:
+    file = pq.ParquetFile(path)
+    columns = tuple(sorted(file.schema_arrow.names))
+    name = "cycle" if sums.layout.paired else "trajectory"
+    if pa.types.is_integer(file.schema_arrow.field(name).type):
+        found = [np.unique(column.to_numpy().astype(np.int64)) for column in _partitions_column(file, name)]
+        return Partition(sums, columns, _runs(np.unique(np.concatenate(found))), ())
+    texts = {
+        text for column in _partitions_column(file, name) for text in column.unique().cast(pa.string()).to_pylist()
+    }
+    return Partition(sums, columns, np.zeros((0, 2), dtype=np.int64), tuple(sorted(texts)))
+
+
+def _partitions_column(file: pq.ParquetFile, name: str) -> Iterator[Any]:
+    for k in range(file.num_row_groups):
+        if file.metadata.row_group(k).num_rows:
+            yield file.read_row_group(k, columns=[name], use_threads=False).column(0)
+
+
+def _runs(ids: Ints) -> Ints:
+    """The first and last of each unbroken run of sorted distinct ids.
+
+    >>> _runs(np.array([1, 2, 3, 7, 9, 10])).tolist()
+    [[1, 3], [7, 7], [9, 10]]
+    """
+    breaks = np.flatnonzero(np.diff(ids) != 1)
+    return np.stack([ids[np.concatenate([[0], breaks + 1])], ids[np.concatenate([breaks, [ids.size - 1]])]], axis=1)
+
+
+# --- do they belong together ------------------------------------------------------------------------------------------
+
+
+def _kind(one: Partition) -> tuple[str, bool]:
+    return one.key, bool(one.names)
+
+
+def _differences(one: Partition, other: Partition, name: str) -> list[str]:
+    """In what a partition differs from the first, which has this name."""
+    found = []
+    if one.columns != other.columns:
+        found.append(f"other columns than in {name} ({_unlike(one.columns, other.columns)})")
+    judges, theirs = _judges(one), _judges(other)
+    if judges != theirs:
+        found.append(f"other judges than in {name} ({_unlike(judges, theirs)})")
+    if one.key == other.key and _kind(one) != _kind(other):
+        kinds = ("whole numbers", "text")
+        found.append(f"{other.key} holds {kinds[bool(other.names)]} here and {kinds[bool(one.names)]} in {name}")
+    return found
+
+
+def _judges(one: Partition) -> list[str]:
+    layout = one.sums.layout
+    return [f"{judge} of {family}" for judge, family in zip(layout.judges, layout.families, strict=True)]
+
+
+def _unlike(one: Sequence[str], other: Sequence[str]) -> str:
+    missing, new = sorted(set(one) - set(other)), sorted(set(other) - set(one))
+    parts = [f"not here: {', '.join(missing)}"] if missing else []
+    return "; ".join([*parts, f"only here: {', '.join(new)}"] if new else parts)
+
+
+def _shared_runs(partitions: Mapping[str, Partition]) -> list[Problem]:
+    """Whole-number ids in two partitions: one of them for each pair of partitions."""
+    owners = np.concatenate([np.full(len(one.runs), k) for k, one in enumerate(partitions.values())])
+    runs = np.concatenate([one.runs for one in partitions.values()])
+    order = np.lexsort((owners, runs[:, 0]))
+    (starts, ends), owners = runs[order].T, owners[order]
+    furthest = np.maximum.accumulate(ends)
+    # Which run reaches furthest of those that begin before.
+    holder = np.maximum.accumulate(np.where(ends == furthest, np.arange(ends.size), 0))
+    inside = np.flatnonzero(starts[1:] <= furthest[:-1])
+    pairs = np.sort(np.stack([owners[holder[inside]], owners[inside + 1]], axis=1), axis=1)
+    distinct, where = np.unique(pairs, axis=0, return_index=True)
+    names, key = list(partitions), next(iter(partitions.values())).key
+    return [
+        _shared(key, str(starts[inside[k] + 1]), names[a], names[b])
+        for (a, b), k in zip(distinct.tolist(), where.tolist(), strict=True)
+    ]
+
+
+def _shared_names(partitions: Mapping[str, Partition]) -> list[Problem]:
+    """Ids that are text in two partitions: one of them for each pair of partitions."""
+    seen: dict[str, str] = {}
+    clash: dict[tuple[str, str], str] = {}
+    for name, one in partitions.items():
+        for text in one.names:
+            first = seen.setdefault(text, name)
+            if first != name:
+                clash.setdefault((first, name), text)
+    key = next(iter(partitions.values())).key
+    return [_shared(key, text, first, other) for (first, other), text in clash.items()]
+
+
+def _shared(key: str, text: str, first: str, other: str) -> Problem:
+    return Problem(other, f"{key} {text} is in {first} too; each {key} lies in one partition")

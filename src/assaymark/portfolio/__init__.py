@@ -6,7 +6,7 @@ optimiser answers with a `Solution` whose status names what kind of answer it is
 
 from __future__ import annotations
 
-from assaymark.portfolio.backtest import Backtest, backtest
+from assaymark.portfolio.backtest import STRATEGIES, Backtest, Choice, Schedule, Strategy, backtest, schedule
 from assaymark.portfolio.broker import (
     Bar,
     Book,
@@ -24,14 +24,24 @@ from assaymark.portfolio.broker import (
     reconcile,
     settle_day,
 )
-from assaymark.portfolio.checks import simple_returns
-from assaymark.portfolio.optimisers import max_sharpe, min_variance
+from assaymark.portfolio.optimisers import (
+    equal_risk_contribution,
+    inverse_volatility,
+    max_sharpe,
+    min_variance,
+    risk_shares,
+    simple_returns,
+)
 from assaymark.portfolio.orders import ORDER_RULES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
-from assaymark.portfolio.performance import Drawdown, Performance, max_drawdown, performance
-from assaymark.portfolio.risk import expected_shortfall, value_at_risk
-from assaymark.portfolio.risk_parity import equal_risk_contribution, inverse_volatility, risk_shares
-from assaymark.portfolio.solution import STATUSES, Solution, Status
-from assaymark.portfolio.strategies import STRATEGIES, Choice, Schedule, Strategy, schedule
+from assaymark.portfolio.performance import (
+    Drawdown,
+    Performance,
+    expected_shortfall,
+    max_drawdown,
+    performance,
+    value_at_risk,
+)
+from assaymark.portfolio.qp import STATUSES, Solution, Status
 
 __all__ = [
     "ORDER_RULES",

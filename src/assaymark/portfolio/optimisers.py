@@ -3,11 +3,369 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import lapack
 
-from assaymark.portfolio.checks import Findings, correlations, covariance_of, volatilities
-from assaymark.portfolio.kernel import Minimum, minimise
-from assaymark.portfolio.solution import Bools, Floats, Solution, Status, spread
+from assaymark.errors import InputError, NotMeasurableError, Problem
+from assaymark.portfolio.qp import Bools, Floats, Minimum, Solution, Status, minimise, spread
+
+# What the arithmetic demands of its input: every problem at once, with the value seen and what is allowed.
+
+
+SLACK = 1e-9
+"""How far a sum of weights, or the symmetry of a matrix, may be off (relative)."""
+
+SUM_TOLERANCE = 1e-4
+"""Weights whose sum is this near to 1 were rounded: they are divided by it. Eighty of six decimals miss 1 by 4e-5."""
+
+_INDEFINITE = 1e-8  # an eigenvalue below minus this, on the scale of correlations, is not rounding
+
+
+class Findings:
+    """Problems of one call, collected so that all can be told at once."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.problems: list[Problem] = []
+
+    def add(self, where: str, what: str) -> None:
+        """Note one problem."""
+        self.problems.append(Problem(where, what))
+
+    def settle(self) -> None:
+        """Raise what was found, if anything was."""
+        if self.problems:
+            raise InputError(self.source, self.problems)
+
+    def none_of(self, bad: Bools, where: str, what: str, values: Floats) -> bool:
+        """Note how many entries are bad, and the first of them; True if none is."""
+        if not bad.any():
+            return True
+        at = tuple(int(i) for i in np.argwhere(bad)[0])
+        place = at[0] if len(at) == 1 else at
+        self.add(where, f"{what} ({int(bad.sum())} value(s), first at index {place}: {values[at]!s})")
+        return False
+
+    def array(self, where: str, values: ArrayLike, ndim: tuple[int, ...]) -> Floats | None:
+        """``values`` as floats with one of the numbers of axes and at least one element; None if it is not that."""
+        try:
+            raw: NDArray[np.generic] = np.asarray(values)
+        except ValueError:
+            self.add(where, "rows have unequal lengths; give a rectangular array")
+            return None
+        if raw.dtype.kind not in "iuf":
+            self.add(where, f"must be numbers (got {raw.dtype.name})")
+            return None
+        if raw.ndim not in ndim or not raw.size:
+            wanted = " or ".join(str(axes) for axes in ndim)
+            self.add(where, f"must have {wanted} axes and at least one value (got shape {raw.shape})")
+            return None
+        return np.asarray(raw, dtype=np.float64)
+
+    def number(self, where: str, value: float, low: float, high: float, wanted: str) -> None:
+        """Note a number that is not within low <= value < high."""
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+            self.add(where, f"must be {wanted} (got {value!r})")
+        elif not (np.isfinite(value) and low <= value < high):
+            self.add(where, f"must be {wanted} (got {float(value)!r})")
+
+    def covariance(self, cov: ArrayLike) -> Floats | None:
+        """A square, finite, symmetric matrix with no negative variance."""
+        matrix = self.array("cov", cov, (2,))
+        if matrix is None:
+            return None
+        if matrix.shape[0] != matrix.shape[1]:
+            self.add("cov", f"must be square (got shape {matrix.shape})")
+            return None
+        if not self.none_of(~np.isfinite(matrix), "cov", "must be finite", matrix):
+            return None
+        self.none_of(np.diag(matrix) < 0, "cov", "variances must not be negative", np.diag(matrix))
+        if not np.array_equal(matrix, matrix.T):
+            apart = np.abs(matrix - matrix.T)
+            self.none_of(
+                apart > SLACK * np.abs(matrix).max(), "cov", "must be symmetric; |cov - cov.T| is not 0", apart
+            )
+            matrix = (matrix + matrix.T) / 2
+        return matrix
+
+    def weights(self, where: str, weights: Floats, *, rows: Bools | None = None, least: float = 1.0) -> Floats:
+        """Finite weights, none negative, whose rows sum to between ``least`` and 1, divided by sums that were rounded.
+
+        Only ``rows`` are looked at.
+        """
+        weights = brought_to_one(weights)
+        # Most rows of a schedule hold, so the others are taken out before anything is looked at.
+        used = weights if rows is None else weights[rows]
+        if not used.size:
+            return weights
+        totals = np.asarray(used.sum(axis=-1), dtype=np.float64)
+        if (
+            np.isfinite(totals).all()
+            and used.min() >= 0
+            and least - SLACK <= totals.min()
+            and totals.max() <= 1 + SLACK
+        ):
+            return weights
+        apart = weights if rows is None else np.where(rows[..., None], weights, 0.0)
+        if not self.none_of(~np.isfinite(apart), where, "weights must be finite", apart):
+            return weights
+        self.none_of(apart < 0, where, "weights must not be negative", apart)
+        totals = np.asarray(apart.sum(axis=-1), dtype=np.float64)
+        wanted = "must sum to 1" if least == 1.0 else "must sum to at most 1; the rest is cash"
+        self.none_of((totals > 1 + SLACK) | (totals < least - SLACK), where, f"weights {wanted}", totals)
+        return weights
+
+
+def brought_to_one(weights: Floats) -> Floats:
+    """Weights divided by their sum where rounding alone keeps it from 1 (within `SUM_TOLERANCE`); others as they are.
+
+    >>> float(brought_to_one(np.array([0.333334, 0.333334, 0.333334])).sum()), brought_to_one(np.array([0.9])).tolist()
+    (1.0, [0.9])
+    """
+    totals = np.asarray(weights.sum(axis=-1, keepdims=True))
+    off = np.abs(totals - 1.0)
+    rounded = (off > SLACK) & (off <= SUM_TOLERANCE)
+    return np.divide(weights, totals, out=weights.copy(), where=rounded) if rounded.any() else weights
+
+
+def covariance_of(source: str, cov: ArrayLike) -> Floats:
+    """``cov`` as a symmetric matrix, or an InputError with everything that is wrong with it."""
+    found = Findings(source)
+    matrix = found.covariance(cov)
+    found.settle()
+    assert matrix is not None
+    return matrix
+
+
+def volatilities(cov: Floats) -> Floats:
+    """Square roots of the variances; exactly 0 where there is only rounding (below 1e-12 of the largest)."""
+    sizes = np.sqrt(np.diag(cov))
+    sizes[sizes <= 1e-12 * sizes.max()] = 0.0
+    return np.asarray(sizes)
+
+
+def correlations(source: str, cov: Floats, sizes: Floats) -> Floats:
+    """The covariance matrix on the scale of correlations.
+
+    Raises
+    ------
+    InputError
+        It is not positive semidefinite, as a pairwise-complete matrix often is not.
+    """
+    matrix: Floats = cov / sizes / sizes[:, None]
+    np.fill_diagonal(matrix, 1.0)
+    shifted = matrix.copy()
+    np.fill_diagonal(shifted, 1.0 + _INDEFINITE)
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        low = float(np.linalg.eigvalsh(matrix)[0])
+        what = f"must be positive semidefinite (smallest eigenvalue of its correlations: {low:.3g})"
+        hint = "a pairwise-complete matrix often is not; estimate on common days"
+        raise InputError(source, [Problem("cov", f"{what}; {hint}")]) from None
+    return matrix
+
+
+def simple_returns(prices: ArrayLike) -> Floats:
+    """Simple returns of prices; a missing price (NaN) makes the two returns that need it missing.
+
+    Parameters
+    ----------
+    prices : float array of shape (n_days, n_assets)
+        Adjusted closes, greater than 0; NaN where there is none.
+
+    Returns
+    -------
+    float array of shape (n_days, n_assets)
+        Row t is the return from the close of t-1 to the close of t; row 0 is NaN.
+
+    Raises
+    ------
+    InputError
+        A price is 0, negative or infinite.
+
+    Examples
+    --------
+    >>> simple_returns([[100.0], [110.0], [99.0]]).ravel().round(3).tolist()
+    [nan, 0.1, -0.1]
+    """
+    found = Findings("simple_returns")
+    table = found.array("prices", prices, (2,))
+    if table is not None:
+        found.none_of(np.isinf(table), "prices", "must be finite, or NaN where there is none", table)
+        found.none_of(table <= 0, "prices", "must be greater than 0", table)
+    found.settle()
+    assert table is not None
+    returns = np.full_like(table, np.nan)
+    returns[1:] = table[1:] / table[:-1] - 1.0
+    return returns
+
+
+# Risk parity: inverse volatility, and equal risk contribution by Newton's method.
+
+
+_ENOUGH = 1e-12  # stop at this relative error of the risk shares
+_WORST = 1e-6  # and give none whose rounding alone is beyond this: the covariance does not determine them
+_QUADRATIC = 0.25  # Newton decrement below which the full step is safe for a self-concordant function
+_LIMIT = 200
+
+
+def inverse_volatility(cov: ArrayLike) -> Solution:
+    """Weights in proportion to 1 / volatility (RiskPar of PortBench, Appendix C.3); correlations are ignored.
+
+    Parameters
+    ----------
+    cov : float array of shape (n_assets, n_assets)
+        Covariance of the returns; only its diagonal matters.
+
+    Returns
+    -------
+    Solution
+        ``optimal``, or ``zero-variance``: assets without variance, to which the rule gives no weight, are left at 0
+        (equal weight if there are no others).
+
+    Raises
+    ------
+    InputError
+        The matrix is not square, finite and symmetric.
+
+    Examples
+    --------
+    >>> inverse_volatility([[0.04, 0.0], [0.0, 0.01]]).weights.round(4).tolist()
+    [0.3333, 0.6667]
+    """
+    sizes = volatilities(covariance_of("inverse_volatility", cov))
+    live = sizes > 0
+    if not live.any():
+        return Solution(spread(sizes.size, ~live), "zero-variance", None, 0, "equal weight")
+    weights = np.zeros(sizes.size)
+    weights[live] = 1.0 / sizes[live]
+    return Solution(weights / weights.sum(), _status(bool(live.all())), None, 0, "closed form")
+
+
+def equal_risk_contribution(cov: ArrayLike) -> Solution:
+    """The long-only portfolio in which every asset contributes the same share of the variance.
+
+    The minimiser of x'Sx/2 - sum(log x), by damped Newton steps; its Hessian S + diag(1/x^2) is positive definite also
+    where S is singular (Spinu's form; CovRiskPar of PortBench, Appendix C.3).
+
+    Parameters
+    ----------
+    cov : float array of shape (n_assets, n_assets)
+        Covariance of the returns; positive semidefinite.
+
+    Returns
+    -------
+    Solution
+        With one of these statuses:
+
+        - ``optimal``: the risk shares are 1/n_assets.
+        - ``zero-variance``: assets without variance contribute nothing at any weight; they are left at 0, and the
+          others contribute equal shares (equal weight if there are no others).
+        - ``unbounded``: a long-only mix has no variance (fewer days than assets), so that no portfolio equalises; the
+          mix is returned.
+
+    Raises
+    ------
+    InputError
+        The matrix is not square, finite, symmetric and positive semidefinite.
+    NotMeasurableError
+        Some mix is hedged so fully that rounding alone moves the risk shares by more than 1e-6 of their size.
+
+    References
+    ----------
+    Spinu, F. (2013). An algorithm for computing risk parity weights. SSRN 2297383.
+
+    Examples
+    --------
+    >>> equal_risk_contribution([[0.04, 0.0], [0.0, 0.01]]).weights.round(4).tolist()
+    [0.3333, 0.6667]
+    """
+    matrix = covariance_of("equal_risk_contribution", cov)
+    sizes = volatilities(matrix)
+    live = sizes > 0
+    if not live.any():
+        return Solution(spread(sizes.size, ~live), "zero-variance", None, 0, "equal weight")
+    scaled = correlations("equal_risk_contribution", matrix[np.ix_(live, live)], sizes[live])
+    x, error, steps = _newton(scaled)
+    status = _status(bool(live.all()))
+    if not np.isfinite(error):
+        ray = minimise(scaled, np.ones(x.size))
+        if ray.bounded:
+            raise NotMeasurableError(
+                f"the risk shares did not settle: after {steps} steps, rounding is all that is left"
+            )
+        x, status = ray.point, "unbounded"
+    weights = np.zeros(sizes.size)
+    weights[live] = x / sizes[live]
+    weights /= weights.sum()
+    return Solution(weights, status, None if status == "unbounded" else error, steps, "Newton")
+
+
+def risk_shares(weights: ArrayLike, cov: ArrayLike) -> Floats:
+    """The share of the portfolio's variance that each asset contributes: w * (Sw) / w'Sw, which sums to 1.
+
+    Parameters
+    ----------
+    weights : float array of shape (n_assets,)
+        At least 0, sum to 1 (within 1e-4: they are divided by their sum).
+    cov : float array of shape (n_assets, n_assets)
+        Covariance of the returns.
+
+    Raises
+    ------
+    NotMeasurableError
+        The portfolio has no variance: there is nothing to share.
+    InputError
+        Weights that are negative, not finite or do not sum to 1; a matrix that does not fit.
+
+    Examples
+    --------
+    >>> risk_shares([0.5, 0.5], [[0.03, 0.0], [0.0, 0.01]]).round(4).tolist()
+    [0.75, 0.25]
+    """
+    found = Findings("risk_shares")
+    held, matrix = found.array("weights", weights, (1,)), found.covariance(cov)
+    if held is not None:
+        held = found.weights("weights", held)
+        if matrix is not None and matrix.shape[0] != held.size:
+            found.add("weights", f"must have one entry per asset of cov (got {held.size} for {matrix.shape[0]})")
+    found.settle()
+    assert held is not None
+    assert matrix is not None
+    parts = held * (matrix @ held)
+    total = float(parts.sum())
+    if total <= 1e-15 * float(np.diag(matrix).max()):
+        raise NotMeasurableError("risk shares are undefined: the portfolio has no variance")
+    return np.asarray(parts / total)
+
+
+def _newton(matrix: Floats) -> tuple[Floats, float, int]:
+    """The point at which x * (Cx) = 1, how far each is from it at most (infinite: no such point), the steps taken."""
+    n = matrix.shape[0]
+    sizes = np.abs(matrix)
+    # The best multiple of equal amounts, where they have risk.
+    x = np.full(n, np.sqrt(n / max(float(matrix.sum()), 1.0)))
+    for step in range(_LIMIT):
+        slope = matrix @ x - 1.0 / x
+        error = float(np.abs(x * slope).max())
+        # Amounts that hedge each other almost fully are large, and x * (Cx) cannot be computed better than this.
+        rounding = 4 * float(np.finfo(np.float64).eps) * float((x * (sizes @ x)).max())
+        if rounding > _WORST:
+            return x, np.inf, step
+        if error <= max(_ENOUGH, rounding):
+            return x, error, step
+        hessian = matrix.copy()
+        hessian.flat[:: n + 1] += 1.0 / (x * x)
+        move: Floats = lapack.dposv(hessian, slope)[1]
+        decrement = float(np.sqrt(max(slope @ move, 0.0)))
+        x = x - move / (1.0 if decrement < _QUADRATIC else 1.0 + decrement)
+    return x, np.inf, _LIMIT
+
+
+def _status(all_live: bool) -> Status:
+    return "optimal" if all_live else "zero-variance"
+
 
 ACTIVE_SET = "active set"
 

@@ -5,11 +5,13 @@ same verdicts for a terminal; `render_datasheet` and `render_comparison` give th
 instruments. Whoever calls them writes the files.
 """
 
-from assaymark.report.cost import money
+from __future__ import annotations
+
 from assaymark.report.datasheet import judges_frame, render_comparison, render_datasheet
-from assaymark.report.frame import ALONE, Frame, Link, Site, content_security_policy
 from assaymark.report.inputs import AssayRun, PaidView, PlantedView, RubricView
-from assaymark.report.pages import each_page, render_pages, study_frame
+from assaymark.report.page import ALONE, Frame, Link, Site, content_security_policy
+from assaymark.report.study.pages import each_page, render_pages, study_frame
+from assaymark.report.study.plan import money
 from assaymark.report.terminal import terminal_summary
 
 __all__ = [

@@ -10,22 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assaymark.records import AGGREGATE, Level, Measurement
-from assaymark.report.book import Book
-from assaymark.report.claim_checks import agreement_words, cap_words, stopping
-from assaymark.report.figures import ScoreAxis, score_axis, score_head, score_strip
-from assaymark.report.formats import (
-    clean,
-    count,
-    counted,
-    interval,
-    listing,
-    ordinal_span,
-    percent,
-    shown,
-    span,
-)
+from assaymark.report.charts.intervals import ScoreAxis, score_axis, score_head, score_strip
 from assaymark.report.levels import TAGS
-from assaymark.report.licence import Tier, judged_range, supported_orders, tiers
+from assaymark.report.lookup import Book
+from assaymark.report.study.claim_checks import agreement_words, cap_words, stopping
+from assaymark.report.study.controls import Tier, judged_range, supported_orders, tiers
+from assaymark.report.text import counted, interval, listing, ordinal_span, shown
+from assaymark.text import clean, count, percent, span
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from assaymark.records import Decision, Evidence, EvidenceState, Measurement
-from assaymark.report.book import Book
-from assaymark.report.figures import BarCell, BarRow, bar_table
-from assaymark.report.formats import clean, count, counted, percent, signed, state_words
-from assaymark.report.paging import only, paged, row_bytes
-from assaymark.report.tables import Figure, Table
+from assaymark.report.charts.grids import BarCell, BarRow, bar_table
+from assaymark.report.page import Figure, Table, only, paged, row_bytes
+from assaymark.report.text import counted, signed, state_words
+from assaymark.text import clean, count, percent
+
+if TYPE_CHECKING:
+    from assaymark.report.lookup import Book
+
 
 STATES: Final[tuple[EvidenceState, ...]] = (
     "supported", "derivable", "rule", "own_action", "not_verifiable", "contradicted",

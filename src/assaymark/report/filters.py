@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from assaymark.records import Level
 from assaymark.report.evidence import Filter
-from assaymark.report.formats import count
 from assaymark.report.levels import LEVELS, TAGS
-from assaymark.report.measured import MeasuredRow
+from assaymark.text import count
+
+if TYPE_CHECKING:
+    from assaymark.report.measurements import MeasuredRow
 
 
 def level_filters(levels: Sequence[Level]) -> tuple[Filter, ...]:

@@ -8,10 +8,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from assaymark.encoding import write_atomic
 from assaymark.errors import LedgerError
 from assaymark.plan import Frozen
 from assaymark.records import JSON, content_id, to_json
-from assaymark.workflow.folder import RunFolder, read_json, read_text, write_atomic, write_json
+from assaymark.workflow.run_folder import RunFolder, read_json, read_text, write_json
 
 FORMAT: Final = "assaymark amendment 1"
 _KEYS: Final = frozenset(("format", "number", "date", "reason", "fields", "plan_before", "plan_after", "previous"))

@@ -9,25 +9,29 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from assaymark.agents.date_probe import date_call
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text, first_line, run_calls
-from assaymark.engine.breaker import KEPT, door_of
-from assaymark.engine.models import check_ready, is_outside
+from assaymark.engine.providers.http_agent import is_outside
+from assaymark.engine.providers.registry import check_ready
+from assaymark.engine.rate_limits import KEPT, door_of
 from assaymark.errors import ModelError
 from assaymark.judging import eligible, load_rubric, plan_calls, user_messages
-from assaymark.prompting.strict_json import NotJson, Rejected, strict_reply
+from assaymark.prompting.texts import NotJson, Rejected, strict_reply
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
 from assaymark.records import Decision, Rationale, sha256_text
-from assaymark.workflow.asking import manner, purse_of, require_not_stopped
-from assaymark.workflow.deciding import decided, first_questions
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.planned import planned_decisions
-from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.sharing import LockedPlan, hold_ledger
-from assaymark.workflow.substrates import cut
+from assaymark.workflow.ask import manner, purse_of, require_not_stopped
+from assaymark.workflow.lock import cut
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.sharing import hold_ledger
+from assaymark.workflow.study_calls import decided, first_questions
 from assaymark.workflow.tables import CYCLES, DECISIONS, Store
+from assaymark.workflow.track import Progress, planned_decisions, silent
+
+if TYPE_CHECKING:
+    from assaymark.workflow.sharing import LockedPlan
+
 
 STAND_IN: Final = "This text stands in for the reasons that an agent will give. " * 20
 """A text that is not written yet: about 300 tokens."""

@@ -11,7 +11,6 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from assaymark.display import Told
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.market import (
     Manifest,
@@ -22,12 +21,12 @@ from assaymark.market import (
     synthetic_snapshot,
     write_snapshot,
 )
-from assaymark.market.condition import Condition, condition
 from assaymark.market.instruments import CLASSES, AssetClass, Listing
-from assaymark.market.overview import quotes
-from assaymark.report.market_terminal import origin_summary, store_summary, view_summary
-from assaymark.workflow.folder import missing
-from assaymark.workflow.progress import Progress, silent
+from assaymark.market.open import Condition, condition, quotes
+from assaymark.notebook import Told
+from assaymark.report.terminal import origin_summary, store_summary, view_summary
+from assaymark.workflow.run_folder import missing
+from assaymark.workflow.track import Progress, silent
 
 LISTED: Final = 40
 """Problems, and notes, that a check prints; the rest is counted."""
@@ -155,7 +154,7 @@ def _listing(one: Listing) -> dict[str, object]:
 
 
 def check(folder: Path) -> Checked:
-    """Look a folder's snapshot over: digests, tables, then everything that `assaymark.market.condition` names.
+    """Look a folder's snapshot over: digests, tables, then everything that `assaymark.market.open` names.
 
     Raises
     ------

@@ -9,9 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from assaymark import __version__
-from assaymark.engine.models.anthropic_models import ANTHROPIC
-from assaymark.engine.models.google_models import GOOGLE
-from assaymark.engine.models.openai_models import RESPONSES
+from assaymark.engine.providers.anthropic import ANTHROPIC
+from assaymark.engine.providers.google import GOOGLE
+from assaymark.engine.providers.openai import RESPONSES
 from assaymark.market.sources import SOURCES
 
 CLIENTS: Final = {"yfinance": "yfinance", "fred": "fredapi", "ccxt": "ccxt", "huggingface": "huggingface_hub"}

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, Problem
 from assaymark.records import sha256_text
 from assaymark.report import Site
 from assaymark.report.datasheet import COMPARISON, judges_frame
-from assaymark.report.front import (
+from assaymark.report.portbench import each_benchmark_page
+from assaymark.report.records.study import Calls
+from assaymark.report.site import (
     FrontRun,
     Kind,
     front_of_benchmark,
@@ -23,19 +26,20 @@ from assaymark.report.front import (
     render_front,
     site_of,
 )
-from assaymark.report.portbench import each_benchmark_page
-from assaymark.report.trail.study import Calls
-from assaymark.workflow.answered import stored_answers
-from assaymark.workflow.bench_plan import is_benchmark
-from assaymark.workflow.benching import bench_shown
-from assaymark.workflow.datasheets import datasheet_pages, has_only_datasheets, stored_agreement, stored_datasheets
-from assaymark.workflow.folder import RunFolder, replace_files, write_atomic
-from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.raw_calls import calls_of
-from assaymark.workflow.reporting import study_pages, study_shown
-from assaymark.workflow.season_plan import is_season
-from assaymark.workflow.season_publishing import decide_judged_season, shipped_languages, write_season
-from assaymark.workflow.season_site import replace_site, site_files
+from assaymark.workflow.publish import study_pages, study_shown
+from assaymark.workflow.raw_calls import calls_of, stored_answers
+from assaymark.workflow.run_folder import RunFolder, replace_files, replace_site, site_files
+from assaymark.workflow.track import Progress, silent
+from assaymark.workflow.tracks.benchmark import bench_shown
+from assaymark.workflow.tracks.benchmark_plan import is_benchmark
+from assaymark.workflow.tracks.datasheet import (
+    datasheet_pages,
+    has_only_datasheets,
+    stored_agreement,
+    stored_datasheets,
+)
+from assaymark.workflow.tracks.season_lock import is_season
+from assaymark.workflow.tracks.season_publish import decide_judged_season, shipped_languages, write_season
 
 TITLE: Final = "What may be said"
 

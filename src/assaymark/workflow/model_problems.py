@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 
 from assaymark.agents import agent_argument_problems, reference_agents
 from assaymark.engine import Model
-from assaymark.engine.models import Models, check_ready, is_outside, provider_argument_problems
+from assaymark.engine.providers.http_agent import is_outside
+from assaymark.engine.providers.registry import Models, check_ready, provider_argument_problems
 from assaymark.errors import ModelError, Problem, UnknownNameError
 from assaymark.judging import argument_problems
-from assaymark.judging.season.season_judges import SEASON_PLANTED, season_argument_problems
+from assaymark.judging.season.reference import SEASON_PLANTED, season_argument_problems
 from assaymark.protocol import AgentSpec, JudgeSpec
 
 

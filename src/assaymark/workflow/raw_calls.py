@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
 from assaymark.engine import Ledger, Text
-from assaymark.report.trail.calls import AskedCall, ReadCalls
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.paid import noted_prices
+from assaymark.records import Judgment, PairCall
+from assaymark.report.records.answers import Answers
+from assaymark.report.records.calls import AskedCall, ReadCalls
+from assaymark.workflow.progress import noted_prices
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.tables import PAIRS, POINTS, Store
+
+# What judges answered for their datasheets, as a run folder keeps it.
+
+
+def stored_answers(folder: RunFolder) -> Answers:
+    """What judges answered for the datasheets of a folder; empty for those read from a log.
+
+    Raises
+    ------
+    LedgerError
+        A table is damaged.
+    """
+    store = Store(folder)
+    pairs: defaultdict[str, list[PairCall]] = defaultdict(list)
+    for pair in store.read(PAIRS) if store.rows(PAIRS) else ():
+        pairs[pair.judge].append(pair)
+    texts: defaultdict[str, list[Judgment]] = defaultdict(list)
+    for text in store.read(POINTS) if store.rows(POINTS) else ():
+        texts[text.judge].append(text)
+    return Answers(pairs, texts)
+
 
 _AT_ONCE: Final = 200
 

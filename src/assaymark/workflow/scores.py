@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from assaymark.errors import LedgerError
 from assaymark.judging import judged_text, token_count
 from assaymark.metrology import Cell, ScoreTable, averaging, gated, score_table
 from assaymark.protocol import Study
 from assaymark.records import Decision, DerivationKind, Judgment
-from assaymark.workflow.locking import Locked
-from assaymark.workflow.selection import Selection, select
-from assaymark.workflow.tables import DECISIONS, JUDGMENTS, Store
+from assaymark.workflow.tables import DECISIONS, JUDGMENTS
+from assaymark.workflow.track import Selection, select
+
+if TYPE_CHECKING:
+    from assaymark.workflow.lock import Locked
+    from assaymark.workflow.tables import Store
 
 
 @dataclass(frozen=True, slots=True)

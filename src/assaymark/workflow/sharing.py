@@ -8,14 +8,15 @@ from typing import Final, Protocol
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError
 
+from assaymark.encoding import write_atomic
 from assaymark.engine import Ledger, Model, RunSummary, run_worker
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.protocol import EngineChoice
 from assaymark.workflow.amendments import Amendment
-from assaymark.workflow.asking import manner, manner_left, purse_of
-from assaymark.workflow.folder import RunFolder, anchor_lock, write_atomic
-from assaymark.workflow.locking import open_locked
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.ask import manner, manner_left, purse_of
+from assaymark.workflow.lock import open_locked
+from assaymark.workflow.run_folder import RunFolder, anchor_lock
+from assaymark.workflow.track import Progress, silent
 
 _PLAN: Final = "plan"
 

@@ -11,14 +11,18 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from assaymark.benchmark.stages import STAGES, EpisodeResult, StageState
+from assaymark.encoding import write_atomic
 from assaymark.errors import LedgerError
+from assaymark.importers.verdicts import VerdictLog
 from assaymark.market.cycles import CycleKey
+from assaymark.metrology.datasheet import BASE, CallTable, TaskBootstrap, agreement_arrays, kappa_measurement
 from assaymark.records import (
     Context,
     Decision,
@@ -34,7 +38,89 @@ from assaymark.records import (
     parse,
     sha256_text,
 )
-from assaymark.workflow.folder import RunFolder, file_sha256, read_json, write_atomic, write_json
+from assaymark.workflow.run_folder import RunFolder, file_sha256, read_json, write_json
+
+if TYPE_CHECKING:
+    from assaymark.workflow.tracks.benchmark_ask import Episode
+    from assaymark.workflow.tracks.benchmark_plan import LockedBench
+
+
+# Somebody's log of verdicts as the columns that a datasheet is measured from.
+
+
+def log_table(log: VerdictLog, judge: str) -> CallTable:
+    """One judge's calls of a log as columns; its pairs are natural ones, of which nothing is known."""
+    rows = np.flatnonzero(log.judge == log.judges.index(judge))
+    tasks, task = np.unique(log.question[rows], return_inverse=True)
+    n = rows.size
+    return CallTable(
+        judge=judge,
+        tasks=tuple(log.questions[one] for one in tasks.tolist()),
+        task=task.astype(np.int64),
+        pair=log.pair[rows],
+        order=log.order[rows],
+        trial=log.trial[rows],
+        verdict=log.verdict[rows],
+        better=np.full(n, -1, dtype=np.int64),
+        delta=np.zeros(n),
+        condition=np.full(n, "different_subset"),
+        variant=np.full(n, ""),
+        prompt=np.full(n, BASE),
+        digest=log.digest[:16],
+    )
+
+
+def log_agreement(log: VerdictLog, rng: np.random.Generator) -> list[Measurement]:
+    """Kappa of every two judges by content after averaging orders, then call by call, clustered by question."""
+    if len(log.judges) < 2:
+        return []
+    bootstrap = TaskBootstrap(rng)
+    columns = (log.judge, log.call, log.verdict, log.question)
+    return [
+        kappa_measurement(
+            one.tables,
+            {"a": log.judges[one.first], "b": log.judges[one.second]},
+            bootstrap,
+            inputs=log.digest[:16],
+            content=content,
+        )
+        for both in zip(agreement_arrays(*columns, content=True), agreement_arrays(*columns), strict=True)
+        for content, one in zip((True, False), both, strict=True)
+    ]
+
+
+# Every number of a benchmark run as rows of its table.
+
+
+def pipeline_scores(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Score]:
+    """S1 to S5, CEPS and PAS of every date, by the plan's convention and by the other one."""
+    for one in episodes:
+        yield from _of(one.result, locked.plan.convention)
+        yield from _of(one.other, locked.other)
+
+
+def _of(result: EpisodeResult, convention: str) -> Iterator[Score]:
+    labels = {"profile": result.profile, "window": result.window}
+    for date in result.dates:
+        states: dict[str, StageState] = {str(stage): state for stage, state in date.answers.states.items()}
+        values: dict[str, float] = {
+            **{str(stage): date.scores[stage] for stage in STAGES},
+            "CEPS": date.ceps,
+            "PAS": date.pas,
+        }
+        for name, value in values.items():
+            state = states.get(name, StageState("ok"))
+            yield Score(
+                about=f"{result.model}/{result.profile}/{result.window}/{date.day}",
+                agent=result.model,
+                cluster=f"{result.window}/{date.day}",
+                name=name,
+                value=float(value),
+                convention=convention,
+                state=state.state,
+                labels=labels,
+            )
+
 
 T = TypeVar("T")
 _LOG: Final = logging.getLogger(__name__)

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from assaymark.engine import Model
 from assaymark.protocol import JudgeSpec
-from assaymark.workflow.amending import amend, amendment_lines, reparse
-from assaymark.workflow.canaries import Canaries, study_canaries
-from assaymark.workflow.claiming import VerdictFile, claim
-from assaymark.workflow.datasheets import judges_of, log_map, measure_judges, measure_log, stored_datasheets
-from assaymark.workflow.deciding import decide
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.importing import import_grades, import_records
-from assaymark.workflow.judging_calls import JudgeResult, judge
-from assaymark.workflow.locking import Locked, lock, lock_lines, open_locked
-from assaymark.workflow.measuring import measure
-from assaymark.workflow.memory import give_back
-from assaymark.workflow.planning_calls import CallPlan, plan_calls_report
-from assaymark.workflow.planning_calls import lines as plan_calls_lines
-from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.reporting import Reported, asked, report
+from assaymark.workflow.amend import amend, amendment_lines, reparse
+from assaymark.workflow.canaries import study_canaries
+from assaymark.workflow.claim import VerdictFile, claim, verification_lines, verify_certificate, verify_run
+from assaymark.workflow.import_records import import_grades, import_records
+from assaymark.workflow.lock import Locked, lock, lock_lines, open_locked
+from assaymark.workflow.measure import measure
+from assaymark.workflow.plan_calls import CallPlan, plan_calls_report
+from assaymark.workflow.plan_calls import lines as plan_calls_lines
+from assaymark.workflow.publish import Reported, asked, report
+from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.scores import honest_table
 from assaymark.workflow.sharing import name_ledger, work, work_lines
+from assaymark.workflow.study_calls import JudgeResult, decide, judge
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.verifying import verification_lines, verify_certificate, verify_run
+from assaymark.workflow.track import Progress, silent
+from assaymark.workflow.tracks.datasheet import judges_of, log_map, measure_judges, measure_log, stored_datasheets
+
+if TYPE_CHECKING:
+    from assaymark.workflow.canaries import Canaries
 
 __all__ = [
     "JudgeResult",
@@ -63,6 +68,19 @@ __all__ = [
     "work",
     "work_lines",
 ]
+
+
+# Memory between the stages of a long run.
+
+
+def give_back() -> None:
+    """Hand the memory that a stage has freed back to the system, so that the next one begins with as little as it can.
+
+    Where the C library cannot do it (it is one of GNU's own), nothing happens.
+    """
+    pa.default_memory_pool().release_unused()
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def start(

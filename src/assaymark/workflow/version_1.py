@@ -15,25 +15,23 @@ from datetime import datetime
 from typing import Any, Final
 
 from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
+from assaymark.encoding import write_atomic
 from assaymark.errors import LedgerError, PlanError
 from assaymark.judging import load_rubric
 from assaymark.plan import REPLACED, BiasRules, Frozen, Missing, OrderRules, read_toml
 from assaymark.protocol import Study, parse_study
 from assaymark.records import content_id, sha256_text
-from assaymark.workflow.amending import asking_begun
+from assaymark.workflow.amend import asking_begun, toml_text, toml_value
 from assaymark.workflow.amendments import Amendment, changed_fields, read_amendments, record_amendment, undo_unfinished
-from assaymark.workflow.bench_plan import bench_lock, texts_of_stages
-from assaymark.workflow.bench_rationales import study_text
-from assaymark.workflow.date_probes import probe_keys
-from assaymark.workflow.folder import RunFolder, is_version_1, read_json, read_text, write_atomic, write_lock
-from assaymark.workflow.locking import Locked, check_plan, locked_tables, study_lock, texts_of
-from assaymark.workflow.season_file import Season, season_hash
-from assaymark.workflow.season_imported import find_season
-from assaymark.workflow.season_plan import season_lock, season_of, synthetic_digest
-from assaymark.workflow.season_plan import texts_of as season_texts
-from assaymark.workflow.season_recorded_file import read_recorded
+from assaymark.workflow.lock import Locked, check_plan, locked_tables, probe_keys, study_lock, texts_of
+from assaymark.workflow.run_folder import RunFolder, is_version_1, read_json, read_text, write_lock
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.toml_text import toml_text, toml_value
+from assaymark.workflow.tracks.benchmark_measure import study_text
+from assaymark.workflow.tracks.benchmark_plan import bench_lock, texts_of_stages
+from assaymark.workflow.tracks.season_lock import season_lock, season_of, synthetic_digest
+from assaymark.workflow.tracks.season_lock import texts_of as season_texts
+from assaymark.workflow.tracks.season_plan import Season, read_recorded, season_hash
+from assaymark.workflow.tracks.season_records import find_season
 
 ASIDE: Final = "version-1"
 """The folder below a run in which what version 1 measured and decided is kept, and not shown."""

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.benchmark.questions import Question, read_answer, score_answer
-from assaymark.benchmark.questions.formulas import CHANGES
 from assaymark.benchmark.questions.payloads import (
     Context,
     Direction,
@@ -27,6 +26,7 @@ from assaymark.benchmark.questions.payloads import (
     Trade,
     Weights,
 )
+from assaymark.benchmark.questions.templates import CHANGES
 
 RETURNS = (-0.02, 0.01, 0.03)
 PAYLOADS = {

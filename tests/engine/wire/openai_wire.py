@@ -15,7 +15,7 @@ from provider_server import ProviderServer, Received, Step, answer, serving
 from pydantic import BaseModel
 
 from assaymark.engine import CallSpec, Message, Reply, Text
-from assaymark.engine.models.openai_models import OpenAIChatModel, OpenAIModel
+from assaymark.engine.providers.openai import OpenAIChatModel, OpenAIModel
 from assaymark.errors import ModelError
 
 CANARY = "canary-51c8/Kd+secret-key"

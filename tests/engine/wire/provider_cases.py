@@ -13,8 +13,8 @@ import pytest
 from provider_server import ProviderServer, Received, answer, serving
 
 from assaymark.engine import CallSpec, Message, Reply, Text
-from assaymark.engine.models.anthropic_models import AnthropicModel
-from assaymark.engine.models.google_models import GoogleModel
+from assaymark.engine.providers.anthropic import AnthropicModel
+from assaymark.engine.providers.google import GoogleModel
 from assaymark.errors import ModelError
 
 CANARY = "canary-7f3a/9Zq+secret"

@@ -5,17 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from assaymark.judging.evidence import Finding, Material, OwnNumbers, audit_texts
-from assaymark.records import (
-    Action,
-    Agent,
-    Context,
-    Decision,
-    Fact,
-    Instrument,
-    Provenance,
-    Rationale,
-    Series,
-)
+from assaymark.records import Action, Agent, Context, Decision, Fact, Instrument, Provenance, Rationale, Series
 
 AT = datetime(2026, 3, 2, tzinfo=UTC)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from seen import INSTRUMENTS, PARTIAL, audit, only
 
-from assaymark.judging.evidence.subjects import index_subjects
-from assaymark.judging.evidence.words import SpokenHorizons, canonical, words_of
+from assaymark.judging.evidence.words import SpokenHorizons, canonical, index_subjects, words_of
 from assaymark.records import Instrument
 
 

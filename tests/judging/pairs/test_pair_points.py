@@ -11,7 +11,7 @@ import pytest
 from assaymark.errors import InputError
 from assaymark.judging import judgment, load_rubric, plan_calls, reference_judges
 from assaymark.judging.pairs import marks, point_records, point_stimuli
-from assaymark.judging.pairs.wording import FILLERS
+from assaymark.judging.pairs.tasks import FILLERS
 from assaymark.protocol import parse_study
 
 STUDY = parse_study(

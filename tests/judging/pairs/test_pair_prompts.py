@@ -19,11 +19,11 @@ from assaymark.judging.pairs import (
     pair_schema,
     plan_pair_calls,
 )
-from assaymark.judging.pairs.prompts import candidates_text, criterion_text, pair_system_text, pair_texts
-from assaymark.judging.pairs.reading import read_pair
+from assaymark.judging.pairs.calls import candidates_text, criterion_text, pair_system_text, pair_texts
+from assaymark.judging.pairs.reference import read_pair
 from assaymark.prompting.fences import fence, sections
 from assaymark.protocol import JudgeSpec
-from assaymark.typography import code_points
+from assaymark.text import code_points
 
 
 def shown(call):

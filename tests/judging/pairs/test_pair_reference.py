@@ -25,8 +25,8 @@ from assaymark.judging.pairs import (
     planted_values,
     reference_pair_judges,
 )
-from assaymark.judging.pairs.planted import DELTAS, interpolated_threshold
-from assaymark.judging.pairs.prompts import pair_texts
+from assaymark.judging.pairs.calls import pair_texts
+from assaymark.judging.pairs.reference import DELTAS, interpolated_threshold
 
 MODELS = tuple(PLANTED_PAIRS)
 STEADY = {"steady": 0.0}

@@ -10,10 +10,18 @@ import pytest
 
 from assaymark.errors import InputError
 from assaymark.judging.pairs import finance_tasks, load_tasks, marks, repeated_tasks
-from assaymark.judging.pairs.marking import has_value, names, sentences
-from assaymark.judging.pairs.surfaces import with_other_unit, with_synonym, with_typo
-from assaymark.judging.pairs.tasks import task_problems
-from assaymark.judging.pairs.wording import BEFORE_CLOSERS, CLOSERS, FILLERS, FIXED_SENTENCES, closing
+from assaymark.judging.pairs.stimuli import with_other_unit, with_synonym, with_typo
+from assaymark.judging.pairs.tasks import (
+    BEFORE_CLOSERS,
+    CLOSERS,
+    FILLERS,
+    FIXED_SENTENCES,
+    closing,
+    has_value,
+    names,
+    sentences,
+    task_problems,
+)
 
 THINGS = ("stop", "cash", "horizon", "size", "carry")
 

@@ -15,8 +15,8 @@ from assaymark.errors import ModelError
 from assaymark.judging import judged_text, judgment, load_rubric, plan_calls, token_count
 from assaymark.judging.reference import PLANTED, argument_problems, reference_judges
 from assaymark.metrology import ScoreTable, cell_measurements, score_table, style_measurements
-from assaymark.metrology.cells import Cell
-from assaymark.prompting.styles import signature
+from assaymark.metrology.controls import Cell
+from assaymark.prompting.texts import signature
 from assaymark.protocol import Study, parse_study
 from assaymark.records import Agent, Decision, Derivation, Measurement
 

@@ -18,7 +18,7 @@ from assaymark.errors import ModelError
 from assaymark.judging.prompts import PlannedCall, plan_calls
 from assaymark.judging.reference import PLANTED, VIEWS, Features, argument_problems, reference_judges
 from assaymark.judging.reference.features import notice
-from assaymark.judging.reference.views import MIDDLE, Term, opinion
+from assaymark.judging.reference.judges import MIDDLE, Term, opinion
 from assaymark.judging.replies import Parsed, judgment, parse_reply
 from assaymark.judging.rubric import load_rubric
 from assaymark.records import Action, Constraint, Context, Decision, Instrument, Rationale

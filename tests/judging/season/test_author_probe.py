@@ -13,9 +13,9 @@ from statsmodels.stats.proportion import proportion_confint
 
 from assaymark.engine.calls import Reply
 from assaymark.errors import InputError
-from assaymark.judging.season.author_probe import author_probe, parse_guess, probe_calls, read_guess
-from assaymark.judging.season.horizon_replies import Read
-from assaymark.judging.season.season_judges import reference_season_judges
+from assaymark.judging.season.calls import author_probe, parse_guess, probe_calls, read_guess
+from assaymark.judging.season.reference import reference_season_judges
+from assaymark.judging.season.replies import Read
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Agent
 

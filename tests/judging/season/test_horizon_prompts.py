@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.judging.season.horizon import horizon_of
-from assaymark.judging.season.horizon_prompts import (
+from assaymark.judging.season.calls import (
     HORIZON_TEMPLATE,
     grader_version,
     horizon_tasks,
@@ -21,9 +20,9 @@ from assaymark.judging.season.horizon_prompts import (
     next_call,
     season_template,
 )
-from assaymark.judging.season.horizon_replies import HorizonAnswer, Read, parse_horizon
-from assaymark.judging.season.horizon_split import LEAST_BUDGET, cut, split_horizon
 from assaymark.judging.season.plans import load_scoring, parse_scoring
+from assaymark.judging.season.record import LEAST_BUDGET, cut, horizon_of, split_horizon
+from assaymark.judging.season.replies import HorizonAnswer, Read, parse_horizon
 from assaymark.prompting.fences import sections
 from assaymark.prompting.texts import token_count
 from assaymark.protocol import JudgeSpec

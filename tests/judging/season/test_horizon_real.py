@@ -8,9 +8,8 @@ from collections import Counter, defaultdict
 import pytest
 
 from assaymark.importers.aitrader import import_aitrader
-from assaymark.judging.season.horizon import StepRecord, horizon_of
-from assaymark.judging.season.horizon_split import split_horizon
-from assaymark.judging.season.season_reading import read_steps
+from assaymark.judging.season.record import StepRecord, horizon_of, split_horizon
+from assaymark.judging.season.reference import read_steps
 from assaymark.prompting.texts import judged_rationales
 
 pytestmark = pytest.mark.shared

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.engine.calls import Reply, Text
-from assaymark.engine.models.wire import strict_schema
+from assaymark.engine.providers.base import strict_schema
 from assaymark.judging.replies import Invalid
-from assaymark.judging.season.horizon_replies import (
+from assaymark.judging.season.replies import (
     MOST_CLAIMS,
     MOST_NOTE_TOKENS,
     Asked,

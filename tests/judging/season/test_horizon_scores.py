@@ -12,26 +12,20 @@ from hypothesis import strategies as st
 
 from assaymark.engine.calls import Reply
 from assaymark.errors import InputError
-from assaymark.judging.season.horizon import horizon_of
-from assaymark.judging.season.horizon_ledger import (
-    HorizonLedger,
-    capped,
-    horizon_ledger,
-    ledger_disagreement,
-)
-from assaymark.judging.season.horizon_prompts import grader_version, horizon_tasks, next_call
-from assaymark.judging.season.horizon_replies import HorizonClaim, read_horizon_reply, read_outcome_reply
-from assaymark.judging.season.horizon_scores import (
+from assaymark.judging.season.calls import grader_version, horizon_tasks, next_call, outcome_calls, outcome_texts
+from assaymark.judging.season.ledger import HorizonLedger, capped, horizon_ledger, ledger_disagreement
+from assaymark.judging.season.plans import load_scoring
+from assaymark.judging.season.record import horizon_of
+from assaymark.judging.season.replies import HorizonClaim, read_horizon_reply, read_outcome_reply
+from assaymark.judging.season.scoring import (
     HorizonGrades,
     HorizonScore,
     OutcomeGrade,
     horizon_grades,
     horizon_score,
+    judge_score,
     outcome_grade,
 )
-from assaymark.judging.season.outcome_prompts import outcome_calls, outcome_texts
-from assaymark.judging.season.plans import load_scoring
-from assaymark.judging.season.scores import judge_score
 from assaymark.prompting.fences import sections
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Outcome, canonical_json, parse

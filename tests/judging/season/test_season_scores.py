@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError
 from assaymark.judging.season.plans import EfficiencyRule, load_scoring
-from assaymark.judging.season.scores import (
+from assaymark.judging.season.scoring import (
     band,
     composite,
     contested_band,
+    decision_time,
     efficiency,
     judge_score,
     process_score,
     total_score,
     weighted_axis,
 )
-from assaymark.judging.season.timing import decision_time
 from assaymark.records import CallFacts
 
 PLAN = load_scoring("v0.4")

@@ -11,10 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.judging.season.noise import UNKNOWN, NoiseFloor, gap_floor, noise_floor, tie_classes
 from assaymark.judging.season.plans import load_scoring
-from assaymark.judging.season.scores import band, contested_band, efficiency, total_score
-from assaymark.judging.season.table import Contestant, agreement_row, season_table
+from assaymark.judging.season.scoring import band, contested_band, efficiency, total_score
+from assaymark.judging.season.table import (
+    UNKNOWN,
+    Contestant,
+    NoiseFloor,
+    agreement_row,
+    gap_floor,
+    noise_floor,
+    season_table,
+    tie_classes,
+)
 
 JUDGES = ("auditor", "reader", "skeptic")
 points = st.floats(0, 100)

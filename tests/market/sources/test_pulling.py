@@ -16,11 +16,20 @@ from kraken_wire import asked as asked_ccxt
 from kraken_wire import candles, kraken
 
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.market.opening import open_history
+from assaymark.market.open import open_history
+from assaymark.market.snapshot import write_snapshot
 from assaymark.market.sources import SOURCES, Manners, Request, pull, pull_questions
-from assaymark.market.sources.manners import Busy, Stopped, asked_wait, checked_data, one_line, patiently
-from assaymark.market.sources.tables import DailySeries, series_problems, set_problems
-from assaymark.market.store import write_snapshot
+from assaymark.market.sources.request import (
+    Busy,
+    DailySeries,
+    Stopped,
+    asked_wait,
+    checked_data,
+    one_line,
+    patiently,
+    series_problems,
+    set_problems,
+)
 
 PAGE = (Path(__file__).parents[3] / "docs" / "market-sources.md").read_text(encoding="utf-8")
 CLIENTS = {

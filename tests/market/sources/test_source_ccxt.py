@@ -9,7 +9,8 @@ from kraken_wire import ASSETS, OHLC, PAIRS, START, asked, candles, kraken, seco
 from loopback import BROKEN, PAGE, STORM, Reply, serving
 
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.market.sources import Manners, Request, exchange, pull
+from assaymark.market.sources import Manners, Request, pull
+from assaymark.market.sources import ccxt as exchange
 
 
 def refused(there, request, now, manners) -> str:

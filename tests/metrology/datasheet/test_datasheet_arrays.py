@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError
 from assaymark.metrology.datasheet import CLASSES, OUTCOMES, VERDICTS, agreement_arrays, decompose, decompose_arrays
-from assaymark.metrology.datasheet import arrays as arrays_module
-from assaymark.metrology.datasheet.verdicts import OUTCOME_OF, decomposition_of, pair_class
+from assaymark.metrology.datasheet import calls as arrays_module
+from assaymark.metrology.datasheet.calls import OUTCOME_OF, decomposition_of, pair_class
 
 
 @st.composite

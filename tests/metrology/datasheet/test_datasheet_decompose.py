@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology.datasheet import CLASSES, VERDICTS, decompose
-from assaymark.metrology.datasheet.verdicts import CLASS_OF, PREFERENCES, pair_class
+from assaymark.metrology.datasheet.calls import CLASS_OF, PREFERENCES, pair_class
 
 verdict_pairs = st.lists(st.tuples(st.sampled_from(VERDICTS), st.sampled_from(VERDICTS)), min_size=1, max_size=80)
 clean_pairs = st.lists(st.tuples(st.sampled_from(VERDICTS[:4]), st.sampled_from(VERDICTS[:4])), min_size=1, max_size=80)

@@ -13,7 +13,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology.datasheet import TaskBootstrap, share_interval
-from assaymark.metrology.datasheet.shares import dispersion, widened
+from assaymark.metrology.datasheet.estimates import dispersion, widened
 from assaymark.quantiles import wilson_ends
 
 SHARE, DIFFERENCE = (1.0, 0.0), (-1.0, 0.0, 1.0)

@@ -11,8 +11,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from assaymark.metrology.bootstrap import wilson
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
-from assaymark.metrology.intervals import wilson
 from assaymark.records import Measurement
 from assaymark.report import render_comparison, render_datasheet
 

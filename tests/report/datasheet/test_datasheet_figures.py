@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assaymark.report.charts.canvas import apart
+from assaymark.report.charts.scatter import Box, Request, around, placed
 from assaymark.report.datasheet.figures import (
     PARTS,
     Curve,
@@ -30,9 +32,8 @@ from assaymark.report.datasheet.figures import (
     share_map,
     stacks,
 )
-from assaymark.report.datasheet.figures.placing import Box, Request, around, placed
-from assaymark.report.datasheet.figures.stack import apart
-from assaymark.report.formats import clean, text_width
+from assaymark.report.text import text_width
+from assaymark.text import clean
 
 LADDER = (CurvePoint(0.5, 0.58, (0.46, 0.7)), CurvePoint(1, 0.84, (0.75, 0.9)), CurvePoint(5, 1.0, (0.84, 1.0)))
 

@@ -10,13 +10,13 @@ import pytest
 from browsing import write_pages
 from made_season import made_catalogue, made_season
 
-from assaymark.report.figures.nav_paths import falls
+from assaymark.report.charts.paths import falls
 from assaymark.report.portbench import render_benchmark
 from assaymark.report.portbench.book import BenchBook
-from assaymark.report.portbench.histories import EQUAL_WEIGHT
+from assaymark.report.portbench.market import EQUAL_WEIGHT
+from assaymark.report.season.agent import model_pages
+from assaymark.report.season.agent_scores import on_days
 from assaymark.report.season.edition import editions
-from assaymark.report.season.model import model_pages
-from assaymark.report.season.model_earned import on_days
 
 pytestmark = pytest.mark.browser
 

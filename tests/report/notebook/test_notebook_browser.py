@@ -11,7 +11,7 @@ import pytest
 from browsing import APART
 from looking import RULES, axe_source
 
-from assaymark.display import Rows, html
+from assaymark.notebook import Rows, html
 from assaymark.report.notebook import bench_parts, judges_parts, season_parts, study_parts
 
 pytestmark = pytest.mark.browser

@@ -15,10 +15,10 @@ import judged_sheets
 import made_season
 import pytest
 
-from assaymark.display import Drawing, Folded, Grid, Said, html, text
+from assaymark.notebook import Drawing, Folded, Grid, Said, html, text
 from assaymark.report import render_pages
 from assaymark.report.notebook import bench_parts, drawing, judges_parts, season_parts, study_parts
-from assaymark.report.tables import Figure
+from assaymark.report.page import Figure
 
 CATALOGUE = made_season.made_catalogue()
 RUNS = {

@@ -11,11 +11,10 @@ from made_season_claims import PLAN, decided, made_catalogue
 from made_season_numbers import measurements
 
 from assaymark.claims.messages import said
-from assaymark.judging.season.horizon_types import AuditLine
-from assaymark.judging.season.noise import NoiseFloor
 from assaymark.judging.season.plans import ScoringPlan, SubComponent, load_scoring
-from assaymark.judging.season.scores import judge_score
-from assaymark.judging.season.table import Contestant, SeasonTable, season_table
+from assaymark.judging.season.record import AuditLine
+from assaymark.judging.season.scoring import judge_score
+from assaymark.judging.season.table import Contestant, NoiseFloor, SeasonTable, season_table
 from assaymark.records import EvidenceState
 from assaymark.report.season.inputs import (
     SeasonAgent,

@@ -14,7 +14,7 @@ from assaymark.agents.llm import NOT_USABLE, REJECTED
 from assaymark.claims.messages import languages
 from assaymark.portfolio.broker import Reason
 from assaymark.records import RationaleKind
-from assaymark.report.season.decisions import (
+from assaymark.report.season.agent import (
     FILTERS,
     QUIET,
     REFUSED,
@@ -26,9 +26,8 @@ from assaymark.report.season.decisions import (
     decision_keys,
     decisions_answer,
 )
+from assaymark.report.season.index import ModelBook, ModelWords, SeasonLookup
 from assaymark.report.season.inputs import SeasonRefusal, SeasonStep, SeasonTrade
-from assaymark.report.season.lookup import SeasonLookup
-from assaymark.report.season.model_book import ModelBook, ModelWords
 
 FILL = SeasonTrade(symbol="NVX", quantity=-4.0, price=101.5, cost=0.4)
 REFUSAL = SeasonRefusal(symbol="ORL", reason="beyond-cash", text="Buying 40 needs 9,000.")

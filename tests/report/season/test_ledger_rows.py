@@ -13,6 +13,7 @@ from made_season import made_catalogue, made_season
 
 from assaymark.claims.messages import languages
 from assaymark.records import EvidenceState
+from assaymark.report.season.index import ModelBook, ModelWords, SeasonLookup
 from assaymark.report.season.inputs import SeasonClaimLine, SeasonRun
 from assaymark.report.season.ledger import (
     DIFFER,
@@ -23,8 +24,6 @@ from assaymark.report.season.ledger import (
     ledger_lines,
     ledger_notes,
 )
-from assaymark.report.season.lookup import SeasonLookup
-from assaymark.report.season.model_book import ModelBook, ModelWords
 
 PANEL = ("North-J", "Strand-J", "Quay-J")
 STATES = (*get_args(EvidenceState), None)

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.report.figures.nav import NavChart, NavLine, NavWords, day_ticks, fall_steps, nav_figure
-from assaymark.report.figures.nav_paths import falls, steps
-from assaymark.report.formats import text_width
+from assaymark.report.charts.paths import NavChart, NavLine, NavWords, day_ticks, fall_steps, falls, nav_figure, steps
+from assaymark.report.season.agent_scores import on_days
 from assaymark.report.season.inputs import SeasonPath
-from assaymark.report.season.model_earned import on_days
-from assaymark.report.season.model_marks import PartAxis, PartRow, part_figure
+from assaymark.report.season.strip import PartAxis, PartRow, part_figure
+from assaymark.report.text import text_width
 
 WORDS = NavWords(start="start", fall="Fall from the peak", deepest="deepest", ticks=lambda value: f"{value:g}")
 AXIS = PartAxis(45, 67, ("weak", "mixed", "strong"))

@@ -12,9 +12,9 @@ from made_season import made_catalogue
 from assaymark.claims.messages import languages
 from assaymark.portfolio.broker import Mismatch
 from assaymark.portfolio.broker.reconciling import MismatchKind, Where
-from assaymark.report.formats import clean
-from assaymark.report.season.model_book import ModelWords
-from assaymark.report.season.model_mismatches import mismatch_words
+from assaymark.report.season.agent_scores import mismatch_words
+from assaymark.report.season.index import ModelWords
+from assaymark.text import clean
 
 KINDS, PLACES = get_args(MismatchKind), get_args(Where)
 NUMBERS = st.floats(-1e9, 1e9).map(lambda value: round(value, 4) + 0.0)

@@ -12,10 +12,10 @@ from made_season import HOSTILE, hostile_season, made_catalogue, made_season
 from outline import html_of
 
 from assaymark.claims.messages import catalogue
-from assaymark.report.formats import clean
+from assaymark.report.season.agent import model_pages
 from assaymark.report.season.edition import editions
 from assaymark.report.season.inputs import SeasonRun
-from assaymark.report.season.model import model_pages
+from assaymark.text import clean
 
 LANGUAGES = ("en", "de")
 LINES = 'id="claim-lines"'

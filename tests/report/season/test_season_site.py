@@ -20,14 +20,14 @@ from outline import html_of, read, words
 import assaymark.workflow
 from assaymark.claims.messages import Catalogue, catalogue, said
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.judging.season import horizon_blinding
-from assaymark.judging.season.horizon_types import AuditLine
+from assaymark.judging.season import record as horizon_blinding
 from assaymark.judging.season.plans import load_scoring, parse_scoring
+from assaymark.judging.season.record import AuditLine
 from assaymark.report.season import SeasonRun, site_pages, write_site
-from assaymark.report.season.audits import blinding_view
+from assaymark.report.season.index import SeasonLookup
 from assaymark.report.season.inputs import SeasonAgent, SeasonJudge, SeasonRule
-from assaymark.report.season.lookup import SeasonLookup
-from assaymark.report.season.said import said_levels
+from assaymark.report.season.levels import said_levels
+from assaymark.report.season.panel import blinding_view
 from assaymark.report.season.words import Words
 
 LANGUAGES = ("en", "de")
@@ -411,7 +411,7 @@ def test_every_state_and_count_of_a_measurement_has_words():
     """As they are written in the code that measures a season, and as the first page and the panel's look them up."""
     terms = {"state": "state", "n_of": "of"}
     found = set()
-    for path in sorted(MEASURES.glob("season_measure_*.py")):
+    for path in sorted((MEASURES / "tracks").glob("season_measure*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.keyword) and node.arg in terms:
                 constants = [one.value for one in ast.walk(node.value) if isinstance(one, ast.Constant)]

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.judging.season.plans import load_scoring
-from assaymark.judging.season.scores import band
+from assaymark.judging.season.scoring import band
 from assaymark.records import Measurement
-from assaymark.report.season.audits import blinding_view, preference_rows, probe_words
+from assaymark.report.season.index import SeasonLookup
 from assaymark.report.season.leaderboard import band_words, board_view, lowest_to_highest, returned, whole
-from assaymark.report.season.lookup import SeasonLookup
-from assaymark.report.season.rulebook import differences, weight_tables
-from assaymark.report.season.said import measured
+from assaymark.report.season.levels import measured
+from assaymark.report.season.pages import differences, weight_tables
+from assaymark.report.season.panel import blinding_view, preference_rows, probe_words
 from assaymark.report.season.strip import WIDTH, JudgedPoints, band_head, band_scale, band_strip
 from assaymark.report.season.words import Words
 

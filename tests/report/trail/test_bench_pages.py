@@ -16,8 +16,8 @@ from outline import read, words
 from assaymark.engine import CallSpec, Message, Reply, Text
 from assaymark.records import Measurement, sha256_text
 from assaymark.report.portbench import AskedQuestion, BenchRun, each_benchmark_page, render_benchmark
-from assaymark.report.trail.bench import BenchTrail
-from assaymark.report.trail.calls import AskedCall
+from assaymark.report.portbench.records import BenchTrail
+from assaymark.report.records.calls import AskedCall
 
 NAMES = ("literal", "momentum")
 

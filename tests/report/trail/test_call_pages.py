@@ -10,8 +10,8 @@ from raw_pages import raw_texts
 
 from assaymark.engine import CallSpec, Message, Reply, Text
 from assaymark.report import Frame
-from assaymark.report.trail.calls import PAGE, AskedCall, call_pages
-from assaymark.report.trail.refs import Ref
+from assaymark.report.records.calls import PAGE, AskedCall, call_pages
+from assaymark.report.records.texts import Ref
 
 FRAME = Frame(study="s", mark="", nav=())
 HOSTILE = "</pre><script>document.title='got in'</script>\r\n\x1b[0m\u202e"

@@ -1,9 +1,10 @@
 """The questions of PortBench: seven templates with exact answers, made from a market, asked, read and scored."""
 
+from __future__ import annotations
+
+from assaymark.benchmark.questions.answers import QAScore, Read, read_answer, score_answer
 from assaymark.benchmark.questions.card import dataset_card, manifest
-from assaymark.benchmark.questions.generate import QuestionSet, generate_questions
-from assaymark.benchmark.questions.guesser import guess
-from assaymark.benchmark.questions.parse import Read, read_answer
+from assaymark.benchmark.questions.generate import COUNTS, QuestionSet, generate_questions
 from assaymark.benchmark.questions.payloads import (
     ABLATED,
     CONDITIONS,
@@ -25,12 +26,10 @@ from assaymark.benchmark.questions.published import (
     read_questions,
     write_questions,
 )
-from assaymark.benchmark.questions.question import Question
 from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
-from assaymark.benchmark.questions.schedule import COUNTS
-from assaymark.benchmark.questions.score import QAScore, score_answer
-from assaymark.benchmark.questions.solver import solve
-from assaymark.benchmark.questions.tabulate import FORMULA, JUDGMENT, Cell, QATable, Scored, tabulate
+from assaymark.benchmark.questions.results import FORMULA, JUDGMENT, Cell, QATable, Scored, tabulate
+from assaymark.benchmark.questions.solver import guess, solve
+from assaymark.benchmark.questions.templates import Question
 
 __all__ = [
     "ABLATED",

@@ -21,7 +21,7 @@ from assaymark.market import (
     regimes,
     simple_returns,
 )
-from assaymark.portfolio.solution import Floats
+from assaymark.portfolio.qp import Floats
 
 NEWS_DAYS: Final = 30
 """How far back news and filings go."""

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-from assaymark.benchmark.questions.parse import read_answer
+from assaymark.benchmark.questions.answers import read_answer
 from assaymark.benchmark.questions.payloads import (
     ABLATED,
     REGIME_NAMES,
@@ -42,10 +42,10 @@ from assaymark.benchmark.questions.payloads import (
     Trade,
     Weights,
 )
-from assaymark.benchmark.questions.question import Question
-from assaymark.durable import write_atomic
+from assaymark.benchmark.questions.templates import Question
+from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, Problem
-from assaymark.prompting.strict_json import Rejected, shown, strict_json
+from assaymark.prompting.texts import Rejected, shown, strict_json
 from assaymark.records import JSON, canonical_json, problems_of, to_json
 
 LARGEST_FILE: Final = 1 << 30

@@ -10,10 +10,4 @@ from assaymark.benchmark.reference.models import (
     reference_benchmark_models,
 )
 
-__all__ = [
-    "PREFIX",
-    "SKILLS",
-    "ReferenceBenchmarkModel",
-    "benchmark_argument_problems",
-    "reference_benchmark_models",
-]
+__all__ = ["PREFIX", "SKILLS", "ReferenceBenchmarkModel", "benchmark_argument_problems", "reference_benchmark_models"]

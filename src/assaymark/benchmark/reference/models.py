@@ -22,32 +22,387 @@ ones is drawn from the prompt and the seed, so a question is answered alike howe
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
-from assaymark.benchmark.questions.guesser import guess
-from assaymark.benchmark.questions.solver import solve
-from assaymark.benchmark.reference.garbling import FAULTS
-from assaymark.benchmark.reference.reading import (
-    horizon_in,
-    limits_in,
-    sheet_of,
-    signals_in,
-    stage_of,
-    threshold_in,
-    views_in,
-)
-from assaymark.benchmark.reference.rules import BOOKS, VIEWS
-from assaymark.benchmark.reply_forms import reply_text
+from assaymark.benchmark.questions.solver import guess, solve
+from assaymark.benchmark.replies import FORMS, reply_text
+from assaymark.benchmark.stage_prompts import ABSENT
 from assaymark.benchmark.stages import SIGNALS, Signal, Stage
 from assaymark.engine.calls import CallSpec, Finish, Model, Reply
-from assaymark.errors import InputError, ModelError
-from assaymark.portfolio.solution import Floats
+from assaymark.errors import AssayError, InputError, ModelError
+from assaymark.portfolio import max_sharpe
+from assaymark.portfolio.qp import Bools, Floats
+from assaymark.prompting.fences import cells, sections
+
+# Faults that a reply can have: what the parsers are shown by the model that cannot keep to a form.
+
+
+Values = Mapping[str, float | str]
+"""What is meant, by ticker."""
+
+Fault = Callable[[Stage, Values], tuple[str, Finish]]
+"""A reply with one fault."""
+
+
+def _kept(stage: Stage, values: Values) -> tuple[str, Finish]:
+    return reply_text(stage, values), "stop"
+
+
+def _lines(_stage: Stage, values: Values) -> tuple[str, Finish]:
+    return "Here you are:\n" + "\n".join(f"- **{name}**: {value}" for name, value in values.items()), "stop"
+
+
+def _fenced(stage: Stage, values: Values) -> tuple[str, Finish]:
+    return f"Let me think.\n```json\n{json.dumps(json.loads(reply_text(stage, values)), indent=2)}\n```", "stop"
+
+
+def _missing(stage: Stage, values: Values) -> tuple[str, Finish]:
+    return reply_text(stage, dict(list(values.items())[::2])), "stop"
+
+
+def _extra(stage: Stage, values: Values) -> tuple[str, Finish]:
+    return reply_text(stage, {**values, "ZZTOP": next(iter(values.values()))}), "stop"
+
+
+def _out_of_range(stage: Stage, values: Values) -> tuple[str, Finish]:
+    name = next(iter(values))
+    return reply_text(stage, {**values, name: "maybe" if stage == "S2" else -1.7}), "stop"
+
+
+def _no_number(stage: Stage, values: Values) -> tuple[str, Finish]:
+    name = next(iter(values))
+    return reply_text(stage, {**values, name: float("nan")}), "stop"
+
+
+def _cut(stage: Stage, values: Values) -> tuple[str, Finish]:
+    whole = reply_text(stage, values)
+    return whole[: len(whole) * 2 // 3], "length"
+
+
+def _refused(_stage: Stage, _values: Values) -> tuple[str, Finish]:
+    return "I'm sorry, but I cannot give investment advice.", "stop"
+
+
+def _prose(_stage: Stage, _values: Values) -> tuple[str, Finish]:
+    return "On balance the outlook is mixed, and a balanced stance across all of these seems prudent.", "stop"
+
+
+def _code(stage: Stage, _values: Values) -> tuple[str, Finish]:
+    return f"```python\n{FORMS[stage][0]} = {{name: rule(name) for name in assets}}\n```", "stop"
+
+
+FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
+    {
+        "none": _kept,
+        "lines": _lines,
+        "fence": _fenced,
+        "missing": _missing,
+        "extra": _extra,
+        "out of range": _out_of_range,
+        "no number": _no_number,
+        "cut": _cut,
+        "refusal": _refused,
+        "prose": _prose,
+        "code": _code,
+    }
+)
+"""The faults by name; the first three are forms that are read all the same."""
+
+
+# The prompt of a stage read back: everything that a reference model knows.
+
+
+_TASK = re.compile(r"^TASK (S[123]), ", re.MULTILINE)
+_HORIZON = re.compile(r"over the next (\d+) trading days")
+_THRESHOLD = re.compile(r"above (\d+(?:\.\d+)?),")
+_MOST = re.compile(r"Equities and crypto together must be at most (\d+(?:\.\d+)?)%")
+_LEAST = re.compile(r"Bonds and cash together must be at least (\d+(?:\.\d+)?)%")
+_COLUMNS: Final = ("ret20_pct", "ret60_pct", "vol_pct", "sharpe")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sheet:
+    """The tables of assets and correlations.
+
+    ``numbers`` has the columns 20-day and 60-day return, volatility (each a share) and Sharpe ratio, by name, of shape
+    (n,); what is not defined reads as 0. ``correlation`` (n, n) is that of the two classes of each pair, 1 with itself.
+    """
+
+    tickers: tuple[str, ...]
+    classes: tuple[str, ...]
+    numbers: dict[str, Floats]
+    correlation: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the investor allows, as shares: most of equities and crypto, least of bonds and cash."""
+
+    risky: float
+    safe: float
+
+
+def stage_of(text: str) -> Stage | None:
+    """Which stage a prompt asks for; None if it is none of the pipeline.
+
+    >>> stage_of("TASK S2, signals. These are"), stage_of("Question: what is")
+    ('S2', None)
+    """
+    found = _TASK.search(text)
+    return cast(Stage, found.group(1)) if found else None
+
+
+def sheet_of(parts: Sequence[str]) -> Sheet:
+    """The market of a prompt, out of whichever part of it shows it.
+
+    Raises
+    ------
+    InputError
+        None does.
+    """
+    for part in parts:
+        if "<<<BEGIN assets " in part:
+            return _sheet(part)
+    raise InputError("prompt", ["it shows no table of assets"])
+
+
+def views_in(text: str) -> dict[str, float]:
+    """The views that S2 is asked about."""
+    return {name: float(view) for name, view in _rows(text, "views")}
+
+
+def signals_in(text: str) -> dict[str, tuple[float, Signal]]:
+    """The views and signals that S3 is asked about."""
+    return {name: (float(view), cast(Signal, signal)) for name, view, signal in _rows(text, "signals")}
+
+
+def horizon_in(text: str) -> int:
+    """How many trading days ahead is asked about; 21 where the prompt does not say."""
+    found = _HORIZON.search(text)
+    return int(found.group(1)) if found else 21
+
+
+def threshold_in(text: str) -> float:
+    """From which view on S2 is told to buy."""
+    return _one(_THRESHOLD, text, "a threshold")
+
+
+def limits_in(text: str) -> Limits:
+    """The limits of the profile."""
+    return Limits(_one(_MOST, text, "a cap") / 100, _one(_LEAST, text, "a floor") / 100)
+
+
+def _one(pattern: re.Pattern[str], text: str, what: str) -> float:
+    found = pattern.search(text)
+    if not found:
+        raise InputError("prompt", [f"it names no {what.removeprefix('a ')}"])
+    return float(found.group(1))
+
+
+def _rows(text: str, label: str) -> list[list[str]]:
+    """The rows of one table, without their head."""
+    for section in sections(text):
+        if section.label == label:
+            return [cells(line) for line in section.content.split("\n")[1:]]
+    raise InputError("prompt", [f"it has no table of {label}"])
+
+
+@lru_cache(maxsize=16)
+def _sheet(part: str) -> Sheet:
+    """One reading serves every model that is shown the same market."""
+    tables = {one.label: [cells(line) for line in one.content.split("\n")] for one in sections(part)}
+    head, rows = tables["assets"][0], tables["assets"][1:]
+    scale = {name: 0.01 if name.endswith("_pct") else 1.0 for name in _COLUMNS}
+    numbers = {name: scale[name] * _column(rows, head.index(name)) for name in _COLUMNS}
+    classes = tuple(row[1] for row in rows)
+    names = [row[0] for row in tables["correlations"][1:]]
+    skipped = len(tables["correlations"][0]) - len(names)
+    means = np.array([[_value(cell) for cell in row[skipped:]] for row in tables["correlations"][1:]])
+    at = [names.index(one) for one in classes]
+    correlation = means[np.ix_(at, at)]
+    np.fill_diagonal(correlation, 1.0)
+    return Sheet(tuple(row[0] for row in rows), classes, numbers, correlation)
+
+
+def _column(rows: Sequence[Sequence[str]], at: int) -> Floats:
+    return np.array([_value(row[at]) for row in rows])
+
+
+def _value(cell: str) -> float:
+    return 0.0 if cell == ABSENT else float(cell)
+
+
+# What each reference model thinks of a market, and what it would hold: plain rules on what the prompt shows.
+
+
+SCALE: Final = 0.10
+"""The return that makes a view of 1, as S1 says."""
+
+_SMALLEST_VOL = 1e-4
+_RISKY, _SAFE = ("equity", "crypto"), ("bond", "cash")
+_PRIOR: Final = {"equity": 0.05, "crypto": 0.05, "real_estate": 0.03, "commodity": 0.01, "bond": 0.02, "cash": 0.03}
+
+ViewRule = Callable[[Sheet, int], Floats]
+"""Views in [-1, 1] of what is on the sheet, over so many days."""
+
+BookRule = Callable[[Sheet, Floats, Bools, Limits], Floats]
+"""Weights from views, from what has a buy signal (all, if nothing has), and from the limits."""
+
+
+def extrapolated(sheet: Sheet, horizon: int) -> Floats:
+    """The mean daily return of 60 days, carried on."""
+    return _view(sheet.numbers["ret60_pct"] * horizon / 60)
+
+
+def momentum(sheet: Sheet, _horizon: int) -> Floats:
+    """The return of the last 60 days, as if it came again whole. It is the truth of the convention ``reference``."""
+    return _view(sheet.numbers["ret60_pct"])
+
+
+def contrarian(sheet: Sheet, horizon: int) -> Floats:
+    """The opposite of momentum."""
+    return -momentum(sheet, horizon)
+
+
+def unmoved(sheet: Sheet, _horizon: int) -> Floats:
+    """No view of anything."""
+    return np.zeros(len(sheet.tickers))
+
+
+def by_class(sheet: Sheet, _horizon: int) -> Floats:
+    """The same for all of a class, whatever it does: looks at no number."""
+    return np.array([_PRIOR.get(name, 0.0) for name in sheet.classes])
+
+
+def calm(sheet: Sheet, _horizon: int) -> Floats:
+    """Half a view for the calmer half, none for the other."""
+    vol = sheet.numbers["vol_pct"]
+    return np.where(vol <= np.median(vol), 0.5, 0.0)
+
+
+def best_only(sheet: Sheet, _horizon: int) -> Floats:
+    """Full conviction in the highest Sharpe ratio, and against the lowest; nothing between."""
+    sharpe = sheet.numbers["sharpe"]
+    found = np.zeros(sharpe.size)
+    found[int(sharpe.argmin())] = -1.0
+    found[int(sharpe.argmax())] = 1.0
+    return found
+
+
+def highest_sharpe(sheet: Sheet, views: Floats, buys: Bools, limits: Limits) -> Floats:
+    """What S3 asks for, from the volatilities and class correlations that the prompt shows, then within the limits."""
+    vol = np.maximum(sheet.numbers["vol_pct"], _SMALLEST_VOL)
+    covariance = sheet.correlation * np.outer(vol, vol)
+    try:
+        found = max_sharpe(views * SCALE, covariance, allowed=buys).weights
+    except AssayError:  # means over pairs of classes need not make a covariance
+        found = _normal(buys / vol)
+    return within(found, sheet, limits)
+
+
+def by_view(_sheet: Sheet, views: Floats, buys: Bools, _limits: Limits) -> Floats:
+    """In proportion to the views."""
+    return _normal(np.where(buys, np.maximum(views, 0.0), 0.0), buys)
+
+
+def all_alike(sheet: Sheet, _views: Floats, _buys: Bools, _limits: Limits) -> Floats:
+    """Equal weights, whatever is said."""
+    return np.full(len(sheet.tickers), 1.0 / len(sheet.tickers))
+
+
+def sixty_forty(sheet: Sheet, _views: Floats, _buys: Bools, _limits: Limits) -> Floats:
+    """Sixty percent in equities and forty in bonds, alike within each."""
+    classes = np.array(sheet.classes)
+    found = np.zeros(classes.size)
+    for name, share in (("equity", 0.6), ("bond", 0.4)):
+        found[classes == name] = share / max((classes == name).sum(), 1)
+    return _normal(found)
+
+
+def little_variance(sheet: Sheet, _views: Floats, buys: Bools, _limits: Limits) -> Floats:
+    """In inverse proportion to the variance."""
+    return _normal(buys / np.maximum(sheet.numbers["vol_pct"], _SMALLEST_VOL) ** 2)
+
+
+def obedient(sheet: Sheet, _views: Floats, buys: Bools, limits: Limits) -> Floats:
+    """In inverse proportion to the volatility, and well within the limits of whoever asks."""
+    vol = np.maximum(sheet.numbers["vol_pct"], 0.01)
+    return within(_normal(buys / vol), sheet, Limits(0.8 * limits.risky, min(1.2 * limits.safe, 1.0)))
+
+
+def within(weights: Floats, sheet: Sheet, limits: Limits) -> Floats:
+    """Weights brought within the limits: risky ones shrunk to the cap, safe ones raised to the floor.
+
+    Where nothing safe is held it is bought alike, and what is taken away goes to the safe ones.
+    """
+    risky, safe = (np.isin(sheet.classes, names) for names in (_RISKY, _SAFE))
+    if not safe.any():
+        return weights
+    found = weights.copy()
+    if (held := float(found[risky].sum())) > limits.risky:
+        found[risky] *= limits.risky / held
+    short = max(limits.safe - float(found[safe].sum()), 0.0)
+    rest = ~safe
+    others = float(found[rest].sum())
+    if others > 0 and (spare := 1.0 - float(found.sum())) < short:
+        found[rest] *= max(1.0 - (short - max(spare, 0.0)) / others, 0.0)
+    kept = found[safe] if found[safe].sum() > 0 else np.ones(int(safe.sum()))
+    found[safe] = kept / kept.sum() * (1.0 - float(found[rest].sum()))
+    return _normal(found)
+
+
+VIEWS: Final[Mapping[str, ViewRule]] = MappingProxyType(
+    {
+        "literal": extrapolated,
+        "prior": by_class,
+        "stubborn": unmoved,
+        "momentum": momentum,
+        "contrarian": contrarian,
+        "steady": calm,
+        "cautious": extrapolated,
+        "bold": best_only,
+        "noisy": momentum,
+        "garbled": momentum,
+    }
+)
+"""What each model thinks of a market."""
+
+BOOKS: Final[Mapping[str, BookRule]] = MappingProxyType(
+    {
+        "literal": highest_sharpe,
+        "prior": sixty_forty,
+        "stubborn": all_alike,
+        "momentum": by_view,
+        "contrarian": by_view,
+        "steady": little_variance,
+        "cautious": obedient,
+        "bold": by_view,
+        "noisy": by_view,
+        "garbled": by_view,
+    }
+)
+"""What each model holds."""
+
+
+def _view(returns: Floats) -> Floats:
+    return np.clip(returns / SCALE, -1.0, 1.0)
+
+
+def _normal(amounts: Floats, otherwise: Bools | None = None) -> Floats:
+    """Amounts as weights that sum to 1; alike over ``otherwise`` (or all) where there are none."""
+    chosen = np.ones(amounts.size) if otherwise is None else otherwise.astype(float)
+    found = amounts if amounts.sum() > 0 else chosen
+    return np.asarray(found / found.sum())
+
 
 VERSION: Final = "2"
 """Changes with anything that can change a reply; part of the fingerprint."""
@@ -187,3 +542,36 @@ def _reason(word: str, stage: Stage, values: Mapping[str, float | str]) -> str:
         return f"The rule '{word}' is most bullish on {shown}."
     shown = ", ".join(f"{name} {100 * float(values[name]):.1f}%" for name in largest)
     return f"The rule '{word}' gives weight to {len(values)} assets. The largest are {shown}."
+
+
+# What each reference model of the benchmark does, in a sentence for a page.
+
+
+_DOES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "literal": "carries the 60-day return on and holds the highest Sharpe ratio within the profile",
+        "prior": "looks at no number: one view a class, 60/40",
+        "stubborn": "has no view and holds equal weights whatever is asked",
+        "momentum": "buys what rose over 60 days",
+        "contrarian": "buys what fell over 60 days",
+        "steady": "prefers the calmer half, weighted by inverse variance",
+        "cautious": "weights by inverse volatility, well within the profile",
+        "bold": "puts everything into the best Sharpe ratio",
+        "noisy": "follows the 60-day return with noise added",
+        "garbled": "follows the 60-day return in forms with a fault, from prose to weights above 1",
+    }
+)
+
+
+def words_of(model: str) -> str:
+    """What a reference model does, with the share of questions that it solves; empty for any other model.
+
+    >>> words_of("reference/portbench-bold")
+    'puts everything into the best Sharpe ratio; solves 30 % of the questions and guesses the others'
+    >>> words_of("openai/gpt-5.2")
+    ''
+    """
+    word = model.removeprefix(PREFIX)
+    if word == model or word not in _DOES:
+        return ""
+    return f"{_DOES[word]}; solves {100 * SKILLS[word]:.0f} % of the questions and guesses the others"

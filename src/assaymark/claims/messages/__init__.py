@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import Any, Final, TypeAlias
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.typography import clean
+from assaymark.text import clean
 
 ENGLISH: Final = "en"
 """The language that has every key: others are held against it."""

@@ -9,26 +9,13 @@ from itertools import pairwise
 from typing import Final
 
 from assaymark.errors import InputError
-from assaymark.importers.aitrader.audit import FLAGS, Audit, audit_of
-from assaymark.importers.aitrader.lines import Step
-from assaymark.importers.aitrader.names import names_in
+from assaymark.importers.aitrader.log import Log, Step, marks_of, names_in, rationales_of, read_log
 from assaymark.importers.aitrader.prices import Prices
-from assaymark.importers.aitrader.reading import Log, read_log
-from assaymark.importers.aitrader.texts import marks_of, rationales_of
+from assaymark.importers.aitrader.season import FLAGS, Audit, audit_of
 from assaymark.importers.report import NO_TEXT, Imported, Tally, has_text
 from assaymark.portfolio import Mismatch
 from assaymark.portfolio.broker import RELIABILITY
-from assaymark.records import (
-    JSON,
-    Agent,
-    CallFacts,
-    Context,
-    Decision,
-    Outcome,
-    Portfolio,
-    Provenance,
-    content_id,
-)
+from assaymark.records import JSON, Agent, CallFacts, Context, Decision, Outcome, Portfolio, Provenance, content_id
 
 PROVENANCE: Final = Provenance(source="HKUDS/AI-Trader", licence="MIT")
 """Where the logs come from unless the caller knows more (a commit, another mirror)."""

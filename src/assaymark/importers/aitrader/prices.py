@@ -6,12 +6,16 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from assaymark.importers.aitrader.tracks import Track
+from assaymark.importers.read import csv_rows, text_of
 from assaymark.importers.report import Tally
-from assaymark.importers.source import csv_rows, text_of
 from assaymark.portfolio import Bar
 from assaymark.records import Fact, Instrument, Series
+
+if TYPE_CHECKING:
+    from assaymark.importers.aitrader.log import Track
+
 
 COLUMNS = ("symbol", "ts", "open", "high", "low", "close", "volume")
 

@@ -8,17 +8,19 @@ from typing import Any
 from assaymark.errors import InputError
 from assaymark.importers.capitalbench.decisions import (
     CLOCK_CONFLICT,
+    RECORDS,
+    Record,
     Times,
     decision_of,
     faults,
+    format_of,
     outcome_of,
     record_id,
     times_of,
 )
 from assaymark.importers.capitalbench.rounds import Round, RoundReader
-from assaymark.importers.capitalbench.shapes import RECORDS, Record, format_of
+from assaymark.importers.read import json_lines, json_object, require, shaped
 from assaymark.importers.report import NO_TEXT, Imported, Tally
-from assaymark.importers.source import json_lines, json_object, require, shaped
 from assaymark.records import Context, Decision, Outcome, Provenance
 
 Progress = Callable[[str, int, int], None]

@@ -9,12 +9,9 @@ from datetime import datetime
 from typing import Any, get_args
 
 from assaymark.errors import InputError, Problem
-from assaymark.importers.generic.cells import Row, Sheet, read_sheet
-from assaymark.importers.generic.mapping import ColumnMap, Columns, parse_map
-from assaymark.importers.generic.material import Material
-from assaymark.importers.report import NO_TEXT, Imported, Tally, has_text
-from assaymark.importers.source import text_of, unpack
-from assaymark.importers.wording import NAME, NO_NAME
+from assaymark.importers.generic.mapping import ColumnMap, Columns, Material, parse_map
+from assaymark.importers.read import Row, Sheet, read_sheet, text_of, unpack
+from assaymark.importers.report import NAME, NO_NAME, NO_TEXT, Imported, Tally, has_text
 from assaymark.records import (
     Action,
     ActionKind,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from assaymark.errors import InputError
-from assaymark.importers.wording import ShapeError, as_shape
+from assaymark.errors import InputError, UnknownNameError
+from assaymark.importers.read import Row, Sheet, midnight
+from assaymark.importers.report import ShapeError, Tally, as_shape
 from assaymark.plan import read_toml
-from assaymark.records import Completeness
+from assaymark.records import Completeness, Constraint, Context, Fact, Instrument, content_id
 
 Column = Annotated[str, Field(min_length=1)]
 
@@ -308,3 +311,283 @@ risk = ["risks"]
 # context = "seen"
 # scope = "scope"             # portfolio, holding, ...; default: portfolio
 """
+
+
+# What the decisions of a generic import saw: facts, rules and prompts by context, and what of it was lost.
+
+
+_Cell = tuple[str, ...]
+
+
+class Material:
+    """The contexts of one import, put together from the facts and constraints files and the decisions' prompts.
+
+    Whatever is refused, empty or unreadable is noted as a loss of its context (of every context, where the row does
+    not say which): a context that lost something is ``partial``, for a number that the agent saw may be gone from it.
+    """
+
+    def __init__(self, columns: ColumnMap, tally: Tally) -> None:
+        self.map = columns
+        self.tally = tally
+        self.prompts: dict[str, str] = {}
+        self.used: dict[str, datetime] = {}
+        self.contexts: dict[str, Context] = {}
+        self._facts: dict[str, list[tuple[str, Fact]]] = {}
+        self._rules: dict[str, list[tuple[str, Constraint]]] = {}
+        self._later: dict[str, list[tuple[str, str, datetime]]] = {}
+        self._lost: dict[str, list[str]] = {}
+        self._lost_anywhere: list[str] = []
+        self._early: dict[tuple[str, str, str], list[str]] = {}
+        self._made: dict[tuple[str, datetime, str], str] = {}
+
+    # --- the files --------------------------------------------------------------------------------------------------
+
+    def read_facts(self, name: str, sheet: Sheet) -> None:
+        """Every row of the facts file as a fact of its context, or as a loss."""
+        named = self.map.facts
+        if not self._readable(name, sheet, named):
+            return
+        outcomes: dict[str, list[str]] = {}
+        for row in sheet.rows:
+            before, key = len(self.tally.problems), row.text(named.context, needed=True)
+            field = row.text(named.field, needed=True)
+            if named_so := names_outcome(field):
+                outcomes.setdefault(field, []).append(row.place)
+            fact = self._fact(row, field, len(self._facts.get(key, ())))
+            good = fact is not None and not named_so and len(self.tally.problems) == before
+            if fact is not None and good:
+                self._facts.setdefault(key, []).append((row.place, fact))
+            else:
+                what = "refused" if named_so or len(self.tally.problems) > before else "no value"
+                self._lose(key, f"{_subject(field, row.text(named.instrument))}: {what}")
+            # A good fact's own time is checked as such; of a bad one even that may show it to be an outcome.
+            skip = {named.value, named.note, named.available_at if good else None}
+            self._later.setdefault(key, []).extend(_dates(row, skip))
+        for field, places in outcomes.items():
+            what = f"outcome offered as context: {field!r} names what happened afterwards ({len(places)} rows)"
+            hint = "give it in files.outcomes, or another name if it was known by then"
+            self.tally.problem(f"{places[0]}, {named.field}", f"{what}; {hint}")
+        self._refuse_double_facts()
+
+    def read_constraints(self, name: str, sheet: Sheet) -> None:
+        """Every row of the constraints file as a rule of its context, or as a loss."""
+        named = self.map.constraints
+        if not self._readable(name, sheet, named):
+            return
+        for row in sheet.rows:
+            before, key = len(self.tally.problems), row.text(named.context, needed=True)
+            kind, unit = row.text(named.kind, needed=True), row.text(named.unit, needed=True)
+            limit, scope = row.number(named.limit), row.text(named.scope) or "portfolio"
+            if limit is None and len(self.tally.problems) == before:
+                row.problem(named.limit, "is empty; a value is needed")
+            if limit is None or len(self.tally.problems) > before:
+                self._lose(key, f"constraint {kind or '(unnamed)'}: refused")
+            else:
+                rule = Constraint(kind=kind, limit=limit, unit=unit, scope=scope)
+                self._rules.setdefault(key, []).append((row.place, rule))
+        for key, rules in self._rules.items():
+            cells = [((rule.kind, rule.scope), f"{rule.limit:g} {rule.unit}", place) for place, rule in rules]
+            for cell, (first, second) in _doubles(cells):
+                self.tally.problem(f"{second[1]}, {named.limit}", _double(cell[0], key, first, second))
+                self._lose(key, f"constraint {cell[0]}: two values")
+                self._rules[key] = [(p, r) for p, r in self._rules[key] if (r.kind, r.scope) != cell]
+
+    def _readable(self, name: str, sheet: Sheet, named: Part) -> bool:
+        """Whether the file has its columns, none of which may hold outcomes; notes what of it was lost."""
+        held = sheet.columns
+        absent = sorted({column for column in named.model_dump().values() if column} - set(held)) if sheet.rows else []
+        outcomes = [column for column in held if looks_like_outcome(column)]
+        if absent:
+            self.tally.problem(name, f"no column {absent[0]!r} (got {', '.join(held)}); see the map")
+        if outcomes:
+            what = f"column {outcomes[0]!r} names an outcome; outcomes are declared in files.outcomes, never as facts"
+            self.tally.problem(name, what)
+        if absent or outcomes or sheet.broken:
+            self._lost_anywhere.append(f"{name}: could not be read")
+            return False
+        if sheet.lost:
+            self._lost_anywhere.append(f"{name}: {sheet.lost} unreadable rows")
+        return True
+
+    def _fact(self, row: Row, field: str, number: int) -> Fact | None:
+        named = self.map.facts
+        unit, available_at = row.text(named.unit, needed=True), row.time(named.available_at, needed=True)
+        value: float | str | None
+        value = row.text(named.value) or None if unit in ("text", "date") else row.number(named.value)
+        if value is None and row.cells.get(named.value) in (None, ""):
+            self.tally.missing("fact value", row.place)
+        if value is None or available_at is None:
+            return None
+        return Fact(
+            id=f"f{number + 1}",
+            instrument=row.text(named.instrument),
+            field=field,
+            value=value,
+            unit=unit,
+            available_at=available_at,
+            as_of=row.time(named.as_of),
+            source=row.text(named.source) or self.map.files.facts or "",
+            note=row.text(named.note),
+        )
+
+    def _refuse_double_facts(self) -> None:
+        """Two values for one cell: neither is known. Texts are no cells; a day has many headlines."""
+        for key, facts in self._facts.items():
+            cells = [(_cell(fact), f"{fact.value} {fact.unit}", place) for place, fact in facts if fact.unit != "text"]
+            double = dict(_doubles(cells))
+            for cell, (first, second) in double.items():
+                subject = _subject(cell[0], cell[1])
+                hint = "one is wrong, or they need an as_of each (facts.as_of in the map)"
+                where = f"{second[1]}, {self.map.facts.value}"
+                self.tally.problem(where, f"{_double(subject, key, first, second)}; {hint}")
+                self._lose(key, f"{subject}: two values")
+            if double:
+                self._facts[key] = [(p, fact) for p, fact in facts if fact.unit == "text" or _cell(fact) not in double]
+
+    def _lose(self, key: str, what: str) -> None:
+        """Notes something that a context should hold and does not."""
+        if key:
+            self._lost.setdefault(key, []).append(what)
+        else:
+            self._lost_anywhere.append(f"{what} (of no named context)")
+
+    def tell_unknown(self, unread: int) -> None:
+        """Facts and rules of contexts that no decision names are problems: who saw them is not known.
+
+        ``unread`` is how many rows of the decisions could not be read; their contexts are not known either.
+        """
+        files = self.map.files
+        for name, named, held in (
+            (files.facts, self.map.facts.context, self._facts),
+            (files.constraints, self.map.constraints.context, self._rules),
+        ):
+            unknown = {key: items for key, items in held.items() if items and key not in self.prompts}
+            if unread and unknown:
+                what = f"rows of {len(unknown)} contexts that no readable decision names"
+                self.tally.problem(name or "", f"{what}; {unread} rows of {files.decisions} were unreadable")
+                continue
+            for key, items in unknown.items():
+                said = UnknownNameError("context", key, list(self.prompts))
+                self.tally.problem(f"{items[0][0]}, {named}", f"no decision saw this ({len(items)} rows): {said}")
+
+    # --- what a decision saw ----------------------------------------------------------------------------------------
+
+    def see(self, rows: Iterable[Row]) -> set[str]:
+        """The prompt of each context and the first time it was used; the places of rows with a second prompt."""
+        columns, other = self.map.columns, set()
+        for row in rows:
+            key, prompt, at = (
+                row.quiet.text(columns.context),
+                row.quiet.text(columns.prompt),
+                row.quiet.time(columns.decided_at),
+            )
+            first = self.prompts.get(key, "")
+            if prompt and first and prompt != first:
+                row.problem(columns.context, f"{key!r} already stands for another prompt; give this one its own value")
+                other.add(row.place)
+            self.prompts[key] = first or prompt
+            if at is not None:
+                self.used[key] = min(at, self.used.get(key, at))
+        return other
+
+    def holds(self, key: str) -> bool:
+        """Whether there is anything that the decision can have seen."""
+        return bool(self.prompts.get(key) or self._facts.get(key))
+
+    def losses(self, key: str) -> tuple[str, ...]:
+        """What a context should hold and does not."""
+        return tuple(dict.fromkeys([*self._lost.get(key, ()), *self._lost_anywhere]))
+
+    def after(self, key: str, decided_at: datetime, place: str) -> bool:
+        """Whether anything in the context lies after the decision; kept until `tell_early` says each thing once."""
+        found = [
+            (
+                f"{where}, {fact.field}",
+                f"a fact from the future: available {fact.available_at.isoformat()}, used by",
+                "",
+            )
+            for where, fact in self._facts.get(key, ())
+            if fact.available_at > decided_at
+        ]
+        found += [
+            (f"{where}, {column}", f"dated {at:%Y-%m-%d}, after", ": an outcome is never context; see files.outcomes")
+            for where, column, at in self._later.get(key, ())
+            if at > decided_at
+        ]
+        for one in found:
+            self._early.setdefault(one, []).append(f"the decision of {decided_at.isoformat()} ({place})")
+        return bool(found)
+
+    def tell_early(self) -> None:
+        """Says each thing that lies after decisions once, with the first of these and how many more there are."""
+        for (where, what, hint), used in self._early.items():
+            more = f" and {len(used) - 1} more" if len(used) > 1 else ""
+            self.tally.problem(where, f"{what} {used[0]}{more}{hint}")
+
+    def context(self, key: str, cutoff: datetime | None) -> str:
+        """The id of what a decision saw. The cutoff is as stated, else the latest fact's time, else the first use."""
+        facts = self._facts.get(key, [])
+        at, source = cutoff or self.used[key], f"column {self.map.columns.cutoff}"
+        if cutoff is None and facts:
+            at, source = max(fact.available_at for _, fact in facts), "latest available_at of its facts"
+        elif cutoff is None:
+            source = f"column {self.map.columns.decided_at} of its first use"
+        if (key, at, source) not in self._made:
+            lost = self.losses(key)
+            context = Context(
+                completeness="partial" if lost else self.map.completeness,
+                cutoff=at,
+                cutoff_source=source,
+                prompt=self.prompts.get(key, ""),
+                facts=tuple(fact for _, fact in facts),
+                instruments=tuple(Instrument(id=name, aliases=(name,)) for name in self._instruments(facts)),
+                constraints=tuple(rule for _, rule in self._rules.get(key, ())),
+                missing=lost,
+            )
+            name = content_id(context)
+            self.contexts[name] = context
+            self._made[key, at, source] = name
+        return self._made[key, at, source]
+
+    def _instruments(self, facts: Iterable[tuple[str, Fact]]) -> list[str]:
+        named = [fact.instrument for _, fact in facts if fact.instrument]
+        return list(dict.fromkeys([*named, *self.map.weights.values()]))
+
+
+def _subject(field: str, instrument: str) -> str:
+    return f"{field or '(unnamed)'} of {instrument}" if instrument else field or "(unnamed)"
+
+
+def _cell(fact: Fact) -> _Cell:
+    """What one value belongs to."""
+    return fact.field, fact.instrument, fact.as_of.isoformat() if fact.as_of else ""
+
+
+def _doubles(
+    cells: Iterable[tuple[_Cell, str, str]],
+) -> Iterator[tuple[_Cell, tuple[tuple[str, str], tuple[str, str]]]]:
+    """The cells with more than one value: the first (value, place) and the first that differs from it."""
+    seen: dict[_Cell, dict[str, str]] = {}
+    for cell, value, place in cells:
+        seen.setdefault(cell, {}).setdefault(value, place)
+    for cell, values in seen.items():
+        if len(values) > 1:
+            first, second, *_rest = values.items()
+            yield cell, (first, second)
+
+
+def _double(subject: str, key: str, first: tuple[str, str], second: tuple[str, str]) -> str:
+    return f"two values for {subject} in {key!r} (got {second[0]!r:.60}, and {first[0]!r:.60} at {first[1]})"
+
+
+def _dates(row: Row, skip: Iterable[str | None]) -> list[tuple[str, str, datetime]]:
+    """The cells of a facts row that are dates as a whole: a row dated after the decision is an outcome."""
+    found = []
+    for column, cell in row.cells.items():
+        if column in skip or not isinstance(cell, str):
+            continue
+        try:
+            found.append((row.place, column, midnight(datetime.fromisoformat(cell).date())))
+        except ValueError:
+            continue
+    return found

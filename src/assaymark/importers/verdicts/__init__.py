@@ -7,9 +7,15 @@ nothing read from it is about sensitivity.
 
 from __future__ import annotations
 
-from assaymark.importers.verdicts.importer import read_verdicts
+from assaymark.importers.verdicts.importer import (
+    LABELS,
+    SPELLINGS,
+    VerdictMap,
+    parse_verdict_map,
+    read_verdicts,
+    verdict_map,
+)
 from assaymark.importers.verdicts.log import CALLS_CONDITION, VERDICTS, OrderCounts, VerdictLog, to_pair_calls
-from assaymark.importers.verdicts.mapping import LABELS, SPELLINGS, VerdictMap, parse_verdict_map, verdict_map
 
 __all__ = [
     "CALLS_CONDITION",

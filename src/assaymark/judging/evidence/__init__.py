@@ -6,11 +6,16 @@ Its core, `audit_texts` over a `Material`, needs no record, so a judge that sees
 
 from __future__ import annotations
 
-from assaymark.judging.evidence.chance import Chance, chance_corrected
-from assaymark.judging.evidence.extract import Number, extract_numbers
+from assaymark.judging.evidence.context_index import Material, OwnNumbers
 from assaymark.judging.evidence.ledger import Finding, audit_texts, numeric_ledger
-from assaymark.judging.evidence.material import Material, OwnNumbers
-from assaymark.judging.evidence.summary import FORECAST_TOLERANCE, evidence_summary, forecast_mismatches
+from assaymark.judging.evidence.numbers import Number, extract_numbers
+from assaymark.judging.evidence.summary import (
+    FORECAST_TOLERANCE,
+    Chance,
+    chance_corrected,
+    evidence_summary,
+    forecast_mismatches,
+)
 
 __all__ = [
     "FORECAST_TOLERANCE",

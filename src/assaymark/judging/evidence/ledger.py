@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from assaymark.judging.evidence.accuse import accusation
-from assaymark.judging.evidence.around import Around, Reading
-from assaymark.judging.evidence.derive import derive
-from assaymark.judging.evidence.extract import Number, extract_numbers
-from assaymark.judging.evidence.lexicon import word_set
-from assaymark.judging.evidence.match import CellHit, content, match_bag, match_free, match_row, significant
-from assaymark.judging.evidence.material import Material, NumberBag, OwnNumbers
-from assaymark.judging.evidence.own import own_numbers, owners_of
-from assaymark.judging.evidence.statement import is_doubted
-from assaymark.judging.evidence.words import narrow
+from assaymark.judging.evidence.context_index import Material, NumberBag, OwnNumbers, own_numbers, owners_of
+from assaymark.judging.evidence.mention import Around, Reading
+from assaymark.judging.evidence.numbers import Number, extract_numbers
+from assaymark.judging.evidence.rules import (
+    CellHit,
+    accusation,
+    content,
+    derive,
+    is_doubted,
+    match_bag,
+    match_free,
+    match_row,
+    significant,
+)
+from assaymark.judging.evidence.words import narrow, word_set
 from assaymark.records import Context, Decision, Evidence, EvidenceState, RationaleKind
 
 SKIPPED_KINDS: frozenset[RationaleKind] = frozenset(("arena",))

@@ -8,25 +8,44 @@ appendix A).
 
 from __future__ import annotations
 
-from assaymark.judging.pairs.expected import planted_values
-from assaymark.judging.pairs.gates import GATES, GateReport, check
-from assaymark.judging.pairs.marking import marks
-from assaymark.judging.pairs.planted import PLANTED_PAIRS, PlantedPair, pair_argument_problems
-from assaymark.judging.pairs.points import PointStimulus, PointVariant, point_records, point_stimuli
-from assaymark.judging.pairs.prompts import (
+from assaymark.judging.pairs.calls import (
     PAIR_PROMPTS,
     STRICT,
     TIE_ALLOWED,
     PairPrompt,
+    ParsedPair,
     PlannedPairCall,
+    PointStimulus,
+    PointVariant,
+    pair_call,
     pair_prompt_hashes,
+    pair_schema,
+    parse_pair_reply,
     plan_pair_calls,
+    point_records,
+    point_stimuli,
 )
-from assaymark.judging.pairs.reference import ReferencePairJudge, reference_pair_judges
-from assaymark.judging.pairs.replies import ParsedPair, pair_call, pair_schema, parse_pair_reply
+from assaymark.judging.pairs.checks import GATES, GateReport, check
+from assaymark.judging.pairs.reference import (
+    PLANTED_PAIRS,
+    PlantedPair,
+    ReferencePairJudge,
+    pair_argument_problems,
+    planted_values,
+    reference_pair_judges,
+)
 from assaymark.judging.pairs.stimuli import Manifest, build_stimuli, manifest_of, read_stimuli, stimuli_json
-from assaymark.judging.pairs.tasks import Requirement, Task, finance_tasks, load_tasks, repeated_tasks
-from assaymark.judging.pairs.texts import Brief, Pair, Stimulus
+from assaymark.judging.pairs.tasks import (
+    Brief,
+    Pair,
+    Requirement,
+    Stimulus,
+    Task,
+    finance_tasks,
+    load_tasks,
+    marks,
+    repeated_tasks,
+)
 
 __all__ = [
     "GATES",

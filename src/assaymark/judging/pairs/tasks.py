@@ -4,17 +4,145 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import permutations
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from assaymark.errors import InputError, Problem
-from assaymark.judging.pairs.marking import has_value, names, sentences
-from assaymark.judging.pairs.wording import FIXED_SENTENCES
 from assaymark.plan import read_model
+from assaymark.records import PairCondition, record
+
+# Fixed sentences and words that stimuli are made of beside their tasks: none of them meets anything.
+
+
+CLOSERS = {
+    1: "Noted.",
+    2: "Note ends.",
+    3: "Note ends here.",
+    4: "The note ends here.",
+    5: "The whole note ends here.",
+    6: "The whole note ends here now.",
+    7: "The whole note ends here for now.",
+    8: "The whole note ends here for the moment.",
+    9: "The whole note ends here, as such notes do.",
+    10: "The whole note ends here, as such notes usually do.",
+    11: "The whole note ends here, as notes of this kind do.",
+    12: "The whole note ends here, as notes of this kind usually do.",
+}
+"""Sentences by their length in whitespace tokens."""
+
+BEFORE_CLOSERS = (
+    "It was written on the usual form today.",
+    "It was filed in the usual place today.",
+)
+"""Sentences of eight tokens that stand before a closer where one closer is too short."""
+
+FILLERS = (
+    "As ever, the matter was looked at with great care and from a good many different sides.",
+    "It goes without saying that a decision of this kind is never taken lightly by anyone who is involved.",
+    "There are, of course, always several ways in which one may look at a question such as this one.",
+    "Time will tell, and we remain attentive to all that may turn out to be of relevance here.",
+    "In the end it is a question of judgement, of experience, and of a certain calm in the face of noise.",
+    "We have given thought to what others may think, and we respect that they may well see it otherwise.",
+    "All in all, the picture that emerges is a rounded one, and we feel comfortable with it as a whole.",
+    "Needless to say, we shall go on following events with the same attention that we have always given them.",
+)
+"""Sentences that lengthen a text and say nothing."""
+
+FIXED_SENTENCES = (*CLOSERS.values(), *BEFORE_CLOSERS, *FILLERS)
+"""Every sentence above; no requirement may be named by a word of them."""
+
+SYNONYMS = (("whole", "entire"), ("usual", "customary"), ("large", "big"), ("about", "around"), ("because", "since"))
+"""Words and what they are swapped for, the first that stands in a text."""
+
+UNITS = (
+    (re.compile(r"(?<=\d) %"), " percent"),
+    (re.compile(r"(?<=\d)%"), " percent"),
+    (re.compile(r"(?<=\d) percent\b"), " %"),
+    (re.compile(r"(?<=\d) bps\b"), " bp"),
+    (re.compile(r"\$(\d[\d.,]*\d|\d)"), r"\1 dollars"),
+)
+"""Units and another way to write each, the first that stands in a text; the value stays."""
+
+
+def closing(tokens: int) -> str:
+    """A neutral ending of exactly ``tokens`` whitespace tokens.
+
+    >>> closing(3), len(closing(47).split())
+    ('Note ends here.', 47)
+    """
+    found: list[str] = []
+    while tokens > max(CLOSERS):
+        found.append(BEFORE_CLOSERS[len(found) % len(BEFORE_CLOSERS)])
+        tokens -= 8
+    return " ".join([*found, *([CLOSERS[tokens]] if tokens > 0 else [])])
+
+
+# Which requirements a text meets, by a rule that needs nothing but the text and the requirements' names.
+#
+# A requirement is met by a sentence that names it together with a value, and met in part by one that names it without.
+# The rule is what tasks are checked with, what the gates recount, and all that a reference judge understands.
+
+
+MET, PARTLY, MISSING = 1.0, 0.5, 0.0
+"""What a requirement earns that is met, named without its value, and not named."""
+
+_BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
+_VALUE = re.compile(r'\d|"[^"\n]+"|“[^”\n]+”')
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text: cut behind a full stop, question or exclamation mark, and at line ends.
+
+    >>> sentences("Stop at 8.5. Cash?\\n- None left")
+    ['Stop at 8.5.', 'Cash?', '- None left']
+    """
+    return [one for one in _BREAK.split(text) if one]
+
+
+def has_value(sentence: str) -> bool:
+    """Whether a sentence holds a value: a digit, or words between double quotation marks."""
+    return _VALUE.search(sentence) is not None
+
+
+@lru_cache(maxsize=8192)
+def _named(name: str) -> re.Pattern[str]:
+    """The name as words of its own."""
+    return re.compile(rf"(?<!\w){re.escape(name.lower())}(?!\w)")
+
+
+def names(sentence: str, name: str) -> bool:
+    """Whether a sentence names a requirement, in any case and as words of its own.
+
+    >>> names("Our stop is near", "stop"), names("We stopped", "stop")
+    (True, False)
+    """
+    lower = sentence.lower()
+    # Looking for the words first is what makes a thousand tasks quick: most sentences name one requirement of five.
+    return name.lower() in lower and _named(name).search(lower) is not None
+
+
+@lru_cache(maxsize=8192)
+def marks(text: str, requirements: tuple[str, ...]) -> tuple[float, ...]:
+    """What each requirement earns in ``text``: `MET`, `PARTLY` or `MISSING`, in the order of ``requirements``.
+
+    >>> marks("The stop is 12. Cash is low.", ("stop", "cash", "horizon"))
+    (1.0, 0.5, 0.0)
+    """
+    found = sentences(text)
+    return tuple(_mark([one for one in found if names(one, name)]) for name in requirements)
+
+
+def _mark(naming: Sequence[str]) -> float:
+    """What the sentences that name a requirement earn it."""
+    if not naming:
+        return MISSING
+    return MET if any(map(has_value, naming)) else PARTLY
+
 
 LEAST_REQUIREMENTS = 5
 """A ladder has five steps, so a task needs at least as many requirements."""
@@ -192,3 +320,144 @@ def _perturbed(task: Task, turn: int) -> Task:
 def _turned(sentence: str, turn: int) -> str:
     """A sentence with the last digit of every run of digits turned on."""
     return _DIGIT.sub(lambda match: str((int(match.group()) + turn) % 10), sentence)
+
+
+# Candidate texts: what is known about one, what a pair of them is, and how a text is written from requirements.
+
+
+Order = Literal["uv", "vu"]
+"""Which content stands in slot 1: ``uv`` is u."""
+Form = Literal["prose", "lines", "paragraphs", "bullets"]
+"""How the sentences of a text are set."""
+
+ORDERS: tuple[Order, ...] = ("uv", "vu")
+_BETWEEN: dict[Form, str] = {"prose": " ", "lines": "\n", "paragraphs": "\n\n", "bullets": "\n"}
+_LEAST_CLOSING = 3
+
+
+@record
+class Stimulus:
+    """A candidate text, and the names of the requirements that it meets and that it meets in part."""
+
+    text: str
+    met: tuple[str, ...] = ()
+    partly: tuple[str, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        """Its length in whitespace tokens."""
+        return len(self.text.split())
+
+
+@record
+class Brief:
+    """What judges are told of a task: the situation, and each requirement's name with what must be there."""
+
+    task: str
+    question: str
+    requirements: tuple[tuple[str, str], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the requirements."""
+        return tuple(name for name, _ in self.requirements)
+
+
+@record
+class Pair:
+    """Two candidate texts for one task, and what is known about them.
+
+    ``delta`` is how many requirements ``better`` meets more than the other, a requirement met in part counting half;
+    it is 0, and ``better`` None, where neither is better. Which of two texts is u is drawn, except in filler pairs,
+    where ``v`` always is the one with extra words. In a ``vacuum`` pair both contents can be the same text: its second
+    order is then a second trial of one question, with a call key of its own.
+    """
+
+    id: str
+    condition: PairCondition
+    variant: str
+    brief: Brief
+    u: Stimulus
+    v: Stimulus
+    delta: float = 0.0
+    better: Literal["u", "v"] | None = None
+    orders: tuple[Order, ...] = ORDERS
+
+    @property
+    def task(self) -> str:
+        """The name of the task."""
+        return self.brief.task
+
+    def slots(self, order: Order) -> tuple[str, str]:
+        """The texts in slots 1 and 2 under an order."""
+        return (self.u.text, self.v.text) if order == "uv" else (self.v.text, self.u.text)
+
+
+def brief_of(task: Task) -> Brief:
+    """What judges are told of a task."""
+    return Brief(
+        task=task.name,
+        question=task.question,
+        requirements=tuple((one.name, one.must) for one in task.requirements),
+    )
+
+
+@lru_cache(maxsize=65536)
+def tokens_of(sentence: str) -> int:
+    """The length of a sentence in whitespace tokens."""
+    return len(sentence.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes the texts of one task, all of one length.
+
+    Every text has one sentence per requirement, the neutral one where the requirement is not met, and a neutral ending
+    that brings it to ``tokens`` whitespace tokens. ``wordings`` and ``layout`` are the wording and the order of the
+    sentences where nothing else is asked for.
+    """
+
+    task: Task
+    wordings: tuple[int, ...]
+    layout: tuple[int, ...]
+    tokens: int
+
+    @classmethod
+    def of(cls, task: Task, wordings: Sequence[int], layout: Sequence[int]) -> Writer:
+        """A writer whose length every text of the task can reach, bullets included."""
+        longest = sum(max(map(tokens_of, (*one.met, one.partly, one.neutral))) for one in task.requirements)
+        return cls(task, tuple(wordings), tuple(layout), longest + len(task.requirements) + _LEAST_CLOSING)
+
+    def write(
+        self,
+        earned: Sequence[float],
+        *,
+        reworded: bool = False,
+        layout: Sequence[int] | None = None,
+        form: Form = "prose",
+        more: Sequence[str] = (),
+        more_at: int = 0,
+    ) -> Stimulus:
+        """The text that earns ``earned``, one entry per requirement: `MET`, `PARTLY` or `MISSING`.
+
+        ``reworded`` takes the next wording of each requirement; ``more`` are extra sentences, put in before the
+        sentence number ``more_at``, by which the text becomes longer than the others.
+        """
+        body = [self._sentence(at, earned[at], reworded) for at in layout or self.layout]
+        spare = self.tokens - sum(map(tokens_of, body)) - (len(body) if form == "bullets" else 0)
+        if form == "bullets":
+            body = [f"- {sentence}" for sentence in body]
+        body[more_at:more_at] = more
+        requirements = self.task.requirements
+        return Stimulus(
+            text=_BETWEEN[form].join([*body, closing(spare)]),
+            met=tuple(one.name for one, earns in zip(requirements, earned, strict=True) if earns == MET),
+            partly=tuple(one.name for one, earns in zip(requirements, earned, strict=True) if earns == PARTLY),
+        )
+
+    def _sentence(self, at: int, earns: float, reworded: bool) -> str:
+        """The sentence of one requirement."""
+        one: Requirement = self.task.requirements[at]
+        if earns == MISSING:
+            return one.neutral
+        return one.met[(self.wordings[at] + reworded) % len(one.met)] if earns == MET else one.partly

@@ -6,13 +6,16 @@ from assaymark.judging.reference.features import Features
 from assaymark.judging.reference.judges import (
     ORACLE,
     PLANTED,
+    VIEWS,
+    ConstraintOracle,
     Planted,
     ReferenceJudge,
+    Term,
     argument_problems,
+    asked_alike,
+    oracle_scores,
     reference_judges,
 )
-from assaymark.judging.reference.oracle import ConstraintOracle, asked_alike, oracle_scores
-from assaymark.judging.reference.views import VIEWS, Term
 
 __all__ = [
     "ORACLE",

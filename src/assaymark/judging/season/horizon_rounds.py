@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from assaymark.engine.calls import Reply
-from assaymark.judging.season.horizon_prompts import HorizonTask, PlannedHorizonCall, next_call
-from assaymark.judging.season.horizon_replies import HorizonAnswer, Read, read_horizon_reply
-from assaymark.judging.season.horizon_scores import HorizonGrades, horizon_grades
+from assaymark.judging.season.calls import HorizonTask, PlannedHorizonCall, next_call
+from assaymark.judging.season.replies import HorizonAnswer, Read, read_horizon_reply
+from assaymark.judging.season.scoring import HorizonGrades, horizon_grades
 
 
 @dataclass(frozen=True, slots=True)

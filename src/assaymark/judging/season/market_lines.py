@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from assaymark.prompting.context import number_text
 from assaymark.prompting.fences import row
-from assaymark.prompting.material import number_text
 from assaymark.records import Context, Fact
 
 _LAST = {"open": "price", "high": "price", "low": "price", "close": "price", "volume": "count"}

@@ -4,9 +4,10 @@
 is. Importing this package imports no client library and opens no connection.
 """
 
-from assaymark.market.sources.manners import Manners
+from __future__ import annotations
+
+from assaymark.market.sources.huggingface import Questions
 from assaymark.market.sources.pulling import SOURCES, pull, pull_questions
-from assaymark.market.sources.questions import Questions
-from assaymark.market.sources.request import Request, Source
+from assaymark.market.sources.request import Manners, Request, Source
 
 __all__ = ["SOURCES", "Manners", "Questions", "Request", "Source", "pull", "pull_questions"]

@@ -16,9 +16,13 @@ import pyarrow as pa
 from assaymark.errors import InputError, Problem
 from assaymark.market.macro import released_after
 from assaymark.market.snapshot import SCHEMAS
-from assaymark.market.sources.manners import (
+from assaymark.market.sources.request import (
+    Asking,
     Busy,
+    Draft,
     Manners,
+    Request,
+    Source,
     Stopped,
     checked_data,
     checked_size,
@@ -27,7 +31,6 @@ from assaymark.market.sources.manners import (
     one_line,
     patiently,
 )
-from assaymark.market.sources.request import Asking, Draft, Request, Source
 
 _OPTIONS = {
     "api_key": "the key of the service; never stored, never shown",

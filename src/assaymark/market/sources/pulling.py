@@ -11,11 +11,23 @@ from typing import TypeVar
 
 from assaymark.errors import AssayError, InputError, Problem, UnknownNameError
 from assaymark.market.snapshot import Origin, Snapshot
-from assaymark.market.sources import exchange, fred, hub, portbench, questions, yahoo
-from assaymark.market.sources.manners import Manners, Stopped
-from assaymark.market.sources.questions import Questions
-from assaymark.market.sources.request import Asking, Fetch, Progress, Request, Source
-from assaymark.market.sources.tables import snapshot_id, stamped
+from assaymark.market.sources import ccxt as exchange
+from assaymark.market.sources import fred, yahoo
+from assaymark.market.sources import huggingface as hub
+from assaymark.market.sources import huggingface as portbench
+from assaymark.market.sources import huggingface as questions
+from assaymark.market.sources.huggingface import Questions
+from assaymark.market.sources.request import (
+    Asking,
+    Fetch,
+    Manners,
+    Progress,
+    Request,
+    Source,
+    Stopped,
+    snapshot_id,
+    stamped,
+)
 
 T = TypeVar("T")
 

@@ -14,10 +14,17 @@ from assaymark.errors import InputError, Problem
 from assaymark.market.actions import CorporateAction
 from assaymark.market.history import CLOSE_OF_DAY
 from assaymark.market.instruments import CLASSES, AssetClass
-from assaymark.market.sources.manners import (
+from assaymark.market.sources.request import (
+    END_OF_DAY,
+    Asking,
     Busy,
+    DailySeries,
+    Draft,
     Manners,
+    Request,
+    Source,
     Stopped,
+    bar_tables,
     checked_data,
     checked_size,
     checked_status,
@@ -25,9 +32,9 @@ from assaymark.market.sources.manners import (
     one_line,
     outdated_uses_of,
     patiently,
+    series_problems,
+    set_problems,
 )
-from assaymark.market.sources.request import Asking, Draft, Request, Source
-from assaymark.market.sources.tables import END_OF_DAY, DailySeries, bar_tables, series_problems, set_problems
 
 _TIMES = (
     "bars count as known at 21:00 UTC of their day, those of markets that never close and of funds at its end; what "

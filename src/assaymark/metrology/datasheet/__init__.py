@@ -8,20 +8,41 @@ and `agreement_arrays` read columns of codes for logs of millions of verdicts. A
 
 from __future__ import annotations
 
-from assaymark.metrology.datasheet.arrays import Agreement, VerdictCounts, agreement_arrays, decompose_arrays
-from assaymark.metrology.datasheet.calls import BASE, STRICT, CallTable, call_table
+from assaymark.metrology.datasheet.calls import (
+    BASE,
+    CLASSES,
+    CODES,
+    OUTCOMES,
+    STRICT,
+    VERDICTS,
+    Agreement,
+    CallTable,
+    Decomposition,
+    VerdictCounts,
+    agreement_arrays,
+    call_table,
+    decompose,
+    decompose_arrays,
+)
 from assaymark.metrology.datasheet.drift import COMPARED, compare
 from assaymark.metrology.datasheet.equal_texts import decomposition_measurements
+from assaymark.metrology.datasheet.estimates import Recorder, ShareInterval, TaskBootstrap, share_interval
 from assaymark.metrology.datasheet.kappa import between_kappa, kappa_measurement
-from assaymark.metrology.datasheet.limits import limit_measurements
-from assaymark.metrology.datasheet.measure import datasheet_measurements, table_measurements
+from assaymark.metrology.datasheet.ladder import Threshold, d_prime, detection_threshold
 from assaymark.metrology.datasheet.pointwise import pointwise_measurements
-from assaymark.metrology.datasheet.psychometrics import Threshold, d_prime, detection_threshold
-from assaymark.metrology.datasheet.recorder import Recorder
-from assaymark.metrology.datasheet.shares import ShareInterval, TaskBootstrap, share_interval
-from assaymark.metrology.datasheet.sheet import AnchorPair, Datasheet, anchored_calls, datasheet_of
-from assaymark.metrology.datasheet.sketch import NON_CLAIMS, RULES, Chip, sketch
-from assaymark.metrology.datasheet.verdicts import CLASSES, CODES, OUTCOMES, VERDICTS, Decomposition, decompose
+from assaymark.metrology.datasheet.sheet import (
+    NON_CLAIMS,
+    RULES,
+    AnchorPair,
+    Chip,
+    Datasheet,
+    anchored_calls,
+    datasheet_measurements,
+    datasheet_of,
+    limit_measurements,
+    sketch,
+    table_measurements,
+)
 
 __all__ = [
     "BASE",

@@ -11,11 +11,10 @@ import numpy as np
 
 from assaymark.metrology import checks
 from assaymark.metrology.contrasts import cluster_t, holm
-from assaymark.metrology.datasheet.calls import BASE, key_of
+from assaymark.metrology.datasheet.calls import BASE, CLASSES, key_of, pair_class
+from assaymark.metrology.datasheet.estimates import Ends
 from assaymark.metrology.datasheet.ladder import step_label
-from assaymark.metrology.datasheet.shares import Ends
 from assaymark.metrology.datasheet.sheet import Datasheet, anchored_calls
-from assaymark.metrology.datasheet.verdicts import CLASSES, pair_class
 from assaymark.quantiles import wilson_ends
 from assaymark.records import JSON, Measurement, PairCall
 

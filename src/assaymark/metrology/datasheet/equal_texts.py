@@ -12,10 +12,7 @@ from typing import Final
 import numpy as np
 
 from assaymark.metrology.checks import Ints
-from assaymark.metrology.datasheet.arrays import VerdictCounts
-from assaymark.metrology.datasheet.calls import CallTable
-from assaymark.metrology.datasheet.recorder import PAIRS, Recorder
-from assaymark.metrology.datasheet.verdicts import (
+from assaymark.metrology.datasheet.calls import (
     CLASSES,
     NO_PREFERENCE,
     ONE_SIDED,
@@ -26,8 +23,11 @@ from assaymark.metrology.datasheet.verdicts import (
     PREFERENCES,
     STABLE,
     VERDICTS,
+    CallTable,
+    VerdictCounts,
     decomposition_of,
 )
+from assaymark.metrology.datasheet.estimates import PAIRS, Recorder
 from assaymark.records import JSON, Measurement, PairCall
 
 GRADED: Final = ("typo", "unit", "synonym")

@@ -12,12 +12,17 @@ import numpy as np
 
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.datasheet.arrays import agreement_arrays
-from assaymark.metrology.datasheet.calls import BASE, CallTable, call_table
-from assaymark.metrology.datasheet.recorder import Recorder
-from assaymark.metrology.datasheet.shares import Ends, TaskBootstrap
-from assaymark.metrology.datasheet.verdicts import CODES, OUTCOME_OF, OUTCOMES
-from assaymark.metrology.jackknife import jackknife_estimate
+from assaymark.metrology.datasheet.calls import (
+    BASE,
+    CODES,
+    OUTCOME_OF,
+    OUTCOMES,
+    CallTable,
+    agreement_arrays,
+    call_table,
+)
+from assaymark.metrology.datasheet.estimates import Ends, Recorder, TaskBootstrap
+from assaymark.metrology.kappa import jackknife_estimate
 from assaymark.records import JSON, Measurement, PairCall
 
 _USABLE: Final = 3  # outcomes 1, 2 and no preference

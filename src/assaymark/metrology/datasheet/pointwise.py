@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.contrasts import cluster_t
-from assaymark.metrology.datasheet.recorder import Recorder
-from assaymark.metrology.datasheet.shares import TaskBootstrap
+from assaymark.metrology.datasheet.estimates import Recorder, TaskBootstrap
 from assaymark.records import JSON, Measurement
 
 _NONE = 1e-12

@@ -2,19 +2,316 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Final, Literal, Protocol
 
 import numpy as np
 
-from assaymark.display import Heading, Note, Part, Shown, parts_of
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.datasheet.calls import key_of
-from assaymark.metrology.datasheet.measure import datasheet_measurements
-from assaymark.metrology.datasheet.sketch import NON_CLAIMS, sketch
-from assaymark.records import Measurement, PairCall, PairCondition, Rows, SlotVerdict, record
-from assaymark.typography import clean, count
+from assaymark.metrology import checks
+from assaymark.metrology.datasheet.calls import BASE, STRICT, CallTable, call_table, key_of
+from assaymark.metrology.datasheet.equal_texts import (
+    delta0_measurements,
+    filler_measurement,
+    invalid_measurement,
+    reasons_of,
+    vacuum_measurements,
+)
+from assaymark.metrology.datasheet.estimates import Recorder, TaskBootstrap
+from assaymark.metrology.datasheet.kappa import stability_measurement
+from assaymark.metrology.datasheet.ladder import criterion_measurements, ladder_measurements
+from assaymark.notebook import Heading, Note, Part, Shown, parts_of
+from assaymark.protocol import DatasheetLimits, JudgeSpec
+from assaymark.records import AGGREGATE, Measurement, PairCall, PairCondition, Rows, SlotVerdict, measurement_id, record
+from assaymark.text import clean, count
+
+# Every measurement of one judge's datasheet from its calls.
+
+
+def datasheet_measurements(
+    calls: Sequence[PairCall], *, level: float = 0.95, rng: np.random.Generator
+) -> tuple[Measurement, ...]:
+    """Measure one judge as an instrument (Judge Datasheet, Algorithm 1).
+
+    For each instruction that was given: dark current, preferences between nearly identical and between equal texts
+    with their decomposition, sensitivity along the ladder, threshold, d', filler preference and unusable replies;
+    then the shift that the strict instruction makes, and stability over trials. What was not run, or cannot be
+    computed, is a measurement whose state says so. A log with one presentation order gets everything except what needs
+    both.
+
+    Shares carry intervals over tasks (`share_interval`), since the calls of a task depend on each other.
+    ``detail["wilson"]`` of a share of calls holds Wilson's, which the source prints: it takes calls for independent,
+    which not even the two orders of a pair are. Trials of a question are averaged into the shares and do not narrow the
+    intervals.
+
+    Parameters
+    ----------
+    calls : sequence of PairCall
+        All calls of one judge, in any sequence.
+    level : float
+        Coverage aimed at.
+    rng : numpy Generator
+        Draws of tasks.
+
+    Returns
+    -------
+    tuple of Measurement
+        In the order of the protocol.
+
+    Raises
+    ------
+    InputError
+        No calls, several judges, contradictory or duplicate calls: see `call_table`. All problems at once.
+
+    References
+    ----------
+    Usami et al. (2026). LLM judges have dark current. Section 3 and appendix A.7.
+
+    Examples
+    --------
+    >>> calls = [
+    ...     PairCall(pair=f"p{i}", condition="same_subset", task=f"t{i}", order=order, verdict="1", judge="j")
+    ...     for i in range(6) for order in ("uv", "vu")
+    ... ]
+    >>> found = {m.id: m for m in datasheet_measurements(calls, rng=np.random.default_rng(1))}
+    >>> found["delta0.positional[condition=same_subset,judge=j,prompt=tie-allowed]"].value
+    1.0
+    >>> found["dark_current[judge=j,prompt=tie-allowed]"].state
+    'not measured: vacuum was not run under tie-allowed'
+    """
+    table = call_table(calls)
+    return table_measurements(table, level=level, rng=rng, reasons=reasons_of(calls))
+
+
+def table_measurements(
+    table: CallTable,
+    *,
+    level: float = 0.95,
+    rng: np.random.Generator,
+    reasons: Mapping[str, Mapping[str, int]] | None = None,
+) -> tuple[Measurement, ...]:
+    """`datasheet_measurements` of columns that are known to be good, for logs too long to hold as records.
+
+    ``reasons`` says for each prompt how often each reason for an unusable reply was given.
+    """
+    checks.probability("datasheet_measurements", "level", level)
+    recorder = Recorder(table.judge, TaskBootstrap(rng, level), table.digest)
+    found: list[Measurement] = []
+    for prompt in table.arms:
+        found.extend(vacuum_measurements(table, recorder, prompt))
+        found.extend(delta0_measurements(table, recorder, prompt))
+        found.extend(ladder_measurements(table, recorder, prompt))
+        found.append(filler_measurement(table, recorder, prompt))
+        found.append(invalid_measurement(table, recorder, prompt, (reasons or {}).get(prompt, {})))
+    found.extend(criterion_measurements(table, recorder))
+    found.append(stability_measurement(table, recorder))
+    return tuple(found)
+
+
+# A judge in four words, by stated rules. Descriptive: no rule calls a judge good or bad for any use.
+
+
+CLEAN: Final = 0.02
+NEARLY_CLEAN: Final = 0.10
+QUIET: Final = 0.10
+QUIET_RAW: Final = 1 / 3
+LED: Final = 2.0
+NO_EFFECT: Final = 0.05
+LOST: Final = 0.10
+LOST_ACCURACY: Final = 0.05
+
+RULES: Final[Mapping[str, str]] = {
+    "vacuum": ("clean: at most 2 % of vacuum calls named a slot; nearly clean: at most 10 %; leaky: more"),
+    "equal texts": (
+        "quiet: stable and positional pairs at most 10 % each, and at most a third of calls named a slot; otherwise "
+        "position-led: at least twice as many positional as stable pairs; wording-led: at least twice as many stable "
+        "as positional; mixed: neither"
+    ),
+    "target": (
+        "the 75 % threshold: sensitive below one requirement, at one requirement, needs as many requirements as it "
+        "takes to reach it, or insensitive where no step reaches it"
+    ),
+    "strict prompt": (
+        "costs resolution: at a common step the accuracy of decided calls falls by more than 5 points, or at the "
+        "largest common step sensitivity falls by more than 10; no effect: no tie rate moves by 5 points or more; "
+        "moves the criterion: otherwise"
+    ),
+}
+"""The rule of each chip, in words."""
+
+NON_CLAIMS: Final = (
+    "That this judge is right about real rationales: the texts here are built, and only their construction is known.",
+    "That another prompt, rubric, decoding setting or version of the model would measure the same.",
+    "That one judge is better than another: a datasheet describes, it does not rank.",
+    "That a reaction to wording is always an error: it counts as noise only because a checklist is the target here.",
+    "That a censored threshold is a number: a bound cannot be compared with another judge's bound.",
+    "That a stricter prompt makes a judge more sensitive: it moves the point at which a difference is called a tie.",
+    "That a comparator is the truth: it is another instrument, read as an upper estimate.",
+    "That a judge with a clean datasheet supports any claim made with it downstream.",
+)
+"""What a datasheet does not say, printed on every one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One word about one axis, the rule that chose it, and the measurements it was chosen from.
+
+    >>> str(Chip("vacuum", "clean", "", ()))
+    'vacuum: clean'
+    """
+
+    axis: str
+    outcome: str
+    rule: str
+    basis: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.axis}: {self.outcome}"
+
+    @property
+    def text(self) -> str:
+        """The chip with its rule in words."""
+        return f"{self} ({self.rule})"
+
+
+def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
+    """The profile of one judge: vacuum, equal texts, target, strict prompt, each by its rule in `RULES`.
+
+    The rules read point estimates, so that two people with the same datasheet write the same sketch; whether an
+    estimate is far from a bound is said by its interval. An axis that was not measured says so.
+
+    Parameters
+    ----------
+    measurements : sequence of Measurement
+        One judge's, as `datasheet_measurements` makes them. The base arm is sketched, or the only arm there is.
+
+    Returns
+    -------
+    tuple of Chip
+        Always four, in this order.
+
+    Examples
+    --------
+    >>> [str(chip) for chip in sketch([])][:2]
+    ['vacuum: not measured', 'equal texts: not measured']
+    """
+    found = _Values(measurements)
+    return _vacuum(found), _equal_texts(found), _target(found), _strict(found)
+
+
+class _Values:
+    """Measurements by name and labels, remembering which were read."""
+
+    def __init__(self, measurements: Sequence[Measurement]) -> None:
+        self._held = {m.id: m for m in measurements}
+        prompts = sorted({m.labels["prompt"] for m in measurements if "prompt" in m.labels})
+        self.base = BASE if BASE in prompts or not prompts else prompts[0]
+
+    def named(self, name: str, **labels: str) -> Iterator[Measurement]:
+        """Measurements of that name with exactly these labels beside the judge."""
+        for measurement in self._held.values():
+            rest = {key: value for key, value in measurement.labels.items() if key != "judge"}
+            if measurement.name == name and rest == labels and measurement.value is not None:
+                yield measurement
+
+    def one(self, name: str, **labels: str) -> Measurement | None:
+        """That measurement, if it has a value."""
+        return next(self.named(name, **labels), None)
+
+    def steps(self, name: str, prompt: str) -> dict[float, Measurement]:
+        """The measurements of that name along the ladder of an arm."""
+        return {
+            float(m.labels["delta"]): m
+            for m in self._held.values()
+            if m.name == name and m.labels.get("prompt") == prompt and m.value is not None
+        }
+
+    def shifts(self) -> list[Measurement]:
+        """Every measured shift of the tie rate."""
+        return [m for m in self._held.values() if m.name == "criterion.shift" and m.value is not None]
+
+
+def _chip(axis: str, outcome: str, *basis: Measurement) -> Chip:
+    return Chip(axis, outcome, RULES[axis], tuple(m.id for m in basis))
+
+
+def _value(measurement: Measurement) -> float:
+    """The value of a measurement that has one."""
+    if measurement.value is None:
+        raise AssertionError(f"{measurement.id} was chosen because it has a value")
+    return measurement.value
+
+
+def _vacuum(found: _Values) -> Chip:
+    dark = found.one("dark_current", prompt=found.base)
+    if dark is None:
+        return _chip("vacuum", "not measured")
+    share = _value(dark)
+    word = "clean" if share <= CLEAN else "nearly clean" if share <= NEARLY_CLEAN else "leaky"
+    return _chip("vacuum", word, dark)
+
+
+def _equal_texts(found: _Values) -> Chip:
+    parts = [
+        found.one(f"delta0.{name}", prompt=found.base, condition="same_subset")
+        for name in ("raw", "stable", "positional")
+    ]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return _chip("equal texts", "not measured")
+    raw, stable, positional = (_value(part) for part in known)
+    if stable <= QUIET and positional <= QUIET and raw <= QUIET_RAW:
+        word = "quiet"
+    elif max(stable, positional) > QUIET and positional >= LED * stable:
+        word = "position-led"
+    elif max(stable, positional) > QUIET and stable >= LED * positional:
+        word = "wording-led"
+    else:
+        word = "mixed"
+    return _chip("equal texts", word, *known)
+
+
+def _target(found: _Values) -> Chip:
+    threshold = found.one("threshold", prompt=found.base)
+    if threshold is None:
+        return _chip("target", "not measured")
+    value = _value(threshold)
+    if threshold.detail["censored"] == "right":
+        word = "insensitive"
+    elif value < 1:
+        word = "sensitive below one requirement"
+    elif value == 1:
+        word = "sensitive at one requirement"
+    else:
+        word = f"needs {math.ceil(value)} requirements"
+    return _chip("target", word, threshold)
+
+
+def _strict(found: _Values) -> Chip:
+    shifts = found.shifts()
+    if not shifts:
+        return _chip("strict prompt", "not measured")
+    lost = _lost(found)
+    if lost:
+        return _chip("strict prompt", "costs resolution", *lost)
+    if all(abs(_value(shift)) < NO_EFFECT for shift in shifts):
+        return _chip("strict prompt", "no effect", *shifts)
+    return _chip("strict prompt", "moves the criterion", *shifts)
+
+
+def _lost(found: _Values) -> list[Measurement]:
+    """The measurements by which the strict arm sees less well, not only later."""
+    base, strict = (found.steps("conditional_accuracy", prompt) for prompt in (found.base, STRICT))
+    for step in sorted(base.keys() & strict.keys()):
+        if _value(base[step]) - _value(strict[step]) > LOST_ACCURACY + 1e-9:
+            return [base[step], strict[step]]
+    base, strict = (found.steps("sensitivity", prompt) for prompt in (found.base, STRICT))
+    largest = max(base.keys() & strict.keys(), default=None)
+    if largest is not None and _value(base[largest]) - _value(strict[largest]) > LOST + 1e-9:
+        return [base[largest], strict[largest]]
+    return []
 
 
 @record
@@ -171,3 +468,96 @@ def _refuse_bars(calls: Sequence[PairCall]) -> None:
     ]
     if problems:
         raise InputError("datasheet", problems)
+
+
+# Does a judge keep the limits that a study sets for its judges?
+
+
+METHOD = "point values of the judge's datasheet against the limits of the plan"
+
+
+class Demanding(Protocol):
+    """A plan that may set limits for its judges: a study, or a season."""
+
+    @property
+    def datasheets(self) -> DatasheetLimits | None:
+        """The limits; None where it demands no datasheets."""
+        ...
+
+    @property
+    def model_judges(self) -> Sequence[JudgeSpec]:
+        """The judges that are models."""
+        ...
+
+
+def limit_measurements(sheets: Mapping[str, Datasheet], study: Demanding) -> Iterator[Measurement]:
+    """``datasheet.gate`` for every judge of the panel that is a model: how many limits it does not keep.
+
+    0 passes. A limit on something that the datasheet does not show is not kept; a judge without a datasheet has a
+    state that says so. A threshold that is censored on the left keeps its limit if the smallest step does; one that is
+    censored on the right keeps none. A judge that marks filler down keeps the limit on ``verbosity``.
+
+    Parameters
+    ----------
+    sheets : mapping of judge name to Datasheet
+    study : a plan with limits
+        Nothing is measured where it sets no limits.
+
+    Yields
+    ------
+    Measurement
+        ``detail["failed"]`` holds each limit that is not kept, in words.
+    """
+    limits = study.datasheets
+    if limits is None:
+        return
+    for judge in study.model_judges:
+        labels = {"judge": judge.name}
+        sheet = sheets.get(judge.name)
+        n = len(limits.set)
+        if sheet is None or sheet.model not in ("", judge.model):
+            state = "not measured: no datasheet of this judge" if sheet is None else "not measured: of another model"
+            yield Measurement(
+                name="datasheet.gate", labels=labels, value=None, n=n, n_of="limits", method=METHOD, state=state,
+                detail={"failed": []},
+            )  # fmt: skip
+            continue
+        failed = list(_failed(sheet, limits))
+        yield Measurement(
+            name="datasheet.gate",
+            labels=labels,
+            value=float(len(failed)),
+            n=n,
+            n_of="limits",
+            method=METHOD,
+            detail={"failed": failed, "manifest": sheet.manifest},
+        )
+
+
+def _failed(sheet: Datasheet, limits: DatasheetLimits) -> Iterator[str]:
+    """Each limit that is not kept, with the value that was found."""
+    known = {item.id: item for item in sheet.measurements}
+    same = {"judge": sheet.judge, "prompt": BASE, "condition": "same_subset"}
+    places = {
+        "dark_current": ("dark_current", {"judge": sheet.judge, "prompt": BASE}, "at most"),
+        "positional": ("delta0.positional", same, "at most"),
+        "threshold": ("threshold", {"judge": sheet.judge, "prompt": BASE}, "at most"),
+        "vacuum_score": ("point.vacuum_score", {"judge": sheet.judge, "dimension": AGGREGATE}, "at most"),
+        "slope": ("point.slope", {"judge": sheet.judge, "dimension": AGGREGATE}, "at least"),
+        "verbosity": ("point.verbosity", {"judge": sheet.judge, "dimension": AGGREGATE}, "at most"),
+    }
+    for name, limit in limits.set.items():
+        measured, labels, kind = places[name]
+        item = known.get(measurement_id(measured, labels))
+        if item is None or item.value is None:
+            yield f"{name} {'not measured' if item is None else item.state}, {kind} {limit:g}"
+            continue
+        kept = item.value <= limit + 1e-9 if kind == "at most" else item.value >= limit - 1e-9
+        if not kept or item.detail.get("censored") == "right":
+            yield f"{name} {_words(name, item)}, {kind} {limit:g}"
+
+
+def _words(name: str, item: Measurement) -> str:
+    """The value that does not keep its limit."""
+    text = str(item.detail.get("text", f"{item.value:.2f}"))
+    return f"{text} points per 100 tokens" if name == "verbosity" else text

@@ -15,6 +15,7 @@ from assaymark.portfolio.broker.book import (
     Rules,
     Settled,
     orders_of,
+    settle_day,
 )
 from assaymark.portfolio.broker.reconciling import (
     RELIABILITY,
@@ -27,7 +28,6 @@ from assaymark.portfolio.broker.reconciling import (
     Unchecked,
     reconcile,
 )
-from assaymark.portfolio.broker.settling import settle_day
 
 __all__ = [
     "RELIABILITY",

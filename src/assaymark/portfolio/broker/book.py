@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -226,3 +226,283 @@ def shown(value: object) -> str:
     if isinstance(value, int) and abs(value) >= 1e15:
         return "a number of more than 15 digits"  # too long for a float, or for text
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else f"{value!r:.40}"
+
+
+# One day at the paper broker: orders in, fills and reasoned rejections out. Pure arithmetic; it knows no dates.
+
+
+SLACK: Final = 1e-9
+"""An amount this little beyond a limit (relative) is rounding: the order is filled up to the limit."""
+
+_NOTHING: Final = 1e-12
+_MOST: Final = 1e15
+
+
+def settle_day(
+    book: Book,
+    orders: Sequence[Order],
+    bars: Mapping[str, Bar],
+    rules: Rules,
+    *,
+    universe: Collection[str] | None = None,
+) -> Settled:
+    """The book after a day's orders.
+
+    Orders that sell come before orders that buy, each group in the order given, so that a rotation can pay for itself.
+    Weights are fractions of the NAV before the first order, at the day's fill prices. An order that breaks a rule is
+    never dropped: it stands among the rejections with its reason, or it is cut and the rest stands there
+    (``Rules.excess``). Every unit asked for is thus either filled or rejected.
+
+    Parameters
+    ----------
+    book : Book
+        Cash and positions before.
+    orders : sequence of Order
+        Hostile input: anything in them is answered with a rejection.
+    bars : mapping of symbol to Bar
+        Today's, or the last known with their ``age``. Every held symbol needs a price.
+    rules : Rules
+    universe : collection of str, optional
+        The symbols that may be traded; by default those with a bar.
+
+    Returns
+    -------
+    Settled
+
+    Raises
+    ------
+    InputError
+        The book cannot be valued: a held symbol without any price, or cash or units that are not finite.
+
+    Examples
+    --------
+    >>> bars = {"A": Bar(open=50.0), "B": Bar(open=20.0)}
+    >>> wishes = [Order(symbol="B", side="buy", weight=0.5), Order(symbol="A", side="sell", quantity=10.0)]
+    >>> day = settle_day(Book(0.0, {"A": 10.0}), wishes, bars, Rules(cost_bps=10))
+    >>> [(one.symbol, one.quantity, round(one.cost, 2)) for one in day.fills]
+    [('A', -10.0, 0.5), ('B', 12.5, 0.25)]
+    >>> round(day.nav_before - day.costs - day.nav, 9), round(day.book.cash, 2)
+    (0.0, 249.25)
+    >>> settle_day(Book(100.0), [Order(symbol="A", side="buy", quantity=3.0)], bars, Rules()).rejections[0].text
+    'buy 3 A: costs 150.00 and cash is 100.00'
+    """
+    day = _Day(book, bars, rules, frozenset(bars) if universe is None else frozenset(universe))
+    first = {number: day.reading(order) for number, order in enumerate(orders)}
+    for number, order in sorted(enumerate(orders), key=lambda item: first[item[0]] > 0):
+        day.take(number, order)
+    return day.settled()
+
+
+class _Refused(Exception):
+    """An order that cannot be filled at all."""
+
+    def __init__(self, reason: Reason, text: str, quantity: float | None = None) -> None:
+        self.reason, self.text, self.quantity = reason, text, quantity
+
+
+class _Day:
+    """The state while a day's orders are settled."""
+
+    def __init__(self, book: Book, bars: Mapping[str, Bar], rules: Rules, universe: frozenset[str]) -> None:
+        self.bars, self.rules, self.universe = bars, rules, universe
+        self.marks = _marks(book, bars, rules)
+        self.cash = book.cash
+        self.units = {symbol: units for symbol, units in book.positions.items() if units}
+        self.nav_before = book.nav(self.marks)
+        self.fills: list[Fill] = []
+        self.rejections: list[Rejection] = []
+
+    def reading(self, order: Order) -> float:
+        """The units an order asks for as things stand; 0 where it will be refused."""
+        try:
+            return self._asked(order, self._price(order))
+        except _Refused:
+            return 0.0
+
+    def take(self, number: int, order: Order) -> None:
+        """Fill or reject one order."""
+        try:
+            price = self._price(order)
+            asked = self._asked(order, price)
+            allowed, why = self._allowed(order, asked, price)
+        except _Refused as refused:
+            self._reject(number, order, refused.reason, refused.text, refused.quantity)
+            return
+        if why is not None and (self.rules.excess == "reject" or not allowed):
+            self._reject(number, order, *why, asked)
+            return
+        if allowed:
+            self._fill(number, order.symbol, allowed, price)
+        if why is not None:
+            reason, text = why
+            self._reject(number, order, reason, f"{text}; {abs(allowed):g} units were filled", asked - allowed)
+
+    def settled(self) -> Settled:
+        positions = dict(sorted(self.units.items()))
+        after = Book(self.cash, positions)
+        return Settled(
+            book=after,
+            fills=tuple(self.fills),
+            rejections=tuple(sorted(self.rejections, key=lambda one: one.order)),
+            nav_before=self.nav_before,
+            nav=after.nav(self.marks),
+            costs=math.fsum(fill.cost for fill in self.fills),
+            stale=tuple(symbol for symbol in positions if self.bars[symbol].age > 0),
+        )
+
+    # --- what is asked ----------------------------------------------------------------------------------------------
+
+    def _price(self, order: Order) -> float:
+        """The price at which the order would fill."""
+        if order.side not in SIDES:
+            raise _Refused("bad-order", f"side must be one of {', '.join(SIDES)} (got {order.side!r:.40})")
+        if not isinstance(order.symbol, str) or order.symbol not in self.universe:
+            raise _Refused("unknown-symbol", "not in the universe of this season")
+        bar = self.bars.get(order.symbol)
+        price = None if bar is None else bar.at(self.rules.fill)
+        if bar is None or price is None:
+            raise _Refused("no-price", "has no price today")
+        if bar.age > self.rules.max_age:
+            raise _Refused("stale-price", f"its last price is {bar.age} days old (allowed {self.rules.max_age})")
+        return price
+
+    def _asked(self, order: Order, price: float) -> float:
+        """The signed units that the order asks for."""
+        held = self.units.get(order.symbol, 0.0)
+        if order.side == "close":
+            if not held:
+                raise _Refused("not-held", "nothing of it is held")
+            return -held
+        size = self._size(order, price)
+        if order.side == "target":
+            return self._whole(size - held) if size else -held
+        if order.weight is not None:
+            # a weight is seldom a whole number of lots; what it names is the lots within it
+            size = self._whole(size)
+            if not size:
+                raise _Refused("fraction", f"is less than one lot of {self.rules.lot:g} units")
+        return size if order.side in ("buy", "cover") else -size
+
+    def _size(self, order: Order, price: float) -> float:
+        """Units named by the order, without the sign of its side."""
+        given = [value for value in (order.quantity, order.weight) if value is not None]
+        if len(given) != 1 or (order.side == "target" and order.weight is None):
+            wanted = "a weight" if order.side == "target" else "either a quantity or a weight"
+            raise _Refused("bad-order", f"needs {wanted}")
+        value = given[0]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _MOST:
+            raise _Refused("bad-quantity", f"must be a number up to {_MOST:g} (got {shown(value)})")
+        if order.side != "target" and value <= 0:
+            raise _Refused("bad-quantity", f"must be above 0 (got {value:g})")
+        if order.weight is not None and value and self.nav_before <= 0:
+            raise _Refused("bad-quantity", f"a weight of a NAV of {self.nav_before:,.2f} is no amount")
+        units = float(value) if order.weight is None else float(value) * self.nav_before / price
+        if not abs(units) < math.inf:
+            raise _Refused("bad-quantity", "is more than can be counted")
+        return units
+
+    # --- what is allowed --------------------------------------------------------------------------------------------
+
+    def _allowed(self, order: Order, asked: float, price: float) -> tuple[float, tuple[Reason, str] | None]:
+        """The units that may be filled, and why they are fewer than asked."""
+        held = self.units.get(order.symbol, 0.0)
+        if order.side == "short" and not self.rules.short:
+            raise _Refused("short-forbidden", "short positions are not allowed", asked)
+        if order.side == "cover" and held >= 0:
+            raise _Refused("not-held", "nothing of it is short", asked)
+        if order.side == "sell" and held <= 0:
+            raise _Refused("not-held", "nothing of it is held", asked)
+        closes = math.isclose(asked, -held, rel_tol=SLACK) and held != 0
+        if not closes and not math.isclose(asked, self._whole(asked), rel_tol=SLACK, abs_tol=_NOTHING):
+            raise _Refused("fraction", f"only multiples of {self.rules.lot:g} units can be traded", asked)
+        allowed, why = asked, None
+        for limit, reason, text in self._limits(order, asked, price, held):
+            if abs(allowed) > abs(limit) * (1 + SLACK) + _NOTHING:
+                why = why or (reason, text)
+                allowed = limit if limit == -held else self._whole(limit)
+            elif abs(allowed) > abs(limit):
+                allowed = limit
+        return allowed, why
+
+    def _limits(self, order: Order, asked: float, price: float, held: float) -> list[tuple[float, Reason, str]]:
+        """The limits on an order's units, with their reasons: each has the sign of what is asked, or is 0."""
+        limits: list[tuple[float, Reason, str]] = []
+        if order.side in ("sell", "cover"):
+            limits.append((-held, "beyond-holding", f"{abs(held):g} units are held"))
+        elif not self.rules.short and held + asked < 0:
+            limits.append((-held, "short-forbidden", f"{held:g} units are held and short positions are not allowed"))
+        if asked > 0:
+            need, rate = asked * price * (1 + self._rate), price * (1 + self._rate)
+            most = max(self.cash, 0.0) / rate
+            limits.append((most, "beyond-cash", f"costs {need:,.2f} and cash is {self.cash:,.2f}"))
+        return limits + self._caps(order.symbol, asked, price, held)
+
+    def _caps(self, symbol: str, asked: float, price: float, held: float) -> list[tuple[float, Reason, str]]:
+        """The limits on the size of the position after; none for an order that does not make it larger."""
+        if abs(held + asked) <= abs(held):
+            return []
+        nav = self.cash + math.fsum(units * self.marks[name] for name, units in self.units.items())
+        others = math.fsum(abs(units) * self.marks[name] for name, units in self.units.items() if name != symbol)
+        limits: list[tuple[float, Reason, str]] = []
+        if self.rules.max_weight is not None:
+            text = f"allowed is {self.rules.max_weight:.2%} of NAV in one position"
+            limits.append((self._room(self.rules.max_weight, nav, 0.0, price, held, asked), "beyond-weight", text))
+        text = f"allowed is {self.rules.max_exposure:.2f} times NAV in all positions together"
+        limits.append((self._room(self.rules.max_exposure, nav, others, price, held, asked), "beyond-exposure", text))
+        return limits
+
+    def _room(self, share: float, nav: float, others: float, price: float, held: float, asked: float) -> float:
+        """The largest change towards ``asked`` that leaves position and ``others`` at ``share`` of NAV less cost."""
+        sign = math.copysign(1.0, asked)
+        room = (share * nav - others - sign * held * price) / (price * (1 + share * self._rate))
+        # getting rid of the position that stands in the way never makes anything larger
+        return sign * max(room, -sign * held, 0.0)
+
+    @property
+    def _rate(self) -> float:
+        return self.rules.cost_bps / 1e4
+
+    def _whole(self, units: float) -> float:
+        """``units`` as what may be traded: towards zero to a multiple of the lot, unless fractions are allowed."""
+        if self.rules.fractional:
+            return units
+        lots = math.trunc(units / self.rules.lot * (1 + SLACK))
+        return lots * self.rules.lot
+
+    # --- what becomes of it -----------------------------------------------------------------------------------------
+
+    def _fill(self, number: int, symbol: str, units: float, price: float) -> None:
+        fill = Fill(order=number, symbol=symbol, quantity=units, price=price, cost=abs(units) * price * self._rate)
+        left = self.units.get(symbol, 0.0) + units
+        if abs(left) <= _NOTHING * max(1.0, abs(units)):
+            self.units.pop(symbol, None)
+        else:
+            self.units[symbol] = left
+        self.marks.setdefault(symbol, price)
+        self.cash += fill.cash
+        self.fills.append(fill)
+
+    def _reject(self, number: int, order: Order, reason: Reason, text: str, quantity: float | None) -> None:
+        what = f"{order}: {text}"
+        self.rejections.append(
+            Rejection(order=number, symbol=order.symbol, reason=reason, text=what, quantity=quantity)
+        )
+
+
+def _marks(book: Book, bars: Mapping[str, Bar], rules: Rules) -> dict[str, float]:
+    """The price of every held symbol at the moment orders fill; all problems of the book at once."""
+    problems = [] if abs(book.cash) < math.inf else [Problem("book.cash", f"must be finite (got {book.cash!r})")]
+    marks: dict[str, float] = {}
+    for symbol, units in book.positions.items():
+        if not abs(units) < math.inf:
+            problems.append(Problem(f"book.positions.{symbol}", f"must be finite units (got {units!r})"))
+        bar = bars.get(symbol)
+        price = None if bar is None else bar.at(rules.fill)
+        if price is None:
+            what = "is held and has no price; give its last one with its age"
+            problems.append(Problem(f"bars.{symbol}", what))
+        else:
+            marks[symbol] = price
+    if problems:
+        raise InputError("broker", problems)
+    return marks

@@ -3,6 +3,8 @@
 `render_datasheet` and `render_comparison` read `Datasheet` records and give text; whoever calls them writes the files.
 """
 
+from __future__ import annotations
+
 from assaymark.report.datasheet.pages import COMPARISON, judges_frame, render_comparison, render_datasheet
 from assaymark.report.datasheet.reading import datasheet_path
 

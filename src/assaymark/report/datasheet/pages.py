@@ -2,18 +2,487 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
 from typing import Any, Final
 
+import svg
+
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.datasheet import Datasheet
+from assaymark.metrology.datasheet import STRICT, Datasheet
 from assaymark.records import Measurement
-from assaymark.report.datasheet.comparison import comparison_view
-from assaymark.report.datasheet.reading import Opened, comparable, opened, xml_safe
-from assaymark.report.datasheet.sheet_view import sheet_view
-from assaymark.report.datasheet.summary import summary_svg
-from assaymark.report.frame import ALONE, JUDGES, Frame, Link, Site, asset
-from assaymark.report.trail.refs import Rests
+from assaymark.report.charts.canvas import HALF, WIDE, label, line, num, rect
+from assaymark.report.datasheet.comparison import (
+    Section,
+    comparison_view,
+    drift_section,
+    pointwise_section,
+    repeat_section,
+)
+from assaymark.report.datasheet.figures import Panel
+from assaymark.report.datasheet.measurements import (
+    EveryRow,
+    PlantedView,
+    every_rows,
+    filters,
+    level_words,
+    planted_view,
+)
+from assaymark.report.datasheet.reading import Opened, comparable, hits, known, of_n, opened, xml_safe
+from assaymark.report.datasheet.sections import (
+    ONE,
+    axes_plot,
+    curve_plot,
+    flip_note,
+    ladder_table,
+    near_plot,
+    pair_counts,
+    parts_plot,
+    quiet_answer,
+    scatter_plot,
+    seeing_answer,
+    segment_plot,
+    slot_note,
+)
+from assaymark.report.datasheet.wording import Missing, Plot, arm_words, missing_words
+from assaymark.report.evidence import Filter
+from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, Table, asset
+from assaymark.report.records.texts import Rests
+from assaymark.report.study.plan import Fact
+from assaymark.report.text import counted, fit, listing, short_hash, text_width
+from assaymark.text import clean, count, number, percent, prose
+
+# The head of a datasheet: the judge in plain words with counts first, chips by stated rules, and the instrument.
+
+
+Part = tuple[str, bool]
+_LED: Final = 2.0
+_GATES: Final = "dominance, length, leakage, both orders, duplicates"
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One word about one axis, and the rule that chose it."""
+
+    text: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The head of the page: sentences as (text, bold) parts, chips, the flip rate, and the instrument card."""
+
+    sentences: tuple[tuple[Part, ...], ...]
+    chips: tuple[Chip, ...]
+    no_chips: str
+    flips: str
+    facts: tuple[Fact, ...]
+
+
+def profile_of(sheet: Opened) -> Profile:
+    """Everything above the first section."""
+    said = (_dark(sheet), _raw(sheet), _sees(sheet), _strict(sheet), _scores(sheet), _invalid(sheet))
+    log = "No sketch: its rules are about built texts whose quality is known."
+    return Profile(
+        sentences=tuple(sentence for sentence in said if sentence),
+        chips=() if sheet.is_log else tuple(map(_chip, sheet.sheet.sketch)),
+        no_chips=log if sheet.is_log else "",
+        flips=flip_note(sheet),
+        facts=facts_of(sheet),
+    )
+
+
+def facts_of(sheet: Opened) -> tuple[Fact, ...]:
+    """The instrument card: what was asked, with what, and how often."""
+    record = sheet.sheet
+    print_ = f"fingerprint {short_hash(clean(record.fingerprint))}" if record.fingerprint else "no fingerprint given"
+    family = f"family {clean(record.family, 60)}, " if record.family else ""
+    facts = [Fact("Model", clean(record.model, 80) or "not stated", f"{family}{print_}")]
+    if sheet.is_log:
+        facts.append(Fact("Prompt", "that of the log", "not stated"))
+    for arm in () if sheet.is_log else record.arms or tuple(record.prompts):
+        digest = record.prompts.get(arm, "")
+        facts.append(Fact("Prompt", arm_words(arm), short_hash(clean(digest)) if digest else "no hash given"))
+    tasks = counted(record.tasks, "question" if sheet.is_log else "task")
+    if sheet.is_log:
+        facts.append(Fact("Texts", tasks, "of a log: their quality is not known, and no manifest names them"))
+    else:
+        manifest = f"manifest {short_hash(clean(record.manifest))}" if record.manifest else "no manifest given"
+        facts.append(Fact("Texts", tasks, manifest))
+    invalid = record.calls.get("invalid", 0)
+    total = record.calls.get("all", sum(n for key, n in record.calls.items() if key != "all"))
+    facts.append(Fact("Calls", count(total), f"{count(invalid)} without a usable reply"))
+    if sheet.is_log:
+        facts.append(Fact("Gates", "not applied", "gates are for built texts"))
+    elif record.manifest:
+        facts.append(Fact("Gates", "5 of 5 passed", f"before the first call: {_GATES}"))
+    else:
+        facts.append(Fact("Gates", "not recorded"))
+    return tuple(facts)
+
+
+def plain(sentence: tuple[Part, ...]) -> str:
+    """A sentence of the profile without its emphasis.
+
+    >>> plain((("It chose in ", False), ("7 of 120", True), (" calls.", False)))
+    'It chose in 7 of 120 calls.'
+    """
+    return "".join(text for text, _ in sentence)
+
+
+# --- sentences ------------------------------------------------------------------------------------------------------
+
+
+def _dark(sheet: Opened) -> tuple[Part, ...]:
+    found = sheet.base_one("dark_current")
+    if known(found) is None or found is None:
+        if sheet.is_log:
+            return ()
+        return ((missing_words(found, "what it does with nothing to choose between"), False),)
+    still = "still chose" if hits(found) else "chose"
+    return ((f"Given nothing to choose between, it {still} in ", False), _counted(sheet, found), (" calls.", False))
+
+
+def _raw(sheet: Opened) -> tuple[Part, ...]:
+    raw = known(sheet.part("raw"))
+    if raw is None:
+        if sheet.is_log:
+            return ((missing_words(sheet.part("raw"), "preference"), False),)
+        return ((missing_words(sheet.part("raw"), "preference between equal texts"), False),)
+    where = "Of the pairs in the log" if sheet.is_log else "Between equal texts"
+    return (
+        (f"{where} it preferred one in ", False),
+        _counted(sheet, raw),
+        (" calls", False),
+        *_why(sheet),
+        (".", False),
+    )
+
+
+def _counted(sheet: Opened, share: Measurement) -> Part:
+    """A share as its counts, which lead to its row."""
+    return sheet.to(share, of_n(share)), True
+
+
+def _why(sheet: Opened) -> tuple[Part, ...]:
+    """By which mechanism, with the pairs that show it; nothing where the decomposition is not there."""
+    if known(sheet.part("stable")) is None:
+        return ()
+    stable, positional, one_sided, _, _ = pair_counts(sheet)
+    if not stable + positional + one_sided:
+        return ()
+    said = "what was said" if sheet.is_log else "how it was worded"
+    if one_sided > stable + positional:
+        reason, bold = "mostly in one of the two orders only", "one of the two orders"
+    elif positional >= _LED * stable and positional:
+        reason, bold = f"mostly for where it stood, not for {said}", "where it stood"
+    elif stable >= _LED * positional and stable:
+        reason, bold = f"mostly for {said}, not for where it stood", said
+    else:
+        reason, bold = f"partly for where it stood and partly for {said}", f"where it stood and partly for {said}"
+    before, _, after = reason.partition(bold)
+    pairs = f" (pairs: {count(positional)} by place, {count(stable)} by text, {count(one_sided)} in one order only)"
+    return (", " + before, False), (bold, True), (after + pairs, False)
+
+
+def _sees(sheet: Opened) -> tuple[Part, ...]:
+    seen = sheet.steps("sensitivity", sheet.base).get(ONE)
+    if seen is None:
+        return ()
+    return (("It noticed one missing requirement in ", False), _counted(sheet, seen), (" calls.", False))
+
+
+def _strict(sheet: Opened) -> tuple[Part, ...]:
+    raw, before = known(sheet.part("raw", STRICT)), known(sheet.part("raw"))
+    seen = sheet.steps("sensitivity", STRICT).get(ONE)
+    if raw is None or seen is None or before is None or sheet.base == STRICT:
+        return ()
+    return (
+        ("Told to be strict about ties, it preferred one of two equal texts in ", False),
+        _counted(sheet, raw),
+        (" calls and noticed the missing requirement in ", False),
+        _counted(sheet, seen),
+        (".", False),
+    )
+
+
+def _scores(sheet: Opened) -> tuple[Part, ...]:
+    floors = [m for m in sheet.every("point.vacuum_score") if m.value is not None]
+    if not floors:
+        return ()
+    lowest, highest = (f(m.value or 0.0 for m in floors) for f in (min, max))
+    said = number(lowest) if len(floors) == 1 else f"{number(lowest)} to {number(highest)}"
+    by = "" if len(floors) == 1 else ", by dimension"
+    return (("Scoring one text at a time, it gave an empty one ", False), (said, True), (f" points{by}.", False))
+
+
+def _invalid(sheet: Opened) -> tuple[Part, ...]:
+    found = [m for m in sheet.every("pair.invalid_share") if m.value]
+    if not found:
+        return ()
+    bad, all_calls = sum(map(hits, found)), sum(m.n for m in found)
+    share = percent(bad / all_calls, 1)
+    return ((f"{count(bad)} of {count(all_calls)}", True), (f" replies could not be used ({share}).", False))
+
+
+def _chip(text: str) -> Chip:
+    word, _, rule = text.partition(" (")
+    return Chip(clean(word, 80), clean(rule.removesuffix(")"), 400))
+
+
+# The summary of a datasheet as one picture that stands alone, reads at 1120 px and prints in greyscale.
+
+
+_PEERS: Final = 4
+_COLUMNS: Final = (0.0, float(WIDE - HALF))
+_HEAD: Final = 44.0
+_MARGIN: Final = 24.0
+_TOKEN: Final = re.compile(r"--([a-z0-9]+):(#[0-9a-f]{3,6})")
+
+
+def summary_svg(sheet: Opened, peers: Sequence[Opened], marks: str, page: str) -> str:
+    """The picture: profile, axes map, curve, decomposition, operating points, scatter, nearly equal texts.
+
+    ``marks`` is the style of the figures and ``page`` the light colours and text styles; colours are written out,
+    since not every reader of SVG knows CSS variables.
+    """
+    plots = _plots(sheet, (sheet, *peers[:_PEERS]))
+    parts: list[svg.Element] = [
+        svg.Style(text=_plain_style(page, marks)),
+        rect(-_MARGIN, -_MARGIN, 9999, 9999, "paper"),
+    ]
+    y = _title(sheet, parts)
+    told = []
+    for left, right in zip(plots[::2], plots[1::2], strict=True):
+        heights = []
+        lines = max(len(_caption(plot)) for _, plot in (left, right))
+        for x, (key, plot) in zip(_COLUMNS, (left, right), strict=True):
+            heights.append(_place(key, plot, x, y, lines, parts))
+            told.append(f"{plot.title}: {plot.desc if isinstance(plot, Plot) else plot.why}")
+        y += max(heights) + 28
+    foot = (
+        "Crosses and bars are intervals; peers are drawn for scale. It describes this judge; it does not rank judges."
+    )
+    parts += [line(0, y, WIDE, y, "hair"), label(0, y + 22, foot, "tk")]
+    width, height = WIDE + 2 * _MARGIN, y + 36 + 2 * _MARGIN
+    title = f"{sheet.name}: summary of its datasheet"
+    return svg.SVG(
+        class_=["fig"],
+        viewBox=svg.ViewBoxSpec(num(-_MARGIN), num(-_MARGIN), num(width), num(height)),
+        width=num(width),
+        height=num(height),
+        elements=[svg.Title(id="t", text=escape(title)), svg.Desc(id="d", text=escape(". ".join(told))), *parts],
+        extra={"role": "img", "aria-labelledby": "t d"},
+    ).as_str()
+
+
+def _plots(sheet: Opened, drawn: Sequence[Opened]) -> list[tuple[str, Plot | Missing]]:
+    """An even number of figures; what a log cannot give is not among them."""
+    found = [
+        ("axes", axes_plot(drawn)),
+        ("curve", curve_plot(drawn)),
+        ("parts", parts_plot(drawn)),
+        ("segment", segment_plot(sheet)),
+        ("scatter", scatter_plot(drawn)),
+        ("near", near_plot(sheet)),
+    ]
+    return [(key, plot) for key, plot in found if not sheet.is_log or key in ("parts", "scatter")]
+
+
+def _title(sheet: Opened, parts: list[svg.Element]) -> float:
+    """Name, instrument and profile; the height below them."""
+    record = sheet.sheet
+    facts = [
+        clean(record.model, 60),
+        counted(record.tasks, "question" if sheet.is_log else "task"),
+        f"{count(record.calls.get('all', 0))} calls, {count(record.calls.get('invalid', 0))} unusable",
+        f"texts {short_hash(clean(record.manifest))}" if record.manifest else "",
+    ]
+    parts += [
+        label(0, 24, fit(sheet.name, WIDE * 0.9, 26), "big"),
+        label(0, 46, fit(" · ".join(filter(None, facts)), WIDE, 13), "t2"),
+    ]
+    y = 72.0
+    profile = profile_of(sheet)
+    said = [plain(sentence) for sentence in profile.sentences]
+    said.append("; ".join(chip.text for chip in profile.chips) or profile.no_chips)
+    said.append(flip_note(sheet))
+    for text in filter(None, said):
+        for row in _wrapped(text, WIDE, 15):
+            parts.append(label(0, y, row, "say"))
+            y += 20
+    return y + 14
+
+
+def _place(key: str, plot: Plot | Missing, x: float, y: float, lines: int, parts: list[svg.Element]) -> float:
+    """A figure with its head at a place, below as many lines of caption as its neighbour needs; its height."""
+    parts += [line(x, y, x + HALF, y, "rule2"), label(x, y + 20, fit(plot.title, HALF, 15), "head")]
+    if isinstance(plot, Missing):
+        parts.append(rect(x + 1, y + 34, HALF - 2, 60, "void"))
+        for at, row in enumerate(_wrapped(plot.why, HALF - 32, 13)[:3]):
+            parts.append(label(x + 16, y + 58 + 17 * at, row, "t2"))
+        return 110.0
+    parts += [label(x, y + 38 + 16 * at, row, "tk") for at, row in enumerate(_caption(plot))]
+    panel: Panel = plot.draw(f"s-{key}", HALF)
+    head = _HEAD + 16 * lines - 10
+    parts.append(svg.G(transform=[svg.Translate(num(x), num(y + head))], elements=list(panel.parts)))
+    return panel.height + head
+
+
+def _caption(plot: Plot | Missing) -> list[str]:
+    return _wrapped(plot.caption, HALF, 12) if isinstance(plot, Plot) else []
+
+
+def _wrapped(text: str, width: float, size: float) -> list[str]:
+    """A text in lines that fit.
+
+    >>> _wrapped("one two three", 60, 13)
+    ['one two', 'three']
+    """
+    rows: list[str] = []
+    for word in text.split(" "):
+        if rows and text_width(f"{rows[-1]} {word}", size) <= width:
+            rows[-1] = f"{rows[-1]} {word}"
+        else:
+            rows.append(fit(word, width, size))
+    return rows
+
+
+def _plain_style(page: str, marks: str) -> str:
+    """The styles with every colour written out."""
+    # Dark and forced colours are for pages: a picture keeps its paper.
+    light = re.sub(r"@media[^{]+\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", f"{page}\n{marks}")
+    tokens = dict(_TOKEN.findall(light))
+    style = re.sub(r":root\{[^}]*\}", "", light)
+    return re.sub(r"var\(--([a-z0-9]+)\)", lambda found: tokens[found[1]], style)
+
+
+# One judge's page as data: every figure drawn, every sentence written, nothing left for the template to decide.
+
+
+PEERS: Final = 4
+_ABSENT: Final = (
+    ("dark_current", "Dark current", "the log has no calls in which there was nothing to choose between"),
+    ("graded_vacuum", "Preference between nearly identical texts", "no such pairs were shown"),
+    (
+        "sensitivity",
+        "Sensitivity and detection threshold",
+        "which text of a pair is better, and by how much, is not known",
+    ),
+    ("criterion.shift", "The effect of a strict instruction", "the log has one instruction"),
+    ("filler.preference", "Filler preference", "no padded texts were shown"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SheetView:
+    """The page of one judge."""
+
+    title: str
+    lede: str
+    hash: str
+    notice: str
+    profile: Profile
+    quiet_answer: str
+    quiet: tuple[Plot | Missing, ...]
+    quiet_notes: tuple[str, ...]
+    seeing_answer: str
+    seeing: tuple[Plot | Missing, ...]
+    ladder: Table | None
+    sections: tuple[Section, ...]
+    absent: tuple[tuple[str, str], ...]
+    planted: PlantedView | None
+    rows: tuple[EveryRow, ...]
+    rests: bool
+    apart: bool
+    filters: tuple[Filter, ...]
+    total: str
+    level: str
+    non_claims: tuple[str, ...]
+
+
+def sheet_view(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened], rests: Rests = lambda _: ()) -> SheetView:
+    """The view of one judge with the peers that its figures may hold, and those that they may not.
+
+    ``rests`` gives the answers that a measurement was computed from.
+    """
+    drawn = (sheet, *fit[:PEERS])
+    rows = every_rows(sheet, rests)
+    planted = planted_view(sheet)
+    sections = (pointwise_section(sheet), repeat_section(sheet), drift_section(sheet))
+    quiet, seeing = _quiet(sheet, drawn), _seeing(sheet, drawn)
+    return SheetView(
+        title=f"{sheet.name}, {'read from a log' if sheet.is_log else 'measured as an instrument'}",
+        lede=_lede(sheet),
+        hash=_hash(sheet),
+        notice="" if planted is None else planted.answer,
+        profile=profile_of(sheet),
+        quiet_answer=quiet_answer(sheet),
+        quiet=quiet,
+        quiet_notes=tuple(filter(None, (slot_note(sheet), *_peer_notes(sheet, fit, unfit)))),
+        seeing_answer=seeing_answer(sheet),
+        seeing=seeing,
+        ladder=ladder_table(sheet),
+        sections=tuple(section for section in sections if section is not None),
+        absent=_absent(sheet),
+        planted=planted,
+        rows=rows,
+        rests=any(row.rests for row in rows),
+        apart=sheet.rows_page != sheet.page,
+        filters=filters(rows, log=sheet.is_log),
+        total=counted(len(rows), "measurement"),
+        level=level_words(sheet),
+        non_claims=tuple(prose(text, 400) for text in sheet.sheet.non_claims),
+    )
+
+
+def _lede(sheet: Opened) -> str:
+    if sheet.is_log:
+        return (
+            "Measured from verdicts that were made elsewhere, on texts of unknown quality. It describes; it does not "
+            "rank judges."
+        )
+    return "A datasheet of one judge under stated prompts and one set of texts. It describes; it does not rank judges."
+
+
+def _hash(sheet: Opened) -> str:
+    if sheet.sheet.manifest:
+        return f"texts {short_hash(clean(sheet.sheet.manifest))}"
+    return "verdicts of a log" if sheet.is_log else "no manifest"
+
+
+def _quiet(sheet: Opened, drawn: Sequence[Opened]) -> tuple[Plot | Missing, ...]:
+    if sheet.is_log:
+        return parts_plot(drawn), scatter_plot(drawn)
+    return axes_plot(drawn), parts_plot(drawn), scatter_plot(drawn), near_plot(sheet)
+
+
+def _seeing(sheet: Opened, drawn: Sequence[Opened]) -> tuple[Plot | Missing, ...]:
+    """The ladder and the strict prompt; a log has neither, and says so once."""
+    found = (curve_plot(drawn), segment_plot(sheet))
+    return () if sheet.is_log and not any(isinstance(plot, Plot) for plot in found) else found
+
+
+def _absent(sheet: Opened) -> tuple[tuple[str, str], ...]:
+    """What a log cannot give, each with its reason."""
+    if not sheet.is_log:
+        return ()
+    return tuple((title, why) for name, title, why in _ABSENT if not any(map(known, sheet.every(name))))
+
+
+def _peer_notes(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened]) -> list[str]:
+    found = []
+    if len(fit) > PEERS:
+        left = listing([peer.name for peer in fit[PEERS:]])
+        found.append(f"Figures draw four peers, by name; not drawn: {clean(left, 300)}.")
+    if unfit:
+        left = listing([peer.name for peer in unfit])
+        what = "another log or instruction" if sheet.is_log else "other texts or under another prompt"
+        found.append(f"Measured on {what}, so not drawn here: {clean(left, 300)}.")
+    return found
+
 
 COMPARISON: Final = "datasheets.html"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from assaymark.report.formats import clean
+from assaymark.text import clean
 
 _TITLES: Final[Mapping[str, tuple[str, str]]] = {
     "dark_current": ("vacuum", "Dark current"),

@@ -2,24 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from assaymark.metrology.datasheet import BASE, STRICT
 from assaymark.records import Measurement
+from assaymark.report.charts.canvas import HALF, NARROW
+from assaymark.report.charts.intervals import JudgeWords
+from assaymark.report.datasheet.figures import Panel
 from assaymark.report.datasheet.reading import bounds
-from assaymark.report.formats import (
-    NBSP,
-    clean,
-    count_of,
-    number,
-    percent,
-    prose,
-    signed,
-    span,
-    state_words,
-    words,
-)
+from assaymark.report.page import Figure, Table
+from assaymark.report.text import signed, state_words, words
+from assaymark.text import NBSP, clean, count_of, number, percent, prose, span
+
+# A figure of a datasheet before it has a width: its words, its drawing, and the same numbers as a table.
+
+
+Draw = Callable[[str, float], Panel]
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """One figure: ``draw`` takes a name for its patterns and a width.
+
+    ``desc`` says what is to be seen for those who cannot see it, ``note`` what has to be read with it. ``judges`` are
+    the judges whose marks it holds, where there are several.
+    """
+
+    name: str
+    title: str
+    caption: str
+    desc: str
+    draw: Draw
+    table: Table
+    note: str = ""
+    judges: tuple[JudgeWords, ...] = ()
+
+    @property
+    def figure(self) -> Figure:
+        """The figure for half a screen and for a phone."""
+        wide, narrow = f"{self.name}-w", f"{self.name}-n"
+        return Figure(
+            self.title,
+            self.caption,
+            self.draw(wide, HALF).framed(wide, self.title, self.desc, "wide"),
+            self.draw(narrow, NARROW).framed(narrow, self.title, self.desc, "narrow"),
+            self.judges,
+            self.note,
+            self.table,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A figure that cannot be drawn: its question, and in words why there is no answer."""
+
+    title: str
+    why: str
+
 
 ARMS: Final[Mapping[str, str]] = {BASE: "ties allowed", STRICT: "strict about ties"}
 _CONDITIONS: Final = {

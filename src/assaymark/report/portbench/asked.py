@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from assaymark.records import Measurement
-from assaymark.report.formats import clean, counted, interval, number, signed, span
-from assaymark.report.paging import row_bytes
+from assaymark.report.page import row_bytes
 from assaymark.report.portbench.book import BenchBook, why_none
 from assaymark.report.portbench.inputs import QUESTIONS, QuestionTrace
-from assaymark.report.portbench.said import BenchClaim, claim_of, said_words, withheld_words
+from assaymark.report.portbench.levels import BenchClaim, claim_of, said_words, withheld_words
+from assaymark.report.portbench.records import block
 from assaymark.report.portbench.stages import GroupHead, StageCell, design_note, group_heads, stage_cell, unscored_heads
-from assaymark.report.portbench.texts import block
+from assaymark.report.text import counted, interval, signed
+from assaymark.text import clean, number, span
 
 TEMPLATES: Final = {
     "T1": "direction",

@@ -8,9 +8,10 @@ from typing import Final, Literal
 
 from assaymark.claims.boards import Leaderboard
 from assaymark.records import Level, Measurement, Verdict, measurement_id
-from assaymark.report.formats import clean, shown
-from assaymark.report.linked import leading
+from assaymark.report.page import leading
 from assaymark.report.portbench.inputs import ALL, QUESTIONS, BenchModel, BenchRun, ProfileView, WindowView
+from assaymark.report.text import shown
+from assaymark.text import clean
 
 ROUNDING: Final = 1e-9
 Kind = Literal["first", "gates", "gate", "beats", "dissociation", "above", "within", "other"]

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from assaymark.claims.benchmark import SHARPE_CONTRAST
 from assaymark.claims.boards import LEVEL
+from assaymark.claims.kinds import SHARPE_CONTRAST
 from assaymark.records import Measurement, measurement_id
-from assaymark.report.formats import span
-from assaymark.report.measured import MeasuredRow, rows_of
+from assaymark.report.measurements import MeasuredRow, rows_of
 from assaymark.report.portbench.book import BenchBook
 from assaymark.report.portbench.inputs import QUESTIONS
-from assaymark.report.trail.refs import Rests
+from assaymark.report.records.texts import Rests
+from assaymark.text import span
 
 _TITLES: Final = {
     "bench.level": "Level on a leaderboard",

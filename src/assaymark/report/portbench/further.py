@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from assaymark.records import Measurement
+from assaymark.report.charts.canvas import NARROW, WIDE
+from assaymark.report.charts.intervals import score_axis, score_head
 from assaymark.report.datasheet.figures import Heads, MapPoint, share_map
-from assaymark.report.figures.canvas import NARROW, WIDE
-from assaymark.report.figures.score import score_axis, score_head
-from assaymark.report.formats import clean, interval, listing, span
+from assaymark.report.page import Figure, Table
 from assaymark.report.portbench.book import BenchBook, why_none
 from assaymark.report.portbench.figures import interval_strip
 from assaymark.report.portbench.inputs import ALL
-from assaymark.report.tables import Figure, Table
+from assaymark.report.text import interval, listing
+from assaymark.text import clean, span
 
 _MOST = 15
 """Marks that can be told apart on one figure."""

@@ -7,18 +7,29 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from assaymark.report.filters import key_filters, level_filters
-from assaymark.report.formats import clean, count, counted, moment, percent, short_hash
-from assaymark.report.frame import ALONE, SCRIPTS, Frame, Link, Site
 from assaymark.report.levels import LEVELS, TALLY
-from assaymark.report.measured import measured_links
-from assaymark.report.measured_pages import measurement_pages
-from assaymark.report.paging import beside, in_parts, paged, paged_by, pager, part_names
+from assaymark.report.measurements import measured_links, measurement_pages
+from assaymark.report.page import (
+    ALONE,
+    SCRIPTS,
+    Frame,
+    Link,
+    Site,
+    beside,
+    in_parts,
+    paged,
+    paged_by,
+    pager,
+    part_names,
+)
 from assaymark.report.portbench.asked import QuestionView, question_views, questions_view
 from assaymark.report.portbench.book import STAGES, BenchBook, profile_word
 from assaymark.report.portbench.data import market_figures, question_figures, snapshot_view
 from assaymark.report.portbench.every import every_measurement
 from assaymark.report.portbench.further import signals_figure, windows_table
-from assaymark.report.portbench.histories import (
+from assaymark.report.portbench.inputs import BenchRun, EpisodeTrace
+from assaymark.report.portbench.levels import PAGE, every_claim, said_levels, tally
+from assaymark.report.portbench.market import (
     PerformanceView,
     chosen_history,
     history_bytes,
@@ -27,10 +38,8 @@ from assaymark.report.portbench.histories import (
     performance_views,
     stress_first,
 )
-from assaymark.report.portbench.inputs import BenchRun, EpisodeTrace
-from assaymark.report.portbench.said import PAGE, every_claim, said_levels, tally
-from assaymark.report.portbench.stages import StageTable, lede, stage_note, stage_tables
-from assaymark.report.portbench.stress import (
+from assaymark.report.portbench.records import BenchTrail
+from assaymark.report.portbench.sections import (
     BarTable,
     ScatterView,
     alignment_table,
@@ -39,9 +48,11 @@ from assaymark.report.portbench.stress import (
     stress_answer,
     stress_table,
 )
+from assaymark.report.portbench.stages import StageTable, lede, stage_note, stage_tables
 from assaymark.report.portbench.traces import DateView, date_views, episode_paths, episode_rows
-from assaymark.report.trail.bench import BenchTrail
-from assaymark.report.trail.calls import ReadCalls, call_pages
+from assaymark.report.records.calls import ReadCalls, call_pages
+from assaymark.report.text import counted, moment, short_hash
+from assaymark.text import clean, count, percent
 
 _HISTORIES, _EPISODES, _QUESTIONS = "histories.html", "episodes.html", "questions.html"
 _PROFILES: Final = "profiles.html"

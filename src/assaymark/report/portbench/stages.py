@@ -8,13 +8,14 @@ from itertools import product
 
 from assaymark.claims.boards import Leaderboard
 from assaymark.records import Level, Measurement
-from assaymark.report.figures.score import ScoreAxis, score_axis, score_head
-from assaymark.report.formats import clean, count, counted, listing, number, ordinal_span, percent, plural, shown, span
+from assaymark.report.charts.intervals import ScoreAxis, score_axis, score_head
 from assaymark.report.levels import TAGS
-from assaymark.report.licence import weakest
 from assaymark.report.portbench.book import STAGES, BenchBook, board_title, pipeline_boards, profile_word, why_none
 from assaymark.report.portbench.figures import interval_strip
 from assaymark.report.portbench.inputs import ALL
+from assaymark.report.study.controls import weakest
+from assaymark.report.text import counted, listing, ordinal_span, plural, shown
+from assaymark.text import clean, count, number, percent, span
 
 
 @dataclass(frozen=True, slots=True)

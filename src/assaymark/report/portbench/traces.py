@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from assaymark.report.formats import clean, count, counted, moment, number, span
-from assaymark.report.paging import file_stems, row_bytes
+from assaymark.report.page import file_stems, row_bytes
 from assaymark.report.portbench.book import STAGES, BenchBook
 from assaymark.report.portbench.inputs import DateTrace, EpisodeTrace, StageTrace
-from assaymark.report.portbench.texts import block
+from assaymark.report.portbench.records import block
+from assaymark.report.text import counted, moment
+from assaymark.text import clean, count, number, span
 
 STATES: Final[Mapping[str, str]] = {
     "ok": "",

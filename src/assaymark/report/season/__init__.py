@@ -15,7 +15,7 @@ from assaymark.report.season.inputs import (
     SeasonStep,
     SeasonTrade,
 )
-from assaymark.report.season.site import site_pages, write_site
+from assaymark.report.season.pages import site_pages, write_site
 
 __all__ = [
     "SeasonAgent",

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from assaymark.claims.messages import Catalogue, english
-from assaymark.report.formats import clean, short_hash
-from assaymark.report.frame import ALONE, JUDGES, Frame, Link, Site, frame_words
+from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, frame_words
+from assaymark.report.season.index import SeasonLookup
 from assaymark.report.season.inputs import SeasonRun
-from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.words import Words
+from assaymark.report.text import short_hash
+from assaymark.text import clean
 
 NAV: Final = ("index", "claims", "panel", "measurements", "rules", "changelog")
 """The pages of the menu, by name."""

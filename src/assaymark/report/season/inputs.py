@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from assaymark.claims.messages import Said
 from assaymark.claims.season_types import SeasonVerdicts
-from assaymark.judging.season.horizon_types import AuditLine
 from assaymark.judging.season.plans import ScoringPlan
+from assaymark.judging.season.record import AuditLine
 from assaymark.judging.season.table import SeasonTable
 from assaymark.records import EvidenceState, Measurement
 

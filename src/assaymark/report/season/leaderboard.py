@@ -7,21 +7,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from assaymark.claims.biases import FEW_CONSECUTIVE
-from assaymark.claims.season_index import SILENT
+from assaymark.claims.index import SILENT
 from assaymark.claims.season_types import Place, SeasonVerdicts
+from assaymark.claims.standing import FEW_CONSECUTIVE
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.table import SeasonRow
 from assaymark.metrology.moderated import FEWEST_CLUSTERS
 from assaymark.metrology.serial import FEWEST_CONSECUTIVE
 from assaymark.records import AGGREGATE, Level
-from assaymark.report.figures.canvas import Scale
-from assaymark.report.formats import clean
-from assaymark.report.linked import Linked
+from assaymark.report.charts.canvas import Scale
+from assaymark.report.page import Linked
+from assaymark.report.season.index import SeasonLookup
 from assaymark.report.season.inputs import SeasonGradeView
-from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.strip import JudgedPoints, band_head, band_scale, band_strip
 from assaymark.report.season.words import Words
+from assaymark.text import clean
 
 _JUDGED: Final = ("reasoning", "evidence", "outcome")
 _BANDS: Final = ("weak", "mixed", "strong")

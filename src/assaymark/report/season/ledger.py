@@ -17,11 +17,10 @@ from markupsafe import Markup, escape
 
 from assaymark.records import Measurement
 from assaymark.report.evidence import STATES, Filter
-from assaymark.report.formats import clean
-from assaymark.report.paging import row_bytes
+from assaymark.report.page import Table, row_bytes
+from assaymark.report.season.index import ModelBook, ModelWords
 from assaymark.report.season.inputs import SeasonClaimLine
-from assaymark.report.season.model_book import ModelBook, ModelWords
-from assaymark.report.tables import Table
+from assaymark.text import clean
 
 FIRST_ROWS: Final = 100
 FIRST_BYTES: Final = 70_000

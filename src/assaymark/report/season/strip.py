@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Final
 
 import svg
 
 from assaymark.judging.season.plans import Bands
 from assaymark.records import Level
-from assaymark.report.figures.canvas import Scale, hatch, label, line, num, rect, row_mark
-from assaymark.report.figures.judges import judge_class
+from assaymark.report.charts.canvas import HALF, NARROW, Scale, frame, hatch, label, line, num, rect, row_mark
+from assaymark.report.charts.intervals import judge_class
+from assaymark.report.text import fit, text_width
 
 WIDTH: Final = 192
 _PAD: Final = 5
@@ -83,3 +85,114 @@ def band_strip(bands: Bands, scale: Scale, level: Level, points: Sequence[Judged
         for one in points
     ]
     return row_mark(parts, WIDTH, 28)
+
+
+# Parts of an axis as several judges graded them: a line from lowest to highest, and a dot a judge.
+#
+# A line is the range of the judges and no interval, so it is thin.
+
+
+_TOP: Final = 28.0
+
+
+@dataclass(frozen=True, slots=True)
+class PartRow:
+    """One part: its title, its weight, and the points of each judge.
+
+    ``given`` are points that a judge gave and the numeric ledger lowered, each with what counted. ``judges`` are the
+    places of the judges in the panel, one for each of the points.
+    """
+
+    title: str
+    weight: str
+    points: tuple[float, ...]
+    straddles: bool
+    given: tuple[tuple[float, float], ...] = ()
+    judges: tuple[int | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PartAxis:
+    """Where the two upper bands begin, in points, and what the bands are called from low to high."""
+
+    mixed: int
+    strong: int
+    bands: tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """Where things stand: the axis, the height of a row, and the room for titles beside the marks or above them."""
+
+    width: float
+    left: float
+    row: float
+    above: bool
+
+    @property
+    def scale(self) -> Scale:
+        return Scale(0.0, 100.0, self.left, self.width - 14)
+
+
+_WIDE_BOX: Final = _Box(float(HALF), 228.0, 30.0, above=False)
+_NARROW_BOX: Final = _Box(float(NARROW), 10.0, 46.0, above=True)
+
+
+def part_figure(name: str, rows: Sequence[PartRow], axis: PartAxis, title: str, desc: str) -> tuple[str, str]:
+    """The figure for half a screen and for a phone, where titles stand above their marks."""
+    wide = _figure(f"{name}-w", rows, axis, (title, desc), _WIDE_BOX)
+    return wide, _figure(f"{name}-n", rows, axis, (title, desc), _NARROW_BOX)
+
+
+def _figure(name: str, rows: Sequence[PartRow], axis: PartAxis, words: tuple[str, str], box: _Box) -> str:
+    scale = box.scale
+    bottom = _TOP + box.row * len(rows)
+    parts: list[svg.Element] = [hatch(f"{name}-h"), *_bands(name, axis, scale, bottom)]
+    for at, row in enumerate(rows):
+        parts += _row(row, box, _TOP + box.row * at)
+    for mark in (0, axis.mixed, axis.strong, 100):
+        parts.append(label(scale(mark), bottom + 18, str(mark), "tk", "middle"))
+    return frame(name, *words, (box.width, bottom + 24), parts, "narrow" if box.above else "wide")
+
+
+def _bands(name: str, axis: PartAxis, scale: Scale, bottom: float) -> list[svg.Element]:
+    """The bands as hatched, grey and plain ground, with their names above where these fit."""
+    mixed, strong, height = scale(axis.mixed), scale(axis.strong), bottom - _TOP
+    found: list[svg.Element] = [
+        rect(scale.left, _TOP, mixed - scale.left, height, "novoid", f"url(#{name}-h)"),
+        rect(mixed, _TOP, strong - mixed, height, "panel"),
+        line(mixed, _TOP, mixed, bottom, "axis"),
+        line(strong, _TOP, strong, bottom, "axis"),
+    ]
+    ends = ((scale.left, mixed), (mixed, strong), (strong, scale.right))
+    if all(text_width(text, 12) <= high - low + 10 for text, (low, high) in zip(axis.bands, ends, strict=True)):
+        for text, (low, high) in zip(axis.bands, ends, strict=True):
+            found.append(label((low + high) / 2, _TOP - 10, text, "tk", "middle"))
+    return found
+
+
+def _row(row: PartRow, box: _Box, top: float) -> list[svg.Element]:
+    scale = box.scale
+    if box.above:
+        y, text, right = top + 32.0, top + 18.5, scale.right - 4
+        start, kinds = scale.left + 4, ("halo", "tk halo")
+    else:
+        y = top + box.row / 2
+        text, right, start, kinds = y + 4.5, box.left - 14, 0.0, ("", "tk")
+    room = right - start - text_width(row.weight, 12) - 10
+    found: list[svg.Element] = [
+        label(start, text, fit(row.title, room, 13), kinds[0]),
+        label(right, text, row.weight, kinds[1], "end"),
+        line(scale.left, y, scale.right, y, "hair"),
+    ]
+    if not row.points:
+        return [*found, rect(scale.left + 1, y - 7, scale.right - scale.left - 2, 14, "void")]
+    for given, counted in row.given:
+        found.append(line(scale(counted), y, scale(given), y, "capped"))
+        found.append(svg.Circle(cx=num(scale(given)), cy=num(y), r=3.5, class_=["open", "ring"]))
+    low, high = min(row.points), max(row.points)
+    if high > low:
+        found.append(line(scale(low), y, scale(high), y, "judges"))
+    for one, judge in zip_longest(row.points, row.judges):
+        found.append(svg.Circle(cx=num(scale(one)), cy=num(y), r=3.5, class_=["judge", *judge_class(judge)]))
+    return found

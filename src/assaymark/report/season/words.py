@@ -10,7 +10,7 @@ from typing import Final
 
 from assaymark.claims.messages import Catalogue, Said, Value
 from assaymark.report.evidence import Filter
-from assaymark.report.formats import NBSP, clean, prose
+from assaymark.text import NBSP, clean, prose
 
 _SENTENCE: Final = 900
 _WORDS: Final = range(2, 13)

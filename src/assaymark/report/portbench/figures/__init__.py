@@ -1,10 +1,11 @@
 """The marks of a benchmark: pure functions from numbers to SVG text, coloured by classes of the style sheet."""
 
-from assaymark.report.portbench.figures.classes import class_panel
-from assaymark.report.portbench.figures.correlation import correlation_map
-from assaymark.report.portbench.figures.history import History, HistorySet, history_panels
-from assaymark.report.portbench.figures.scatter import StressPoint, stress_scatter
-from assaymark.report.portbench.figures.strip import interval_strip
+from __future__ import annotations
+
+from assaymark.report.charts.grids import class_panel, correlation_map
+from assaymark.report.charts.intervals import interval_strip
+from assaymark.report.charts.paths import History, HistorySet, history_panels
+from assaymark.report.charts.scatter import StressPoint, stress_scatter
 
 __all__ = [
     "History",

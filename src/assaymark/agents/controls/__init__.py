@@ -1,0 +1,34 @@
+"""Control cells: decisions and texts whose right treatment is known, made from a context or an honest decision.
+
+ValueBlindBench sections 3.5 and 5.5 ask for two, verbose but wrong and terse but right; section 7 for three more, made
+from an honest decision: other words, one number changed, another length. A generator hands out nothing that
+`admissible` refuses, and `admissible` does not ask who wrote what it reads.
+"""
+
+from __future__ import annotations
+
+from assaymark.agents.controls.checks import admissible, checked, is_admissible
+from assaymark.agents.controls.compose import CELL_KINDS, DERIVED_KINDS, AdmissibilityCheck, Change, Composed, failed
+from assaymark.agents.controls.decisions import CONTROL, cell_decision, cell_decisions
+from assaymark.agents.controls.derived import fact_flip, length_matched, paraphrase
+from assaymark.agents.controls.verbose_terse import terse_right, verbose_wrong
+
+__all__ = [
+    "CELL_KINDS",
+    "CONTROL",
+    "DERIVED_KINDS",
+    "AdmissibilityCheck",
+    "Change",
+    "Composed",
+    "admissible",
+    "cell_decision",
+    "cell_decisions",
+    "checked",
+    "fact_flip",
+    "failed",
+    "is_admissible",
+    "length_matched",
+    "paraphrase",
+    "terse_right",
+    "verbose_wrong",
+]

@@ -1,0 +1,311 @@
+"""The book after the orders of a cell: what can be said of it in numbers, and which rules it breaks."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from assaymark.errors import InputError, NotMeasurableError, Problem
+from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, prices_of, settle
+from assaymark.records import Action, Context, Decision, DerivationKind
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """A settlement, its rules, and the amounts by name; shares and weights are ratios."""
+
+    after: Settlement
+    checks: tuple[RuleCheck, ...]
+    amounts: Mapping[str, float]
+    limits: Mapping[str, float]
+
+    @property
+    def broken(self) -> tuple[RuleCheck, ...]:
+        """The rules that are not kept."""
+        return tuple(check for check in self.checks if not check.kept)
+
+
+def book_of(context: Context, actions: Sequence[Action]) -> Book:
+    """The book of a context after orders.
+
+    Raises
+    ------
+    NotMeasurableError
+        The context has no portfolio, or nothing is left of its equity.
+    InputError
+        An order cannot be settled, or trades an instrument that the context does not have.
+    """
+    if context.portfolio is None:
+        raise NotMeasurableError("a control cell needs a context with a portfolio (got none)")
+    known = {item.id for item in context.instruments}
+    unknown = [one.instrument for one in actions if one.instrument and one.instrument not in known]
+    if unknown:
+        raise InputError("orders", [Problem(name, "is no instrument of the context") for name in unknown])
+    after = settle(context.portfolio, prices_of(context), actions, fee_bps=fee_of(context.constraints))
+    if after.equity <= 0:
+        raise NotMeasurableError(f"the book has no equity left after the orders (got {after.equity:g})")
+    return Book(
+        after=after,
+        checks=audit(after, context.constraints),
+        amounts=_amounts(after),
+        limits={rule.kind: rule.limit for rule in context.constraints},
+    )
+
+
+def _amounts(after: Settlement) -> dict[str, float]:
+    """What a text can say about the book, by the names of `statements_of`."""
+    return {
+        "cash": after.cash,
+        "cost": after.cost,
+        "proceeds": -after.cost,
+        "residual": after.residual,
+        "cash_share": after.residual / after.equity,
+        "exposure": after.exposure,
+        "exposure_share": after.exposure / after.equity,
+        "equity": after.equity,
+        "leverage": after.leverage,
+        "largest": max(map(abs, after.weights.values()), default=0.0),
+    }
+
+
+def held_values(context: Context, actions: Sequence[Action]) -> list[float]:
+    """Every size that the material or the decision holds: facts, book, limits, orders, and differences of one field.
+
+    A number that equals none of them, as printed or in percent, is supported by nothing here.
+    """
+    found = [abs(float(fact.value)) for fact in context.facts if not isinstance(fact.value, str)]
+    by_field: dict[str, list[float]] = {}
+    for fact in context.facts:
+        if fact.instrument and not isinstance(fact.value, str):
+            by_field.setdefault(fact.field, []).append(float(fact.value))
+    found += [abs(a - b) for values in by_field.values() for i, a in enumerate(values) for b in values[i + 1 :]]
+    found += [rule.limit for rule in context.constraints]
+    found += [abs(value) for one in actions for value in (one.quantity, one.price, one.weight) if value is not None]
+    if context.portfolio is not None:
+        book = context.portfolio
+        found += [book.cash, book.nav, *map(abs, book.positions.values())]
+        try:
+            after = book_of(context, actions)
+        except (InputError, NotMeasurableError):
+            pass
+        else:
+            found += [abs(value) for value in after.amounts.values()]
+            found += [abs(value) for value in after.after.weights.values()]
+    return [value for value in found if math.isfinite(value)]
+
+
+def is_held(values: Sequence[float], size: float, half: float) -> bool:
+    """Whether a printed size equals any value within half a last digit, in any scale of a percentage.
+
+    >>> is_held([0.0312], 3.1, 0.05), is_held([0.0312], 3.2, 0.05)
+    (True, False)
+    """
+    return any(abs(value * scale - size) <= half for value in values for scale in (1.0, 100.0, 0.01))
+
+
+# The features of a context as a cell may cite them: names, horizons, and values printed true or far from true.
+
+
+_FIELD: Final = re.compile(r"([a-z]+)_(\d{1,4}[a-z])\Z")
+_REDRAWS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One number that the material gives for an instrument over a horizon, such as ``return_15m``."""
+
+    instrument: str
+    kind: str
+    horizon: str
+    value: float
+
+    @property
+    def field(self) -> str:
+        """The name of the fact."""
+        return f"{self.kind}_{self.horizon}"
+
+    @property
+    def lean(self) -> int:
+        """1 where it speaks for buying, -1 for selling, 0 where it has no direction."""
+        if self.kind == "return":
+            return (self.value > 0) - (self.value < 0)
+        return (self.value > 0.5) - (self.value < 0.5) if self.kind == "range" else 0
+
+    def printed(self, value: float) -> str:
+        """A value of this feature as cells print it: returns with their sign and volatility in percent."""
+        if self.kind == "return":
+            return f"{value * 100:+.2f}%"
+        return f"{value * 100:.2f}%" if self.kind == "volatility" else f"{value:.2f}"
+
+    def fill(self, value: float) -> dict[str, str]:
+        """What the templates of `phrases` need, with a value of this feature."""
+        return {"x": self.instrument, "h": self.horizon, "k": self.kind, "v": self.printed(value)}
+
+
+def features_of(context: Context) -> tuple[Feature, ...]:
+    """The features that cells cite: numeric facts with a kind and a horizon in their names, in the context's order.
+
+    A price has no horizon and is not among them; nor is a return that prints as 0.00%, which has no direction.
+    """
+    return tuple(_features(context))
+
+
+def _features(context: Context) -> Iterator[Feature]:
+    known = {item.id for item in context.instruments}
+    for fact in context.facts:
+        named = _FIELD.match(fact.field)
+        if fact.instrument not in known or named is None or isinstance(fact.value, str):
+            continue
+        kind, horizon = named.groups()
+        value = float(fact.value)
+        if kind in _WRONG and not (kind in ("return", "volatility") and abs(value) < 1e-4):
+            yield Feature(fact.instrument, kind, horizon, value)
+
+
+def by_instrument(features: Sequence[Feature]) -> dict[str, list[Feature]]:
+    """Features under the instruments that they are about."""
+    found: dict[str, list[Feature]] = {}
+    for one in features:
+        found.setdefault(one.instrument, []).append(one)
+    return found
+
+
+def wrong_value(feature: Feature, lean: int, held: Sequence[float], rng: np.random.Generator) -> float | None:
+    """A value far from the true one that the material holds nowhere; None if none was found.
+
+    ``lean`` is the direction in which the lie is told: a feature with a direction is drawn on that side.
+    """
+    for _ in range(_REDRAWS):
+        value = _WRONG[feature.kind](feature.value, lean, rng)
+        size = abs(float(feature.printed(value).rstrip("%")))
+        true = abs(float(feature.printed(feature.value).rstrip("%")))
+        signs = (value > 0) != (feature.value > 0)
+        gap = size + true if signs else abs(size - true)
+        if gap >= 0.4 * max(size, true) and gap >= 0.1 and not is_held(held, size, 0.005):
+            return value
+    return None
+
+
+def _wrong_return(true: float, lean: int, rng: np.random.Generator) -> float:
+    size = float(rng.uniform(0.006, 0.04))
+    if true * lean > 0:
+        size += abs(true) * float(rng.uniform(2.0, 4.0))
+    return lean * size
+
+
+def _wrong_volatility(true: float, _lean: int, rng: np.random.Generator) -> float:
+    return true * float(rng.uniform(2.2, 4.5)) + 0.002
+
+
+def _wrong_range(_true: float, lean: int, rng: np.random.Generator) -> float:
+    return float(rng.uniform(0.03, 0.97)) if not lean else 0.5 + lean * float(rng.uniform(0.1, 0.47))
+
+
+def _wrong_volume(true: float, _lean: int, rng: np.random.Generator) -> float:
+    return true * float(rng.uniform(1.9, 4.0)) + 0.2
+
+
+_WRONG: Final = {
+    "return": _wrong_return,
+    "volatility": _wrong_volatility,
+    "range": _wrong_range,
+    "volume": _wrong_volume,
+}
+
+
+def limits_text(limits: Mapping[str, float]) -> dict[str, str]:
+    """The limits as the templates print them: weights and cash in percent, leverage plainly.
+
+    >>> limits_text({"max_weight": 0.35, "max_leverage": 1.2})
+    {'max_weight': '35.0%', 'max_leverage': '1.20'}
+    """
+    return {
+        kind: f"{limit:.2f}" if kind == "max_leverage" else f"{limit * 100:.1f}%"
+        for kind, limit in limits.items()
+        if kind in ("max_weight", "min_cash", "max_leverage")
+    }
+
+
+# What a generator of control cells hands out: orders, a text, and the record of every check that they passed.
+
+
+CELL_KINDS: Final[tuple[DerivationKind, ...]] = ("cell_a", "cell_b", "paraphrase", "fact_flip", "length_matched")
+"""The kinds of control cell that are made and checked here."""
+
+DERIVED_KINDS: Final[tuple[DerivationKind, ...]] = ("paraphrase", "fact_flip", "length_matched")
+"""Those that are made from an honest decision."""
+
+REDRAWS: Final = 24
+"""How often a generator draws before it gives up."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissibilityCheck:
+    """One rule held against a composed cell: ``value`` is what was found, ``limit`` what is needed, in words.
+
+    ``detail`` quotes what decided it, where something did.
+    """
+
+    rule: str
+    value: float
+    limit: str
+    passed: bool
+    detail: str = ""
+
+    def __str__(self) -> str:
+        found = f"{self.rule} is {self.value:g}, needs {self.limit}"
+        return f"{found} ({self.detail})" if self.detail else found
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The one number that a fact-flip changed: what was printed, what is printed now, and the offset in the text."""
+
+    old: str
+    new: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composed:
+    """A control cell before it becomes a record.
+
+    ``original`` is the honest decision that a derived cell was made from, ``tokens`` the length that was asked for.
+    ``known_scores`` holds, by rubric dimension, what a faultless judge gives; only what the construction fixes is in
+    it. ``admissibility`` is empty for a cell that nobody has checked yet.
+    """
+
+    kind: DerivationKind
+    actions: tuple[Action, ...]
+    text: str
+    confidence: float | None = None
+    original: Decision | None = None
+    tokens: int | None = None
+    change: Change | None = None
+    known_scores: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    admissibility: tuple[AdmissibilityCheck, ...] = ()
+
+
+def failed(checks: Sequence[AdmissibilityCheck]) -> tuple[AdmissibilityCheck, ...]:
+    """The checks that did not pass.
+
+    >>> failed([AdmissibilityCheck("tokens", 61, "at most 60", False), AdmissibilityCheck("orders", 1, "any", True)])
+    (AdmissibilityCheck(rule='tokens', value=61, limit='at most 60', passed=False, detail=''),)
+    """
+    return tuple(check for check in checks if not check.passed)
+
+
+def refuse(kind: str, checks: Sequence[AdmissibilityCheck], draws: int) -> NotMeasurableError:
+    """The error of a generator whose best draw is not admissible: every check that failed.
+
+    >>> str(refuse("cell_b", [AdmissibilityCheck("tokens", 61, "at most 60", False)], 3))
+    'cell_b is not admissible as drawn: tokens is 61, needs at most 60 (last of 3 draws)'
+    """
+    said = "; ".join(map(str, failed(checks))) or "nothing could be drawn"
+    return NotMeasurableError(f"{kind} is not admissible as drawn: {said} (last of {draws} draws)")

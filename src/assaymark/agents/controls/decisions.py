@@ -1,0 +1,266 @@
+"""Control cells as records: one cell, and a number of them spread over the clusters of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import numpy as np
+
+from assaymark.agents.controls.compose import CELL_KINDS, DERIVED_KINDS, Composed, failed
+from assaymark.agents.controls.derived import fact_flip, length_matched, paraphrase
+from assaymark.agents.controls.verbose_terse import terse_right, verbose_wrong
+from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
+from assaymark.records import Agent, Context, Decision, Derivation, DerivationKind, Provenance, Rationale
+
+CONTROL: Final = "control"
+"""The agent id of every control cell."""
+
+ORDERS: Final = "orders-v1"
+"""The format of the decisions that a cell makes itself; a derived one keeps that of its parent."""
+
+Placed = tuple[str, Context, str]
+"""A context's id, the context, and the cluster that it belongs to."""
+
+
+def cell_decision(
+    kind: DerivationKind,
+    composed: Composed,
+    *,
+    context_id: str,
+    record_id: str,
+    cluster: str,
+    family: str,
+    seed: int,
+    decided_at: datetime,
+    parent: str | None = None,
+    episode_id: str | None = None,
+    step: int = 1,
+) -> Decision:
+    """A composed cell as a record.
+
+    Its text is one rationale of kind ``summary``. A cell derived from a decision takes its episode, step, cluster,
+    time and format from it, so that the two can be compared as a pair.
+
+    Parameters
+    ----------
+    kind : str
+        What the cell is, as it was composed.
+    composed : Composed
+        Checked, and found admissible.
+    context_id, record_id, cluster, decided_at, episode_id, step
+        As in `Decision`; the episode is named after the record where nothing else is said.
+    family : str
+        Whose model composed the cell: its halo is measured without the judges of this family.
+    seed : int
+        With which the generator that made it is repeated.
+    parent : str, optional
+        The record it was made from; default: that of ``composed.original``.
+
+    Raises
+    ------
+    InputError
+        ``kind`` is not that of the cell.
+    NotMeasurableError
+        The cell was not checked, or failed a check.
+
+    Examples
+    --------
+    The session in ``docs/cells.md`` makes one of each kind.
+    """
+    if kind != composed.kind:
+        raise InputError(record_id, [Problem("kind", f"must be that of the cell, {composed.kind} (got {kind})")])
+    if not composed.admissibility or failed(composed.admissibility):
+        said = "; ".join(map(str, failed(composed.admissibility))) or "it was never checked"
+        raise NotMeasurableError(f"{kind} {record_id} is no control cell: {said}")
+    origin = composed.original
+    return Decision(
+        record_id=record_id,
+        episode_id=origin.episode_id if origin else episode_id or record_id,
+        step=origin.step if origin else step,
+        cluster=origin.cluster if origin else cluster,
+        decided_at=origin.decided_at if origin else decided_at,
+        agent=Agent(id=CONTROL, family=family, model=f"{CONTROL}/{kind}"),
+        context_id=context_id,
+        actions=composed.actions,
+        rationales=(Rationale(text=composed.text, kind="summary"),),
+        format=origin.format if origin else ORDERS,
+        provenance=Provenance(source="assaymark control cells"),
+        confidence=composed.confidence,
+        derivation=Derivation(
+            kind=kind,
+            parent=parent or (origin.record_id if origin else None),
+            seed=seed,
+            known_scores=dict(composed.known_scores),
+        ),
+        flags=(f"{composed.change.old} changed to {composed.change.new}",) if composed.change else (),
+    )
+
+
+def cell_decisions(
+    contexts: Sequence[Placed],
+    *,
+    kind: DerivationKind,
+    count: int,
+    seed: int,
+    family: str,
+    style: str = "plain",
+    honest: Sequence[Decision] = (),
+    tokens: int | None = None,
+    study: str = "",
+) -> list[Decision]:
+    """``count`` control cells, spread evenly over the clusters: their numbers differ by one at most.
+
+    Equal arguments give equal records. A context or decision from which no admissible cell comes is passed over for
+    another of its cluster. Cells A and B use a context again once all others of its cluster were used; a derived cell
+    is made from a decision once. ``derivation.seed`` of each record repeats its generator.
+
+    Parameters
+    ----------
+    contexts : sequence of (context id, Context, cluster)
+    kind : str
+        One of `CELL_KINDS`.
+    count : int
+    seed : int
+    family : str
+        Whose model composes the cells.
+    style : str
+        A house style for cells A and B; derived cells keep the words of their parent.
+    honest : sequence of Decision
+        What derived cells are made from; those whose context is not given are left out.
+    tokens : int, optional
+        The length of ``length_matched`` cells.
+    study : str
+        Stands before every record id, so that those of two studies differ.
+
+    Raises
+    ------
+    UnknownNameError
+        No such kind.
+    InputError
+        Nothing to make cells from, a negative count, or no length for length-matched cells; all problems at once.
+    NotMeasurableError
+        Fewer than ``count`` admissible cells came out of these contexts; the last reason is quoted.
+    """
+    if kind not in CELL_KINDS:
+        raise UnknownNameError("kind of control cell", kind, CELL_KINDS)
+    sources = _sources(contexts, kind, honest)
+    _check(kind, count, sources, tokens)
+    make = _maker(kind, style, tokens)
+    name = f"{study}/{kind}" if study else kind
+    queues = [
+        _Queue(kind, sources[cluster], [seed, CELL_KINDS.index(kind), number], make)
+        for number, cluster in enumerate(sorted(sources))
+    ]
+    found: list[Decision] = []
+    while len(found) < count and queues:
+        for queue in list(queues):
+            if len(found) == count:
+                break
+            cell = queue.next_cell(f"{name}-{seed}-{len(found) + 1:04d}", family)
+            if cell is None:
+                queues.remove(queue)
+                last = queue.reason
+            else:
+                found.append(cell)
+    if len(found) < count:
+        raise NotMeasurableError(f"only {len(found)} of {count} {kind} cells could be made; the last reason: {last}")
+    return found
+
+
+Source = tuple[str, Context, str, Decision | None]
+
+
+def _sources(contexts: Sequence[Placed], kind: DerivationKind, honest: Sequence[Decision]) -> dict[str, list[Source]]:
+    """What cells can be made from, by cluster."""
+    found: dict[str, list[Source]] = {}
+    if kind not in DERIVED_KINDS:
+        for key, context, cluster in contexts:
+            found.setdefault(cluster, []).append((key, context, cluster, None))
+        return found
+    known = {key: (context, cluster) for key, context, cluster in contexts}
+    for decision in honest:
+        if decision.context_id in known and decision.derivation.kind == "honest":
+            context, cluster = known[decision.context_id]
+            found.setdefault(cluster, []).append((decision.context_id, context, cluster, decision))
+    return found
+
+
+def _check(kind: str, count: int, sources: dict[str, list[Source]], tokens: int | None) -> None:
+    problems = []
+    if count < 0:
+        problems.append(Problem("count", f"must not be negative (got {count})"))
+    if count and not sources:
+        needed = "an honest decision on one of the contexts" if kind in DERIVED_KINDS else "a context"
+        problems.append(Problem("contexts", f"{kind} needs {needed} (got none)"))
+    if kind == "length_matched" and not tokens:
+        problems.append(Problem("tokens", f"length_matched needs the length asked for (got {tokens})"))
+    if problems:
+        raise InputError("cell_decisions", problems)
+
+
+class _Queue:
+    """The sources of one cluster in a drawn order, each tried in turn."""
+
+    def __init__(self, kind: DerivationKind, sources: list[Source], key: list[int], make: Maker) -> None:
+        self.reason = "there is nothing left to make one from"
+        self._kind = kind
+        self._make = make
+        self._key = key
+        self._drawn = 0
+        self._next = self._order(sources)
+
+    def _order(self, sources: list[Source]) -> Iterator[Source]:
+        """Every source once for derived cells; for the others again and again, until a whole round came to nothing."""
+        order = np.random.default_rng(self._key).permutation(len(sources))
+        self._idle = 0
+        while self._idle < len(sources):
+            for at in order:
+                self._idle += 1
+                yield sources[int(at)]
+            if self._kind in DERIVED_KINDS:
+                return
+
+    def next_cell(self, record_id: str, family: str) -> Decision | None:
+        """The next admissible cell of the cluster; None where there is none left."""
+        for context_id, context, cluster, decision in self._next:
+            self._drawn += 1
+            own = int(np.random.SeedSequence([*self._key, self._drawn]).generate_state(1)[0])
+            try:
+                composed = self._make(context, decision, np.random.default_rng(own))
+            except NotMeasurableError as exc:
+                self.reason = str(exc)
+                continue
+            self._idle = 0
+            return cell_decision(
+                self._kind,
+                composed,
+                context_id=context_id,
+                record_id=record_id,
+                cluster=cluster,
+                family=family,
+                seed=own,
+                decided_at=context.cutoff + timedelta(seconds=1),
+            )
+        return None
+
+
+Maker = Callable[[Context, Decision | None, np.random.Generator], Composed]
+
+
+def _maker(kind: DerivationKind, style: str, tokens: int | None) -> Maker:
+    """The generator of a kind behind one signature."""
+
+    def make(context: Context, decision: Decision | None, rng: np.random.Generator) -> Composed:
+        if kind == "cell_a":
+            return verbose_wrong(context, rng, style=style)
+        if decision is None or kind == "cell_b":
+            return terse_right(context, rng, style=style)
+        if kind == "paraphrase":
+            return paraphrase(decision, context, rng)
+        if kind == "fact_flip":
+            return fact_flip(decision, context, rng)
+        return length_matched(decision, context, tokens or 0, rng)
+
+    return make

@@ -1,0 +1,514 @@
+"""What a reply to a question is worth, in [0, 1] (PortBench, Appendix D; rules where it is silent are ours)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, cast
+
+from assaymark.benchmark.questions.payloads import (
+    REGIME_NAMES,
+    Answer,
+    Change,
+    Direction,
+    Number,
+    Regime,
+    RegimeView,
+    Side,
+    Trade,
+    Way,
+    Weights,
+)
+from assaymark.benchmark.questions.templates import Question
+from assaymark.benchmark.stages import Convention
+from assaymark.prompting.texts import Rejected, strict_json
+
+# Numbers and weights in a reply: a percentage is a share, and a confidence level is not an answer.
+
+
+_NUMBER = r"[-+]?(?:\d{1,15}(?:,\d{3})*(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,3})?"
+_SAID = re.compile(rf"(?<![\w.])({_NUMBER})\s?(%|percent\b|bps\b|basis points\b)?", re.IGNORECASE)
+# Numbers that name something else: 95% confidence, VaR99, the 5th percentile, 1-day, 252 returns.
+_DIGITS = r"(?<![\d.])[\d.]{1,8}(?![\d.])"
+_NAMES_ELSE = re.compile(
+    r"\bat(?: the| a)?\s+(?:9\d(?:\.\d{1,2})?\s?%|0?\.9\d{0,2}\b)"
+    rf"|{_DIGITS}\s?%?[- ]{{1,3}}(?:confidence|quantile|var\b|value[- ]at[- ]risk|percentile)"
+    rf"|(?:confidence|quantile|level|percentile)\s?(?:of|=|:)?\s?{_DIGITS}\s?%?"
+    rf"|\bc?var\s?[_({{\[]{{0,3}}\s?{_DIGITS}\s?%?\s?[)}}\]]{{0,3}}"
+    r"|\b\d{1,4}(?:st|nd|rd|th)\b|\b\d{1,4}[- ](?:day|days|trading|returns|observations)\b",
+    re.IGNORECASE,
+)
+_LEADS = re.compile(r"=|:|\bis\b|\bbe\b|\bequals\b")
+_LOSS = re.compile(r"\bloss(?:es)?\s+(?:of\s+)?(?:about\s+)?$", re.IGNORECASE)
+_LIKE = 0.02  # two numbers that are this close, relatively, are one number written twice
+_OTHER = re.compile(rf"(?<![\w.-])([A-Z][A-Z0-9.-]{{1,11}})\s*[=:]\s*({_NUMBER})")
+_ROUNDING, _NEARLY = 0.011, 0.1  # how far a sum of weights may be off: as rounding, and to be read in part
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An answer or None, with what is amiss."""
+
+    answer: Answer | None
+    reason: str = ""
+
+
+def number_said(said: str, marked: bool) -> Reading:
+    """The one number that a reply gives.
+
+    >>> number_said("VaR at 95% is -0.0200", True).answer
+    Number(value=-0.02)
+    >>> number_said("-0.0134, that is -1.34%", True).answer
+    Number(value=-0.0134)
+    """
+    lines = [line for line in said.splitlines() if line.strip()]
+    for line in lines[:1] if marked else reversed(lines):
+        line = _NAMES_ELSE.sub(" ", line)
+        values = values_in(line)
+        if not values:
+            continue
+        first = values[0][1]
+        if all(abs(value - first) <= _LIKE * abs(first) for _, value in values):
+            return Reading(Number(first))
+        leads = [match.end() for match in _LEADS.finditer(line)]
+        after = [value for at, value in values if leads and at >= leads[-1]]
+        if after and all(abs(value - after[0]) <= _LIKE * abs(after[0]) for value in after):
+            return Reading(Number(after[0]))
+        return Reading(None, f"several numbers: {', '.join(f'{value:g}' for _, value in values[:4])}")
+    return Reading(None, "no number")
+
+
+def weights_said(said: str, marked: bool, names: Sequence[str]) -> Reading:
+    """The weights that a reply gives to instruments.
+
+    Percentages are shares; a sum that misses 1 by rounding is scaled to 1. An instrument that is not named has weight
+    0, and the reading is then partial.
+
+    >>> weights_said("w_A=0.25, w_B=0.75", True, ("A", "B")).answer
+    Weights(weights={'A': 0.25, 'B': 0.75})
+    >>> weights_said("A: 130%, B: -30%", True, ("A", "B")).reason
+    'a weight is below 0 (-0.3)'
+    """
+    found: dict[str, float] = {}
+    for name in names:
+        values = _of(said, name)
+        if marked and len(values) > 1 and max(values) - min(values) > _LIKE:
+            return Reading(None, f"several weights for {name}")
+        if values:
+            found[name] = values[-1]
+    if not found:
+        found = _in_order(said, names)
+    if not found:
+        return Reading(None, "no weights")
+    missing = [name for name in names if name not in found]
+    others = {name: float(value) for name, value in _OTHER.findall(said) if _strange(name, names)} if marked else {}
+    found = {name: found.get(name, 0.0) for name in names} | others
+    reasons = [f"no weight for {', '.join(missing)}"] * bool(missing)
+    reasons += [f"weights for instruments that were not asked for: {', '.join(sorted(others)[:5])}"] * bool(others)
+    return _checked(found, reasons)
+
+
+def _checked(found: dict[str, float], reasons: list[str]) -> Reading:
+    """Weights that can be held, or why they cannot."""
+    total = math.fsum(found.values())
+    if abs(total - 100.0) <= 100 * _ROUNDING and max(found.values()) > 1.5:
+        found, total = {name: value / 100.0 for name, value in found.items()}, total / 100.0
+    lowest = min(found.values())
+    if lowest < -1e-9:
+        return Reading(None, f"a weight is below 0 ({lowest:g})")
+    if abs(total - 1.0) > _NEARLY:
+        return Reading(None, f"the weights sum to {total:g}")
+    if abs(total - 1.0) > _ROUNDING:
+        reasons = [*reasons, f"the weights sum to {total:g}; they were scaled to 1"]
+    return Reading(Weights({name: max(value, 0.0) / total for name, value in found.items()}), "; ".join(reasons))
+
+
+def _of(said: str, name: str) -> list[float]:
+    """The numbers that stand beside a name, in order."""
+    escaped = re.escape(name)
+    beside = rf"(?<![A-Za-z0-9-])(?:w_?\{{?)?{escaped}\}}?['\"]?(?![A-Za-z0-9-])(?:\s|[)=:]|is|at|to){{0,12}}"
+    found = re.findall(rf"{beside}({_NUMBER})\s?(%?)", said)
+    if not found:
+        found = re.findall(rf"({_NUMBER})\s?(%?)\s*(?:in|of|to|for)\s+{escaped}(?![A-Za-z0-9-])", said)
+    return [_value(number, unit) for number, unit in found]
+
+
+def _in_order(said: str, names: Sequence[str]) -> dict[str, float]:
+    """A bare list of as many numbers as there are instruments."""
+    if re.search(r"[A-Za-z]{2}", said):
+        return {}
+    values = [value for _, value in values_in(said)]
+    return dict(zip(names, values, strict=True)) if len(values) == len(names) else {}
+
+
+def _strange(name: str, names: Sequence[str]) -> bool:
+    return name.removeprefix("W_") not in names and name not in names
+
+
+def values_in(line: str) -> list[tuple[int, float]]:
+    """Numbers of a line with their places; one that is called a loss is negative."""
+    found = []
+    for match in _SAID.finditer(line):
+        value = _value(match[1], match[2] or "")
+        if value > 0 and _LOSS.search(line[: match.start()][-40:]):
+            value = -value
+        if math.isfinite(value):
+            found.append((match.start(), value))
+    return found
+
+
+def _value(number: str, unit: str) -> float:
+    """A number in its unit."""
+    scale = {"": 1.0, "%": 100.0, "percent": 100.0}.get(unit.lower(), 10_000.0)
+    return float(number.replace(",", "")) / scale
+
+
+# Words in a reply: directions, decisions, regimes and changes, with their negations.
+
+
+_NEGATED = re.compile(r"\b(?:not|no|never|neither|nor|isn't|won't|n't)\s+(?:be\s+|a\s+|an\s+|the\s+)?$", re.IGNORECASE)
+_WAYS: Mapping[str, Way] = {
+    "positive": "positive", "negative": "negative", "flat": "flat", "up": "positive", "down": "negative",
+    "neutral": "flat",
+}  # fmt: skip
+_CLASSES: Mapping[str, str] = {
+    "equity": r"equit(?:y|ies)|stocks?",
+    "bond": r"bonds?|fixed[ _]income",
+    "commodity": r"commodit(?:y|ies)",
+    "real_estate": r"real[ _-]?estate|reits?",
+    "crypto": r"crypto(?:currenc(?:y|ies))?",
+    "cash": r"cash(?:[ _]equivalents?)?",
+}
+_CHANGES: Mapping[str, Change] = {
+    "increas": "increase", "overweight": "increase", "raise": "increase", "decreas": "decrease",
+    "reduc": "decrease", "underweight": "decrease", "lower": "decrease", "hold": "hold", "maintain": "hold",
+    "neutral": "hold", "keep": "hold", "unchanged": "hold",
+}  # fmt: skip
+_CHANGE = rf"({'|'.join(_CHANGES)})"
+_YES = re.compile(
+    r"\byes\b|(?<!not )\b(?:should|must|needs? to) (?:be )?rebalance|rebalanc\w* is (?:needed|required)", re.I
+)
+_NO = re.compile(
+    r"\bno\b|\b(?:not|n't|never)\s+(?:be\s+|to\s+)?(?:rebalanc|need|requir|necess|trad)|\bunnecessary\b|\bno need\b",
+    re.I,
+)
+_SIDE = re.compile(r"\b(buy|sell|purchase|add|trim|reduce|increase)\w*\b", re.I)
+_SIDES: Mapping[str, Side] = {
+    "buy": "buy", "purchase": "buy", "add": "buy", "increase": "buy", "sell": "sell", "trim": "sell", "reduce": "sell",
+}  # fmt: skip
+
+
+def direction_said(said: str, marked: bool) -> Reading:
+    """Up, down or flat, where a reply says one of them.
+
+    >>> direction_said("Not negative; it will be positive.", True).answer
+    Direction(way='positive')
+    """
+    named = "|".join(_WAYS)
+    whole = rf"\b({named})\b"
+    for part in said.splitlines()[:1] if marked else [said, *reversed(said.splitlines())]:
+        found = {
+            _WAYS[match[1].lower()]
+            for match in re.finditer(whole, part, re.I)
+            if not _NEGATED.search(part[: match.start()][-40:])
+        }
+        if len(found) == 1:
+            return Reading(Direction(found.pop()))
+        if found and part is not said:
+            return Reading(None, f"several directions: {', '.join(sorted(found))}")
+    return Reading(None, "no direction, or several")
+
+
+def trade_said(said: str, _marked: bool, names: Sequence[str]) -> Reading:
+    """Whether to rebalance, and by which trade: the first one that is named.
+
+    >>> trade_said("Yes; buy 0.065 of IVV", True, ("IVV", "BND")).answer
+    Trade(rebalance=True, side='buy', instrument='IVV', size=0.065)
+    """
+    first = re.match(r"\W*(?:\(?a\)?\W*)?(yes|no)\b", said, re.I)
+    if first:
+        yes = first[1].lower() == "yes"
+    else:
+        yes, no = bool(_YES.search(said)), bool(_NO.search(said))
+        if yes == no:
+            return Reading(None, "both yes and no" if yes else "neither yes nor no")
+    if not yes:
+        return Reading(Trade(False))
+    rest = said[first.end() :] if first else said
+    return _trade(rest, names)
+
+
+def _trade(said: str, names: Sequence[str]) -> Reading:
+    """The first trade of a reply that says yes."""
+    side = _SIDE.search(said)
+    places = [(match.start(), name) for name in names for match in re.finditer(_alone(name), said)]
+    if side is None:
+        return Reading(Trade(True), "no trade is named")
+    after = sorted(one for one in places if one[0] > side.start())
+    before = sorted(one for one in places if one[0] < side.start())
+    instrument = after[0][1] if after else before[-1][1] if before else None
+    # Sizes are not scored; names with digits would be taken for numbers, so they are cut out first.
+    plain = re.sub("|".join(map(_alone, names)), " ", said[side.end() :])
+    sizes = [value for _, value in values_in(plain)]
+    trade = Trade(True, _SIDES[side[1].lower()], instrument, abs(sizes[0]) if sizes else None)
+    return Reading(trade, "" if instrument else "the trade names no instrument of the portfolio")
+
+
+def regime_said(said: str, _marked: bool) -> Reading:
+    """The regime and the change of each class.
+
+    >>> regime_said("Regime: bear. Equities: reduce, Cash: increase", True).answer
+    RegimeView(regime='bear', changes={'equity': 'decrease', 'cash': 'increase'})
+    """
+    regime = _regime(said)
+    changes: dict[str, Change] = {}
+    for name, words in _CLASSES.items():
+        after = rf"(?:\b|_)(?:{words})\b[^\w,;.\n]{{0,6}}(?:is|should be|to|allocation)?[^\w,;.\n]{{0,3}}{_CHANGE}"
+        beside = re.search(after, said, re.I) or re.search(rf"\b{_CHANGE}\w*\s+(?:{words})\b", said, re.I)
+        if beside:
+            changes[name] = _CHANGES[beside[1].lower()]
+    if regime is None and not changes:
+        return Reading(None, "neither one regime nor a change of a class")
+    missing = [name for name in _CLASSES if name not in changes]
+    reasons = ["no regime, or several"] * (regime is None) + [f"no change for {', '.join(missing)}"] * bool(missing)
+    return Reading(RegimeView(regime, changes), "; ".join(reasons))
+
+
+def _regime(said: str) -> Regime | None:
+    """The regime that is named as such, or the only one that is named."""
+    words = "|".join(REGIME_NAMES)
+    stated = re.findall(rf"\bregime\W{{0,6}}(?:is\W{{1,3}})?({words})\b", said, re.I)
+    found = {word.lower() for word in stated}
+    if not found:
+        found = {
+            match[1].lower()
+            for match in re.finditer(rf"\b({words})(?:ish)?\b", said, re.I)
+            if not _NEGATED.search(said[: match.start()][-40:])
+        }
+    return cast(Regime, found.pop()) if len(found) == 1 else None
+
+
+def _alone(name: str) -> str:
+    """A name that is not part of a longer one."""
+    return rf"(?<![A-Za-z0-9-]){re.escape(name)}(?![A-Za-z0-9-])"
+
+
+# Replies to questions, read strictly by meaning and leniently by form.
+#
+# "No, do not rebalance" is a no, and "VaR at 95% is -0.0200" is -0.02. What can be read in two ways is not read at all:
+# the reply is ``invalid``, with the reason, and is never asked again. Replies are input from outside: whatever they
+# hold, reading them ends.
+
+
+State = Literal["ok", "partial", "invalid", "refused", "truncated"]
+
+LONGEST: Final = 20_000
+"""Characters of a reply that are read, from its end, where answers stand."""
+
+_MARK = re.compile(r"\b(?:final\s+)?answer\s*(?:is)?\s*[:=]", re.IGNORECASE)
+_REFUSAL = re.compile(
+    r"\b(?:i\s+(?:can\s?not|can't|won't|will\s+not|am\s+(?:unable|not\s+able))|as\s+an\s+ai|i'm\s+(?:unable|sorry))",
+    re.IGNORECASE,
+)
+_DECORATION = re.compile(r"[*`$\\]|</?\w+>")
+_PLAIN = str.maketrans({"−": "-", "–": "-", "—": "-", "‑": "-", "’": "'", "\u00a0": " ", "≈": "=", "→": "="})
+_ARROW = re.compile(r"[-=]>")
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a reply says. ``answer`` is None unless the state is ``ok`` or ``partial``; ``reason`` says why not."""
+
+    answer: Answer | None
+    state: State
+    reason: str = ""
+
+
+def read_answer(question: Question, text: str, *, finish: str = "stop") -> Read:
+    """What a reply answers to a question.
+
+    The last line that begins with ``ANSWER:`` counts; without one, the whole text does, unless it was cut off: a number
+    in the midst of a calculation is no answer.
+
+    Parameters
+    ----------
+    question : Question
+        Says which kind of answer is looked for, and for which instruments. Its answer is not looked at otherwise.
+    text : str
+    finish : str
+        ``stop``, ``length`` (cut off), ``refusal`` or ``failed``.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> from assaymark.benchmark.questions.payloads import Context, Rebalancing
+    >>> held = Rebalancing(("A", "B"), (0.6, 0.4), (0.5, 0.5), 0.05)
+    >>> trade = Trade(True, "sell", "A", 0.1)
+    >>> one = Question("T6-1", "T6", "test", "bull", date(2025, 3, 3), held, Context("bull"), trade)
+    >>> read_answer(one, "No, do not rebalance.").answer.rebalance
+    False
+    >>> read_answer(one, "").state
+    'invalid'
+    """
+    if finish == "refusal":
+        return Read(None, "refused", "the provider reports a refusal")
+    if finish == "failed":
+        return Read(None, "invalid", "there was no answer")
+    plain = _ARROW.sub("=", _DECORATION.sub("", text[-LONGEST:].translate(_PLAIN))).strip()
+    if not plain:
+        return Read(None, "invalid", "the reply is empty")
+    marks = list(_MARK.finditer(plain))
+    if not marks and finish == "length":
+        return Read(None, "truncated", "the reply was cut off before its answer")
+    said = plain[marks[-1].end() :].strip() if marks else plain
+    found = _reader(question)(_flattened(said) or said, bool(marks))
+    if found.answer is None and _REFUSAL.search(plain):
+        return Read(None, "refused", "the reply declines to answer")
+    state: State = "invalid" if found.answer is None else "partial" if found.reason else "ok"
+    return Read(found.answer, state, found.reason)
+
+
+def _reader(question: Question) -> Callable[[str, bool], Reading]:
+    """How a reply to this question is read."""
+    names: Sequence[str] = question.instruments
+    match question.answer:
+        case Direction():
+            return direction_said
+        case Number():
+            return number_said
+        case Weights():
+            return lambda said, marked: weights_said(said, marked, names)
+        case Trade():
+            return lambda said, marked: trade_said(said, marked, names)
+        case RegimeView():
+            return regime_said
+
+
+def _flattened(said: str) -> str:
+    """A reply that is one flat JSON object, as text; empty for any other."""
+    begin, end = said.find("{"), said.rfind("}")
+    if begin < 0 or end < begin:
+        return ""
+    try:
+        value = strict_json(said[begin : end + 1])
+    except Rejected:
+        return ""
+    lines: list[str] = []
+    for name, inner in value.items() if isinstance(value, dict) else ():
+        rows = inner.items() if isinstance(inner, dict) else [(name, inner)]
+        lines += [f"{key}: {one}" for key, one in rows if isinstance(one, str | int | float)]
+    return "; ".join(lines)
+
+
+_SMALLEST = 1e-6  # of a truth that a relative error is taken of, as in eq. 14
+
+
+@dataclass(frozen=True, slots=True)
+class QAScore:
+    """The score of one reply.
+
+    Attributes
+    ----------
+    score : float
+        In [0, 1]; 0 for a reply that could not be read.
+    state : State
+        Whether the reply could be read: ``ok``, ``partial`` (some of it), ``invalid``, ``refused``, ``truncated``.
+    parts : mapping of name to float
+        What the score is made of, each in [0, 1].
+    reason : str
+        Why a state is not ``ok``.
+    """
+
+    score: float
+    state: State
+    parts: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+
+
+def score_answer(
+    question: Question, reply_text: str, *, finish: str = "stop", convention: Convention = "paper"
+) -> QAScore:
+    """Read a reply to a question and score it.
+
+    T1: 1 for the right word. T2, T3: ``max(0, 1 - relative error)``. T4, T5: ``1 - L1/2``. T6: PortBench's formula,
+    Part B counted only where Part A is right. T7: half for the regime, half for the share of right class changes.
+
+    Parameters
+    ----------
+    question : Question
+    reply_text : str
+        As the model wrote it; read by `assaymark.benchmark.questions.answers.read_answer`.
+    finish : str
+        How the reply ended (`assaymark.engine.Reply.finish`): one that was cut off or refused may still answer.
+    convention : Convention
+        ``reference`` scores T4 and T5 by the cosine, as the authors' code does: weights of .5 and .5 against .476 and
+        .524 then score .9988.
+
+    Examples
+    --------
+    >>> from datetime import date
+    >>> from assaymark.benchmark.questions.payloads import Context, TailRisk
+    >>> risk = TailRisk("SPY", 0.95, (-0.02, 0.01, 0.03))
+    >>> one = Question("T2-1", "T2", "test", "bull", date(2025, 3, 3), risk, Context("bull"), Number(-0.02))
+    >>> score_answer(one, "VaR at 95% is -0.0210").score
+    0.95
+    """
+    read = read_answer(question, reply_text, finish=finish)
+    if read.answer is None:
+        return QAScore(0.0, read.state, {}, read.reason)
+    parts = _parts(read.answer, question.answer, convention)
+    return QAScore(parts["score"], read.state, {k: v for k, v in parts.items() if k != "score"}, read.reason)
+
+
+def _parts(said: Answer, truth: Answer, convention: Convention) -> dict[str, float]:
+    """``score`` and what it is made of. Both answers are of one kind, because the truth says how a reply is read."""
+    match said, truth:
+        case Direction(), Direction():
+            return {"score": float(said.way == truth.way)}
+        case Number(), Number():
+            return {"score": max(0.0, 1.0 - abs(said.value - truth.value) / max(abs(truth.value), _SMALLEST))}
+        case Weights(), Weights():
+            return {"score": _cosine(said, truth) if convention == "reference" else _overlap(said, truth)}
+        case Trade(), Trade():
+            return _score_trade(said, truth)
+        case RegimeView(), RegimeView():
+            return _score_regime(said, truth)
+        case _:
+            raise AssertionError("a reply is read as the kind of its truth")
+
+
+def _overlap(said: Weights, truth: Weights) -> float:
+    """1 - L1/2 over all instruments that either names."""
+    names = {**truth.weights, **said.weights}
+    # fsum: the last bit depends neither on the order of a reply's lines nor, with a set, on Python's hash seed.
+    distance = math.fsum(abs(said.weights.get(name, 0.0) - truth.weights.get(name, 0.0)) for name in names)
+    return min(1.0, max(0.0, 1.0 - distance / 2.0))
+
+
+def _cosine(said: Weights, truth: Weights) -> float:
+    """The cosine of the angle between the two, 0 if one is empty."""
+    product = sum(value * truth.weights.get(name, 0.0) for name, value in said.weights.items())
+    sizes = [math.hypot(*one.weights.values()) for one in (said, truth)]
+    return min(1.0, max(0.0, product / (sizes[0] * sizes[1]))) if min(sizes) > 0 else 0.0
+
+
+def _score_trade(said: Trade, truth: Trade) -> dict[str, float]:
+    """T6: the decision; then, only where it is right and one is due, side and instrument of the trade."""
+    right = float(said.rebalance == truth.rebalance)
+    # A published set may say yes without saying which trade.
+    if not truth.rebalance or truth.side is None:
+        return {"score": right, "decision": right}
+    side = right * float(said.side == truth.side)
+    instrument = right * float(said.instrument == truth.instrument)
+    score = 0.4 * right + 0.6 * (0.5 * side + 0.5 * instrument)
+    return {"score": score, "decision": right, "side": side, "instrument": instrument}
+
+
+def _score_regime(said: RegimeView, truth: RegimeView) -> dict[str, float]:
+    """T7: half for the regime, half for the classes."""
+    regime = float(said.regime == truth.regime)
+    right = sum(said.changes.get(name) == change for name, change in truth.changes.items())
+    changes = right / len(truth.changes)
+    return {"score": 0.5 * regime + 0.5 * changes, "regime": regime, "changes": changes}

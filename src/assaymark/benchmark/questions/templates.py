@@ -1,0 +1,395 @@
+"""One question of each template, drawn from a day: the payload with its numbers as they will be printed.
+
+Every draw may fail, because the instruments that were drawn do not give a question with one answer; the caller then
+draws again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from assaymark.benchmark.questions.days import Day, class_name, volatility
+from assaymark.benchmark.questions.payloads import (
+    LEVELS,
+    Answer,
+    Change,
+    ClassMove,
+    Condition,
+    Context,
+    Number,
+    PairAllocation,
+    Payload,
+    PositionSize,
+    Printed,
+    Rebalancing,
+    Regime,
+    RegimeCall,
+    ReturnDirection,
+    SharpeAllocation,
+    Split,
+    TailRisk,
+    Template,
+    Trade,
+    Way,
+    Weights,
+)
+from assaymark.benchmark.questions.render import prompt_text
+from assaymark.errors import NotMeasurableError
+from assaymark.market import CLASSES, AssetClass
+from assaymark.portfolio import max_sharpe, value_at_risk
+from assaymark.portfolio.qp import Floats
+from assaymark.records import JSON, to_json
+
+# One question: where and when it is asked, what it shows, and its answer.
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One item of a set (PortBench, section 2.2 and Appendix D).
+
+    Attributes
+    ----------
+    id : str
+        Unique in its set: template, day and place.
+    template : Template
+    split : Split
+        By the year of ``day``.
+    regime : Regime
+        Of equities on ``day``; scores are broken down by it.
+    day : date
+        The decision day. The prompt shows nothing that was not known at its close.
+    payload : Payload
+        What the prompt states, with the numbers as it prints them.
+    context : Context
+        What surrounds it: regime, macro series, news and filings.
+    answer : Answer
+        Never part of the prompt. T2 to T6 follow from the payload, T1 from the days after, T7 from the regime.
+
+    Examples
+    --------
+    >>> from assaymark.benchmark.questions.payloads import Number, TailRisk
+    >>> risk = TailRisk("SPY", 0.95, (-0.02, 0.01, 0.03))
+    >>> one = Question("T2-1", "T2", "test", "bull", date(2025, 3, 3), risk, Context("bull"), Number(-0.017))
+    >>> one.level, "-0.017" in one.prompt("full")
+    (1, False)
+    """
+
+    id: str
+    template: Template
+    split: Split
+    regime: Regime
+    day: date
+    payload: Payload
+    context: Context
+    answer: Answer
+
+    @property
+    def level(self) -> int:
+        """Difficulty, 1 to 4."""
+        return LEVELS[self.template]
+
+    @property
+    def instruments(self) -> tuple[str, ...]:
+        """The instruments it is about; none in T7."""
+        one = getattr(self.payload, "instrument", None)
+        return (one,) if one is not None else tuple(getattr(self.payload, "instruments", ()))
+
+    def given(self, condition: Condition = "full") -> dict[str, JSON]:
+        """The numbers and names that the prompt states, by name; nothing of a question whose text is not ours.
+
+        ``restricted`` lacks the covariance and the correlation, as its prompt does.
+        """
+        if isinstance(self.payload, Printed):
+            return {}
+        hidden = ("covariance", "correlation") if condition == "restricted" else ()
+        return {name: value for name, value in to_json(self.payload).items() if name not in hidden}
+
+    def prompt(self, condition: Condition = "full") -> str:
+        """The text that a model is sent. The two conditions differ for T4 and T5 only."""
+        return prompt_text(self.day, self.payload, self.context, condition)
+
+
+# The answers that follow from what a prompt states, T2 to T6, and the changes a regime asks for (PortBench, D.1).
+
+
+FLAT = 0.01
+"""A forward return of at most this size is flat (T1)."""
+
+_CLASSES = ("equity", "bond", "commodity", "real_estate", "crypto", "cash")
+_UP: Final = "increase"
+_DOWN: Final = "decrease"
+_HOLD: Final = "hold"
+
+
+def _row(*changes: Change) -> Mapping[str, Change]:
+    return MappingProxyType(dict(zip(_CLASSES, changes, strict=True)))
+
+
+CHANGES: Mapping[Regime, Mapping[str, Change]] = MappingProxyType(
+    {
+        "bull": _row(_UP, _DOWN, _HOLD, _UP, _UP, _DOWN),
+        "bear": _row(_DOWN, _UP, _HOLD, _DOWN, _DOWN, _UP),
+        "sideways": _row(_HOLD, _HOLD, _HOLD, _HOLD, _DOWN, _UP),
+        "crisis": _row(_DOWN, _UP, _UP, _DOWN, _DOWN, _UP),
+    }
+)
+"""What a regime asks of each class: the table of D.1."""
+
+
+def way_of(forward: float) -> Way:
+    """The direction of a forward return.
+
+    >>> way_of(0.02), way_of(0.01), way_of(-0.3)
+    ('positive', 'flat', 'negative')
+    """
+    return "positive" if forward > FLAT else "negative" if forward < -FLAT else "flat"
+
+
+def answer_of(payload: Payload) -> Answer:
+    """The answer of T2 to T6, from the numbers as they are printed.
+
+    Raises
+    ------
+    NotMeasurableError
+        The payload has no single answer: nothing at risk, two instruments that cannot be told apart, no instrument that
+        is expected to earn more than the riskless rate, two weights that are equally far off. Or its template is T1 or
+        T7, whose answers do not follow from the prompt.
+    """
+    match payload:
+        case TailRisk():
+            return Number(-value_at_risk(payload.returns, level=payload.level))
+        case PositionSize():
+            return Number(_size(payload))
+        case PairAllocation():
+            return _pair(payload)
+        case SharpeAllocation():
+            return _sharpe(payload)
+        case Rebalancing():
+            return _trade(payload)
+        case _:
+            raise NotMeasurableError(f"{type(payload).__name__} has no answer that follows from its prompt")
+
+
+def unconstrained(payload: PairAllocation) -> float:
+    """The weight of the first instrument at least variance, within [0, 1], before the floor is looked at."""
+    (one, other), both = payload.volatilities, payload.covariance
+    spread = one**2 + other**2 - 2.0 * both
+    if not spread > 0:
+        raise NotMeasurableError("two instruments without a difference in return have no weights of least variance")
+    # The seed clips at 0 only; a weight over 1 is a short of the other instrument.
+    return min(1.0, max(0.0, (other**2 - both) / spread))
+
+
+def binds(payload: PairAllocation) -> bool:
+    """Whether the required return moves the weights of T4."""
+    first = unconstrained(payload)
+    return first * payload.means[0] + (1.0 - first) * payload.means[1] < payload.floor
+
+
+def _size(payload: PositionSize) -> float:
+    """min(1, d / |VaR99|)."""
+    risk = abs(value_at_risk(payload.returns, level=0.99))
+    if risk == 0:
+        raise NotMeasurableError("nothing is at risk: a value at risk of 0 sizes no position")
+    return min(1.0, payload.drawdown / risk)
+
+
+def _pair(payload: PairAllocation) -> Weights:
+    """The two branches of T4."""
+    first = unconstrained(payload)
+    if binds(payload):
+        one, other = payload.means
+        if payload.floor > max(one, other):
+            raise NotMeasurableError(f"no weights earn {payload.floor:g}: the larger mean is {max(one, other):g}")
+        first = (payload.floor - other) / (one - other)
+    return Weights(dict(zip(payload.instruments, (first, 1.0 - first), strict=True)))
+
+
+def _sharpe(payload: SharpeAllocation) -> Weights:
+    """The tangency portfolio."""
+    found = max_sharpe(payload.means, payload.covariance, rf=payload.rf)
+    if found.status != "optimal":
+        raise NotMeasurableError(f"the largest Sharpe ratio has no single portfolio: {found.status}")
+    return Weights(dict(zip(payload.instruments, found.weights.tolist(), strict=True)))
+
+
+def _trade(payload: Rebalancing) -> Trade:
+    """The weight that is furthest off, and whether that is too far."""
+    off = [now - aim for now, aim in zip(payload.current, payload.target, strict=True)]
+    sizes = sorted((abs(one) for one in off), reverse=True)
+    if sizes[0] - sizes[1] < 1e-9:
+        raise NotMeasurableError("two weights are equally far from their targets")
+    if sizes[0] <= payload.threshold:
+        return Trade(False)
+    at = max(range(len(off)), key=lambda place: abs(off[place]))
+    return Trade(True, "sell" if off[at] > 0 else "buy", payload.instruments[at], round(abs(off[at]), 12))
+
+
+YEAR: Final = 252
+"""Trading days that annual numbers are scaled by."""
+
+RISK_FREE: Final = 0.04
+THRESHOLD: Final = 0.05
+"""How far a weight may be off before a portfolio is rebalanced (T6)."""
+
+CONFIDENCES: Final = (0.90, 0.95, 0.99)
+CAPPED: Final = 0.15
+"""Share of T3 in which the allowed loss is so large that the answer is the cap of 1."""
+
+_LEAST_RISK = 5e-4  # a tail that is smaller than this is rounding, not risk
+_UNITS = 10_000  # weights of T6 are whole numbers of these, so that they sum to 1 as printed
+
+
+class Unsuitable(Exception):
+    """These instruments give no question with one answer; draw others."""
+
+
+def one_instrument(rng: np.random.Generator, day: Day) -> int:
+    """A column: first a class, then one of its instruments."""
+    kinds = list(day.members)
+    return _one_of(rng, day.members[kinds[int(rng.integers(len(kinds)))]])
+
+
+def _one_of(rng: np.random.Generator, columns: np.ndarray) -> int:
+    return int(columns[rng.integers(columns.size)])  # a fifth of the time of rng.choice
+
+
+def several(rng: np.random.Generator, day: Day, count: int) -> list[int]:
+    """Columns of so many different classes."""
+    kinds = list(day.members)
+    if len(kinds) < count:
+        raise Unsuitable(f"{count} classes are needed")
+    chosen = rng.permutation(len(kinds))[:count]
+    return [_one_of(rng, day.members[kinds[int(one)]]) for one in chosen]
+
+
+def direction(day: Day, column: int, *, horizon: int, lookback: int) -> ReturnDirection:
+    """T1."""
+    closes = day.closes[-lookback - 1 :, column]
+    start, end = round(float(closes[0]), 2), round(float(closes[-1]), 2)
+    change = round(float(closes[-1] / closes[0]) - 1.0, 4)
+    spread = round(volatility(day.returns[-lookback:, column]), 4)
+    return ReturnDirection(day.ids[column], horizon, lookback, start, end, change, spread)
+
+
+def tail_risk(rng: np.random.Generator, day: Day, window: int) -> TailRisk:
+    """T2."""
+    column = one_instrument(rng, day)
+    level = CONFIDENCES[int(rng.integers(len(CONFIDENCES)))]
+    returns = day.returns[-window:, column]
+    if _tail(returns, 1.0 - level) > -_LEAST_RISK:
+        raise Unsuitable("its tail is no loss")
+    return TailRisk(day.ids[column], level, tuple(returns.tolist()))
+
+
+def position_size(rng: np.random.Generator, day: Day, window: int) -> PositionSize:
+    """T3: the allowed loss is drawn as a share of the tail, so that most answers are below the cap."""
+    column = one_instrument(rng, day)
+    returns = day.returns[-window:, column]
+    tail = -_tail(returns, 0.01)
+    share = float(rng.uniform(1.1, 2.0) if rng.random() < CAPPED else rng.uniform(0.05, 0.95))
+    if tail < _LEAST_RISK:
+        raise Unsuitable("its tail is no loss")
+    return PositionSize(day.ids[column], max(round(share * tail, 5), 1e-5), tuple(returns.tolist()))
+
+
+def pair(rng: np.random.Generator, day: Day, window: int, *, binding: bool) -> PairAllocation:
+    """T4: the required return is drawn above or below what the weights of least variance earn."""
+    columns = several(rng, day, 2)
+    returns = day.returns[-window:, columns]
+    spreads = [round(volatility(one), 6) for one in returns.T]
+    first, second = (round(float(one) * YEAR, 6) for one in returns.mean(axis=0))
+    both = round(_covariance(returns)[0][1], 10)
+    free = PairAllocation(
+        (day.ids[columns[0]], day.ids[columns[1]]),
+        (spreads[0], spreads[1]),
+        (first, second),
+        both,
+        round(both / (spreads[0] * spreads[1]), 3) if min(spreads) > 0 else 0.0,
+        0.0,
+    )
+    if min(spreads) < 1e-4 or abs(free.correlation) > 0.999 or abs(first - second) < 0.005:
+        raise Unsuitable("the two are alike")
+    weight = unconstrained(free)
+    earned = weight * first + (1.0 - weight) * second
+    best = max(first, second)
+    low, high = (earned, best) if binding else (earned - 0.5 * abs(first - second), earned)
+    if high - low < 0.002:
+        raise Unsuitable("no return lies between")
+    floor = round(float(low + (high - low) * rng.uniform(0.1, 0.9)), 4)
+    if not (earned < floor <= best if binding else floor < earned):
+        raise Unsuitable("rounding moved the required return")
+    return PairAllocation(free.instruments, free.volatilities, free.means, both, free.correlation, floor)
+
+
+def sharpe(rng: np.random.Generator, day: Day, window: int) -> SharpeAllocation:
+    """T5: three to six instruments of different classes."""
+    columns = several(rng, day, int(rng.integers(3, 7)))
+    returns = day.returns[-window:, columns]
+    means = tuple(round(float(one) * YEAR, 6) for one in returns.mean(axis=0))
+    if max(means) <= RISK_FREE + 0.001:
+        raise Unsuitable("none earns more than the riskless rate")
+    covariance = tuple(tuple(round(one, 10) for one in row) for row in _covariance(returns))
+    return SharpeAllocation(tuple(day.ids[one] for one in columns), means, covariance, RISK_FREE)
+
+
+def rebalancing(rng: np.random.Generator, day: Day, *, due: bool, lookback: int) -> Rebalancing:
+    """T6: targets that drifted with the returns of the lookback, scaled so that the largest distance is as wanted."""
+    columns = several(rng, day, 4)
+    target = _whole(rng.dirichlet(np.full(len(columns), 5.0)))
+    grown = target * (day.closes[-1, columns] / day.closes[-1 - lookback, columns])
+    drift = grown / grown.sum() - target / _UNITS
+    size = float(rng.uniform(THRESHOLD + 0.002, 0.15) if due else rng.uniform(0.005, THRESHOLD - 0.002))
+    largest = int(np.abs(drift).argmax())
+    if abs(drift[largest]) < 1e-3:
+        raise Unsuitable("nothing drifted")
+    off = np.rint(drift * (size / abs(drift[largest])) * _UNITS).astype(int)
+    off[(largest + 1) % off.size] -= off.sum()
+    current = target + off
+    furthest = np.sort(np.abs(off))[::-1]
+    if current.min() < 100 or target.min() < 100 or furthest[0] - furthest[1] < 20:
+        raise Unsuitable("a weight is too small, or two are equally far off")
+    if (furthest[0] > THRESHOLD * _UNITS) != due:
+        raise Unsuitable("rounding moved it over the threshold")
+    ids = tuple(day.ids[one] for one in columns)
+    return Rebalancing(ids, tuple((current / _UNITS).tolist()), tuple((target / _UNITS).tolist()), THRESHOLD)
+
+
+def regime_call(day: Day, asked: AssetClass, *, lookback: int) -> RegimeCall:
+    """T7."""
+    moves = []
+    for kind in CLASSES:
+        if kind in day.index:
+            path = day.index[kind][-lookback - 1 :]
+            moved = volatility(path[1:] / path[:-1] - 1.0)
+            moves.append(ClassMove(class_name(kind), round(float(path[-1] / path[0]) - 1.0, 4), round(moved, 4)))
+    path = day.index[asked][-lookback - 1 :]
+    end = round(100.0 * float(path[-1] / path[0]), 2)
+    return RegimeCall(class_name(asked), lookback, end, tuple(moves))
+
+
+def _covariance(returns: Floats) -> list[list[float]]:
+    """Annual covariances. Summed in a fixed order, because a matrix product may differ in its last digit elsewhere."""
+    centred = returns - returns.mean(axis=0)
+    columns: Sequence[Floats] = centred.T
+    scale = YEAR / (returns.shape[0] - 1)
+    return [[float((one * other).sum()) * scale for other in columns] for one in columns]
+
+
+def _tail(returns: Floats, share: float) -> float:
+    """The return at this share of the ordered ones, or the next lower: near enough to choose questions by."""
+    at = int((returns.size - 1) * share)
+    return float(np.partition(returns, at)[at])
+
+
+def _whole(shares: Floats) -> np.ndarray:
+    """Shares as whole units that sum to all of them."""
+    found = np.floor(shares * _UNITS).astype(int)
+    found[int(shares.argmax())] += _UNITS - found.sum()
+    return found

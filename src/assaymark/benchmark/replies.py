@@ -1,0 +1,663 @@
+"""Agents of one's own in the benchmark: a Python callable, or whatever answers at an address.
+
+They are sent what a study sends them, a context as JSON, whose prompt is that of the stage or the question. Beside it
+the context has the market and the portfolio, or what a question states, as numbers. What they answer is read like any
+other reply: JSON of the schema that comes with the request, or lines as the prompt asks.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from assaymark.benchmark.market import Known
+from assaymark.benchmark.profiles import Profile
+from assaymark.benchmark.snapshot import PortfolioState
+from assaymark.benchmark.stages import SIGNALS, Signal, Stage, StageState
+from assaymark.engine.calls import CallSpec, Message, Reply, Text
+from assaymark.engine.providers.http_agent import FORMAT, AgentRequest, QuestionContext
+from assaymark.market import Listing
+from assaymark.portfolio.qp import Floats
+from assaymark.prompting.texts import Rejected, shown, strict_json
+from assaymark.protocol import AgentSpec
+from assaymark.records import JSON, Constraint, Context, Fact, Portfolio, Series, canonical_json
+
+# The forms in which a model may name a value per ticker: JSON, or one line each. Nothing here judges a value.
+
+
+MOST_CHARACTERS: Final = 200_000
+"""A longer reply is not read."""
+
+TICKER: Final = "ticker"
+"""The key of the ticker in a row of JSON."""
+
+FORMS: Final[Mapping[Stage, tuple[str, str]]] = {
+    "S1": ("views", "view"),
+    "S2": ("signals", "signal"),
+    "S3": ("weights", "weight"),
+}
+"""Where the JSON of a stage keeps its rows, and the key of the value in a row."""
+
+# Every repetition below is bounded or cannot overlap its neighbour: a reply is hostile, 200,000 stars must not hang.
+_FENCED = re.compile(r"```[a-zA-Z]*[^\S\n]*\n(.*?)```", re.DOTALL)
+_ROW = re.compile(r"\{[^{}]*\}")
+_DECORATION = " \t>|*#+•-\"'`$[(_"
+_NUMBERED = re.compile(r"\d{1,3}[.)]\s")
+_CLOSE = r"[\"'`*\])_]{0,6}\s{0,40}(?:[:=|\t,;]|->|=>|→)\s{0,40}[\"'`*]{0,6}"
+_STRANGER = re.compile(r"([A-Z^][A-Z0-9.^=-]{0,14})" + _CLOSE + r"(?:[+\-−]?[.\d]|(?i:buy|hold|sell)\b)")
+# What models write in capitals before a number and that names no asset.
+_NOT_TICKERS = frozenset({"TOTAL", "SUM", "DATE", "NAV", "NOTE"})
+_NOT_VALUES = frozenset({"rationale", "reasoning", "reasons", "regime", "notes", "date"})
+
+
+@dataclass(slots=True)
+class Found:
+    """What a reply names.
+
+    ``values`` has every value that was given for a known ticker, as JSON has it or as the text behind the separator;
+    ``unknown`` the tickers that nobody asked about; ``json_reason`` says why a JSON object that is there was not read.
+    """
+
+    values: dict[str, list[JSON]] = field(default_factory=dict)
+    unknown: dict[str, JSON] = field(default_factory=dict)
+    json_reason: str = ""
+
+    def add(self, ticker: str, value: JSON, known: Mapping[str, str]) -> None:
+        """Keep a value under the ticker as it was asked for."""
+        name = known.get(ticker.strip().upper())
+        if name is None:
+            self.unknown[ticker] = value
+        else:
+            self.values.setdefault(name, []).append(value)
+
+    def __bool__(self) -> bool:
+        return bool(self.values or self.unknown)
+
+
+def find_values(
+    text: str, tickers: tuple[str, ...], *, key: str, column: str, cut: bool = False, salvage: bool = False
+) -> Found:
+    """Every value that a reply names for a ticker.
+
+    Parameters
+    ----------
+    text : str
+        The reply.
+    tickers : tuple of str
+    key : str
+        Where a JSON object keeps its rows: ``views``, ``signals`` or ``weights``.
+    column : str
+        The key of the value in a row.
+    cut : bool
+        Whether the reply ends in the middle: the row or line it was cut in is left out.
+    salvage : bool
+        Whether whole rows are taken out of JSON that as a whole cannot be read.
+
+    Examples
+    --------
+    >>> find_values("- **SPY**: +0.3 (calm)", ("SPY",), key="views", column="view").values
+    {'SPY': ['+0.3 (calm)']}
+    """
+    known = _by_upper(tickers)
+    found = Found()
+    text = spoken(text)
+    for candidate in objects_in(text, key):
+        try:
+            raw = strict_json(candidate)
+        except Rejected as exc:
+            found.json_reason = str(exc)
+            continue
+        if _take(raw, found, known, key=key, column=column):
+            found.json_reason = ""
+            return found
+    if salvage:
+        _complete_rows(text, found, known, column)
+        if found:
+            return found
+    if cut:
+        text = text[: text.rfind("\n") + 1]
+    _lines(text, tickers, found, known)
+    return found
+
+
+@lru_cache(maxsize=16)
+def _by_upper(tickers: tuple[str, ...]) -> dict[str, str]:
+    return {ticker.upper(): ticker for ticker in tickers}
+
+
+def spoken(text: str) -> str:
+    """A reply without what a model shows of its thinking before it.
+
+    >>> spoken("<think>SPY: 0.9?</think>SPY: 0.1")
+    'SPY: 0.1'
+    """
+    return text.rpartition("</think>")[2]
+
+
+def objects_in(text: str, key: str) -> Iterator[str]:
+    """Where the JSON of a reply may be, the surest place first; of several the last, for that is the final one."""
+    if "{" not in text:
+        return
+    stripped = text.strip()
+    if stripped.startswith("{"):
+        yield stripped
+    yield from reversed(_FENCED.findall(text))
+    last = stripped.rfind("}")
+    for first in (stripped.find("{"), stripped.rfind("{", 0, max(stripped.rfind(f'"{key}"'), 0))):
+        if 0 <= first < last:
+            yield stripped[first : last + 1]
+
+
+def _take(raw: JSON, found: Found, known: Mapping[str, str], *, key: str, column: str) -> bool:
+    """Take the rows of a JSON value; False if it is not of this form."""
+    if isinstance(raw, dict) and key in raw:
+        raw = raw[key]
+    if isinstance(raw, dict):
+        if not any(name.strip().upper() in known for name in raw):
+            return False
+        for name, value in raw.items():
+            if name.lower() not in _NOT_VALUES:
+                found.add(name, value, known)
+        return True
+    if not isinstance(raw, list):
+        return False
+    for row in raw:
+        if isinstance(row, dict) and isinstance(row.get(TICKER), str) and column in row:
+            found.add(row[TICKER], row[column], known)
+    return bool(found)
+
+
+def _complete_rows(text: str, found: Found, known: Mapping[str, str], column: str) -> None:
+    """The rows of a broken or unfinished JSON object that are whole."""
+    for match in _ROW.finditer(text):
+        try:
+            row = strict_json(match.group())
+        except Rejected:
+            continue
+        if isinstance(row, dict) and isinstance(row.get(TICKER), str) and column in row:
+            found.add(row[TICKER], row[column], known)
+
+
+@lru_cache(maxsize=16)
+def _patterns(tickers: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """A line that names one of the tickers, and a comma before another: ``SPY: +0.4, TLT: -0.2`` is two lines."""
+    # Longest first, so that a ticker is not taken for the beginning of another.
+    names = "|".join(re.escape(one) for one in sorted(tickers, key=lambda one: (-len(one), one)))
+    line = re.compile(f"({names}){_CLOSE}(.+)$", re.IGNORECASE)
+    comma = re.compile(rf"[,;]\s{{1,4}}(?=[\"'`*]{{0,3}}(?:{names}){_CLOSE})", re.IGNORECASE)
+    return line, comma
+
+
+def _lines(text: str, tickers: tuple[str, ...], found: Found, known: Mapping[str, str]) -> None:
+    pattern, comma = _patterns(tickers)
+    for line in map(_bare, comma.sub("\n", text).splitlines()):
+        if match := pattern.match(line):
+            found.add(match.group(1), match.group(2).strip(), known)
+        elif (match := _STRANGER.match(line)) and match.group(1) not in _NOT_TICKERS:
+            found.unknown[match.group(1)] = line[match.end(1) :]
+
+
+def _bare(line: str) -> str:
+    """A line without bullets, numbering, table borders and emphasis before its first word."""
+    line = line.lstrip(_DECORATION)
+    if numbered := _NUMBERED.match(line):
+        line = line[numbered.end() :].lstrip(_DECORATION)
+    return line
+
+
+def named(tickers: list[str]) -> str:
+    """A few tickers for a reason, the rest counted.
+
+    >>> named(["A", "B", "C", "D", "E"])
+    'A, B, C and 2 more'
+    """
+    few = ", ".join(one if one.isascii() and one.isprintable() and len(one) < 20 else shown(one) for one in tickers[:3])
+    return few + (f" and {len(tickers) - 3} more" if len(tickers) > 3 else "")
+
+
+def reply_text(stage: Stage, values: Mapping[str, float | str], *, rationale: str = "") -> str:
+    """A reply in the form that is asked for.
+
+    >>> reply_text("S1", {"SPY": 0.5}, rationale="It rose.")
+    '{"views": [{"ticker": "SPY", "view": 0.5}], "rationale": "It rose."}'
+    """
+    key, column = FORMS[stage]
+    rows: list[JSON] = [{TICKER: name, column: value} for name, value in values.items()]
+    return json.dumps({key: rows, "rationale": rationale})
+
+
+# Replies to S1, S2 and S3: strict on meaning, lenient on form, and every failure a recorded state.
+#
+# A model may answer with the JSON that is asked for, or with lines ``TICKER: value``, in a table, a list or a fence. A
+# value is taken only where it says one thing. What is not usable is scored by PortBench's rule and never guessed at: a
+# view of 0, the signal hold, and for the weights (one book, not one value per asset) nothing at all, so that what is
+# held is held on.
+
+
+ROUNDING: Final = 0.02
+"""A book whose weights sum to within this of 1 is meant to sum to 1: eighty weights of two decimals round so far."""
+
+MOST_OFF: Final = 0.5
+"""A book whose sum is further from 1 than this is no book that can be brought to 1."""
+
+_KEPT = 32  # replies that are read once: the same one comes to every profile, and to both conventions
+_TINY = 1e-9
+_LARGEST = 1e6
+_REFUSAL = re.compile(
+    r"^\W*(?:i[’']?m sorry|i am sorry|sorry|i can[’']?t|i cannot|i can not|as an ai|i won[’']?t"
+    r"|i(?:[’']?m| am) (?:not able|unable)|i (?:must|have to) (?:decline|refuse))\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"([+\-−–]?(?:\d{1,15}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?)\s*(%?)[\"'`*]*(.*)", re.DOTALL
+)
+_WORD = re.compile(r"(buy|hold|sell)[\"'`*]*(.*)", re.IGNORECASE | re.DOTALL)
+# What may stand behind a value: nothing, the end of a cell, or a remark. "0.3 to 0.5" and "buy or hold" say two things.
+_REMARK = re.compile(r"\s*(?:$|[|;(\[#]|[,.]\s*$|[}\]]|//|[-–—]\s+[A-Za-z])", re.DOTALL)
+_TO_MINUS = str.maketrans("−–", "--")
+
+
+class _Unreadable(ValueError):
+    """A value that says nothing usable; the message becomes part of the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Percent:
+    """A number that was written with a percent sign."""
+
+    value: float
+
+
+def parse_views(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats, StageState]:
+    """S1: views in [-1, 1], 0 where nothing usable was said.
+
+    Returns
+    -------
+    float array of shape (n_assets,), StageState
+
+    Examples
+    --------
+    >>> views, state = parse_views(Reply(text="SPY: +0.4\\nTLT: -0.2", model="m"), ("SPY", "TLT"))
+    >>> views.tolist(), state.state
+    ([0.4, -0.2], 'ok')
+    """
+    read, state = _read(reply, tickers, _view, key="views", column="view", neutral="0")
+    return np.array([read.get(ticker, 0.0) for ticker in tickers], dtype=float), state
+
+
+def parse_signals(reply: Reply, tickers: tuple[str, ...]) -> tuple[tuple[Signal, ...] | None, StageState]:
+    """S2: a signal for each asset, hold where nothing usable was said of it; None where none was said of any.
+
+    >>> parse_signals(Reply(text="SPY: buy or hold\\nTLT: Sell", model="m"), ("SPY", "TLT"))[0]
+    ('hold', 'sell')
+    """
+    read, state = _read(reply, tickers, _signal, key="signals", column="signal", neutral="hold")
+    return tuple(read.get(ticker, "hold") for ticker in tickers) if read else None, state
+
+
+def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None, StageState]:
+    """S3: a book at least 0 that sums to 1, or None, which holds what is held.
+
+    An asset that is left out has weight 0. Weights in percent are read as such, when they carry the sign or when they
+    sum to 100. A sum up to `ROUNDING` from 1 is rounding; up to `MOST_OFF` it is brought to 1 and recorded as partial.
+    Anything else makes the whole reply unusable: a negative weight, one above 1, one that is no number, two for one
+    asset, a reply that was cut.
+
+    Returns
+    -------
+    float array of shape (n_assets,) or None, StageState
+
+    Examples
+    --------
+    >>> parse_weights(Reply(text="SPY: 60%\\nTLT: 40%", model="m"), ("SPY", "TLT"))[0].tolist()
+    [0.6, 0.4]
+    >>> parse_weights(Reply(text="SPY: 1.4\\nTLT: -0.4", model="m"), ("SPY", "TLT"))
+    (None, StageState(state='invalid', reason='a weight below 0: TLT (-0.4)'))
+    """
+    return _weights(reply, tickers)
+
+
+@lru_cache(maxsize=_KEPT)
+def _weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None, StageState]:
+    """The book of S3, which nobody may write to."""
+    failed = _unusable(reply)
+    if failed is not None:
+        return None, failed
+    if reply.finish == "length":
+        return None, StageState("truncated", "the reply was cut, and half a book is none")
+    found = find_values(reply.text, tickers, key="weights", column="weight")
+    if not found:
+        return None, _nothing(reply.text, found)
+    try:
+        weights, reasons = _book(found, tickers)
+    except _Unreadable as exc:
+        return None, StageState("invalid", str(exc))
+    weights.setflags(write=False)
+    return weights, StageState("partial" if reasons else "ok", "; ".join(reasons))
+
+
+def rationale_of(text: str) -> str:
+    """What a reply says beside its values: the key ``rationale`` of its JSON; empty where there is none.
+
+    >>> rationale_of('{"weights": [], "rationale": "Bonds hedge."}')
+    'Bonds hedge.'
+    """
+    for candidate in objects_in(spoken(text), "weights") if len(text) <= MOST_CHARACTERS else ():
+        try:
+            raw = strict_json(candidate)
+        except Rejected:
+            continue
+        said = raw.get("rationale") if isinstance(raw, dict) else None
+        if isinstance(said, str):
+            return said.strip()
+    return ""
+
+
+def _unusable(reply: Reply) -> StageState | None:
+    """Why a reply is not even read."""
+    if reply.finish == "refusal":
+        return StageState("refused", "the provider reports a refusal")
+    if reply.finish == "failed":
+        return StageState("invalid", f"no answer: {shown(reply.text)}")
+    if len(reply.text) > MOST_CHARACTERS:
+        return StageState("invalid", f"longer than {MOST_CHARACTERS} characters (got {len(reply.text)})")
+    return None
+
+
+def _nothing(text: str, found: Found) -> StageState:
+    """The state of a reply that names no value."""
+    if not text.strip():
+        return StageState("invalid", "an empty reply")
+    if _REFUSAL.match(text):
+        return StageState("refused", f"says that it will not answer: {shown(text.strip()[:50])}")
+    reason = "neither the JSON that was asked for nor a line 'TICKER: value'"
+    return StageState("invalid", f"{reason} ({found.json_reason})" if found.json_reason else reason)
+
+
+@lru_cache(maxsize=_KEPT)
+def _read(
+    reply: Reply, tickers: tuple[str, ...], value_of: Callable[[JSON], Any], *, key: str, column: str, neutral: str
+) -> tuple[Mapping[str, Any], StageState]:
+    """The usable values of S1 or S2 by ticker, and the state."""
+    failed = _unusable(reply)
+    if failed is not None:
+        return {}, failed
+    cut = reply.finish == "length"
+    found = find_values(reply.text, tickers, key=key, column=column, cut=cut, salvage=True)
+    if not found:
+        return {}, StageState("truncated", "cut before the first value") if cut else _nothing(reply.text, found)
+    read: dict[str, Any] = {}
+    unreadable: list[str] = []
+    for ticker, values in found.values.items():
+        try:
+            read[ticker] = _one(values, value_of)
+        except _Unreadable as exc:
+            unreadable.append(f"{ticker} ({exc})")
+    reasons = _left_out(found, tickers, unreadable, neutral)
+    if not read:
+        return {}, StageState("invalid", "; ".join(["no usable value", *reasons]))
+    if cut:
+        return read, StageState("truncated", "; ".join(["the reply was cut", *reasons]))
+    return read, StageState("partial" if reasons else "ok", "; ".join(reasons))
+
+
+def _left_out(found: Found, tickers: tuple[str, ...], unreadable: list[str], neutral: str) -> list[str]:
+    """What is said of assets without a usable value, and of assets that nobody asked about."""
+    missing = [ticker for ticker in tickers if ticker not in found.values]
+    reasons = [f"JSON that cannot be read as a whole: {found.json_reason}"] if found.json_reason else []
+    if missing:
+        reasons.append(f"{len(missing)} of {len(tickers)} assets are missing, read as {neutral}: {named(missing)}")
+    if unreadable:
+        more = f" and {len(unreadable) - 2} more" if len(unreadable) > 2 else ""
+        reasons.append(f"not usable, read as {neutral}: {', '.join(unreadable[:2])}{more}")
+    if found.unknown:
+        reasons.append(f"not asked about, left out: {named(sorted(found.unknown))}")
+    return reasons
+
+
+def _one(values: list[JSON], value_of: Callable[[JSON], Any]) -> Any:
+    """The one thing that all usable values of a ticker say."""
+    read, reason = [], ""
+    for value in values:
+        try:
+            read.append(value_of(value))
+        except _Unreadable as exc:
+            reason = str(exc)
+    if not read:
+        raise _Unreadable(reason)
+    if any(one != read[0] for one in read):
+        raise _Unreadable(f"given {len(read)} times, not alike")
+    return read[0]
+
+
+def _number(value: JSON) -> float | _Percent:
+    """A number as JSON has it, or as a text begins with it and then says nothing more."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise _Unreadable(f"{shown(value)} is no number")
+    if isinstance(value, str):
+        match = _NUMBER.match(value)
+        if not match or not _REMARK.match(match.group(3)):
+            raise _Unreadable(f"{shown(value)} is no number")
+        number = _sane(float(match.group(1).translate(_TO_MINUS)), value)
+        return _Percent(number) if match.group(2) else number
+    return _sane(float(value), value)
+
+
+def _sane(number: float, value: JSON) -> float:
+    """A number that can be summed."""
+    if not abs(number) <= _LARGEST:
+        raise _Unreadable(f"{shown(value)} is out of all range")
+    return number
+
+
+def _view(value: JSON) -> float:
+    number = _number(value)
+    if isinstance(number, _Percent):
+        raise _Unreadable(f"{shown(value)} is a percentage")
+    if not abs(number) <= 1 + _TINY:
+        raise _Unreadable(f"{number:g} is outside -1 to 1")
+    return min(max(number, -1.0), 1.0)
+
+
+def _signal(value: JSON) -> Signal:
+    match = _WORD.match(value.strip()) if isinstance(value, str) else None
+    if match and _REMARK.match(match.group(2)):
+        word = match.group(1).lower()
+        return next(signal for signal in SIGNALS if signal == word)
+    raise _Unreadable(f"{shown(value)} is none of {', '.join(SIGNALS)}")
+
+
+def _book(found: Found, tickers: tuple[str, ...]) -> tuple[Floats, list[str]]:
+    """The weights of a reply, and what had to be done to them."""
+    signed: dict[str, float | _Percent] = {}
+    for ticker, values in found.values.items():
+        try:
+            signed[ticker] = _one(values, _number)
+        except _Unreadable as exc:
+            raise _Unreadable(f"the weight of {ticker} is not usable: {exc}") from None
+    book = {ticker: _share(number) for ticker, number in signed.items()}
+    if below := [ticker for ticker, weight in book.items() if weight < -_TINY]:
+        raise _Unreadable(f"a weight below 0: {below[0]} ({book[below[0]]:g})")
+    reasons = [f"not asked about, left out: {named(sorted(found.unknown))}"] if found.unknown else []
+    total = math.fsum(book.values())
+    if abs(total - 100) <= 100 * ROUNDING and not any(isinstance(number, _Percent) for number in signed.values()):
+        book, total = {ticker: weight / 100 for ticker, weight in book.items()}, total / 100
+    if above := [ticker for ticker, weight in book.items() if weight > 1 + _TINY]:
+        raise _Unreadable(f"a weight above 1: {above[0]} ({book[above[0]]:g})")
+    if not abs(total - 1) <= MOST_OFF:
+        raise _Unreadable(f"weights must sum to 1 (got {total:.4g})")
+    if abs(total - 1) > ROUNDING:
+        reasons.append(f"weights sum to {total:.4g}, brought to 1")
+    weights = np.array([max(book.get(ticker, 0.0), 0.0) for ticker in tickers])
+    return weights / weights.sum(), reasons
+
+
+def _share(number: float | _Percent) -> float:
+    return number.value / 100 if isinstance(number, _Percent) else number
+
+
+NEUTRAL_DAY: Final = date(2000, 1, 3)
+"""The day of a request whose prompt states none."""
+
+FIRST_NAV: Final = 100_000
+"""The net asset value that every episode begins with, as prompts show it (figure 25)."""
+
+ANSWER_SCHEMA: Final[Mapping[str, JSON]] = {
+    "type": "object",
+    "properties": {"answer": {"type": "string"}},
+    "required": ["answer"],
+}
+"""The answer to a question: what the prompt asks to be written after ``ANSWER:``."""
+
+_OUTSIDE_CLOSE: Final = time(21, 0, tzinfo=UTC)
+_DAY_S: Final = 86_400
+_SOURCE: Final = "the close of the decision day"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnNumbers:
+    """The numbers of one call that are not the market's; ``held`` and what follows it are of S3 alone."""
+
+    stage: Stage
+    horizon: int | None = None
+    views: Mapping[str, float] = field(default_factory=dict)
+    signals: Mapping[str, Signal] = field(default_factory=dict)
+    held: PortfolioState | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
+    closes: Mapping[str, float] = field(default_factory=dict)
+    profile: Profile | None = None
+    cost_bps: float = 0.0
+
+    def members(self) -> dict[str, JSON | Portfolio | tuple[Constraint, ...] | Mapping[str, float]]:
+        """The members of a `MarketContext` that they fill."""
+        held = {name: weight for name, weight in self.weights.items() if weight > 0}
+        found = {"stage": self.stage, "horizon_days": self.horizon, "views": self.views, "signals": self.signals}
+        return {**found, "weights": held, "portfolio": self._portfolio(held), "constraints": tuple(self._constraints())}
+
+    def _portfolio(self, held: Mapping[str, float]) -> Portfolio | None:
+        """Units at the last close; what has no close on the day is in ``weights`` alone."""
+        if self.held is None:
+            return None
+        nav = self.held.nav * FIRST_NAV
+        units = {name: weight * nav / self.closes[name] for name, weight in held.items() if name in self.closes}
+        return Portfolio(currency="USD", cash=nav * max(1.0 - sum(held.values()), 0.0), nav=nav, positions=units)
+
+    def _constraints(self) -> Iterator[Constraint]:
+        if self.profile is None:
+            return
+        one = self.profile
+        yield Constraint(kind="max_weight", limit=one.equity_cap, unit="nav", scope="equity and crypto")
+        yield Constraint(kind="min_weight", limit=one.bond_floor, unit="nav", scope="bond and cash")
+        yield Constraint(kind="max_drawdown", limit=one.drawdown_tolerance, unit="ratio")
+        yield Constraint(kind="value_at_risk_95", limit=one.var_limit, unit="ratio")
+        yield Constraint(kind="fee", limit=self.cost_bps, unit="bps", scope="order")
+
+
+def outside_call(
+    agent: AgentSpec,
+    prompt: str,
+    reply_schema: Mapping[str, JSON],
+    template: str,
+    day: date = NEUTRAL_DAY,
+    *,
+    market: tuple[OwnNumbers, Text] | None = None,
+    asked: tuple[str, Mapping[str, JSON]] | None = None,
+) -> CallSpec:
+    """The call that puts a prompt to an agent of its own.
+
+    Parameters
+    ----------
+    agent : AgentSpec
+    prompt : str
+        The text that any other model would be sent.
+    reply_schema : mapping
+        JSON Schema of the answer.
+    template : str
+        sha256 of the prompt's template.
+    day : date
+        Of the decision; nothing in the prompt is later than its close.
+    market : tuple of OwnNumbers and Text, optional
+        The numbers of a stage: its own, and `market_numbers` of the date.
+    asked : tuple of str and mapping, optional
+        The template of a question and the numbers that it states.
+
+    Examples
+    --------
+    >>> agent = AgentSpec(name="mine", family="mine", model="python/mine.agents:decide")
+    >>> "ANSWER" in outside_call(agent, "Say ANSWER: yes", ANSWER_SCHEMA, "0" * 64).messages[0].text
+    True
+    """
+    cutoff = datetime.combine(day, _OUTSIDE_CLOSE)
+    about: dict[str, Any] = {
+        "completeness": "complete", "cutoff": cutoff, "cutoff_source": _SOURCE, "prompt": prompt,
+    }  # fmt: skip
+    if market is None:
+        context = Context(**about) if asked is None else QuestionContext(**about, template=asked[0], given=asked[1])
+        parts = [canonical_json(AgentRequest(context=context, reply_schema=reply_schema))]
+    else:
+        own, numbers = market
+        # One object in three texts, so that the market of a date is kept once however many calls show it.
+        frame = canonical_json({"format": FORMAT, "reply_schema": reply_schema})
+        profile = None if own.profile is None else own.profile.text
+        parts = [
+            f'{frame[:-1]},"context":{{',
+            f"{canonical_json({**about, **own.members(), 'profile': profile})[1:-1]},",
+            f"{numbers.text}}}}}",
+        ]
+    return CallSpec(
+        model=agent.model,
+        messages=(Message("user", tuple(map(Text.of, parts))),),
+        template=template,
+        seed=agent.seed,
+        args=dict(agent.args),
+    )
+
+
+def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
+    """The market of a decision date as members of a `MarketContext`: the same text for every stage, profile and agent.
+
+    Parameters
+    ----------
+    known : Known
+    listings : sequence of Listing
+        As they read on the date.
+    """
+    at = datetime.combine(known.day, _OUTSIDE_CLOSE)
+    places = {one.id: one for one in listings}
+    times = tuple(datetime.combine(day, _OUTSIDE_CLOSE) for day in known.times.tolist())
+    series = tuple(
+        Series(instrument=name, interval_s=_DAY_S, times=times, close=tuple(closes))
+        for name, closes in zip(known.tickers, known.closes.T.tolist(), strict=True)
+    )
+    members = {
+        "instruments": [places[name].as_record() for name in known.tickers],
+        "series": series,
+        "returns": np.round(known.returns, 10).tolist(),
+        "correlations": np.round(known.correlation, 8).tolist(),
+        "facts": list(_facts(known, at)),
+    }
+    return Text.of(canonical_json(members)[1:-1])
+
+
+def _facts(known: Known, at: datetime) -> Iterator[Fact]:
+    """What cannot be computed from the prices: macro series, and of an asset its regime, beta and duration."""
+
+    def fact(instrument: str, name: str, value: float | str | None, unit: str, note: str = "") -> Iterator[Fact]:
+        if value is not None:
+            id = f"{instrument or 'macro'}.{name}"
+            yield Fact(id=id, instrument=instrument, field=name, value=value, unit=unit, available_at=at, note=note)
+
+    for series in known.macro:
+        yield from fact("", series.id, series.value, series.unit, series.title)
+    for one in known.lines:
+        yield from fact(one.ticker, "regime", one.regime, "text")
+        yield from fact(one.ticker, "beta", one.beta, "ratio")
+        yield from fact(one.ticker, "duration", one.duration, "years")

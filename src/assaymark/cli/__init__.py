@@ -1,0 +1,161 @@
+"""The composition root: the command line, and the one place where real models are put together with the verbs.
+
+Commands live in modules of their own, each loaded when it is called: the list of them is there at once.
+"""
+
+from __future__ import annotations
+
+import os
+
+# Before numpy is loaded, here and in the processes started from here: the matrices are small, and a linear algebra
+# library that spins a thread a core makes them several times slower on a busy machine.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import gc
+import traceback
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from assaymark import __version__
+from assaymark.cli.commands import Root
+from assaymark.cli.options import (
+    WHOLE,
+    Loudness,
+    Tools,
+    console,
+    loudness,
+    misuse,
+    progress,
+    speaking,
+    tell,
+    was_interrupt,
+)
+from assaymark.errors import AssayError, StoppedError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from assaymark.engine import Model
+
+DONE: Final = 0
+WRONG: Final = 1
+DEFECT: Final = 70
+STOPPED: Final = 130
+
+_COLLECTED: Final = (10_000, 10, 10)
+"""How seldom the program looks for cycles: its records are many, have none, and stay. Python's own (700, 10, 10) costs
+a fifth of the time of a report."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command, and return its exit status.
+
+    Returns
+    -------
+    int
+        0 done; 1 something in the input or the run is wrong, one line on stderr says what; 2 the command line is
+        wrong; 3 done, but degraded: something that should have been there was not, such as an agent of a season; 70 a
+        defect of assaymark, with a traceback if it is verbose; 130 stopped, by Ctrl-C or SIGTERM.
+    """
+    if argv is None:  # the process is this command's alone
+        gc.set_threshold(*_COLLECTED)
+    with speaking():
+        try:
+            status = app(argv, prog_name="assaymark", standalone_mode=False)
+        except StoppedError as exc:
+            return _told(STOPPED, str(exc))
+        except AssayError as exc:
+            return _told(WRONG, str(exc))
+        except typer.TyperException as exc:
+            return _told(exc.exit_code, misuse(exc))
+        except OSError as exc:  # the machine, not the program: no permission, no room, a vanished disk
+            return _told(WRONG, f"{exc.filename or 'the file system'}: {exc.strerror or exc}")
+        except (
+            SystemExit
+        ) as end:  # how the command line library answers a shell that completes a word, or ends a broken pipe
+            return end.code if isinstance(end.code, int) else DONE
+        except KeyboardInterrupt:
+            status = STOPPED
+        except Exception as exc:
+            if not was_interrupt(exc):
+                return _defect(exc)
+            status = STOPPED
+        if status == STOPPED:  # outside of any work that says where it stopped
+            return _told(STOPPED, f"stopped: {WHOLE}")
+        return status if isinstance(status, int) else DONE
+
+
+def _told(status: int, line: str) -> int:
+    """``status``, and the line that says why."""
+    tell(f"assaymark: {line}")
+    return status
+
+
+def _defect(error: Exception) -> int:
+    """Say that the program is at fault; the whole of it to whoever wants to hear it."""
+    verbose = loudness() is Loudness.VERBOSE
+    how = "report it with the traceback above" if verbose else "run it again with --verbose, and report the traceback"
+    words = " ".join(f"{type(error).__name__}: {error}".split())
+    if verbose:
+        tell("".join(traceback.format_exception(error)).rstrip())
+    return _told(DEFECT, f"a defect of assaymark, {words}; {how}; what was finished is kept")
+
+
+def models() -> Mapping[str, Model]:
+    """Every model that can answer a call, by name."""
+    from assaymark.agents import DATER, Dater, reference_agents
+    from assaymark.benchmark.reference import reference_benchmark_models
+    from assaymark.engine.providers.registry import Models, providers
+    from assaymark.judging import ORACLE, ConstraintOracle, reference_judges
+    from assaymark.judging.pairs import reference_pair_judges
+    from assaymark.judging.season.reference import reference_season_judges
+
+    fixed: dict[str, Model] = {
+        **reference_agents(),
+        **reference_judges(),
+        **reference_pair_judges(),
+        **reference_season_judges(),
+        **reference_benchmark_models(),
+        ORACLE: ConstraintOracle(),
+        DATER: Dater(),
+    }
+    return Models(fixed, providers())
+
+
+def _say_all(lines: Iterable[str]) -> None:
+    from rich.markup import escape
+
+    out = console()
+    for line in lines:
+        out.print(escape(line), soft_wrap=True)
+
+
+def _show(content: RenderableType) -> None:
+    console().print(content)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"assaymark {__version__}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    name="assaymark",
+    cls=Root,
+    help="Measures LLM judges of AI investment agents as instruments, and says which claims may be made.",
+    context_settings={"help_option_names": ["-h", "--help"], "obj": Tools(models, progress, _say_all, _show)},
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print it.")
+    ] = False,
+) -> None:
+    """Put a study of AI investment agents through the assay."""

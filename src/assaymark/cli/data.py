@@ -1,0 +1,107 @@
+"""`assaymark data`: snapshots of markets."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assaymark.cli.options import WHOLE, AsJson, Verbs, examples, say, say_json, tools_of
+from assaymark.errors import AssayError
+from assaymark.workflow import data as market_data
+
+app = typer.Typer(
+    help="Market data: make, fetch, show and check a snapshot in a folder.",
+    cls=Verbs,
+    rich_markup_mode=None,
+    epilog=examples("assaymark data synth --out market", "assaymark data show market"),
+)
+
+Store = Annotated[Path, typer.Option("--out", "-o", help="Folder of the snapshot; it holds one.", metavar="FOLDER")]
+Stored = Annotated[Path, typer.Argument(help="Folder of a snapshot.", metavar="FOLDER")]
+
+
+@app.command(
+    "synth", short_help="the invented market of a seed", epilog=examples("assaymark data synth --out market --seed 7")
+)
+def data_synth(
+    ctx: typer.Context,
+    out: Store,
+    seed: Annotated[int, typer.Option("--seed", help="0 or more.", metavar="N")] = 0,
+    json: AsJson = False,
+) -> None:
+    """Write the invented market of a seed: 183 instruments, 2015 to 2025, with macro series, news and filings."""
+    tools = tools_of(ctx)
+    with tools.progress(WHOLE) as progress:
+        line = market_data.synth(out, seed, progress=progress)
+    say(tools, json, market_data.facts(out) if json else {}, [line])
+
+
+@app.command(
+    "pull",
+    short_help="a snapshot from a source",
+    epilog=examples(
+        "assaymark data pull files --option path=prices.csv --out market",
+        "assaymark data pull yfinance --symbol SPY --start 2024-01-01 --out market",
+    ),
+)
+def data_pull(
+    ctx: typer.Context,
+    source: Annotated[str, typer.Argument(help="files, synthetic, or a networked source.", metavar="SOURCE")],
+    out: Store,
+    symbol: Annotated[
+        list[str] | None, typer.Option("--symbol", help="What to fetch; can be repeated.", metavar="NAME")
+    ] = None,
+    start: Annotated[str | None, typer.Option("--start", help="First day, such as 2024-03-01.", metavar="DAY")] = None,
+    end: Annotated[str | None, typer.Option("--end", help="Last day.", metavar="DAY")] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", help="For the source, such as path=FILE for files.", metavar="KEY=VALUE"),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Fetch a snapshot from a source; keys are read from the environment and written nowhere."""
+    tools = tools_of(ctx)
+    wanted = market_data.Pull(source=source, symbols=symbol or (), start=start, end=end, options=option or ())
+    with tools.progress(WHOLE) as progress:
+        line = market_data.pull(out, wanted, now=datetime.now(UTC), environment=os.environ, progress=progress)
+    say(tools, json, market_data.facts(out) if json else {}, [line])
+
+
+@app.command(
+    "show",
+    short_help="what a snapshot holds, or what was known when",
+    epilog=examples("assaymark data show market", "assaymark data show market --at 2020-03-20"),
+)
+def data_show(
+    ctx: typer.Context,
+    folder: Stored,
+    at: Annotated[
+        str | None, typer.Option("--at", help="Day or time with a zone: what was known then.", metavar="TIME")
+    ] = None,
+    instrument: Annotated[
+        str | None, typer.Option("--instrument", help="Only this instrument, in full.", metavar="NAME")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Show where a snapshot is from and what it holds or, with --at, what could be known at that time."""
+    tools = tools_of(ctx)
+    if json:
+        say_json(market_data.facts(folder, at=at, instrument=instrument))
+        return
+    tools.show(market_data.show(folder, at=at, instrument=instrument))
+
+
+@app.command(
+    "check", short_help="gaps, frozen series, impossible prices, damage", epilog=examples("assaymark data check market")
+)
+def data_check(ctx: typer.Context, folder: Stored, json: AsJson = False) -> None:
+    """Look for gaps, stale and frozen series, impossible prices, half days and damage; 1 when there are problems."""
+    tools = tools_of(ctx)
+    checked = market_data.check(folder)
+    say(tools, json, checked.found, checked.lines)
+    if count := len(checked.found.problems):
+        raise AssayError(f"{folder}: {count} problems, named above")

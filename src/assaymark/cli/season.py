@@ -1,0 +1,209 @@
+"""`assaymark season`: the commands of a season."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assaymark.cli.options import (
+    DEGRADED,
+    WHOLE,
+    AsJson,
+    Budget,
+    DryRun,
+    Ledger,
+    PriceFile,
+    StrictAgents,
+    Tools,
+    Verbs,
+    examples,
+    say,
+    say_forecast,
+    tools_of,
+)
+from assaymark.engine.providers.registry import Models
+from assaymark.errors import AssayError, InputError
+from assaymark.workflow import forecast as costs
+from assaymark.workflow.ask import prices_of
+from assaymark.workflow.run_folder import RunFolder, read_text
+from assaymark.workflow.sharing import check_ledger_name, name_ledger
+from assaymark.workflow.tracks.season_day import Stepped, run_season, start_season, step_season
+from assaymark.workflow.tracks.season_judge import judge_season
+from assaymark.workflow.tracks.season_judging_costs import expect_season_judging, expect_season_run
+from assaymark.workflow.tracks.season_publish import chosen_languages, publish_season
+
+SeasonFile = Annotated[Path, typer.Argument(help="Season file (TOML).", metavar="FILE")]
+SeasonFolder = Annotated[Path, typer.Argument(help="Run folder of a season.", metavar="SEASON")]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Run folder to make.", metavar="SEASON")]
+Site = Annotated[
+    Path, typer.Option("--out", "-o", help="Folder of the site: new, empty, or this season's.", metavar="SITE")
+]
+Language = Annotated[
+    list[str] | None,
+    typer.Option("--language", help="A language of the pages: de, or a TOML file. Default: all.", metavar="LANGUAGE"),
+]
+Calls = Annotated[
+    bool, typer.Option("--calls", help="Also every grade and decision with its raw calls; these show the material.")
+]
+AllowAbsent = Annotated[
+    list[str] | None,
+    typer.Option("--allow-absent", help="An agent that need not answer when the season is locked.", metavar="NAME"),
+]
+Day = Annotated[str | None, typer.Option("--day", help="Up to this day, such as 2024-03-01.", metavar="DAY")]
+
+
+app = typer.Typer(
+    help="Seasons: agents trade one universe day by day, in replay or live.",
+    cls=Verbs,
+    rich_markup_mode=None,
+    epilog=examples(
+        "assaymark season init season.toml --out seasons/spring",
+        "assaymark season run seasons/spring",
+        "assaymark season judge seasons/spring",
+        "assaymark season publish seasons/spring --out site",
+    ),
+)
+
+
+@app.command(
+    "init",
+    short_help="lock a season in a new run folder",
+    epilog=examples("assaymark season init season.toml --out seasons/spring"),
+)
+def init(
+    ctx: typer.Context,
+    file: SeasonFile,
+    out: Out,
+    allow_absent: AllowAbsent = None,
+    ledger: Ledger = None,
+    json: AsJson = False,
+) -> None:
+    """Lock a season in a new run folder, or in that of imported records: its file, its texts and its market."""
+    tools = tools_of(ctx)
+    folder = RunFolder(out)
+    if ledger is not None:
+        check_ledger_name(folder, ledger)
+    text, absent = read_text(file, "season"), allow_absent or ()
+    with tools.progress() as progress:
+        locked = start_season(
+            folder, text, str(file), tools.models(), now=datetime.now(UTC), allow_absent=absent, progress=progress
+        )
+    if ledger is not None:
+        name_ledger(folder, ledger)
+    season, days = locked.season, locked.season.calendar
+    size = f"{len(season.agents)} agents, {len(locked.data.universe)} instruments, {days.first} to {days.last}"
+    verb = "judge" if season.recorded else "step" if season.market.live else "run"
+    head = f"{season.name}: {size}; plan {locked.plan_hash[:12]}..."
+    then = f"assaymark season {verb} {out}"
+    value = {"season": season.name, "plan_hash": locked.plan_hash, "preflight": locked.preflight, "next": then}
+    say(tools, json, value, [head, *locked.preflight, f"next: {then}"])
+
+
+@app.command(
+    "step",
+    short_help="one trading day, for whoever is called daily",
+    epilog=examples("assaymark season step seasons/live"),
+)
+def step(
+    ctx: typer.Context,
+    season: SeasonFolder,
+    day: Day = None,
+    budget: Budget = None,
+    prices: PriceFile = None,
+    strict_agents: StrictAgents = False,
+    json: AsJson = False,
+) -> None:
+    """Do one trading day for all agents, and missed ones before it; twice on one day changes nothing."""
+    tools = tools_of(ctx)
+    wanted = None if day is None else _day(day)
+    who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
+    _run(tools, json, season, who, lambda *given, **named: step_season(*given, day=wanted, **named))
+
+
+@app.command(
+    "run",
+    short_help="every day that is due: a replay to its end",
+    epilog=examples("assaymark season run seasons/spring --budget 10", "assaymark season run seasons/spring --dry-run"),
+)
+def run(
+    ctx: typer.Context, season: SeasonFolder, budget: Budget = None, prices: PriceFile = None,
+    strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
+) -> None:  # fmt: skip
+    """Do every day that is due: a replay to its end. Killed and called again, it goes on."""
+    tools = tools_of(ctx)
+    who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
+    if dry_run:
+        say_forecast(tools, json, expect_season_run(RunFolder(season), prices_of(who), now=datetime.now(UTC)))
+        return
+    _run(tools, json, season, who, run_season)
+
+
+@app.command(
+    "judge",
+    short_help="the panel grades every record",
+    epilog=examples("assaymark season judge seasons/spring --dry-run"),
+)
+def judge(
+    ctx: typer.Context, season: SeasonFolder, budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
+    json: AsJson = False,
+) -> None:  # fmt: skip
+    """Have the panel grade every record, whole and period by period. Killed and called again, it goes on."""
+    tools = tools_of(ctx)
+    folder = RunFolder(season)
+    who = costs.paid_models(tools.models(), budget, prices)
+    if dry_run:
+        say_forecast(tools, json, expect_season_judging(folder, prices_of(who)))
+        return
+    with tools.progress() as progress:
+        done = judge_season(folder, who, progress=progress)
+    paid, then = costs.paid_of(folder, prices_of(who)), f"assaymark season publish {season} --out SITE"
+    value = {"made": done.made, "lines": done.lines, "paid": paid.views, "next": then}
+    say(tools, json, value, [*done.lines, *paid.lines, f"next: {then}"])
+
+
+@app.command(
+    "publish",
+    short_help="measure, decide, and write the site",
+    epilog=examples("assaymark season publish seasons/spring --out site --language en"),
+)
+def publish(
+    ctx: typer.Context,
+    season: SeasonFolder,
+    out: Site,
+    language: Language = None,
+    calls: Calls = False,
+    json: AsJson = False,
+) -> None:
+    """Measure and decide a judged season, and write its site: pages that need no server."""
+    tools = tools_of(ctx)
+    chosen = chosen_languages(language or ())
+    with tools.progress(WHOLE) as progress:
+        done = publish_season(RunFolder(season), out, languages=chosen, calls=calls, progress=progress)
+    value = {"page": str(out / "index.html"), "pages": len(done.pages), "verdicts": done.file}
+    say(tools, json, value, done.lines)
+
+
+def _run(tools: Tools, json: bool, season: Path, who: Models, verb: Callable[..., Stepped]) -> None:
+    folder = RunFolder(season)
+    with tools.progress() as progress:
+        done = verb(folder, who, now=datetime.now(UTC), progress=progress)
+    paid = costs.paid_of(folder, prices_of(who))
+    days = [str(one) for one in done.days]
+    value = {"days": days, "navs": done.navs, "overdue": done.overdue, "absent": done.absent, "paid": paid.views}
+    say(tools, json, value, [*done.lines, *paid.lines])
+    if done.overdue:
+        raise AssayError(f"{folder.path}: {'; '.join(done.overdue)}")
+    if done.absent:
+        raise typer.Exit(DEGRADED)
+
+
+def _day(text: str) -> date:
+    """The day that a person named."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InputError("--day", [f"must be a day such as 2024-03-01 (got {text!r:.40})"]) from None

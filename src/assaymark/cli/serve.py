@@ -1,0 +1,62 @@
+"""`assaymark serve`: look at a run in a browser while it goes on."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assaymark.cli.options import examples, tools_of
+from assaymark.workflow.serve import EVERY, HOST, PORT, open_server
+
+Folder = Annotated[Path, typer.Argument(help="Run folder, or the folder of a site.", metavar="FOLDER")]
+Host = Annotated[
+    str, typer.Option("--host", help="Where to listen; others than this machine can see it then.", metavar="ADDRESS")
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host", help="A name or address that this machine is called by; can be repeated.", metavar="NAME"
+    ),
+]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.", metavar="N")]
+Open = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
+
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(
+    epilog=examples(
+        "assaymark serve runs/mine",
+        "assaymark serve runs/mine --port 0 --open",
+        "assaymark serve runs/mine --host 0.0.0.0 --allow-host lab.example.org",
+    )
+)
+def serve(
+    ctx: typer.Context, folder: Folder, host: Host = HOST, allow: Allow = None, port: Port = PORT, open_: Open = False
+) -> None:
+    """Show a run in the browser, with its progress while it goes on; Ctrl-C ends it.
+
+    A request has to name a host that is given here, so that no web page can read along under a name of its own.
+    """
+    tools = tools_of(ctx)
+    with open_server(folder, host=host, port=port, allowed=allow or ()) as server:
+        names = ["localhost" if host in EVERY else host, *(allow or ())]
+        address, *others = (f"http://{name}:{server.server_address[1]}/" for name in names)
+        hint = ["others on the network are refused: say with --allow-host NAME how they call this machine"]
+        tools.say_all(
+            [
+                f"{folder} at {', '.join([address, *others])}",
+                *(hint if host in EVERY and not allow else ()),
+                "Ctrl-C ends this; a run that is under way goes on",
+            ]
+        )
+        if open_:
+            webbrowser.open(address)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            tools.say_all(["stopped"])

@@ -1,0 +1,334 @@
+"""Reading the results of a batch: which of them are replies to its calls, and what is to be said of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, cast
+
+import sqlalchemy as sa
+
+from assaymark.engine import commits, database
+from assaymark.engine import schema as batch_tables
+from assaymark.engine import schema as rows
+from assaymark.engine import schema as tables
+from assaymark.engine.calls import Reply
+from assaymark.engine.commits import KEYS_A_QUERY, Begin, groups
+from assaymark.engine.database import Store
+from assaymark.engine.providers.batches import Result
+from assaymark.engine.schema import Attempt, End, Row, seal
+from assaymark.errors import LedgerError, ModelError
+
+# What a ledger knows of batches: which there are, which calls are in them, and what became of them.
+
+
+BatchStatus = Literal["submitting", "open", "ended", "refused", "lost"]
+"""``submitting``: about to be sent, perhaps sent. ``open``: the provider has it. The others are the end of it."""
+
+_UNDER_WAY: Final = ("submitting", "open")
+_NOTE_CHARS: Final = 2000
+_ALONE: Final = 0x6261_7463_68  # the lock that whoever works on the batches of a database holds: any unused number
+
+_B, _C, _A = batch_tables.batches, batch_tables.batch_calls, tables.attempts
+_OPEN = sa.select(_B).where(_B.c.status.in_(_UNDER_WAY)).order_by(_B.c.begun_at, _B.c.label)
+_OF_LABEL = sa.select(_B).where(_B.c.label == sa.bindparam("label"))
+_REMOTES = sa.select(_B.c.remote).where(_B.c.remote.is_not(None))
+_MEMBERS = sa.select(_C).where(_C.c.label == sa.bindparam("label")).order_by(_C.c.key)
+_SIZE = sa.select(sa.func.count().label("n")).where(_C.c.label == sa.bindparam("label"))
+_ATTEMPTS = (
+    sa.select(_A, _C.c.fence)
+    .select_from(_C.join(_A, sa.and_(_C.c.key == _A.c.key, _C.c.number == _A.c.number)))
+    .where(_C.c.label == sa.bindparam("label"))
+)
+_UNDER_WAY_ATTEMPTS = (
+    sa.select(_C.c.key, _C.c.number).join(_B, _B.c.label == _C.c.label).where(_B.c.status.in_(_UNDER_WAY))
+)
+_ANSWERED = (
+    sa.select(_C.c.key)
+    .join(tables.replies, sa.and_(_C.c.key == tables.replies.c.key, _C.c.number == tables.replies.c.number))
+    .where(_C.c.key.in_(sa.bindparam("keys", expanding=True)))
+)
+_CHANGE = (
+    sa.update(_B)
+    .where(_B.c.label == sa.bindparam("at_label"))
+    .values({name: sa.bindparam(name) for name in ("status", "remote", "certain", "ended_at", "note", "seal")})
+)
+_NEW_BATCH, _NEW_MEMBER = sa.insert(_B), sa.insert(_C)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One batch: its label, which is ours, and its id, which is the provider's.
+
+    ``lane`` says where it goes. ``certain`` is false where the id was guessed at after a submission was cut off.
+    ``note`` says how it ended, and what came with its results that was not asked for.
+    """
+
+    label: str
+    lane: str
+    status: BatchStatus
+    remote: str | None
+    certain: bool
+    begun_at: float
+    ended_at: float | None = None
+    note: str | None = None
+
+
+class BatchBook:
+    """The batches of one ledger; see `Ledger.batches`. Every method that writes is on the disk when it returns."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._there = False
+
+    def prepare(self) -> None:
+        """Make the tables in a ledger that was made without them."""
+        with database.plainly(self._store.name), database.writing(self._store.engine) as connection:
+            tables.metadata.create_all(connection, tables=list(batch_tables.ALL))
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Be the only one to work on the batches of a ledger that workers share; others may go on asking single calls.
+
+        Raises
+        ------
+        LedgerError
+            Somebody else does.
+        """
+        if not self._store.shared:
+            yield  # whoever works on batches in a file holds the whole ledger
+            return
+        with self._store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            if not connection.scalar(sa.select(sa.func.pg_try_advisory_lock(_ALONE))):
+                raise LedgerError(f"{self._store.name}: somebody else is at work on its batches; wait, or stop them")
+            try:
+                yield
+            finally:
+                connection.execute(sa.select(sa.func.pg_advisory_unlock(_ALONE)))
+
+    def begin(self, label: str, lane: str, begins: Sequence[Begin]) -> list[Attempt | None]:
+        """Write down that a batch of these calls is about to be sent, in one transaction with its attempts.
+
+        Returns
+        -------
+        list of Attempt or None
+            In the order of ``begins``; None where the claim of a call is lost, which is then not in the batch.
+        """
+        store = self._store
+        with database.plainly(store.name), database.writing(store.engine) as connection:
+            fences = commits.locked(connection, begins, ()) if store.shared else None
+            now = store.now(connection)
+            begun = commits.begin(connection, begins, fences, now)
+            batch = Batch(label, rows.plain(lane), "submitting", None, True, now)
+            database.execute_many(connection, _NEW_BATCH, [_batch_row(batch)])
+            members = [_member_row(label, attempt) for attempt in begun if attempt is not None]
+            database.execute_many(connection, _NEW_MEMBER, members)
+        return begun
+
+    def submitted(self, label: str, remote: str, *, certain: bool = True) -> Batch:
+        """Write down the id that the provider gave a batch."""
+        return self._change(label, status="open", remote=rows.plain(remote), certain=certain)
+
+    def mark_lost(self, attempts: Iterable[Attempt]) -> None:
+        """Mark attempts as ``lost``: their batch is, and may have been paid."""
+        with database.plainly(self._store.name), database.writing(self._store.engine) as connection:
+            commits.mark_lost(connection, attempts)
+
+    def end(self, label: str, status: BatchStatus, note: str) -> Batch:
+        """Write down that nothing more is expected of a batch, and why."""
+        return self._change(label, status=status, note=rows.plain(note)[:_NOTE_CHARS], end=True)
+
+    def now(self) -> float:
+        """The time on the clock of the ledger, in seconds since 1970."""
+        with database.plainly(self._store.name), self._store.engine.connect() as connection:
+            return self._store.now(connection)
+
+    def batch(self, label: str) -> Batch:
+        """The batch of that label."""
+        for row in self._read(_OF_LABEL, label=label):
+            return _batch_of(row)
+        raise LedgerError(f"{self._store.name}: there is no batch {label}")
+
+    def all(self) -> list[Batch]:
+        """Every batch, in the order they were begun."""
+        return [_batch_of(row) for row in self._read(sa.select(_B).order_by(_B.c.begun_at, _B.c.label))]
+
+    def under_way(self) -> list[Batch]:
+        """The batches that may still bring something."""
+        return [_batch_of(row) for row in self._read(_OPEN)]
+
+    def attempts_under_way(self) -> set[tuple[str, int]]:
+        """Key and number of every attempt that is in a batch under way: not lost, however long it takes."""
+        return {(row["key"], row["number"]) for row in self._read(_UNDER_WAY_ATTEMPTS)}
+
+    def remotes(self) -> frozenset[str]:
+        """The ids of all batches."""
+        return frozenset(row["remote"] for row in self._read(_REMOTES))
+
+    def size(self, label: str) -> int:
+        """How many calls are in a batch."""
+        return int(self._read(_SIZE, label=label)[0]["n"])
+
+    def attempts(self, label: str) -> dict[str, Attempt]:
+        """The attempts that a batch consists of, by call key."""
+        for row in self._read(_MEMBERS, label=label):
+            _check_member(row)
+        found = self._read(_ATTEMPTS, label=label)
+        return {row["key"]: replace(rows.attempt_of(row), fence=row["fence"]) for row in found}
+
+    def answered_in_batches(self, keys: Collection[str]) -> set[str]:
+        """Those of these calls whose reply came in a batch, and was paid as such."""
+        found: set[str] = set()
+        for group in groups(keys, KEYS_A_QUERY):
+            found.update(row["key"] for row in self._read(_ANSWERED, keys=group))
+        return found
+
+    def _change(
+        self,
+        label: str,
+        *,
+        status: BatchStatus,
+        remote: str | None = None,
+        certain: bool | None = None,
+        note: str | None = None,
+        end: bool = False,
+    ) -> Batch:
+        known = self.batch(label)
+        with database.plainly(self._store.name), database.writing(self._store.engine) as connection:
+            changed = replace(
+                known,
+                status=status,
+                remote=known.remote if remote is None else remote,
+                certain=known.certain if certain is None else certain,
+                note=known.note if note is None else note,
+                ended_at=self._store.now(connection) if end else None,
+            )
+            row = _batch_row(changed)
+            fixed = ("label", "lane", "begun_at")
+            values = {name: value for name, value in row.items() if name not in fixed}
+            database.execute_many(connection, _CHANGE, [{"at_label": label, **values}])
+        return changed
+
+    def _read(self, statement: sa.Executable, **parameters: Any) -> Sequence[Row]:
+        with database.plainly(self._store.name), self._store.engine.connect() as connection:
+            if not self._there and not sa.inspect(connection).has_table(_B.name):
+                return []
+            self._there = True
+            return connection.execute(statement, parameters).mappings().all()
+
+
+def _batch_row(batch: Batch) -> dict[str, Any]:
+    fields = (
+        batch.label,
+        batch.lane,
+        batch.status,
+        batch.remote,
+        int(batch.certain),
+        batch.begun_at,
+        batch.ended_at,
+        batch.note,
+    )
+    return dict(zip(_B.c.keys(), (*fields, seal(*fields)), strict=True))
+
+
+def _batch_of(row: Row) -> Batch:
+    values = [row[name] for name in _B.c.keys()]  # noqa: SIM118  # a collection of columns, no dict
+    _check_seal(f"batch {row['label']}", values)
+    label, lane, status, remote, certain, begun_at, ended_at, note, _ = values
+    return Batch(label, lane, cast(BatchStatus, status), remote, bool(certain), begun_at, ended_at, note)
+
+
+def _member_row(label: str, attempt: Attempt) -> dict[str, Any]:
+    fields = (label, attempt.key, attempt.number, attempt.fence)
+    return dict(zip(_C.c.keys(), (*fields, seal(*fields)), strict=True))
+
+
+def _check_member(row: Row) -> None:
+    values = [row[name] for name in _C.c.keys()]  # noqa: SIM118  # a collection of columns, no dict
+    _check_seal(f"call {row['key']} of batch {row['label']}", values)
+
+
+def _check_seal(name: str, values: Sequence[Any]) -> None:
+    *fields, found = values
+    if any(isinstance(value, bytes) for value in fields) or seal(*fields) != found:
+        raise LedgerError(f"{name} is damaged: its row does not match its seal; restore the ledger from a copy")
+
+
+CHECKS: Final = {_B: _batch_of, _C: _check_member}
+"""What raises `LedgerError` at a row on batches that has changed."""
+
+_LAST_WORD = "the batch ended without a result for this call"
+
+
+class Reading:
+    """One reading of a file of results, from its start to its end.
+
+    The first reply to a call counts, whatever else comes for it. A failure counts if no reply comes.
+
+    Parameters
+    ----------
+    attempts : mapping of key to Attempt
+        What the batch consists of.
+    open_ : mapping of key to Attempt
+        Those of them that have no reply yet.
+    """
+
+    def __init__(self, attempts: Mapping[str, Attempt], open_: Mapping[str, Attempt]) -> None:
+        self._attempts, self._open = attempts, dict(open_)
+        self._failed: dict[str, ModelError] = {}
+        self._answered: set[str] = set()
+        self._nobodys: list[str] = []
+        self._n_nobodys = self._n_unread = self._n_again = 0
+
+    def replies(self, results: Iterable[Result]) -> Iterator[End]:
+        """The ends of the attempts that were answered, as the replies come."""
+        for key, result in results:
+            if key not in self._attempts:
+                self._note_nobodys(key)
+            elif key in self._answered or (isinstance(result, Reply) and key not in self._open):
+                self._n_again += key in self._answered
+                self._answered.add(key)  # of those answered before this reading, the first comes as expected
+            elif isinstance(result, Reply):
+                self._answered.add(key)
+                yield End(self._open.pop(key), "replied", reply=result)
+            else:
+                self._failed.setdefault(key, result)
+
+    def failures(self) -> list[tuple[Attempt, str, bool]]:
+        """The attempts without a reply, why, and whether another may bring one. To be asked after all the replies."""
+        found: list[tuple[Attempt, str, bool]] = []
+        for key, attempt in self._open.items():
+            error = self._failed.get(key)
+            found.append((attempt, _LAST_WORD, True) if error is None else (attempt, str(error), error.retryable))
+        return found
+
+    @property
+    def ours(self) -> bool:
+        """Whether any result was for one of the calls."""
+        return bool(self._answered or self._failed)
+
+    @property
+    def strange(self) -> bool:
+        """Whether anything came that nobody asked for."""
+        return bool(self._n_nobodys or self._n_unread or self._n_again)
+
+    def note(self) -> str:
+        """What came, in words."""
+        words = [f"{len(self._attempts) - len(self._open)} replies", f"{len(self._open)} without one"]
+        if self._n_again:
+            words.append(f"{self._n_again} results came again and were ignored")
+        if self._n_nobodys:
+            shown = ", ".join(self._nobodys)
+            words.append(f"{self._n_nobodys} results for unknown calls were ignored (such as {shown})")
+        if self._n_unread:
+            words.append(f"{self._n_unread} lines could not be read")
+        return "; ".join(words)
+
+    def _note_nobodys(self, key: str) -> None:
+        if not key:
+            self._n_unread += 1
+            return
+        self._n_nobodys += 1
+        if len(self._nobodys) < 3:
+            self._nobodys.append(key[:64])

@@ -1,0 +1,331 @@
+"""What batches of all providers share: how far one is, how to find it again, and reading a file of results safely."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from abc import abstractmethod
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, Final, Literal, TypeVar
+
+from assaymark.engine.calls import CallSpec, Reply, refusal_of
+from assaymark.engine.loop import MOST_KEPT_BYTES, outside
+from assaymark.engine.providers.base import (
+    MOST_REPLY_BYTES,
+    Refused,
+    as_model_error,
+    attempt,
+    is_html,
+    not_an_api,
+    read_object,
+    refusal,
+    too_large,
+    word_of,
+    words_of,
+)
+from assaymark.engine.providers.transports import TIMEOUT_S, Provider, Transport, transport
+from assaymark.errors import ModelError
+from assaymark.records import canonical_json
+
+T = TypeVar("T")
+Status = Literal["running", "ended", "cancelled", "refused", "gone"]
+Item = tuple[str, CallSpec]
+"""A call of a batch under its key."""
+Result = tuple[str, Reply | ModelError]
+"""What came back for a key; the empty key stands for a line that names none."""
+
+CLOCKS_APART_S: Final = 300.0
+"""So many seconds a provider's clock may be behind ours when a batch is looked for by its time."""
+
+MOST_RESULT_BYTES: Final = 4_000_000_000
+"""The longest file of results that is read, line by line; a batch takes at most 100,000 calls."""
+
+_MOST_PAGES: Final = 20
+_HEAD_BYTES: Final = 4096
+_OVERHEAD_BYTES: Final = 65_536  # of a line around the reply that it holds
+_REMOTE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,199}(/[A-Za-z0-9][A-Za-z0-9._\-]{0,199})?")
+_KEY = re.compile(rb'"(?:custom_id|key)"\s*:\s*"([0-9a-f]{64})"')
+_PLACE: Final = ("api_key_env", "api_version", "base_url")
+_NOT_TAKEN: Final = frozenset({425, 429, 529})
+
+
+class NotTaken(ModelError):
+    """A batch was turned away before anything was made of it: the provider is busy, or has enough of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """How far a batch is.
+
+    ``ended``: there are results to read, for some of its calls at least. ``cancelled``: likewise, and somebody wanted
+    no more of them. ``refused``: the provider made nothing of it; ``reason`` is its word on why, and ``retryable`` is
+    whether the same calls may fare better later. ``gone``: the provider does not know it any more.
+    """
+
+    status: Status
+    done: int = 0
+    failed: int = 0
+    expired: int = 0
+    reason: str = ""
+    retryable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What is known of a batch whose submission was cut off: its label, its calls, since when, and what it is not."""
+
+    label: str
+    keys: frozenset[str]
+    since: float
+    """When it was about to be sent, in seconds since 1970."""
+    known: frozenset[str] = field(default=frozenset())
+    """Ids of batches that are known to be others."""
+
+
+def lane_of(call: CallSpec) -> str:
+    """Which calls can go in one batch: those of one model that go to one address, with one key.
+
+    >>> lane_of(CallSpec(model="openai/m", messages=(), template="", args={"max_tokens": 9, "api_key_env": "TEAM"}))
+    '["openai/m",{"api_key_env":"TEAM"}]'
+    """
+    return canonical_json([call.model, {name: call.args[name] for name in _PLACE if name in call.args}])
+
+
+class RemoteBatches:
+    """The batches of one lane at its provider. Everything it does has a time limit, and fails as a `ModelError`.
+
+    It has an event loop of its own. Close it.
+
+    Parameters
+    ----------
+    like : CallSpec
+        Any call of the lane; where it goes, all go.
+    environ : mapping, optional
+        Where the key and the address are looked up; ``os.environ`` by default.
+
+    Raises
+    ------
+    ModelError
+        The key or the SDK is missing, or an argument is wrong.
+    """
+
+    provider: ClassVar[Provider]
+    most_items: ClassVar[int]
+    most_bytes: ClassVar[int]
+    keeps_labels: ClassVar[bool] = True
+
+    def __init__(self, like: CallSpec, *, environ: Mapping[str, str] | None = None) -> None:
+        self.like = like
+        at = transport(self.provider, like, environ)
+        self.at: Transport = replace(at, timeout_s=max(at.timeout_s, TIMEOUT_S))  # ``timeout_s`` is for single calls
+        self._runner = asyncio.Runner()
+        self._clients: dict[int, Any] = {}
+
+    def size(self, key: str, call: CallSpec) -> int:
+        """How many bytes of a batch a call takes.
+
+        Raises
+        ------
+        ModelError
+            The call asks for what the provider does not have.
+        """
+        return len(self._line(key, call))
+
+    def submit(self, items: Sequence[Item], *, label: str) -> str:
+        """Hand over a batch; the id that the provider gives it. `NotTaken` if it surely has nothing of it."""
+        return self._do(self._submit_or_not(items, label))
+
+    def find(self, trace: Trace) -> str | None:
+        """The id of the batch that was being submitted when something died; None if there is none."""
+        return self._do(self._find(trace))
+
+    def state(self, remote: str) -> BatchState:
+        """How far a batch is."""
+        return self._do(self._state_or_gone(remote))
+
+    def cancel(self, remote: str) -> None:
+        """Ask the provider to stop a batch. What is done is still paid, and its results can be read."""
+        self._do(self._cancel(remote))
+
+    def results(self, remote: str) -> Iterator[Result]:
+        """What came back, call by call, in any order. A key can come twice, and keys can come that nobody sent.
+
+        Raises
+        ------
+        ModelError
+            The file of results broke off. What came before is right, and it can be read again from its start.
+        """
+        pages = self._results(remote)
+        while (page := self._do(anext(pages, None))) is not None:
+            yield from page
+
+    def close(self) -> None:
+        """Close the connections."""
+        try:
+            for client in self._clients.values():
+                outside(partial(self._runner.run, self._shut(client)))
+        finally:
+            outside(self._runner.close)
+
+    # --- of a provider ---
+
+    @abstractmethod
+    def _line(self, key: str, call: CallSpec) -> bytes:
+        """A call as it stands in a batch."""
+
+    @abstractmethod
+    async def _submit(self, items: Sequence[Item], label: str) -> str: ...
+
+    @abstractmethod
+    async def _find(self, trace: Trace) -> str | None: ...
+
+    @abstractmethod
+    async def _state(self, remote: str) -> BatchState: ...
+
+    @abstractmethod
+    async def _cancel(self, remote: str) -> None: ...
+
+    @abstractmethod
+    def _results(self, remote: str) -> AsyncIterator[list[Result]]: ...
+
+    @abstractmethod
+    def _client(self, most_bytes: int) -> Any:
+        """The SDK's client, which reads bodies of at most so many bytes."""
+
+    async def _shut(self, client: Any) -> None:
+        await client.close()
+
+    def _failure(self, exc: Exception) -> ModelError:
+        """What an exception of the SDK means."""
+        return as_model_error(exc, self.at)
+
+    # --- for the providers ---
+
+    def client(self, most_bytes: int = MOST_REPLY_BYTES) -> Any:
+        """The SDK's client for bodies of at most so many bytes."""
+        if most_bytes not in self._clients:
+            self._clients[most_bytes] = self._client(most_bytes)
+        return self._clients[most_bytes]
+
+    async def object_of(self, opened: AbstractAsyncContextManager[Any]) -> dict[str, Any]:
+        """The JSON object in the body of a streamed response of an SDK of OpenAI's make."""
+        async with opened as response:
+            body = bytes(await response.read())
+        return read_object(body, self.at)[1]
+
+    def remote_of(self, value: object) -> str:
+        """The id of a batch, which becomes part of addresses.
+
+        Raises
+        ------
+        ModelError
+            It is none.
+        """
+        if isinstance(value, str) and _REMOTE.fullmatch(value) and ".." not in value:
+            return value
+        raise ModelError(f"{self.provider.name}: {self.at.address} gave no id of a batch or file", retryable=True)
+
+    def refused(self, status: int, body: Any) -> ModelError:
+        """The failure of one call of a batch."""
+        words, message = words_of(body)
+        return refusal(Refused(status, words, message, {}), self.at)
+
+    async def pages(self, chunks: AsyncIterable[bytes]) -> AsyncIterator[list[Result]]:
+        """The results in a file of JSON lines, as many at a time as arrive together."""
+        first = True
+        async for lines in _lines(chunks):
+            if first and lines and is_html(lines[0][:200].decode("utf-8", "replace")):
+                raise ModelError(f"{self.provider.name}: {not_an_api(self.at, 200)}", retryable=False)
+            first = first and not lines
+            yield [self._result(line) for line in lines]
+
+    def _result(self, line: bytes) -> Result:
+        if len(line) > MOST_REPLY_BYTES + _OVERHEAD_BYTES and (outcome := too_large(line, self.like, self.at)):
+            found = _KEY.search(line[:_HEAD_BYTES])
+            return (found[1].decode() if found else "", outcome)
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            return "", ModelError(f"{self.provider.name}: a line of the results is not JSON", retryable=True)
+        if not isinstance(record, dict):
+            return "", ModelError(f"{self.provider.name}: a line of the results is no object", retryable=True)
+        key = word_of(record.get("custom_id", record.get("key"))) or ""
+        try:
+            return key, self._answer(record)
+        except ModelError as exc:
+            return key, refusal_of(exc, self.like.model) if exc.refused == "content" else exc
+
+    @abstractmethod
+    def _answer(self, record: dict[str, Any]) -> Reply:
+        """The reply in a line of the results; `ModelError` if the line says that there is none."""
+
+    # --- private ---
+
+    def _do(self, work: Awaitable[T]) -> T:
+        return outside(partial(self._runner.run, attempt(self.at, self._plainly(work))))
+
+    async def _plainly(self, work: Awaitable[T]) -> T:
+        try:
+            return await work
+        except ModelError as exc:
+            error = exc
+        except Exception as exc:
+            error = self._failure(exc)
+        raise error
+
+    async def _submit_or_not(self, items: Sequence[Item], label: str) -> str:
+        try:
+            return await self._submit(items, label)
+        except ModelError as exc:
+            error = exc
+        except Exception as exc:
+            error = self._failure(exc)
+            if _status(exc) in _NOT_TAKEN:
+                retryable, wait, quota = error.retryable, error.retry_after, error.quota
+                error = NotTaken(str(error), retryable=retryable, retry_after=wait, quota=quota)
+        raise error
+
+    async def _state_or_gone(self, remote: str) -> BatchState:
+        try:
+            return await self._state(remote)
+        except Exception as exc:
+            if _status(exc) != 404:
+                raise
+        return BatchState("gone", reason=f"{self.at.address} does not know the batch {remote}")
+
+
+def _status(exc: Exception) -> object:
+    """The status of the answer behind an exception of an SDK; they name it differently."""
+    return getattr(exc, "status_code", None) or getattr(exc, "code", None)
+
+
+async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[list[bytes]]:
+    """The lines of a file that are not empty, with only the beginning of one that is longer than is kept."""
+    rest = bytearray()
+    async for chunk in chunks:
+        found: list[bytes] = []
+        *ended, last = chunk.split(b"\n")
+        for part in ended:
+            rest += part
+            if rest.strip():
+                found.append(bytes(rest[: MOST_KEPT_BYTES + 1]))
+            rest = bytearray()
+        rest += last
+        del rest[MOST_KEPT_BYTES + 1 :]
+        yield found
+    if rest.strip():
+        yield [bytes(rest)]
+
+
+async def newest(pages: AsyncIterable[T]) -> AsyncIterator[T]:
+    """The newest items of a list at the provider, not more than are looked at."""
+    most = 100 * _MOST_PAGES
+    async for item in pages:
+        yield item
+        most -= 1
+        if not most:
+            return

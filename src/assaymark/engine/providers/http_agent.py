@@ -1,0 +1,638 @@
+"""An agent behind an address: it is sent a context by POST and answers with JSON.
+
+Everything that can go wrong on the way is the agent's outcome, recorded as it happened. The standard library's client
+is used because it does exactly one request: it follows no redirect, reads no proxy from the environment and unpacks
+nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
+from typing import Any, Final, Literal
+
+from assaymark import __version__
+from assaymark.engine.calls import CallSpec, Reply
+from assaymark.engine.loop import LARGE_BYTES, MOST_KEPT_BYTES, place_here
+from assaymark.engine.providers.connection import apart
+from assaymark.errors import InputError, ModelError, Problem
+from assaymark.prompting.texts import Rejected, strict_json
+from assaymark.records import JSON, Context, canonical_json, parse, record
+from assaymark.text import code_points
+
+# What an external agent is sent, what it answers, and the failures that stand in the place of an answer.
+
+
+FORMAT: Final = "assaymark context 1"
+"""What the ``format`` of a request says; another form would have another number."""
+
+PATIENCE_S: Final = 100.0
+"""Seconds that an agent has for one decision unless its ``args.timeout_s`` says otherwise."""
+
+MOST_BYTES: Final = 2_000_000
+"""The longest answer that is taken from an agent; a decision is a few thousand bytes."""
+
+FailureKind = Literal[
+    "timeout",
+    "refused",
+    "unreachable",
+    "tls",
+    "cut",
+    "not HTTP",
+    "status",
+    "redirect",
+    "encoding",
+    "too large",
+    "not UTF-8",
+    "exception",
+    "wrong type",
+]
+
+_CAME: Final[frozenset[FailureKind]] = frozenset({"wrong type", "too large", "encoding", "not UTF-8"})
+"""Failures of an answer that came and could not be read."""
+
+_LONGEST_PATIENCE_S: Final = 3600.0
+_DETAIL_CHARS: Final = 300
+_START_CHARS: Final = 500
+_WORD_CHARS: Final = 200
+_MOST_TOKENS: Final = 10**12
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "http": ("token_env", "timeout_s"),
+    "https": ("token_env", "timeout_s"),
+    "python": ("timeout_s",),
+}
+
+OUTSIDE: Final = tuple(f"{provider}/" for provider in _ARGUMENTS)
+"""How the names of agents of one's own begin: an address, or a Python callable."""
+
+
+@record
+class MarketContext(Context):
+    """A context of the benchmark's pipeline: what its prompt says in words and tables, as numbers.
+
+    ``instruments`` give the order of everything that comes as rows and columns. ``returns`` are daily simple returns, a
+    row a day, oldest first, the last one of the decision day; ``correlations`` are those of these returns.
+    ``horizon_days`` is how many trading days ahead views look. ``views`` and ``signals`` are the agent's own answers to
+    the stages before, as they were read; ``weights`` the shares of net asset value that are held before the trade.
+    """
+
+    stage: Literal["S1", "S2", "S3"]
+    returns: tuple[tuple[float, ...], ...]
+    correlations: tuple[tuple[float, ...], ...]
+    horizon_days: int | None = None
+    views: Mapping[str, float] = field(default_factory=dict)
+    signals: Mapping[str, Literal["buy", "hold", "sell"]] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+
+@record
+class QuestionContext(Context):
+    """A context of a question of the benchmark.
+
+    ``given`` are the numbers that the prompt states, by name and with the digits that it prints; of a question whose
+    text is somebody else's there are none. What is left out of a restricted prompt is left out of them too.
+    """
+
+    template: str
+    given: Mapping[str, JSON] = field(default_factory=dict)
+
+
+@record
+class AgentRequest:
+    """What an external agent is sent: all that it may use, and the JSON Schema of the answer.
+
+    As JSON it is the user message of the call, and the body of the POST.
+    """
+
+    context: Context | MarketContext | QuestionContext
+    reply_schema: Mapping[str, JSON]
+    format: Literal["assaymark context 1"] = FORMAT
+
+
+def is_outside(model: str) -> bool:
+    """Whether a model name is an agent of one's own, which is sent contexts and no prompt.
+
+    >>> is_outside("http/127.0.0.1:8700/decide"), is_outside("reference/steward")
+    (True, False)
+    """
+    return model.startswith(OUTSIDE)
+
+
+@record
+class AgentFailure:
+    """Why there is no answer. ``start`` is the beginning of what did arrive, for a person who looks into it.
+
+    >>> AgentFailure(failure="status", detail="the agent answered with status 500").text
+    '{"detail":"the agent answered with status 500","failure":"status","start":""}'
+    """
+
+    failure: FailureKind
+    detail: str
+    start: str = ""
+
+    @property
+    def text(self) -> str:
+        """The failure as the text of a reply; ``parse(AgentFailure, text)`` reads it back."""
+        return canonical_json(self)
+
+    def reply(self, model: str, raw: str | None = None) -> Reply:
+        """The failure as the recorded reply of a model: the call has its outcome and is never asked again."""
+        return Reply(text=self.text, model=model, finish="failed", raw=raw)
+
+
+def failure(kind: FailureKind, detail: str, start: str = "") -> AgentFailure:
+    """A failure in printable words that are cut short, whatever the agent put into them.
+
+    >>> failure("exception", "ValueError: no\\n\\x1b[31mway").detail
+    'ValueError: no [31mway'
+    """
+    return AgentFailure(failure=kind, detail=_plain(detail, _DETAIL_CHARS), start=_plain(start, _START_CHARS))
+
+
+def no_reply(reply: Reply) -> bool:
+    """Whether a call was asked for and nothing came: an exception, nobody there, a refusal, no answer in time.
+
+    An answer that came and cannot be read is none of these.
+
+    >>> no_reply(failure("exception", "ValueError").reply("python/m:f")), no_reply(Reply(text="?", model="m"))
+    (True, False)
+    """
+    return reply.finish == "refusal" or (reply.finish == "failed" and _object(reply.text).get("failure") not in _CAME)
+
+
+def request_text(call: CallSpec) -> str:
+    """The text that an external agent is sent: the user message of its call.
+
+    Raises
+    ------
+    ModelError
+        The call is none for an external agent: it was made for a model that reads a prompt.
+    """
+    text = "".join(message.text for message in call.messages if message.role == "user")
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError):
+        raw = None
+    if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+        raise ModelError(
+            f"{call.model} is an external agent: it is sent contexts ({FORMAT!r}), and cannot judge or read a prompt",
+            retryable=False,
+        )
+    return text
+
+
+def read_request(call: CallSpec) -> AgentRequest:
+    """The request of a call, as records.
+
+    Raises
+    ------
+    ModelError
+        The call is none for an external agent, or holds no context.
+    """
+    try:
+        return parse(AgentRequest, request_text(call), source=f"the request to {call.model}")
+    except InputError as exc:
+        raise ModelError(str(exc), retryable=False) from None
+
+
+def answered(text: str, model: str) -> Reply:
+    """An agent's answer as a reply. Its own words for who answered, and what it used, are read if they are there.
+
+    The orders and reasons in it are not looked at here; what is not of the form counts as not said.
+
+    >>> answered('{"model": "two-agents", "usage": {"input_tokens": 12, "output_tokens": "?"}}', "http/x").input_tokens
+    12
+    """
+    facts = _object(text)
+    usage = facts.get("usage")
+    tokens = usage if isinstance(usage, dict) else {}
+    return Reply(
+        text=text,
+        model=_word(facts.get("model")) or model,
+        fingerprint=_word(facts.get("fingerprint")),
+        input_tokens=_count(tokens.get("input_tokens")),
+        output_tokens=_count(tokens.get("output_tokens")),
+    )
+
+
+def patience(args: Mapping[str, JSON]) -> float:
+    """Seconds that an agent has for one decision. The deadline of the run must be longer, or it cuts in first.
+
+    >>> patience({"timeout_s": 600})
+    600.0
+    """
+    return float(args.get("timeout_s", PATIENCE_S))
+
+
+def external_argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator[str]:
+    """What is wrong with the arguments of an external agent, in words; nothing for models of other providers.
+
+    >>> list(external_argument_problems("python/mine:decide", {"timeout_s": 0}))
+    ['timeout_s must be a number of seconds above 0 and at most 3600 (got 0)']
+    """
+    allowed = _ARGUMENTS.get(model.partition("/")[0])
+    if allowed is None:
+        return
+    for name, value in args.items():
+        if name not in allowed:
+            yield f"unknown argument {name!r} of {model}; allowed: {', '.join(allowed)}"
+        elif name == "timeout_s" and not _is_patience(value):
+            yield f"timeout_s must be a number of seconds above 0 and at most {_LONGEST_PATIENCE_S:g} (got {value!r})"
+        elif name == "token_env" and not (isinstance(value, str) and _VARIABLE.fullmatch(value)):
+            # Not shown: somebody may have put the token itself here.
+            yield "token_env must be the name of an environment variable: letters, digits and underscores"
+
+
+def require_arguments(call: CallSpec) -> None:
+    """Raise `ModelError` unless the arguments of a call are those of an external agent."""
+    problems = list(external_argument_problems(call.model, call.args))
+    if problems:
+        raise ModelError("; ".join(problems), retryable=False)
+
+
+def _is_patience(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= _LONGEST_PATIENCE_S
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        found = strict_json(text)
+    except Rejected:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _word(value: object) -> str | None:
+    """A short printable text, or nothing."""
+    good = isinstance(value, str) and 0 < len(value) <= _WORD_CHARS and value.isprintable()
+    return str(value) if good else None
+
+
+def _count(value: object) -> int | None:
+    """A number of tokens, or nothing."""
+    good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
+    return value if good and isinstance(value, int) else None
+
+
+def _plain(text: str, most: int) -> str:
+    """``text`` on one line, printable, at most ``most`` characters."""
+    shown = " ".join("".join(char if char.isprintable() else " " for char in code_points(text[: 4 * most])).split())
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
+
+
+_TRIES: Final = 3
+_BETWEEN_TRIES_S: Final = 0.2
+_PART_BYTES: Final = 65_536
+_LOOKED_AT: Final = 4096
+_SHORTEST_TOKEN: Final = 8
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(?::(?P<port>[0-9]{1,5}))?"
+    r"(?P<path>/[A-Za-z0-9\-._~!$&'()*+,;=:@%/]*)?"
+)
+_SECRETIVE = re.compile(r"[^/]*/{0,3}[^/]*@|.*[?#]", re.DOTALL)
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+_HEADERS: Final[Mapping[str, str]] = {
+    "Content-Type": "application/json",
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",
+    "Connection": "close",
+    "User-Agent": f"assaymark/{__version__}",
+}
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where an agent answers. ``host`` is without the brackets of an IPv6 address."""
+
+    secure: bool
+    host: str
+    port: int
+    path: str
+
+    @classmethod
+    def of(cls, url: str) -> Site:
+        """The parts of an address: http or https, host, port, path, and nothing else.
+
+        Raises
+        ------
+        InputError
+            It is no such address. One that carries a user or a query is not shown, because it may be a secret.
+
+        Examples
+        --------
+        >>> Site.of("http://127.0.0.1:8700/decide")
+        Site(secure=False, host='127.0.0.1', port=8700, path='/decide')
+        """
+        found = _URL.fullmatch(url)
+        secure = found is not None and found["scheme"] == "https"
+        port = int(found["port"] or (443 if secure else 80)) if found is not None else 0
+        if found is None or not 0 < port < 65536:
+            raise InputError("address of an agent", [Problem("", _address_problem(url))])
+        return cls(secure, found["host"].strip("[]"), port, found["path"] or "/")
+
+
+class HttpAgent:
+    """A model that is somebody's agent behind an address.
+
+    Parameters
+    ----------
+    url : str
+        ``http://host:port/path`` or ``https://...``, without user, query and fragment.
+    timeout_s : float
+        Seconds for one decision, from the first try to connect to the last byte; ``args.timeout_s`` goes before it.
+    max_bytes : int
+        Longest answer that is taken. A longer one is ``too large``, and kept as the raw of its reply.
+    environ : mapping, optional
+        Where the variable that ``args.token_env`` names is looked up at each call; ``os.environ`` by default.
+    sleep : callable
+        Waits between tries to connect.
+
+    Raises
+    ------
+    InputError
+        The address is none.
+
+    Examples
+    --------
+    >>> HttpAgent("http://127.0.0.1:8700/decide").url
+    'http://127.0.0.1:8700/decide'
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout_s: float = PATIENCE_S,
+        max_bytes: int = MOST_BYTES,
+        environ: Mapping[str, str] | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._site = Site.of(url)
+        self.url = url
+        self._timeout_s, self._max_bytes = timeout_s, max_bytes
+        self._environ = os.environ if environ is None else environ
+        self._sleep = sleep
+
+    def check(self) -> None:
+        """Raise `ModelError` unless something answers at the address; see `reachable`."""
+        reachable(self.url)
+
+    async def complete(self, call: CallSpec) -> Reply:
+        """Send the request of a call and take what comes back. No answer is an answer too: ``finish`` is ``failed``.
+
+        Raises
+        ------
+        ModelError
+            The call cannot be sent: it is none for an agent, its arguments are wrong, or the token is missing.
+            Nothing was sent, and nothing is recorded as the agent's outcome.
+        """
+        require_arguments(call)
+        # Half a surrogate pair, which UTF-8 cannot carry, becomes the escape that JSON has for it.
+        body = request_text(call).encode("utf-8", "backslashreplace")
+        token = self._token(call)
+        timeout_s = float(call.args.get("timeout_s", self._timeout_s))
+        post = _Post(self._site, body, token, timeout_s, self._max_bytes, _taking_place(timeout_s))
+        try:
+            async with asyncio.timeout(timeout_s):
+                found = await self._posted(post)
+        except TimeoutError:
+            found = post.failed("timeout", f"no answer within {timeout_s:g} s")
+        if isinstance(found, AgentFailure):
+            return found.reply(call.model, raw=post.kept() if found.failure == "too large" else None)
+        return answered(found if token is None else token.hidden_in(found), call.model)
+
+    async def _posted(self, post: _Post) -> str | AgentFailure:
+        """What one POST brought. Only a refused connection is tried again, for then nothing was sent."""
+        for _ in range(_TRIES - 1):
+            found = await apart(post, leave=post.leave)
+            if not (isinstance(found, AgentFailure) and found.failure == "refused"):
+                return found
+            await self._sleep(_BETWEEN_TRIES_S)
+        return await apart(post, leave=post.leave)
+
+    def _token(self, call: CallSpec) -> _Token | None:
+        name = call.args.get("token_env")
+        if name is None:
+            return None
+        if not _Token.is_good(self._environ.get(name, "")):
+            problem = f"holds no bearer token: at least {_SHORTEST_TOKEN} visible ASCII characters without spaces"
+            raise ModelError(f"the environment variable {name}, named by token_env, {problem}", retryable=False)
+        return _Token(self._environ[name])
+
+
+def reachable(url: str, *, timeout_s: float = 3.0) -> None:
+    """Connect once and hang up, before a run asks anything: an agent that was never started must not cost a study.
+
+    Raises
+    ------
+    ModelError
+        Nobody took the connection.
+    InputError
+        The address is none.
+    """
+    site = Site.of(url)
+    try:
+        socket.create_connection((site.host, site.port), timeout=timeout_s).close()
+    except (OSError, UnicodeError) as exc:
+        reason = failure("unreachable", _reason(exc)).detail
+        advice = "start the agent and run the same command again"
+        raise ModelError(f"nothing answers at {url} ({reason}); {advice}", retryable=True) from None
+
+
+def may_hold_secret(address: str) -> bool:
+    """Whether a text that should be an address has a user or a query in it, and so must not be shown.
+
+    >>> may_hold_secret("http://me:word@host/decide"), may_hold_secret("http://host/@me")
+    (True, False)
+    """
+    return _SECRETIVE.match(address) is not None
+
+
+def _taking_place(timeout_s: float) -> Callable[[], None]:
+    """For a thread that reads a large answer: waits for the place of this attempt."""
+    place, loop = place_here(), asyncio.get_running_loop()
+
+    def take() -> None:
+        if place is not None and not place.taken:
+            try:
+                asyncio.run_coroutine_threadsafe(place.take(), loop).result(timeout_s)
+            except (CancelledError, RuntimeError):  # the loop ends: nobody waits for the answer
+                raise TimeoutError from None
+
+    return take
+
+
+class _Token:
+    """A bearer token that no representation shows, so that neither a traceback nor a log does."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return "[token]"
+
+    @staticmethod
+    def is_good(value: str) -> bool:
+        """Whether a header can carry it, and it is long enough to be taken out of a text."""
+        return len(value) >= _SHORTEST_TOKEN and _TOKEN.fullmatch(value) is not None
+
+    @property
+    def most_chars(self) -> int:
+        """The length of its longest form in a text."""
+        return max(map(len, self._forms))
+
+    def put_into(self, connection: HTTPConnection) -> None:
+        """Add the header."""
+        connection.putheader("Authorization", f"Bearer {self._value}")
+
+    def hidden_in(self, text: str) -> str:
+        """``text`` without the token, for an agent that sends back what it was sent."""
+        for form in self._forms:
+            text = text.replace(form, repr(self))
+        return text
+
+    @property
+    def _forms(self) -> tuple[str, ...]:
+        return self._value, json.dumps(self._value)[1:-1], self._value.replace("/", "\\/")
+
+
+class _Post:
+    """One POST. It is called in a thread; `leave` and `failed` may be called from outside meanwhile."""
+
+    def __init__(
+        self,
+        site: Site,
+        body: bytes,
+        token: _Token | None,
+        timeout_s: float,
+        most: int,
+        take_place: Callable[[], None],
+    ) -> None:
+        self._site, self._body, self._token = site, body, token
+        self._timeout_s, self._most, self._take_place = timeout_s, most, take_place
+        self._received = bytearray()
+        self._socket: socket.socket | None = None
+        self._left = False
+
+    def __call__(self) -> str | AgentFailure:
+        """The text of the answer, or what went wrong."""
+        connection = _connection(self._site, self._timeout_s)
+        try:
+            connection.connect()
+            self._socket = connection.sock
+            if self._left:
+                return self.failed("timeout", "left behind")
+            self._send(connection)
+            with connection.getresponse() as response:
+                return self._refused(response) or self._read(response)
+        except (OSError, HTTPException, ValueError) as exc:
+            return self._failure_of(exc)
+        finally:
+            connection.close()
+
+    def leave(self) -> None:
+        """Cut the connection, so that the thread ends whatever the other side does."""
+        self._left = True
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def failed(self, kind: FailureKind, detail: str) -> AgentFailure:
+        """A failure with the start of what was received; nothing of it if a token was sent that may be in there."""
+        start = "" if self._token is not None else self._received[:_LOOKED_AT].decode("utf-8", "replace")
+        return failure(kind, detail, start)
+
+    def kept(self) -> str:
+        """What was received, without the token; of what is too long to be kept, the start."""
+        text = self._received[:MOST_KEPT_BYTES].decode("utf-8", "replace")
+        if self._token is None:
+            return text
+        cut = self._token.most_chars if len(self._received) > MOST_KEPT_BYTES else 0  # it may end in half a token
+        text = self._token.hidden_in(text)
+        return text[: len(text) - cut]
+
+    def _send(self, connection: HTTPConnection) -> None:
+        connection.putrequest("POST", self._site.path, skip_accept_encoding=True)
+        for name, value in _HEADERS.items():
+            connection.putheader(name, value)
+        connection.putheader("Content-Length", str(len(self._body)))
+        if self._token is not None:
+            self._token.put_into(connection)
+        connection.endheaders(self._body)
+
+    def _refused(self, response: HTTPResponse) -> AgentFailure | None:
+        """What is wrong with an answer that is not read for its content."""
+        encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+        if 200 <= response.status < 300 and encoding == "identity":
+            return None
+        if 200 <= response.status < 300:
+            return self.failed("encoding", f"content encoding {encoding[:40]!r} was not asked for and is not unpacked")
+        with suppress(OSError, HTTPException):  # the status is what matters
+            self._received += response.read1(_LOOKED_AT)
+        if 300 <= response.status < 400:
+            return self.failed("redirect", f"status {response.status}: redirects are not followed")
+        return self.failed("status", f"the agent answered with status {response.status}")
+
+    def _read(self, response: HTTPResponse) -> str | AgentFailure:
+        declared = response.length
+        received = self._received
+        while len(received) <= MOST_KEPT_BYTES and (part := response.read1(_PART_BYTES)):
+            received += part
+            if len(received) > LARGE_BYTES:
+                self._take_place()
+        if len(received) > self._most:
+            kept = f"the first {MOST_KEPT_BYTES:,} are" if len(received) > MOST_KEPT_BYTES else "it is"
+            return self.failed("too large", f"the answer has more than {self._most:,} bytes; {kept} kept as they came")
+        if declared is not None and len(received) < declared:
+            return self.failed("cut", f"{len(received):,} of {declared:,} bytes arrived")
+        try:
+            return received.decode("utf-8")
+        except UnicodeDecodeError as exc:
+            return self.failed("not UTF-8", f"byte {exc.start} of the answer is no UTF-8")
+
+    def _failure_of(self, exc: Exception) -> AgentFailure:
+        """Exceptions by their names: their messages can hold what the agent sent."""
+        match exc:
+            case TimeoutError():
+                return self.failed("timeout", f"no answer within {self._timeout_s:g} s")
+            case ConnectionRefusedError():
+                return self.failed("refused", "the connection was refused")
+            case ssl.SSLError():
+                return self.failed("tls", f"no secure connection: {exc.reason or type(exc).__name__}")
+            case IncompleteRead() | ConnectionError():
+                return self.failed("cut", f"the connection ended before the answer did ({type(exc).__name__})")
+            case HTTPException():
+                return self.failed("not HTTP", f"the answer is not HTTP ({type(exc).__name__})")
+            case _:
+                return self.failed("unreachable" if self._socket is None else "cut", _reason(exc))
+
+
+def _connection(site: Site, timeout_s: float) -> HTTPConnection:
+    if site.secure:
+        return HTTPSConnection(site.host, site.port, timeout=timeout_s, context=ssl.create_default_context())
+    return HTTPConnection(site.host, site.port, timeout=timeout_s)
+
+
+def _reason(exc: Exception) -> str:
+    return (exc.strerror if isinstance(exc, OSError) else None) or type(exc).__name__
+
+
+def _address_problem(url: str) -> str:
+    allowed = "must be http://HOST:PORT/PATH or https://HOST/PATH, without user, query and fragment"
+    if may_hold_secret(url):
+        return f"{allowed} (not shown: it may hold a secret; name a variable in args.token_env instead)"
+    return f"{allowed} (got {url[:80]!r})"

@@ -1,0 +1,418 @@
+"""Models behind Inspect AI's model API: any provider that Inspect knows, under the rules of our own clients."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from assaymark.engine.calls import CallSpec, Finish, Model, Reply
+from assaymark.engine.providers.base import (
+    as_model_error,
+    attempt,
+    count_of,
+    finish_of,
+    prompt_problems,
+    strict_schema,
+    system_and_users,
+    too_large,
+    word_of,
+)
+from assaymark.engine.providers.connection import Secret
+from assaymark.engine.providers.transports import (
+    TIMEOUT_S,
+    PerLoop,
+    Provider,
+    Rule,
+    Transport,
+    address_problem,
+    argument_problems,
+    load_sdk,
+    refuse,
+)
+from assaymark.errors import InputError, ModelError, Problem
+from assaymark.records import JSON
+
+INSPECT: Final = Provider(
+    name="inspect", sdk="inspect_ai", extra="inspect", key_envs=(), home="the provider's own address"
+)
+"""Inspect itself; which provider is behind it, its key and its address are looked up when a model is made."""
+
+OPTION: Final = "provider_"
+"""How an argument begins that is handed on to Inspect's provider, such as ``provider_responses_api``."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}/[!-~]{1,200}")
+_OPTION = re.compile(rf"{OPTION}[a-z][a-z0-9_]*")
+_SECRET = re.compile(r"key|token|secret|password|credential|header", re.IGNORECASE)
+_MARKUP = re.compile(r"\[/?[a-z][a-z0-9_ ]*\]")
+_NOT_OPTIONS: Final = frozenset({"model", "role", "required", "default", "config", "base_url", "memoize"})
+_MOST_AT_ONCE: Final = 100_000  # of connections: how many calls are under way is the runner's to say
+_NO_KEY: Final = "no-key"
+_SHORTEST_KEY: Final = 8
+_FINISH: Final[Mapping[str, Finish]] = {
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "refusal",
+}
+_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "seed": ("seed",),
+    "temperature": ("temperature",),
+    "effort": ("effort", "thinking"),
+}
+"""By which parts of the names in a request it is seen that a setting was sent: every provider has its own names."""
+
+_SENT_UNSEEN: Final[Mapping[str, frozenset[str]]] = {
+    "mockllm": frozenset(_PARTS),
+    "hf": frozenset({"seed", "temperature"}),
+}
+"""What providers without a request are known to heed: they run in this process."""
+
+_NOT_SETTINGS: Final = frozenset({"messages", "input", "contents", "system", "instructions", "properties", "tools"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Place(Transport):
+    """Where a call goes, and what else its provider is made with."""
+
+    options: tuple[tuple[str, JSON], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Client:
+    """Inspect's model, and the place that it goes to with the key it found."""
+
+    model: Any
+    at: Transport
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What one request came to below Inspect's own layer: what was sent and received, or the provider's exception."""
+
+    request: Mapping[str, Any] | None = None
+    response: Mapping[str, Any] | None = None
+    error: Exception | None = None
+
+
+_SEEN: ContextVar[_Seen | None] = ContextVar("assaymark_inspect_seen", default=None)
+
+
+class InspectModel:
+    """A model of one of Inspect's providers. One request an attempt: Inspect's retries and its cache are off.
+
+    Its cache has to be: the key of an entry leaves out the arguments that a model is made with, so two judges that
+    differ in those would get one answer.
+
+    Parameters
+    ----------
+    name : str
+        The model as Inspect names it, such as ``mistral/mistral-large-latest``.
+    environ : mapping, optional
+        Where ``args.api_key_env`` is looked up at each call; ``os.environ`` by default. Inspect's providers read their
+        own variables from the process.
+    options : mapping, optional
+        Further arguments that Inspect's provider is made with, for those that no study file can hold.
+
+    Raises
+    ------
+    InputError
+        The name can be none.
+
+    Examples
+    --------
+    >>> InspectModel("mistral/mistral-large-latest").provider
+    'mistral'
+    """
+
+    def __init__(
+        self, name: str, *, environ: Mapping[str, str] | None = None, options: Mapping[str, Any] | None = None
+    ) -> None:
+        if _NAME.fullmatch(name) is None:
+            problem = "must be inspect/PROVIDER/MODEL, such as inspect/mistral/mistral-large-latest"
+            raise InputError(f"inspect/{name[:80]}", [Problem("", problem)])
+        self.name = name
+        self.provider = name.partition("/")[0]
+        self._environ, self._options = environ, dict(options or {})
+        self._clients: PerLoop[_Client] = PerLoop(self._client, lambda client: client.model.api.aclose())
+        self._unsent: set[str] = set()
+
+    async def complete(self, call: CallSpec) -> Reply:
+        """Ask once.
+
+        A schema goes along as Inspect's ``response_schema``; a provider of Inspect that has no structured output
+        leaves it out, and only the prompt then says the form. Seed, temperature and effort are looked for in what was
+        sent: a provider that left one out is not asked again with it.
+
+        Raises
+        ------
+        ModelError
+            The call asks for what the provider does not send, Inspect or the provider's package is missing, or the
+            attempt failed.
+        """
+        refuse(call, list(self._problems(call)))
+        at = _place(call, self.provider, os.environ if self._environ is None else self._environ)
+        load_sdk(INSPECT)
+        client, seen = await self._clients.of(at), _Seen()
+        output = await attempt(client.at, _generated(client, call, seen))
+        self._check_sent(call, seen)
+        return _reply(call, output, seen, client.at)
+
+    async def aclose(self) -> None:
+        """Close the connections of this event loop; those of a loop that has ended are closed already."""
+        await self._clients.aclose()
+
+    def _problems(self, call: CallSpec) -> Iterator[str]:
+        """What the call asks for and cannot get, as far as that is known before."""
+        yield from inspect_argument_problems(call.model, call.args)
+        yield from (self._drops(name) for name in _asked(call) if name in self._unsent)
+        yield from prompt_problems(call)
+
+    def _drops(self, name: str) -> str:
+        return f"Inspect's provider {self.provider} does not send {name} for this model; leave it out"
+
+    def _check_sent(self, call: CallSpec, seen: _Seen) -> None:
+        """Refuse an answer to another question than the one that was asked, and remember why."""
+        if seen.request is None or self.provider in _SENT_UNSEEN:
+            sent = _SENT_UNSEEN.get(self.provider, frozenset[str]())
+            missing = [name for name in _asked(call) if name not in sent]
+        else:
+            names = {name.lower() for name in _names(seen.request)}
+            missing = [one for one in _asked(call) if not any(part in name for part in _PARTS[one] for name in names)]
+        self._unsent.update(missing)
+        refuse(call, [self._drops(name) for name in missing])
+
+    def _client(self, at: Transport) -> _Client:
+        """Inspect's model for a place, with every retry off and its provider watched."""
+        options = dict(at.options) if isinstance(at, _Place) else {}
+        model = _made(self.name, at, {**options, **self._options})
+        inner: Any = getattr(model.api, "client", None)
+        if isinstance(getattr(inner, "max_retries", None), int):
+            inner.max_retries = 0  # the SDK's own, below Inspect's
+        _watch(model.api)
+        return _Client(model, _with_key(at, model.api))
+
+
+def inspect_provider(environ: Mapping[str, str] | None = None) -> Callable[[str], Model]:
+    """Makes the model of ``inspect/PROVIDER/MODEL`` from what follows the first slash.
+
+    >>> inspect_provider()("openai/gpt-4o").name
+    'openai/gpt-4o'
+    """
+    return lambda name: InspectModel(name, environ=environ)
+
+
+def inspect_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
+    """What is wrong with the arguments of a model behind Inspect, in words; nothing if they are right.
+
+    Allowed are ``base_url``, ``api_key_env``, ``timeout_s``, ``max_tokens``, and ``provider_NAME`` for an argument
+    NAME that Inspect's provider is made with (its ``-M NAME=...``), unless it is a key.
+
+    >>> inspect_argument_problems("inspect/openai/gpt-4o", {"provider_responses_api": False})
+    []
+    >>> inspect_argument_problems("inspect/openai/gpt-4o", {"provider_api_key": "hunter2"})
+    ['provider_api_key may hold a secret (not shown); name an environment variable in args.api_key_env']
+    """
+    options: dict[str, Rule] = {name: (_is_plain, "a text, number or truth value") for name in args if _is_option(name)}
+    secret = [name for name in options if _SECRET.search(name)]
+    shown = {name: value for name, value in args.items() if name not in secret}
+    advice = "may hold a secret (not shown); name an environment variable in args.api_key_env"
+    return [*(f"{name} {advice}" for name in secret), *argument_problems(model, shown, options)]
+
+
+def _is_option(name: str) -> bool:
+    return _OPTION.fullmatch(name) is not None and name.removeprefix(OPTION) not in _NOT_OPTIONS
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str | int | float)
+
+
+def _place(call: CallSpec, provider: str, environ: Mapping[str, str]) -> _Place:
+    """Where a call goes. To an address that a study names goes the key that it names, and no other."""
+    named, base_url = call.args.get("api_key_env"), call.args.get("base_url")
+    if base_url is not None and (problem := address_problem(base_url)):
+        raise ModelError(f"base_url: {problem}", retryable=False, quota=True)
+    if named and len(environ.get(str(named), "")) < _SHORTEST_KEY:
+        problem = f"needs a key: set the environment variable {named} (at least {_SHORTEST_KEY} characters)"
+        raise ModelError(f"{call.model} {problem}", retryable=False, quota=True)
+    return _Place(
+        provider=replace(INSPECT, name=f"inspect/{provider}"),
+        model=call.model.partition("/")[2],
+        base_url=base_url,
+        key_env=str(named) if named else "no key",
+        key=Secret(environ[str(named)]) if named else None,
+        timeout_s=float(call.args.get("timeout_s", TIMEOUT_S)),
+        options=tuple((name.removeprefix(OPTION), call.args[name]) for name in sorted(call.args) if _is_option(name)),
+    )
+
+
+def _made(name: str, at: Transport, options: Mapping[str, Any]) -> Any:
+    """Inspect's model of that name; what it raises in markup becomes one plain line."""
+    api = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
+    key = at.key.reveal() if at.key else (_NO_KEY if at.base_url else None)
+    try:
+        return api.get_model(name, base_url=at.base_url, api_key=key, memoize=False, **options)
+    except Exception as exc:
+        said = _MARKUP.sub("", str(getattr(exc, "message", None) or exc)).removeprefix("ERROR: ")
+    raise ModelError(f"{at.provider.name}: {at.shown(said)}", retryable=False, quota=True)
+
+
+def _with_key(at: Transport, api: Any) -> Transport:
+    """The place with the key that Inspect's provider found, so that it can be taken out of every text."""
+    names = [name for name in getattr(api, "api_key_vars", None) or () if os.environ.get(name)]
+    key = getattr(api, "api_key", None) or (os.environ[names[0]] if names else None)
+    if at.key is not None or not isinstance(key, str) or len(key) < _SHORTEST_KEY:
+        return at
+    source = next((name for name in names if os.environ[name] == key), "the key of Inspect's provider")
+    return replace(at, key=Secret(key), key_env=source)
+
+
+def _watch(api: Any) -> None:
+    """Note what goes through ``api.generate``: Inspect's own layer gives back neither the response nor the exception.
+
+    `ModelAPI.generate` is what every provider of Inspect implements, so this is its documented border.
+    """
+    inner = api.generate
+
+    @functools.wraps(inner)
+    async def generate(*args: Any, **named: Any) -> Any:
+        seen = _SEEN.get() or _Seen()
+        try:
+            result = await inner(*args, **named)
+        except Exception as exc:
+            seen.error = exc
+            raise
+        output, shown = result if isinstance(result, tuple) else (result, None)
+        seen.error = output if isinstance(output, Exception) else None
+        seen.request, seen.response = getattr(shown, "request", None), getattr(shown, "response", None)
+        return result
+
+    api.generate = generate
+
+
+async def _generated(client: _Client, call: CallSpec, seen: _Seen) -> Any:
+    """Inspect's output for a call, or what went wrong as our error."""
+    token = _SEEN.set(seen)
+    try:
+        return await client.model.generate(_messages(call), config=_config(call), cache=False)
+    except ModelError as exc:
+        error = exc
+    except Exception as exc:
+        error = _failure(seen.error or exc, client)
+    finally:
+        _SEEN.reset(token)
+    raise error
+
+
+def _failure(exc: Exception, client: _Client) -> ModelError:
+    """Our rules first; where they see no status, what Inspect's provider knows of its own exceptions."""
+    error = as_model_error(exc, client.at)
+    status = getattr(exc, "status_code", None) or getattr(exc, "code", None)
+    if error.retryable or error.quota or isinstance(status, int):
+        return error
+    decision = client.model.api.should_retry(exc)
+    return ModelError(str(error), retryable=bool(decision), retry_after=getattr(decision, "retry_after", None))
+
+
+def _messages(call: CallSpec) -> list[Any]:
+    """The messages as Inspect's."""
+    model = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
+    system, users = system_and_users(call)
+    first = [model.ChatMessageSystem(content=system)] if system else []
+    return [*first, *(model.ChatMessageUser(content=text) for text in users)]
+
+
+def _config(call: CallSpec) -> Any:
+    """How the model is asked, with everything of Inspect's that would ask or answer by itself switched off."""
+    model = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
+    return model.GenerateConfig(
+        max_retries=0,
+        cache=False,
+        batch=False,
+        fail_on_refusal=False,
+        adaptive_connections=False,
+        max_connections=_MOST_AT_ONCE,
+        max_tokens=call.args.get("max_tokens"),
+        temperature=call.temperature,
+        seed=call.seed,
+        reasoning_effort=call.effort,
+        response_schema=response_schema(call),
+    )
+
+
+def response_schema(call: CallSpec) -> Any:
+    """The schema of a call as Inspect's ``ResponseSchema``, unchanged; None if it has none.
+
+    Raises
+    ------
+    ModelError
+        It is no strict schema, or says something that Inspect's form of a schema would lose.
+    """
+    if call.schema is None:
+        return None
+    wanted = strict_schema(call.schema)
+    held = load_sdk(replace(INSPECT, sdk="inspect_ai.util")).JSONSchema.model_validate(wanted)
+    if held.model_dump(exclude_none=True) != wanted:
+        refuse(call, ["Inspect's form of a schema would lose a part of the reply schema"])
+    model = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
+    return model.ResponseSchema(name="reply", json_schema=held, strict=True)
+
+
+def _asked(call: CallSpec) -> list[str]:
+    """The settings that a call names."""
+    return [name for name in _PARTS if getattr(call, name) is not None]
+
+
+def _names(node: Any) -> Iterator[str]:
+    """The names of all settings in a request that have a value, those of messages and schemas left out."""
+    if isinstance(node, Mapping):
+        for name, value in node.items():
+            if value is not None and name not in _NOT_SETTINGS:
+                yield str(name)
+                yield from _names(value)
+    elif isinstance(node, list | tuple):
+        for part in node:
+            yield from _names(part)
+
+
+def _reply(call: CallSpec, output: Any, seen: _Seen, at: Transport) -> Reply:
+    """What came back, as a reply."""
+    response = seen.response if seen.response is not None else output.model_dump(mode="json", exclude_none=True)
+    raw = at.scrubbed(json.dumps(response, ensure_ascii=False, default=str))
+    if (outcome := too_large(raw.encode("utf-8", "backslashreplace"), call, at)) is not None:
+        return outcome
+    if not output.choices:
+        return Reply(text="the provider gave no answer", model=call.model, finish="failed", raw=raw)
+    usage, stop = output.usage, output.choices[0].stop_reason
+    if stop == "model_length" and usage is None:
+        # Inspect gives a refused prompt this form; a reply that was cut off has been billed.
+        raise ModelError(
+            f"{at.provider.name}: the prompt is too long for {at.model!r}", retryable=False, refused="call"
+        )
+    fingerprint = seen.response.get("system_fingerprint") if isinstance(seen.response, Mapping) else None
+    return Reply(
+        text=output.completion,
+        model=word_of(output.model) or call.model,
+        fingerprint=word_of(fingerprint),
+        finish=finish_of(stop, _FINISH),
+        raw=raw,
+        **_tokens(usage),
+    )
+
+
+def _tokens(usage: Any) -> dict[str, int | None]:
+    """Counts of tokens. Inspect's input tokens leave out those of the cache, ours include them."""
+    if usage is None:
+        return {}
+    cached, written = usage.input_tokens_cache_read, usage.input_tokens_cache_write
+    return {
+        "input_tokens": count_of(usage.input_tokens + (cached or 0) + (written or 0)),
+        "output_tokens": count_of(usage.output_tokens),
+        "reasoning_tokens": count_of(usage.reasoning_tokens),
+        "cached_tokens": count_of(cached),
+    }

@@ -1,0 +1,305 @@
+"""Names that people write in files, and what they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from assaymark.engine.calls import Model
+from assaymark.engine.prices import Prices
+from assaymark.engine.providers.anthropic import AnthropicModel, anthropic_argument_problems, anthropic_provider
+from assaymark.engine.providers.google import GoogleModel, google_argument_problems, google_provider
+from assaymark.engine.providers.http_agent import HttpAgent, external_argument_problems, may_hold_secret
+from assaymark.engine.providers.inspect import inspect_argument_problems, inspect_provider
+from assaymark.engine.providers.openai import (
+    OpenAIChatModel,
+    OpenAIModel,
+    openai_argument_problems,
+    openai_chat_provider,
+    openai_provider,
+)
+from assaymark.engine.providers.python_agent import PythonAgent, is_agent_name
+from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.records import JSON
+
+if TYPE_CHECKING:
+    from assaymark.engine.budget import Purse
+
+
+# Models by name, those of providers made when they are asked for: nobody can list every address in advance.
+
+
+Factory = Callable[[str], Model]
+"""Makes the model of a provider from what follows the first slash of its name; `InputError` if that is no name."""
+
+EXAMPLES: Final = (
+    "openai/MODEL",
+    "openai-chat/MODEL",
+    "anthropic/MODEL",
+    "google/MODEL",
+    "inspect/PROVIDER/MODEL",
+    "http/HOST:PORT/PATH",
+    "https/HOST/PATH",
+    "python/PACKAGE.MODULE:ATTRIBUTE",
+)
+"""How models of providers and external agents are named, for messages."""
+
+
+COMPATIBLE: Final = frozenset(
+    {"azure", "deepseek", "fireworks", "groq", "llamacpp", "lmstudio", "mistral", "ollama", "openrouter", "together",
+     "vllm", "xai"}
+)  # fmt: skip
+"""Servers that `openai-chat` speaks to, with the address of their API in ``args.base_url``."""
+
+
+class Models(Mapping[str, Model]):
+    """Fixed models and those that providers make from a name. It lists the fixed ones, and contains both kinds.
+
+    A provider's model is made once. A name that looks like an address with a user or a query in it is the one thing
+    that even ``in`` refuses, because whoever reports an unknown name would show the secret.
+
+    Parameters
+    ----------
+    fixed : mapping of name to Model
+        Models that can be listed.
+    providers : mapping of provider to factory
+        Who makes the model of ``provider/rest``.
+    prices : Prices, optional
+        What they cost; without it the table that comes with assaymark holds.
+    purse : Purse, optional
+        The budget that all of their calls are paid from.
+    strict : bool
+        Whether an exception of a Python agent stops a run; see `PythonAgent`.
+
+    Examples
+    --------
+    >>> models = Models({}, external_providers())
+    >>> "http/127.0.0.1:8700/decide" in models, "ftp/127.0.0.1/decide" in models, len(models)
+    (True, False, 0)
+    """
+
+    def __init__(
+        self,
+        fixed: Mapping[str, Model],
+        providers: Mapping[str, Factory],
+        *,
+        prices: Prices | None = None,
+        purse: Purse | None = None,
+        strict: bool = False,
+    ) -> None:
+        self._fixed, self._providers = dict(fixed), dict(providers)
+        self._made: dict[str, Model] = {}
+        self.prices, self.purse, self._strict = prices, purse, strict
+
+    def paid_from(self, purse: Purse | None, prices: Prices, *, strict: bool = False) -> Models:
+        """The same models at these prices; with a purse, calls are asked only as long as it pays."""
+        return Models(self._fixed, self._providers, prices=prices, purse=purse, strict=strict)
+
+    def raised(self) -> list[str]:
+        """What each Python agent raised, and how often: one line for each place in its code."""
+        agents = {name: one for name, one in {**self._fixed, **self._made}.items() if isinstance(one, PythonAgent)}
+        return [
+            f"{name} raised {what}{f', {times:,} times' if times > 1 else ', once'}; recorded as no answer"
+            for name, agent in sorted(agents.items())
+            for what, times in agent.raised.most_common()
+        ]
+
+    def __getitem__(self, name: str) -> Model:
+        """The model of that name; `KeyError` with the reason if there is none."""
+        if name in self._fixed:
+            return self._fixed[name]
+        if name not in self._made:
+            provider, _, rest = name.partition("/")
+            _refuse_secrets(name)
+            if not rest or provider not in self._providers:
+                raise KeyError(str(self._unknown(name)))
+            try:
+                made = self._providers[provider](rest)
+                self._made[name] = made.held(self._strict) if isinstance(made, PythonAgent) else made
+            except InputError as exc:
+                raise KeyError(str(exc)) from None
+        return self._made[name]
+
+    def _unknown(self, name: str) -> UnknownNameError:
+        """That nobody has this name. Of a provider that nobody knows, the others are named, not the models of one."""
+        provider, _, rest = name.partition("/")
+        ours = {one.partition("/")[0] for one in self._fixed}
+        if not rest or provider in ours:
+            return UnknownNameError("model", name, [*self._fixed, *EXAMPLES])
+        near = (
+            ["openai-chat"] if provider in COMPATIBLE else get_close_matches(provider, [*ours, *self._providers], n=1)
+        )
+        known = [*(f"{one}/MODEL" for one in ours), *EXAMPLES]
+        return UnknownNameError("model", name, known, meant=f"{near[0]}/{rest.lstrip('/')}" if near else None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fixed)
+
+    def __len__(self) -> int:
+        return len(self._fixed)
+
+    def problem(self, name: str) -> str | None:
+        """Why no model has that name, in words for whoever wrote it; None if one has.
+
+        >>> Models({}, external_providers()).problem("http/127.0.0.1:87000")[:39]
+        'address of an agent: must be http://HOS'
+        """
+        try:
+            self[name]
+        except KeyError as exc:
+            return str(exc.args[0])
+        except InputError as exc:
+            return str(exc)
+        return None
+
+
+def providers(environ: Mapping[str, str] | None = None) -> dict[str, Factory]:
+    """Every provider of models and agents, by the part of a name before its first slash.
+
+    Clients of language models read their keys from ``environ`` when they are asked, by default from the process's own.
+
+    >>> sorted(providers({}))[:4]
+    ['anthropic', 'google', 'http', 'https']
+    """
+    return {
+        **external_providers(),
+        "anthropic": anthropic_provider(environ),
+        "google": google_provider(environ),
+        "inspect": inspect_provider(environ),
+        "openai": openai_provider(environ),
+        "openai-chat": openai_chat_provider(environ),
+    }
+
+
+def provider_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
+    """What is wrong with the arguments of a provider's model, in words; nothing for models of our own.
+
+    >>> provider_argument_problems("reference/auditor", {"anything": 1})
+    []
+    """
+    found = _ARGUMENT_PROBLEMS.get(model.partition("/")[0])
+    return [] if found is None else list(found(model, args))
+
+
+_ARGUMENT_PROBLEMS: Final[Mapping[str, Callable[[str, Mapping[str, JSON]], Iterable[str]]]] = {
+    **dict.fromkeys(("http", "https", "python"), external_argument_problems),
+    **dict.fromkeys(("openai", "openai-chat"), openai_argument_problems),
+    "anthropic": anthropic_argument_problems,
+    "google": google_argument_problems,
+    "inspect": inspect_argument_problems,
+}
+
+
+def external_providers() -> dict[str, Factory]:
+    """The providers of agents that are not ours: ``http/...`` and ``https/...`` addresses, ``python/...`` callables."""
+    return {
+        "http": lambda rest: HttpAgent(f"http://{rest}"),
+        "https": lambda rest: HttpAgent(f"https://{rest}"),
+        "python": _python_agent,
+    }
+
+
+def check_ready(model: Model, args: Mapping[str, JSON] | None = None) -> None:
+    """See that a model can be asked with these arguments, before a run asks anything; models of our own need no look.
+
+    Raises
+    ------
+    ModelError
+        Nothing answers at the address of an agent, its callable cannot be imported, a provider's client is not
+        installed, or its key is not set. Nothing was sent.
+    """
+    if isinstance(model, HttpAgent | PythonAgent):
+        model.check()
+    elif isinstance(model, OpenAIModel | OpenAIChatModel | AnthropicModel | GoogleModel):
+        model.check(args)
+
+
+def _python_agent(rest: str) -> PythonAgent:
+    if not is_agent_name(rest):
+        problem = "must be python/PACKAGE.MODULE:ATTRIBUTE or an installed entry point of group assaymark.agents"
+        raise InputError(f"python/{rest[:80]}", [Problem("", problem)])
+    return PythonAgent(rest)
+
+
+def _refuse_secrets(name: str) -> None:
+    if name.lower().startswith("http") and may_hold_secret(name):
+        problem = "an address has no user and no query (not shown: it may hold a secret; see args.token_env)"
+        raise InputError("model", [Problem("", problem)])
+
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """The things of one kind that a study file may name. A wrong name is answered with the closest right one.
+
+    >>> judges = Registry("judge")
+    >>> @judges.add("auditor")
+    ... def audit(): ...
+    >>> judges.names()
+    ('auditor',)
+    >>> judges.get("auditr")
+    Traceback (most recent call last):
+    ...
+    assaymark.errors.UnknownNameError: unknown judge 'auditr'. Did you mean 'auditor'? Known: auditor
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._known: dict[str, T] = {}
+
+    def add(self, name: str) -> Callable[[T], T]:
+        """Decorator that gives a thing its name.
+
+        Raises
+        ------
+        ValueError
+            The name is taken.
+        """
+
+        def keep(thing: T) -> T:
+            if name in self._known:
+                raise ValueError(f"{self.kind} {name!r} is registered twice")
+            self._known[name] = thing
+            return thing
+
+        return keep
+
+    def get(self, name: str) -> T:
+        """The thing of that name, or `UnknownNameError`."""
+        try:
+            return self._known[name]
+        except KeyError:
+            raise UnknownNameError(self.kind, name, self.names()) from None
+
+    def names(self) -> tuple[str, ...]:
+        """Every known name, in alphabetical order."""
+        return tuple(sorted(self._known))
+
+
+def resolve(name: str, factories: Mapping[str, Callable[[str], Model]]) -> Model:
+    """The model that ``provider/rest`` names: the provider's factory is handed the rest.
+
+    Parameters
+    ----------
+    name : str
+        As written in a study file. Only the first slash divides.
+    factories : mapping of provider to factory
+        Put together where the program is put together, so that nothing else knows which providers there are.
+
+    Raises
+    ------
+    InputError
+        The name has no provider or no rest.
+    UnknownNameError
+        No factory has that provider, or the factory does not know the rest.
+    """
+    provider, _, rest = name.partition("/")
+    if not provider or not rest:
+        known = ", ".join(sorted(factories)) or "none"
+        problem = f"must be provider/name (got {name!r}); known providers: {known}"
+        raise InputError("model", [Problem("name", problem)])
+    if provider not in factories:
+        raise UnknownNameError("model provider", provider, list(factories))
+    return factories[provider](rest)

@@ -1,0 +1,253 @@
+"""Where the calls of a provider go, with which key and which arguments, and the clients that send them.
+
+No provider's SDK is imported when a module of this package is: only when a model is first asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from types import ModuleType
+from typing import Any, Final, Generic, TypeVar
+from weakref import WeakKeyDictionary
+
+from assaymark.engine.calls import CallSpec
+from assaymark.engine.providers.connection import Secret, printable, scrub
+from assaymark.engine.providers.http_agent import may_hold_secret
+from assaymark.errors import ModelError
+from assaymark.records import JSON
+
+C = TypeVar("C")
+
+TIMEOUT_S: Final = 600.0
+"""Seconds for one attempt unless ``args.timeout_s`` says otherwise; the deadline of a run is usually shorter."""
+
+_LONGEST_TIMEOUT_S: Final = 3600.0
+_MOST_TOKENS: Final = 10**12
+_SHORTEST_KEY: Final = 8
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_KEY = re.compile(r"[\x21-\x7e]+")
+_HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(:[0-9]{1,5})?"
+_URL = re.compile(rf"https?://{_HOST}(/[A-Za-z0-9\-._~!$&'()*+,;=:@%/]*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """What is the same for every model of one provider.
+
+    ``sdk`` is the module of its official SDK and ``extra`` the extra of assaymark that installs it; ``key_envs`` and
+    ``base_env`` name environment variables, the first that is set counts; ``home`` is the provider's own address.
+    """
+
+    name: str
+    sdk: str
+    extra: str
+    key_envs: tuple[str, ...]
+    home: str
+    base_env: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """Where one call goes, with which key, and how long it may take.
+
+    ``base_url`` is None for the provider's own address. ``key_env`` is the variable that the key came from, for
+    messages; ``key`` is None where none is sent.
+    """
+
+    provider: Provider
+    model: str
+    base_url: str | None
+    key_env: str
+    key: Secret | None = field(repr=False)
+    timeout_s: float = TIMEOUT_S
+
+    @property
+    def address(self) -> str:
+        """Where it goes, in full."""
+        return self.base_url or self.provider.home
+
+    @property
+    def secrets(self) -> tuple[Secret, ...]:
+        """What must not reach any text."""
+        return (self.key,) if self.key else ()
+
+    def scrubbed(self, text: str) -> str:
+        """``text`` without the key."""
+        return scrub(text, self.secrets)
+
+    def shown(self, text: str) -> str:
+        """A provider's words for a message; see `printable`."""
+        return printable(text, self.secrets)
+
+
+def transport(provider: Provider, call: CallSpec, environ: Mapping[str, str] | None = None) -> Transport:
+    """Where a call goes: from its arguments ``base_url``, ``api_key_env`` and ``timeout_s``, then the environment.
+
+    The provider's own key is never sent to an address that a study names: there, ``api_key_env`` says which key goes
+    along, and without it none does. An address from the environment is its owner's choice and gets the key.
+
+    Raises
+    ------
+    ModelError
+        No key is set where one is needed, a key cannot be one, or an address is none. Nothing was sent.
+    """
+    known = os.environ if environ is None else environ
+    named, written = call.args.get("api_key_env"), call.args.get("base_url")
+    base_url = written or (known.get(provider.base_env) if provider.base_env else None) or None
+    if base_url is not None and (problem := address_problem(base_url)):
+        raise ModelError(f"{'base_url' if written else provider.base_env}: {problem}", retryable=False, quota=True)
+    tried = (str(named),) if named else (() if written else provider.key_envs)
+    key_env = next((name for name in tried if known.get(name)), None)
+    if key_env is None and (named or base_url is None):
+        raise ModelError(
+            f"{call.model} needs a key: set the environment variable {' or '.join(tried)}", retryable=False, quota=True
+        )
+    timeout_s = float(call.args.get("timeout_s", TIMEOUT_S))
+    key = _key(key_env, known[key_env]) if key_env else None
+    model = call.model.partition("/")[2]
+    return Transport(provider, model, base_url, key_env or "no key", key, timeout_s)
+
+
+def _key(name: str, value: str) -> Secret:
+    if len(value) < _SHORTEST_KEY or _KEY.fullmatch(value) is None:
+        problem = f"holds no key: at least {_SHORTEST_KEY} visible ASCII characters without spaces"
+        raise ModelError(f"the environment variable {name} {problem}", retryable=False, quota=True)
+    return Secret(value)
+
+
+def load_sdk(provider: Provider) -> ModuleType:
+    """The provider's SDK, imported now.
+
+    Raises
+    ------
+    ModelError
+        It is not installed; the message is the command that installs it.
+    """
+    try:
+        return importlib.import_module(provider.sdk)
+    except ImportError:
+        pass
+    advice = f"pip install 'assaymark[{provider.extra}]'"
+    raise ModelError(
+        f"the {provider.name} models need the package {provider.sdk}: {advice}", retryable=False, quota=True
+    )
+
+
+class PerLoop(Generic[C]):
+    """The clients of a model: one for each event loop and each transport, closed when the loop ends.
+
+    A connection belongs to the loop that it was opened on, and a model may be asked on several, one after the other.
+    Each client is held by an asynchronous generator of its loop, which the loop closes when it is shut down.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the client of a transport.
+    close : callable
+        Closes a client.
+    """
+
+    def __init__(self, make: Callable[[Transport], C], close: Callable[[C], Awaitable[object]]) -> None:
+        self._make, self._close = make, close
+        self._held: WeakKeyDictionary[Any, dict[Transport, tuple[C, AsyncGenerator[None, None]]]] = WeakKeyDictionary()
+
+    async def of(self, transport: Transport) -> C:
+        """The client of a transport on this loop."""
+        held = self._held.setdefault(asyncio.get_running_loop(), {})
+        if transport not in held:
+            client = self._make(transport)
+            held[transport] = (client, self._keep(client))
+            await anext(held[transport][1])
+        return held[transport][0]
+
+    async def aclose(self) -> None:
+        """Close the clients of this loop now."""
+        for _, keeper in self._held.pop(asyncio.get_running_loop(), {}).values():
+            await keeper.aclose()
+
+    async def _keep(self, client: C) -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            await self._close(client)
+
+
+# --- arguments ------------------------------------------------------------------------------------------------------
+
+Rule = tuple[Callable[[Any], bool], str]
+"""Whether a value is allowed, and what is allowed in words."""
+
+
+def is_count(value: object) -> bool:
+    """Whether it is a positive whole number.
+
+    >>> is_count(3), is_count(True), is_count(0)
+    (True, False, False)
+    """
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_TOKENS
+
+
+def is_number(value: object, low: float, high: float) -> bool:
+    """Whether it is a number from ``low`` to ``high``, and no truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
+
+
+def address_problem(url: object) -> str | None:
+    """Why this is no address of an API, or None. What may hold a secret is not shown.
+
+    >>> address_problem("localhost:8000")
+    "must be http://HOST:PORT/PATH or https://HOST/PATH, without user, query and fragment (got 'localhost:8000')"
+    """
+    if isinstance(url, str) and _URL.fullmatch(url) and not may_hold_secret(url):
+        return None
+    allowed = "must be http://HOST:PORT/PATH or https://HOST/PATH, without user, query and fragment"
+    if isinstance(url, str) and (may_hold_secret(url) or set("@?#") & set(url)):
+        return f"{allowed} (not shown: it may hold a secret; name a variable in args.api_key_env instead)"
+    return f"{allowed} (got {str(url)[:80]!r})"
+
+
+_SHARED: Final[Mapping[str, Rule]] = {
+    "max_tokens": (is_count, "a whole number above 0"),
+    "timeout_s": (
+        lambda value: is_number(value, 0.001, _LONGEST_TIMEOUT_S),
+        f"a number of seconds above 0 and at most {_LONGEST_TIMEOUT_S:g}",
+    ),
+}
+
+
+def argument_problems(model: str, args: Mapping[str, JSON], more: Mapping[str, Rule]) -> Iterator[str]:
+    """What is wrong with the arguments of a model, in words: the shared ones here, and ``more`` of its provider.
+
+    Shared are ``base_url``, ``api_key_env`` (the name of an environment variable), ``timeout_s`` and ``max_tokens``.
+
+    >>> list(argument_problems("openai/x", {"max_tokens": 0}, {}))
+    ['max_tokens must be a whole number above 0 (got 0)']
+    """
+    rules = {**_SHARED, **more}
+    for name, value in args.items():
+        if name == "base_url":
+            if problem := address_problem(value):
+                yield f"base_url {problem}"
+        elif name == "api_key_env":
+            if not (isinstance(value, str) and _VARIABLE.fullmatch(value)):
+                # Not shown: somebody may have put the key itself here.
+                yield "api_key_env must be the name of an environment variable: letters, digits and underscores"
+        elif name not in rules:
+            allowed = sorted({"base_url", "api_key_env", *rules})
+            near = get_close_matches(name, allowed, n=1)
+            found = f"; did you mean {near[0]!r}? Allowed:" if near else "; allowed:"
+            yield f"unknown argument {name!r} of {model}{found} {', '.join(allowed)}"
+        elif not rules[name][0](value):
+            yield f"{name} must be {rules[name][1]} (got {value!r})"
+
+
+def refuse(call: CallSpec, problems: Sequence[str]) -> None:
+    """Raise `ModelError` if there are problems: the call asks for what it cannot get, and nothing is sent."""
+    if problems:
+        raise ModelError(f"{call.model}: {'; '.join(problems)}", retryable=False)

@@ -1,0 +1,442 @@
+"""Between the rows of a ledger and our records, checking on the way in that each row is as it was written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal
+
+import sqlalchemy as sa
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from assaymark.engine.blobs import bytes_text, text_bytes, unpack
+from assaymark.engine.calls import CallSpec, Finish, Message, Reply
+from assaymark.engine.calls import Text as PromptText
+from assaymark.errors import LedgerError
+
+# The tables of a ledger. Every row of the record can be checked against a sha256: no damage is read as a result.
+#
+# ``calls.key`` is the sha256 of ``calls.spec`` and ``objects.sha256`` that of the unpacked bytes; the rows of the other
+# tables carry a `seal` over their fields. ``queue`` and ``windows`` are no part of the record: they say who is asking
+# what just now, change all the time, and carry no seal.
+
+
+SCHEMA = "1"
+"""Version of these tables. A ledger of another version is refused, never converted in place."""
+
+RAW = "raw"
+"""Kind of the objects that hold response bodies."""
+
+metadata = MetaData()
+
+meta = Table(
+    "meta",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+objects = Table(
+    "objects",
+    metadata,
+    Column("sha256", String(64), primary_key=True),
+    Column("kind", String(20), nullable=False),
+    Column("codec", String(8), nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("bytes", LargeBinary),  # NULL: in a file, see objects.py
+)
+
+calls = Table(
+    "calls",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("model", Text, nullable=False),
+    Column("spec", LargeBinary, nullable=False),  # bytes, because text columns cannot hold every Python string
+    Column("planned_at", Double, nullable=False),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("key", String(64), ForeignKey(calls.c.key), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("started_at", Double, nullable=False),
+    Column("ended_at", Double),
+    Column("outcome", String(12)),
+    Column("error", Text),
+    Column("seal", String(64), nullable=False),
+)
+
+replies = Table(
+    "replies",
+    metadata,
+    Column("key", String(64), primary_key=True),  # the constraint behind "no key ever has two results"
+    Column("number", Integer, nullable=False),
+    Column("object", String(64), ForeignKey(objects.c.sha256), nullable=False),
+    Column("facts", LargeBinary, nullable=False),  # JSON; bytes for the same reason as above
+    Column("finished_at", Double, nullable=False),
+    Column("seal", String(64), nullable=False),
+    ForeignKeyConstraint(["key", "number"], [attempts.c.key, attempts.c.number]),
+)
+
+sources = Table(
+    "sources",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("path", Text, nullable=False),
+    Column("sha256", String(64), ForeignKey(objects.c.sha256), nullable=False),
+    Column("format", String(40), nullable=False),
+    Column("added_at", Double, nullable=False),
+    Column("seal", String(64), nullable=False),
+    UniqueConstraint("path", "sha256", "format"),
+)
+
+traffic = MetaData()
+"""Tables that are not the record. `queue` is only where workers share a ledger; `windows` is made when needed."""
+
+queue = Table(
+    "queue",
+    traffic,
+    Column("key", String(64), primary_key=True),  # a row for each planned call without a reply
+    Column("model", Text, nullable=False),
+    Column("fence", BigInteger, nullable=False, server_default="0"),  # how often it was claimed
+    Column("worker", String(64)),
+    Column("expires_at", Double, nullable=False, server_default="0"),
+    Column("failed_at", Double),
+    Index("queue_by_model", "model", "key"),
+)
+
+windows = Table(
+    "windows",
+    traffic,
+    Column("provider", Text, primary_key=True),
+    Column("bucket", BigInteger, primary_key=True),  # a stretch of time; -1: the row that reservations queue up at
+    Column("requests", BigInteger, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+)
+
+
+def seal(*fields: str | int | float | None) -> str:
+    """sha256 over the fields of a row as a JSON list, as 64 hex digits.
+
+    >>> seal("a", 1, None)[:8]
+    '30780d0d'
+    """
+    return hashlib.sha256(json.dumps(fields, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# The tables of a ledger that batches of calls are written down in. Their rows carry a `seal` like all of the record.
+#
+# A ledger made before there were batches gets them when it first has one; nothing else of it changes.
+
+
+batches = Table(
+    "batches",
+    metadata,
+    Column("label", String(64), primary_key=True),
+    Column("lane", Text, nullable=False),  # see models.batch_parts.lane_of
+    Column("status", String(12), nullable=False),
+    Column("remote", Text),  # the id that the provider gave it
+    Column("certain", Integer, nullable=False),  # 0: the id was guessed at
+    Column("begun_at", Double, nullable=False),
+    Column("ended_at", Double),
+    Column("note", Text),
+    Column("seal", String(64), nullable=False),
+)
+
+batch_calls = Table(
+    "batch_calls",
+    metadata,
+    Column("label", String(64), ForeignKey(batches.c.label), primary_key=True),
+    Column("key", String(64), primary_key=True),
+    Column("number", Integer, nullable=False),
+    Column("fence", BigInteger),  # of the claim it is asked under, where workers share the ledger
+    Column("seal", String(64), nullable=False),
+    ForeignKeyConstraint(["key", "number"], [attempts.c.key, attempts.c.number]),
+)
+
+ALL = (batches, batch_calls)
+"""Both of them."""
+
+Outcome = Literal["replied", "failed", "timeout", "defect", "superseded", "lost"]
+Row = sa.RowMapping
+
+_ERROR_CHARS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One sending of one call, written down before it happens. ``number`` counts from 1 over all runs.
+
+    ``outcome`` is None while it is under way, and ``lost`` when whoever sent it died before it ended. ``fence`` is the
+    claim it was sent under, where workers share a ledger; it is not kept.
+    """
+
+    key: str
+    number: int
+    started_at: float
+    ended_at: float | None = None
+    outcome: Outcome | None = None
+    error: str | None = None
+    fence: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How an attempt ended: with a reply, or with an outcome and what went wrong.
+
+    ``final`` without a reply: this run gives the call up, and no other worker that is at work now is to take it.
+    """
+
+    attempt: Attempt
+    outcome: Outcome
+    error: str | None = None
+    reply: Reply | None = None
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to ask one call until its lease ends. Each claim of a call has a higher ``fence`` than the last."""
+
+    key: str
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a commit brought: the attempts begun, None where the claim is lost, and how many replies were new."""
+
+    begun: list[Attempt | None]
+    answered: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that was imported: its bytes are the object ``sha256``. ``added_at`` is in seconds since 1970, UTC."""
+
+    path: str
+    sha256: str
+    format: str
+    added_at: float
+
+
+def attempt_row(attempt: Attempt) -> dict[str, Any]:
+    """The row of an attempt that begins."""
+    return {
+        "key": attempt.key,
+        "number": attempt.number,
+        "started_at": attempt.started_at,
+        "seal": seal(attempt.key, attempt.number, attempt.started_at, None, None, None),
+    }
+
+
+def attempt_end(attempt: Attempt, ended_at: float | None, outcome: Outcome, error: str | None) -> dict[str, Any]:
+    """What changes in the row of an attempt when it ends; ``at_key`` and ``at_number`` say in which row."""
+    error = None if error is None else plain(error)[:_ERROR_CHARS]
+    return {
+        "at_key": attempt.key,
+        "at_number": attempt.number,
+        "ended_at": ended_at,
+        "outcome": outcome,
+        "error": error,
+        "seal": seal(attempt.key, attempt.number, attempt.started_at, ended_at, outcome, error),
+    }
+
+
+def attempt_of(row: Row) -> Attempt:
+    """The attempt in a row of ``attempts``."""
+    fields = (row["key"], row["number"], row["started_at"], row["ended_at"], row["outcome"], row["error"])
+    _check(row, f"attempt {row['number']} of call {row['key']}", *fields)
+    return Attempt(*fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known about a reply beside its text, as it is written in its row: a JSON list in this order.
+
+    ``raw`` is the sha256 of the object that holds the response body. Ledgers of earlier versions have the first six.
+    """
+
+    model: str
+    fingerprint: str | None
+    finish: Finish
+    input_tokens: int | None
+    output_tokens: int | None
+    seconds: float | None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+    raw: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A reply without its texts, the call it is to, and when it was written down, in seconds since 1970."""
+
+    key: str
+    number: int
+    model: str
+    reply: Reply
+    finished_at: float
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """The attempt that it came from."""
+        return self.key, self.number
+
+
+def answered_of(row: Row) -> Answered:
+    """The facts in a row of ``replies`` joined with the model of its call."""
+    facts = facts_of(row)
+    reply = Reply(
+        text="",
+        model=facts.model,
+        fingerprint=facts.fingerprint,
+        finish=facts.finish,
+        input_tokens=facts.input_tokens,
+        output_tokens=facts.output_tokens,
+        seconds=facts.seconds,
+        reasoning_tokens=facts.reasoning_tokens,
+        cached_tokens=facts.cached_tokens,
+    )
+    return Answered(row["key"], row["number"], row["model"], reply, row["finished_at"])
+
+
+def reply_row(end: End, reply: Reply, sha256: str, raw: str | None, now: float) -> dict[str, Any]:
+    """The row of a reply whose text is the object ``sha256``, and whose response body is the object ``raw``."""
+    facts = [reply.model, reply.fingerprint, reply.finish, reply.input_tokens, reply.output_tokens, reply.seconds]
+    facts += [reply.reasoning_tokens, reply.cached_tokens, raw]
+    written = json.dumps(facts, ensure_ascii=False)  # escapes would merge two lone surrogates into one character
+    key, number = end.attempt.key, end.attempt.number
+    return {
+        "key": key,
+        "number": number,
+        "object": sha256,
+        "facts": text_bytes(written),
+        "finished_at": now,
+        "seal": seal(key, number, sha256, written, now),
+    }
+
+
+def facts_of(row: Row) -> Facts:
+    """The facts of a reply, if its row is as it was written."""
+    name = f"the reply to call {row['key']}"
+    facts = _text_of(row["facts"], name)
+    _check(row, name, row["key"], row["number"], row["object"], facts, row["finished_at"])
+    return Facts(*json.loads(facts))
+
+
+def reply_of(row: Row, facts: Facts, raw: str | None, stored: Callable[[str], bytes]) -> Reply:
+    """The reply in a row of ``replies`` joined with its object; ``stored`` reads objects kept outside the table."""
+    if row["codec"] is None:
+        gone = f"its object {row['object']} is gone"
+        raise LedgerError(f"the reply to call {row['key']} is damaged: {gone}; restore the ledger from a copy")
+    return Reply(
+        text=bytes_text(object_of(row["object"], row, stored)),
+        model=facts.model,
+        fingerprint=facts.fingerprint,
+        finish=facts.finish,
+        input_tokens=facts.input_tokens,
+        output_tokens=facts.output_tokens,
+        seconds=facts.seconds,
+        raw=raw,
+        reasoning_tokens=facts.reasoning_tokens,
+        cached_tokens=facts.cached_tokens,
+    )
+
+
+def object_of(sha256: str, row: Row, stored: Callable[[str], bytes]) -> bytes:
+    """The bytes of an object from its ``codec``, ``size`` and ``bytes`` (None: in a file)."""
+    data = stored(sha256) if row["bytes"] is None else row["bytes"]
+    return unpack(sha256, row["codec"], row["size"], data)
+
+
+def source_row(path: str, sha256: str, format: str, now: float) -> dict[str, Any]:
+    """The row of an imported file."""
+    path = plain(path)
+    seal_ = seal(path, sha256, format, now)
+    return {"path": path, "sha256": sha256, "format": format, "added_at": now, "seal": seal_}
+
+
+def source_of(row: Row) -> Source:
+    """The source in a row of ``sources``."""
+    fields = (row["path"], row["sha256"], row["format"], row["added_at"])
+    _check(row, f"source {row['path']}", *fields)
+    return Source(*fields)
+
+
+def call_row(call: CallSpec, now: float) -> dict[str, Any]:
+    """The row of a planned call."""
+    spec = call.canonical
+    return {"key": hashlib.sha256(spec).hexdigest(), "model": _name(call.model), "spec": spec, "planned_at": now}
+
+
+def call_of(key: str, spec: bytes, texts: Mapping[str, PromptText]) -> CallSpec:
+    """The call planned as ``spec``, which its ``key`` must name; ``texts`` are its texts by their digest."""
+    check_call(key, spec)
+    raw = json.loads(bytes_text(spec))
+    messages = tuple(Message(role, tuple(texts[digest] for digest in digests)) for role, digests in raw["messages"])
+    schema = None if raw["schema"] is None else texts[raw["schema"]]
+    return CallSpec(**{**raw, "messages": messages, "schema": schema})
+
+
+def digests_of(spec: bytes) -> set[str]:
+    """The digests of the texts of a planned call."""
+    raw = json.loads(bytes_text(spec))
+    found = {digest for _, digests in raw["messages"] for digest in digests}
+    return found if raw["schema"] is None else found | {raw["schema"]}
+
+
+def check_planned(row: Row) -> None:
+    """Raise `LedgerError` unless a row of ``calls`` is as it was written."""
+    check_call(row["key"], row["spec"])
+    if row["model"] != plain(json.loads(bytes_text(row["spec"]))["model"]):
+        raise LedgerError(
+            f"planned call {row['key']} is damaged: it is of another model; restore the ledger from a copy"
+        )
+
+
+def check_call(key: str, spec: bytes) -> None:
+    """Raise `LedgerError` unless ``spec`` is what ``key`` names."""
+    if not isinstance(spec, bytes) or hashlib.sha256(spec).hexdigest() != key:
+        raise LedgerError(f"planned call {key} is damaged: its row has changed; restore the ledger from a copy")
+
+
+@lru_cache(maxsize=256)
+def _name(text: str) -> str:
+    return plain(text)
+
+
+def plain(text: str) -> str:
+    """``text`` as any database stores it: what UTF-8 or a text column cannot hold becomes a visible escape."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\x00", "\\x00")
+
+
+def _check(row: Row, name: str, *fields: str | int | float | None) -> None:
+    # Damage can turn any value into bytes, which no seal is over.
+    if any(isinstance(field, bytes) for field in fields) or seal(*fields) != row["seal"]:
+        raise LedgerError(f"{name} is damaged: its row does not match its seal; restore the ledger from a copy")
+
+
+def _text_of(data: bytes, name: str) -> str:
+    try:
+        return bytes_text(data)
+    except (UnicodeDecodeError, AttributeError):
+        raise LedgerError(f"{name} is damaged: its facts are no text; restore the ledger from a copy") from None

@@ -1,0 +1,575 @@
+"""What a decision itself puts forward: weights, confidence, forecasts, and whom each of its texts is about."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import groupby, pairwise
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assaymark.judging.books import book_of
+from assaymark.judging.evidence.numbers import Number, Values, extract_numbers
+from assaymark.judging.evidence.words import (
+    DOWN,
+    STOP,
+    UP,
+    Subjects,
+    content_words,
+    index_subjects,
+    is_horizon,
+    word_set,
+    words_of,
+)
+from assaymark.records import (
+    JSON,
+    Action,
+    Completeness,
+    Constraint,
+    Context,
+    Decision,
+    Fact,
+    Instrument,
+    Portfolio,
+    Series,
+)
+
+# What an agent could see, indexed for look-up: facts by instrument and unit, free facts, rules, its own numbers.
+
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+_UNSIGNED_KINDS = word_set("volatility drawdown distance rank score quality share count correlation beta z")
+_DEPTH_KINDS = word_set("drawdown distance pullback")
+_TASK_WORDS = word_set("holding portfolio option forecast base within cap")
+_OBLIGATION = re.compile(
+    r"\b(?:must|exactly|maximum|minimum|max|min|at (?:most|least)|caps?|capped|cannot|required?|allowed|never|exceed"
+    r"|between|limits?|increments?|no more than"
+    r"|no (?:single )?[a-z]+ (?:may|can|should|is|goes|above|over|below|under|beyond|beneath|exceeds?))\b",
+    re.IGNORECASE,
+)
+_RULED = re.compile(
+    r"\b(?:allocat\w+|weights?|holdings?|portfolio|confidence|candidates?|finalists|positions?|leverage|trades?|orders?"
+    r"|exposure|risks|sentences)\b",
+    re.IGNORECASE,
+)
+_SENTENCES = re.compile(r"[.!?;](?=\s|\Z)\s*")
+Entry = tuple[float, str, frozenset[str], str, str]
+_LONGEST_NOTE = 4000
+_LIMIT_WORDS = {
+    "max_": frozenset(("cap", "limit", "ceiling", "most")),
+    "min_": frozenset(("floor", "least", "minimum")),
+}
+_PRONOUN = re.compile(r"(?:It|They|Both|That|This|These|The index|The gauge)\b")
+_DIGITS = re.compile(r"([0-9]+)")
+_FACTORS = (1.0, 0.01, 1e3, 1e6, 1e9, 1e12)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldLabel:
+    """What a field's name says: its kind words, its horizon (or empty), how its sign goes, and the words as printed."""
+
+    kinds: frozenset[str]
+    horizon: str
+    signed: bool
+    depth: bool
+    printed: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Facts about instruments, sorted by instrument: row r owns the slice ``bounds[r]:bounds[r + 1]``."""
+
+    values: Values
+    labels: tuple[FieldLabel, ...]
+    label: Ints
+    ids: tuple[str, ...]
+    bounds: Ints
+    depth: Bools
+    horizons: tuple[frozenset[str], ...]
+    of_cell: tuple[FieldLabel, ...]
+    parts: tuple[slice, ...]
+
+    def of_row(self, row: int) -> slice:
+        """The cells of one instrument."""
+        return self.parts[row]
+
+
+@dataclass(frozen=True, slots=True)
+class FreeFacts:
+    """Facts that belong to no instrument of the universe, each with the words of the sentence it was read from.
+
+    ``direction`` is -1 for a decrease, 1 for a stated increase, 0 for a level; ``falling`` marks notes that speak of a
+    decrease of anything.
+    """
+
+    values: Values
+    words: tuple[frozenset[str], ...]
+    ids: tuple[str, ...]
+    direction: Ints
+    note: Ints
+    falling: Bools
+
+
+@dataclass(frozen=True, slots=True)
+class NumberBag:
+    """Numbers with words: rules of the task, or what the agent itself put forward.
+
+    ``needed`` is how many words a clause must share with an entry: two with a line of a prompt (or the only one it
+    has that tells it from others), one with a name.
+    """
+
+    values: Values
+    words: tuple[frozenset[str], ...]
+    subjects: tuple[str, ...]
+    ids: tuple[str, ...]
+    needed: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Everything one agent could see, ready for look-up. Build it once per context: `of` or `build`.
+
+    Examples
+    --------
+    >>> from datetime import UTC, datetime
+    >>> gold = Instrument(id="GOLD", symbol="IAU")
+    >>> fact = Fact(id="f1", instrument="GOLD", field="return_5d", value=0.031, unit="ratio",
+    ...             available_at=datetime(2026, 1, 2, tzinfo=UTC))
+    >>> material = Material.build(facts=[fact], instruments=[gold])
+    >>> material.subjects.ids, material.cells.ids
+    (('GOLD',), ('f1',))
+    """
+
+    subjects: Subjects
+    cells: Cells
+    free: FreeFacts
+    rules: NumberBag
+    series: Mapping[str, Series]
+    benchmark: int
+    completeness: Completeness
+    prompts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, context: Context) -> Material:
+        """The material of a context: its facts, instruments, constraints, prompt rules, holdings and price bars."""
+        return cls.build(
+            facts=[*context.facts, *_holdings(context.portfolio, context)],
+            instruments=context.instruments,
+            rules=(*context.constraints, context.prompt),
+            completeness=context.completeness,
+            series=context.series,
+        )
+
+    @classmethod
+    def build(
+        cls,
+        *,
+        facts: Sequence[Fact],
+        instruments: Sequence[Instrument] = (),
+        rules: Sequence[Constraint | str] = (),
+        completeness: Completeness = "partial",
+        series: Sequence[Series] = (),
+    ) -> Material:
+        """Material from its parts, for callers that have no context record.
+
+        Parameters
+        ----------
+        facts : sequence of Fact
+            Facts whose instrument is not among ``instruments`` are indexed under their own id all the same.
+        instruments : sequence of Instrument
+            Who can be a subject.
+        rules : sequence of Constraint or str
+            Constraints, and texts whose numbers are rules of the task.
+        completeness : "complete" or "partial"
+            Only complete material can contradict anything.
+        series : sequence of Series
+            Price bars up to the as-of date.
+        """
+        subjects = index_subjects(_all_instruments(facts, instruments))
+        cells = _cells([fact for fact in facts if fact.instrument], subjects)
+        return cls(
+            subjects=subjects,
+            cells=cells,
+            free=_free([fact for fact in facts if not fact.instrument]),
+            rules=_rules(rules),
+            series=MappingProxyType({one.instrument: one for one in series}),
+            benchmark=_benchmark(cells, subjects),
+            completeness=completeness,
+            prompts=tuple(one for one in rules if isinstance(one, str)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OwnNumbers:
+    """Numbers that the agent itself put forward: weights, confidence, forecasts, stops and targets."""
+
+    bag: NumberBag = field(default_factory=lambda: _bag([]))
+
+    @classmethod
+    def of(cls, entries: Iterable[tuple[str, str, float, str]]) -> OwnNumbers:
+        """Own numbers from (instrument or "", name, value, unit); the words of the name are its labels.
+
+        >>> OwnNumbers.of([("GOLD", "weight", 0.25, "ratio")]).bag.values.rate
+        array([0.25])
+        """
+        return cls(
+            _bag(
+                [
+                    (value, unit, _name_words(name), subject, name)
+                    for subject, name, value, unit in entries
+                    if math.isfinite(value)
+                ]
+            )
+        )
+
+
+@lru_cache(maxsize=1 << 12)
+def _name_words(name: str) -> frozenset[str]:
+    """The words of a stored name; decisions of one format share theirs."""
+    return frozenset(words_of(name.replace("_", " ")).forms)
+
+
+def _all_instruments(facts: Sequence[Fact], instruments: Sequence[Instrument]) -> tuple[Instrument, ...]:
+    """The declared instruments, and one by id alone for each further instrument of a fact."""
+    known = {instrument.id for instrument in instruments}
+    further = sorted({fact.instrument for fact in facts if fact.instrument} - known)
+    return (*instruments, *(Instrument(id=name) for name in further))
+
+
+def _holdings(portfolio: Portfolio | None, context: Context) -> list[Fact]:
+    """What was held before the decision, as facts."""
+    if portfolio is None:
+        return []
+    totals = [("portfolio cash", portfolio.cash), ("portfolio nav value", portfolio.nav)]
+    found = [
+        Fact(id=f"portfolio.{name}", instrument="", field=name, value=value, unit="usd", available_at=context.cutoff,
+             note=name)
+        for name, value in totals
+    ]  # fmt: skip
+    found += [
+        Fact(id=f"portfolio.{name}", instrument=name, field="units held", value=units, unit="count",
+             available_at=context.cutoff)
+        for name, units in portfolio.positions.items()
+    ]  # fmt: skip
+    return found
+
+
+@lru_cache(maxsize=4096)
+def field_label(name: str) -> FieldLabel:
+    """What a field's name says about the values in it.
+
+    >>> label = field_label("prior_16s_active_return")
+    >>> sorted(label.kinds), label.horizon, label.signed
+    (['active', 'prior', 'return'], '16d', True)
+    """
+    read = words_of(name.replace("_", " "))
+    words = read.forms
+    horizons = [word for word in words if is_horizon(word)]
+    kinds = frozenset(word for word in words if not word[0].isdigit() and word not in ("of", "to", "from", "vs", "the"))
+    return FieldLabel(
+        kinds=kinds,
+        horizon=horizons[0] if horizons else "",
+        signed=not (kinds & _UNSIGNED_KINDS),
+        depth=bool(kinds & _DEPTH_KINDS),
+        printed=frozenset(read.lowers),
+    )
+
+
+def _cells(facts: Sequence[Fact], subjects: Subjects) -> Cells:
+    """Numeric facts about instruments, ordered by row, field and id so that input order cannot matter."""
+    expanded = [(subjects.rows[f.instrument], f.field, f.id, value, unit) for f in facts for value, unit in _parts(f)]
+    expanded.sort(key=lambda item: (item[0], item[1], item[2], item[3]))
+    names = sorted({item[1] for item in expanded})
+    labels = tuple(field_label(name) for name in names)
+    place = {name: i for i, name in enumerate(names)}
+    label = np.array([place[item[1]] for item in expanded], dtype=np.int64)
+    rows = np.array([item[0] for item in expanded], dtype=np.int64)
+    bounds = np.searchsorted(rows, np.arange(len(subjects.ids) + 1))
+    return Cells(
+        values=Values.of([(item[3], item[4]) for item in expanded]),
+        labels=labels,
+        label=label,
+        ids=tuple(item[2] for item in expanded),
+        bounds=bounds,
+        depth=np.array([one.depth for one in labels], dtype=bool)[label],
+        horizons=_horizons(labels, label, bounds),
+        of_cell=tuple(labels[at] for at in label.tolist()),
+        parts=tuple(slice(start, stop) for start, stop in pairwise(bounds.tolist())),
+    )
+
+
+def _horizons(labels: Sequence[FieldLabel], label: Ints, bounds: Ints) -> tuple[frozenset[str], ...]:
+    """The horizons that each instrument has values for; most instruments have the same."""
+    known: dict[bytes, frozenset[str]] = {}
+    found = []
+    for start, stop in pairwise(bounds.tolist()):
+        key = label[start:stop].tobytes()
+        if key not in known:
+            known[key] = frozenset(labels[at].horizon for at in label[start:stop].tolist()) - {""}
+        found.append(known[key])
+    return tuple(found)
+
+
+def _benchmark(cells: Cells, subjects: Subjects) -> int:
+    """The instrument that field names measure against (``beta_spy_63s``), or -1."""
+    for label in cells.labels:
+        for word in sorted(label.kinds):
+            if (row := subjects.alone(word)) >= 0:
+                return row
+    return -1
+
+
+def _parts(fact: Fact) -> list[tuple[float, str]]:
+    """The numbers in a fact: its value, or those in a text value."""
+    if isinstance(fact.value, str):
+        return [(number.value, number.unit) for number in extract_numbers(fact.value[:_LONGEST_NOTE])]
+    return [(float(fact.value), fact.unit)] if math.isfinite(fact.value) else []
+
+
+def _free(facts: Sequence[Fact]) -> FreeFacts:
+    """Facts about no instrument in the order of their ids, and the further numbers of the notes they were read from."""
+    entries: list[tuple[float, str, frozenset[str], str, int, int, bool]] = []
+    before: frozenset[str] = frozenset()
+    ordered = sorted(facts, key=lambda fact: (fact.source, _natural(fact.id), fact.note, fact.field, str(fact.value)))
+    for at, (note, group) in enumerate(groupby(ordered, key=lambda fact: fact.note or fact.field)):
+        members = list(group)
+        own = content_words(note[:_LONGEST_NOTE])
+        # "It was down 1.9% for the week" speaks of whatever the sentence before spoke of
+        words = own | before if _PRONOUN.match(note) else own
+        before = words
+        falling = _falls(note)
+        sizes = set()
+        for fact in members:
+            named = words | content_words(fact.field.replace("_", " "))
+            for value, unit in _parts(fact):
+                sizes.add(abs(value))
+                entries.append((value, unit, named, fact.id, _direction(fact, value), at, falling))
+        for number in _numbers_of_note(note):
+            if not _known(number, sizes):
+                entries.append((number.value, number.unit, words, members[0].id, _printed_sign(number), at, falling))
+    return FreeFacts(
+        values=Values.of([(entry[0], entry[1]) for entry in entries]),
+        words=tuple(entry[2] for entry in entries),
+        ids=tuple(entry[3] for entry in entries),
+        direction=np.array([entry[4] for entry in entries], dtype=np.int64),
+        note=np.array([entry[5] for entry in entries], dtype=np.int64),
+        falling=np.array([entry[6] for entry in entries], dtype=bool),
+    )
+
+
+def _natural(name: str) -> tuple[tuple[int, str], ...]:
+    """A sort key under which b2 stands before b10."""
+    return tuple(
+        (int(part[:15]), "") if part[0] in "0123456789" else (-1, part) for part in _DIGITS.split(name) if part
+    )
+
+
+def _known(number: Number, sizes: set[float]) -> bool:
+    """Whether a number of a note is one of the facts read from it, in whatever scale."""
+    size = abs(number.value)
+    return any(abs(size * factor - known) <= 1e-9 * max(known, 1e-9) for known in sizes for factor in _FACTORS)
+
+
+def _printed_sign(number: Number) -> int:
+    return 0 if not number.signed else (-1 if number.value < 0 else 1)
+
+
+def _direction(fact: Fact, value: float) -> int:
+    """-1 for a negative value, 1 where the field's last words say it rose, else 0."""
+    return -1 if value < 0 else _rises(fact.field[-40:])
+
+
+@lru_cache(maxsize=1 << 14)
+def _rises(field_name: str) -> int:
+    return int(not UP.isdisjoint(field_name.lower().split()[-2:]))
+
+
+@lru_cache(maxsize=1 << 12)
+def _falls(note: str) -> bool:
+    """Whether a note speaks of a decrease."""
+    return not DOWN.isdisjoint(words_of(note[:_LONGEST_NOTE]).lowers)
+
+
+@lru_cache(maxsize=1 << 12)
+def _numbers_of_note(note: str) -> tuple[Number, ...]:
+    """The numbers of one note; rounds share their briefings."""
+    return tuple(extract_numbers(note[:_LONGEST_NOTE]))
+
+
+def _rules(rules: Sequence[Constraint | str]) -> NumberBag:
+    """Numbers of constraints, and of the sentences of prompts that lay down rules."""
+    found: list[Entry] = []
+    for one in rules:
+        if isinstance(one, Constraint):
+            words = frozenset(words_of(f"{one.kind} {one.scope}".replace("_", " ")).forms) | _said_of(one.kind)
+            found.append((one.limit, one.unit, words, "", f"constraint:{one.kind}"))
+        else:
+            found += _rules_of_text(one)
+    return _bag(found)
+
+
+def _said_of(kind: str) -> frozenset[str]:
+    """What a limit of this kind is called in a sentence, beside its own name."""
+    return next((words for start, words in _LIMIT_WORDS.items() if kind.startswith(start)), frozenset())
+
+
+@lru_cache(maxsize=256)
+def _rules_of_text(text: str) -> tuple[Entry, ...]:
+    """Numbers in the lines of a prompt that oblige the agent to something about its portfolio or its answer."""
+    return tuple(
+        (value, unit, words, "", f"prompt:{at}")
+        for at, line in enumerate(text.split("\n"), start=1)
+        for value, unit, words in _rules_of_line(line[:_LONGEST_NOTE])
+    )
+
+
+@lru_cache(maxsize=1 << 12)
+def _rules_of_line(line: str) -> tuple[tuple[float, str, frozenset[str]], ...]:
+    """The numbers of one line with its words; most lines of prompts recur from round to round."""
+    if not (_DIGITS.search(line) and _OBLIGATION.search(line) and _RULED.search(line)):
+        return ()
+    found = [(number.value, number.unit, _telling(line)) for number in extract_numbers(line)]
+    for part in _SENTENCES.split(line):
+        # a rule that is one short sentence is known by its only telling word, whatever else its line says
+        if _OBLIGATION.search(part) and _RULED.search(part) and len(words := _telling(part)) == 1:
+            found += [(number.value, number.unit, words) for number in extract_numbers(part)]
+    return tuple(dict.fromkeys(found))
+
+
+def _telling(text: str) -> frozenset[str]:
+    return frozenset(form for form in words_of(text).forms if _can_tell(form))
+
+
+def _can_tell(word: str) -> bool:
+    """Whether a word of a rule tells it from other rules; much of the task's own vocabulary is too common elsewhere."""
+    return word in _TASK_WORDS or (len(word) > 2 and not word[0].isdigit() and word not in STOP)
+
+
+def _bag(entries: Sequence[Entry]) -> NumberBag:
+    return NumberBag(
+        values=Values.of([(entry[0], entry[1]) for entry in entries]),
+        words=tuple(entry[2] for entry in entries),
+        subjects=tuple(entry[3] for entry in entries),
+        ids=tuple(entry[4] for entry in entries),
+        needed=tuple(min(2, len(entry[2])) or 1 if entry[4].startswith("prompt:") else 1 for entry in entries),
+    )
+
+
+_ID_KEYS = ("instrument", "option_id", "id", "symbol", "asset")
+_DEEPEST = 12
+_ACTION_UNITS = {
+    "weight": "ratio",
+    "confidence": "ratio",
+    "expected_return": "ratio",
+    "quantity": "count",
+    "price": "price",
+    "leverage": "multiple",
+    "stop": "price",
+    "target": "price",
+}
+
+OwnEntry = tuple[str, str, float, str]
+
+
+def own_numbers(decision: Decision, context: Context | None = None) -> OwnNumbers:
+    """Every number of a decision's actions, stages and confidence, under the name it is stored by.
+
+    Orders also put forward the book that they lead to: with ``context``, the weights, values, cash, exposure and
+    leverage after them are the decision's own, as target weights are (`portfolio.orders.settle`). So are the units that
+    were held.
+    """
+    entries: list[OwnEntry] = []
+    if decision.confidence is not None:
+        entries.append(("", "confidence probability", decision.confidence, "ratio"))
+    for action in decision.actions:
+        entries += _of_action(action)
+    for name in sorted(decision.stages):
+        entries += _walk(decision.stages[name], name, "", 0)
+    if context is not None:
+        entries += _of_book(decision, context)
+        held = {} if context.portfolio is None else context.portfolio.positions
+        entries += [(name, "units held before", units, "count") for name, units in held.items()]
+    return OwnNumbers.of(dict.fromkeys(entries))
+
+
+def _of_book(decision: Decision, context: Context) -> Iterator[OwnEntry]:
+    """The arithmetic of the book after a decision's orders; nothing where it cannot be worked out."""
+    book = book_of(context, decision.actions)
+    if book is None or book.after is None or book.after.equity <= 0:
+        return
+    after = book.after
+    for name, weight in after.weights.items():
+        yield name, "weight allocation position share", weight, "ratio"
+        yield name, "value", weight * after.equity, "usd"
+    yield "", "exposure over equity", after.leverage, "ratio"
+    yield "", "leverage", after.leverage, "multiple"
+    yield "", "cash share of equity", after.residual / after.equity, "ratio"
+    for name, amount in (
+        ("cash before", after.cash),
+        ("cost of the orders", after.cost),
+        ("cash residual", after.residual),
+        ("fees", after.fees),
+        ("exposure", after.exposure),
+        ("equity", after.equity),
+    ):
+        yield "", name, amount, "usd"
+
+
+def owners_of(decision: Decision) -> dict[str, str]:
+    """The texts that are the reason of exactly one instrument's action, with that instrument."""
+    found: dict[str, set[str]] = {}
+    for action in decision.actions:
+        if action.rationale:
+            found.setdefault(action.rationale.strip(), set()).add(action.instrument)
+    return {text: next(iter(owners)) for text, owners in found.items() if len(owners) == 1}
+
+
+def _of_action(action: Action) -> Iterator[OwnEntry]:
+    for name, unit in _ACTION_UNITS.items():
+        value = getattr(action, name)
+        if value is not None:
+            label = "weight allocation" if name == "weight" else name
+            yield action.instrument, label, float(value), unit
+
+
+def _walk(value: JSON, path: str, subject: str, depth: int, *, percent: bool = False) -> Iterator[OwnEntry]:
+    """The numbers in a structured part; keys that name instruments, or an id beside them, say whose they are.
+
+    ``percent`` holds below a part some of whose keys say so: holdings listed by instrument beside a ``portfolio_pct``
+    are in percent too, and have no key of their own to say it.
+    """
+    if depth > _DEEPEST or isinstance(value, (str, bool)) or value is None:
+        return
+    if isinstance(value, (int, float)):
+        yield subject, path, float(value), "percent" if percent else _unit_of(path)
+    elif isinstance(value, Mapping):
+        named = next((value[key] for key in _ID_KEYS if isinstance(value.get(key), str)), subject)
+        says = any(key.endswith("_pct") for key in value)
+        for key in sorted(value):
+            own = value[key]
+            leaf = isinstance(own, (int, float))
+            if leaf and path.rsplit(".", 1)[-1] in ("holdings", "weights"):
+                yield from _walk(own, path, key, depth + 1, percent=percent)
+            else:
+                whose = named or ("" if leaf else key)
+                yield from _walk(own, f"{path}.{key}", whose, depth + 1, percent=says and not leaf)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _walk(item, path, subject, depth + 1, percent=percent)
+
+
+def _unit_of(path: str) -> str:
+    """The unit that a key's last word names."""
+    key = path.rsplit(".", 1)[-1].lower()
+    if key.endswith(("pct", "percent")) or "pct" in path:
+        return "percent"
+    if key.endswith("bps"):
+        return "bps"
+    return "ratio" if key in ("weight", "confidence") or key.startswith("p_") else "count"

@@ -1,0 +1,372 @@
+"""A file of questions from a dataset: fetched, looked through line by line, and laid down with where it is from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from assaymark.encoding import write_atomic
+from assaymark.errors import InputError, Problem
+from assaymark.market.files import snapshot_from_file
+from assaymark.market.snapshot import Origin
+from assaymark.market.sources.request import (
+    Asking,
+    Busy,
+    Draft,
+    Manners,
+    Request,
+    Source,
+    Stopped,
+    checked_data,
+    checked_size,
+    checked_status,
+    from_source,
+    library,
+    one_line,
+    patiently,
+)
+from assaymark.prompting.texts import Rejected, strict_json
+from assaymark.records import JSON, canonical_json
+
+# Files of datasets through the client `huggingface_hub`: one file, of one commit, with where it is from.
+
+
+SOURCE = Source(
+    name="huggingface",
+    extra="huggingface",
+    gives="a market table or a file of questions from a dataset, such as those of PortBench",
+    needs="option repo=OWNER/NAME",
+    licence="the terms of the dataset and of the vendors behind it apply; redistribution is not granted",
+    options={
+        "repo": "the dataset, OWNER/NAME",
+        "file": "the file in it; needed where it has several that fit",
+        "currency": "the currency of a market table's prices, which the file does not say",
+        "revision": "a branch, tag or commit; main where it is not given",
+        "token": "the key of the service, for datasets that ask for one; never stored, never shown",
+        "endpoint": "a mirror that is asked in place of the service",
+    },
+    symbols=False,
+    key_variable="HF_TOKEN",
+    key_option="token",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """A file that was fetched: where it lies now, and the dataset, file, commit and licence that it is of."""
+
+    path: Path
+    repo: str
+    file: str
+    commit: str
+    licence: str
+
+
+def fetch_file(request: Request, asking: Asking, folder: Path, suffixes: tuple[str, ...]) -> Fetched:
+    """One file of a dataset, below ``folder``.
+
+    Raises
+    ------
+    InputError
+        The dataset, revision or file is not there, or several files fit and none is named.
+    Stopped
+        The service does not answer, or refuses.
+    """
+    hub = library("huggingface_hub", SOURCE.extra)
+    repo, token = request.options.get("repo", ""), request.secret("token")
+    if not repo:
+        raise InputError("source huggingface", [Problem("option repo", "is needed: repo=OWNER/NAME")])
+    endpoint = request.options.get("endpoint")
+    said = {"token": token or False, "endpoint": endpoint}
+    with _client(asking.manners):
+        asking.progress("files", 0, 1)
+        info = _call(
+            hub, repo, token, asking.manners,
+            lambda: hub.HfApi(**said).dataset_info(
+                repo, revision=request.options.get("revision"), files_metadata=True, timeout=asking.manners.timeout
+            ),
+        )  # fmt: skip
+        name = _chosen(info, request.options.get("file"), suffixes, asking.manners)
+        path = _call(
+            hub, repo, token, asking.manners,
+            lambda: hub.hf_hub_download(
+                repo, name, repo_type="dataset", revision=info.sha, local_dir=folder,
+                etag_timeout=asking.manners.timeout, **said,
+            ),
+        )  # fmt: skip
+        asking.progress("files", 1, 1)
+    return _looked_at(Fetched(path=Path(path), repo=repo, file=name, commit=str(info.sha), licence=_licence(info)),
+                      asking.manners)  # fmt: skip
+
+
+def _chosen(info: Any, wanted: str | None, suffixes: tuple[str, ...], manners: Manners) -> str:
+    """The name of the file to fetch."""
+    sizes = {one.rfilename: one.size or 0 for one in info.siblings or ()}
+    fitting = [name for name in sizes if name.lower().endswith(suffixes)]
+    if wanted is not None and wanted not in sizes:
+        known = ", ".join(one_line(name) for name in fitting[:10]) or "none"
+        raise InputError("source huggingface", [Problem("option file", f"{wanted!r} is not in the dataset; files that "
+                                                        f"fit: {known}")])  # fmt: skip
+    if wanted is None and len(fitting) != 1:
+        found = f"has {len(fitting)} files that end in {' or '.join(suffixes)}"
+        listed = ": " + ", ".join(one_line(name) for name in fitting[:10]) if fitting else ""
+        raise InputError("source huggingface", [Problem("option file", f"is needed; the dataset {found}{listed}")])
+    name = wanted or fitting[0]
+    checked_size(sizes[name], manners)
+    return name
+
+
+def _looked_at(fetched: Fetched, manners: Manners) -> Fetched:
+    """The file, unless it is a page or too large for what it said to be."""
+    checked_size(fetched.path.stat().st_size, manners)
+    with fetched.path.open("rb") as handle:
+        checked_data(handle.read(512))
+    return fetched
+
+
+def _licence(info: Any) -> str:
+    """What the dataset's own card says about its licence."""
+    stated = [tag.removeprefix("license:") for tag in info.tags or () if str(tag).startswith("license:")]
+    return one_line(stated[0]) if stated else "not stated"
+
+
+def _call(hub: Any, repo: str, token: str | None, manners: Manners, ask: Callable[[], Any]) -> Any:
+    """One question to the client; its errors carry addresses and headers, so none of them leaves here."""
+    errors = hub.errors
+
+    def once() -> Any:
+        try:
+            return ask()
+        except (Busy, Stopped):
+            raise
+        except errors.GatedRepoError:
+            raise InputError(
+                repo, [Problem(repo, "asks for consent on its own page first; then pass a token")]
+            ) from None
+        except errors.RepositoryNotFoundError:
+            refused = "; or the token is refused" if token else "; a token may be needed"
+            raise InputError(
+                repo, [Problem(repo, f"is no dataset of the service, or not a public one{refused}")]
+            ) from None
+        except errors.RevisionNotFoundError:
+            raise InputError(repo, [Problem("option revision", f"is no revision of {repo}")]) from None
+        except errors.EntryNotFoundError:
+            raise InputError(repo, [Problem("option file", f"is not in {repo} any more")]) from None
+        except errors.HfHubHTTPError as exc:
+            status = exc.response.status_code
+            why = "the token is refused" if status in (401, 403) else "the service refuses"
+            raise Stopped(f"{why} (status {status}: {one_line(exc.server_message or '', token)})") from None
+        # The client indexes into whatever it was sent; a reply of another shape ends in any error there is.
+        except Exception as exc:
+            if _cut(exc):
+                raise Busy(f"the answer was cut off ({type(exc).__name__})") from None
+            raise Stopped(f"the reply cannot be read ({type(exc).__name__}: {one_line(exc, token)})") from None
+
+    return patiently(once, manners)
+
+
+def _cut(exc: BaseException) -> bool:
+    """Whether the connection broke while an answer was read, or it came out shorter than it said."""
+    kinds = {one.__name__ for one in type(exc).__mro__}
+    return bool(kinds & {"TransportError"}) or "Consistency check failed" in str(exc)
+
+
+@contextmanager
+def _client(manners: Manners) -> Iterator[None]:
+    """The client's transport asks with manners while this lasts, and shows no bars of its own."""
+    http, progress = (
+        library("huggingface_hub.utils._http", SOURCE.extra),
+        library("huggingface_hub.utils", SOURCE.extra),
+    )
+    constants = library("huggingface_hub.constants", SOURCE.extra)
+    before, quiet, plain_only = (
+        http._GLOBAL_CLIENT_FACTORY,
+        progress.are_progress_bars_disabled(),
+        constants.HF_HUB_DISABLE_XET,
+    )
+
+    def factory() -> Any:
+        client = http.default_client_factory()
+        client.timeout = manners.timeout
+        client.send = _polite(client.send, manners)
+        return client
+
+    http.set_client_factory(factory)
+    constants.HF_HUB_DISABLE_XET = True  # its own transport knows neither our timeouts nor our limits
+    if not quiet:
+        progress.disable_progress_bars()
+    try:
+        yield
+    finally:
+        http.set_client_factory(before)
+        constants.HF_HUB_DISABLE_XET = plain_only
+        if not quiet:
+            progress.enable_progress_bars()
+
+
+def _polite(plain: Any, manners: Manners) -> Any:
+    """The transport's way to send, with attempts, limits and checks around it."""
+
+    def send(request: Any, *, stream: bool = False, **rest: Any) -> Any:
+        def once() -> Any:
+            try:
+                answer = plain(request, stream=True, **rest)
+                if answer.status_code >= 400 or not stream:
+                    _read(answer, manners)
+            except Exception as exc:
+                if _cut(exc):
+                    raise Busy(f"the service does not answer ({type(exc).__name__})") from None
+                raise
+            checked_status(answer.status_code, answer.headers)
+            if stream:
+                answer.iter_bytes = _limited(answer.iter_bytes, manners)
+            elif answer.status_code < 400:
+                checked_data(answer.content)
+            return answer
+
+        return patiently(once, manners)
+
+    return send
+
+
+def _read(answer: Any, manners: Manners) -> None:
+    """Read the body of an answer, up to the limit, and leave it where the client looks for it."""
+    try:
+        answer._content = b"".join(_limited(answer.iter_bytes, manners)())
+    finally:
+        answer.close()
+
+
+def _limited(plain: Any, manners: Manners) -> Any:
+    """An answer's parts, as long as they are not too much."""
+
+    def parts(*args: Any, **rest: Any) -> Iterator[bytes]:
+        size = 0
+        try:
+            for part in plain(*args, **rest):
+                size += len(part)
+                checked_size(size, manners)
+                yield part
+        except Exception as exc:
+            # Not an error of the transport any more: the client would ask again by a clock and count of its own.
+            if _cut(exc):
+                raise Busy(f"the answer was cut off ({type(exc).__name__})") from None
+            raise
+
+    return parts
+
+
+# A market table from a dataset: fetched as a file, read by the reader of files, which knows PortBench's traps.
+
+
+def fetch(request: Request, asking: Asking) -> Draft:
+    """The one CSV or Parquet file of a dataset as a snapshot's tables.
+
+    PortBench's file is 4,017 calendar days by 1,087 columns. Its price levels are winsorised over the whole sample and
+    its ``_return`` columns are log returns: the notes say so, and no return of the file is used.
+    """
+    with TemporaryDirectory() as place:
+        fetched = fetch_file(request, asking, Path(place), (".csv", ".parquet"))
+        read = snapshot_from_file(
+            fetched.path, now=asking.now, symbols=request.symbols, start=request.start, end=request.end,
+            currency=request.options.get("currency", ""),
+        )  # fmt: skip
+    said = (f"commit {fetched.commit}", f"the dataset's card states the licence: {fetched.licence}")
+    return Draft(from_source(read.tables, f"huggingface {fetched.repo}"), (*read.origin.notes, *said))
+
+
+PORTBENCH_ITEMS = 6_269
+"""How many questions PortBench says that its file holds (abstract)."""
+
+_LONGEST_LINE = 4 << 20
+_MOST_PROBLEMS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """A file of questions on this disk: one JSON object a line.
+
+    ``provenance`` is the file beside it that says the same: dataset, file, commit, sha256, licence and notes.
+    """
+
+    path: Path
+    provenance: Path
+    items: int
+    sha256: str
+    origin: Origin
+
+
+def fetch_questions(request: Request, asking: Asking, folder: Path) -> Questions:
+    """Fetch a file of questions into ``folder``; a file that is no JSON Lines is refused and leaves nothing there."""
+    with TemporaryDirectory() as place:
+        fetched = fetch_file(request, asking, Path(place), (".jsonl",))
+        data = fetched.path.read_bytes()
+    items, digest = counted(data, fetched.file), hashlib.sha256(data).hexdigest()
+    notes = [f"commit {fetched.commit}", f"the dataset's card states the licence: {fetched.licence}"]
+    if items != PORTBENCH_ITEMS:
+        notes.append(f"{items:,} questions; PortBench states {PORTBENCH_ITEMS:,} for its own file")
+    origin = Origin(
+        source="huggingface", retrieved_at=asking.now, query=request.as_query(), licence=SOURCE.licence,
+        notes=tuple(notes),
+    )  # fmt: skip
+    path = folder / Path(fetched.file).name
+    if path.exists() and path.read_bytes() != data:
+        raise InputError("source huggingface", [Problem(str(path), "is another file already; choose another folder")])
+    provenance = path.with_name(f"{path.name}.provenance.json")
+    write_atomic(path, data)
+    said = {"file": path.name, "sha256": digest, "items": items, "commit": fetched.commit, **_written(origin)}
+    write_atomic(provenance, (canonical_json(said) + "\n").encode())
+    return Questions(path, provenance, items, digest, origin)
+
+
+def counted(data: bytes, name: str) -> int:
+    """How many questions a file holds.
+
+    Raises
+    ------
+    InputError
+        A line is no JSON object, or too long, or there is none; the first twenty such lines are named.
+
+    >>> counted(b'{"id": 1}\\n{"id": 2}\\n', "qa.jsonl")
+    2
+    """
+    problems: list[Problem] = []
+    items = 0
+    for number, line in enumerate(data.splitlines(), start=1):
+        if not line.strip():
+            continue
+        items += 1
+        if what := _wrong(line):
+            problems.append(Problem(f"line {number}", what))
+    if len(problems) > _MOST_PROBLEMS:
+        problems[_MOST_PROBLEMS:] = [Problem("", f"and {len(problems) - _MOST_PROBLEMS} more lines")]
+    if problems or not items:
+        raise InputError(name, problems or ["holds no question"])
+    return items
+
+
+def _wrong(line: bytes) -> str:
+    """What is wrong with one line, or nothing."""
+    if len(line) > _LONGEST_LINE:
+        return f"is longer than {_LONGEST_LINE:,} bytes"
+    try:
+        value = strict_json(line.decode())
+    except (Rejected, UnicodeDecodeError) as exc:
+        return f"is {exc}" if isinstance(exc, Rejected) else "is no UTF-8"
+    return "" if isinstance(value, dict) else "is no JSON object"
+
+
+def _written(origin: Origin) -> Mapping[str, JSON]:
+    """Where the file is from, as JSON."""
+    return {
+        "source": origin.source,
+        "retrieved_at": origin.retrieved_at.isoformat(),
+        "query": dict(origin.query),
+        "licence": origin.licence,
+        "notes": list(origin.notes),
+    }

@@ -1,0 +1,640 @@
+"""Ratios of one history of returns: what another stretch of the same market might have shown.
+
+The days of a history hang together, so single days are not resampled, but blocks of random length (the stationary
+bootstrap). Histories that are compared are cut at the same places: what they share cancels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from assaymark.errors import InputError, NotMeasurableError, Problem
+from assaymark.metrology import checks
+from assaymark.metrology.checks import Bools, Floats, Ints, probability
+from assaymark.metrology.kappa import Pair, cluster_codes, jackknife_se, judge_pairs, neighbour_blocks
+from assaymark.quantiles import t_quantile, wilson_ends
+
+# What an interval looks like, and the interval of a share.
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Two ends and how they were found. ``method`` says ``exact`` where every resample was enumerated.
+
+    >>> print(Interval(0.25, 0.5, "by hand"))
+    [0.2500, 0.5000] (by hand)
+    """
+
+    low: float
+    high: float
+    method: str
+
+    def __str__(self) -> str:
+        return f"[{self.low:.4f}, {self.high:.4f}] ({self.method})"
+
+
+def wilson(successes: int, n: int, *, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's score interval for a share.
+
+    Both ends lie in 0..1, and a share of 0 or 1 has an interval of sensible width.
+
+    Parameters
+    ----------
+    successes, n : int
+        How many, out of how many.
+    level : float
+        Coverage aimed at, strictly between 0 and 1.
+
+    Returns
+    -------
+    (low, high) : shares
+
+    Raises
+    ------
+    NotMeasurableError
+        ``n`` is 0.
+    InputError
+        Not whole numbers with 0 <= successes <= n.
+
+    References
+    ----------
+    Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. JASA 22, 209-212.
+
+    Examples
+    --------
+    >>> low, high = wilson(211, 250)
+    >>> f"{low:.3f} {high:.3f}"
+    '0.794 0.884'
+    """
+    total = checks.whole("wilson", "n", n, least=0)
+    hits = checks.whole("wilson", "successes", successes, least=0)
+    checks.probability("wilson", "level", level)
+    if hits > total:
+        checks.fail("wilson", "successes", f"must not exceed n = {total} (got {hits})")
+    if total == 0:
+        raise NotMeasurableError("a share of no items is undefined (n = 0)")
+    return wilson_ends(hits / total, total, level=level)
+
+
+# The cluster bootstrap as re-weighting: resampling clusters only changes how often each one's sums are counted.
+
+
+Counts = NDArray[np.uint16]
+
+EXACT_CLUSTERS = 8
+"""Up to this many clusters every resample is enumerated (6,435 of them at 8) and no randomness is left."""
+
+SMALL_PRODUCT = 1 << 18
+"""Multiplications up to which BLAS keeps a matrix product on one thread: on a busy machine several wait for each other
+longer than the product takes."""
+
+_CHUNK = 1 << 21  # draws held in memory at a time
+_ORIGIN = 3  # the middle of the usual scale
+_FLAT = 1e-12  # a standard error up to here is float noise of kappas that are the same without any of the clusters
+
+
+@dataclass(frozen=True, slots=True)
+class Resamples:
+    """How often each cluster is drawn in each resample [R, G], and the probability mass of each resample [R]."""
+
+    times: Counts
+    mass: Floats | None
+
+    @property
+    def size(self) -> int:
+        """Number of resamples R."""
+        return int(self.times.shape[0])
+
+    @property
+    def exact(self) -> bool:
+        """Whether these are all resamples there are, each with its multinomial weight."""
+        return self.mass is not None
+
+    def blocks(self, rows: int) -> Iterator[Floats]:
+        """The resamples as floats [G, at most ``rows``], one block after the other."""
+        for start in range(0, self.size, rows):
+            yield self.times[start : start + rows].T.astype(np.float64)
+
+
+@cache
+def all_resamples(clusters: int) -> Resamples:
+    """All C(2G-1, G) ways to draw G clusters with replacement, order aside, each with its share of the G^G draws.
+
+    >>> table = all_resamples(5)
+    >>> table.times.shape, float(table.mass.sum()) == 5**5
+    ((126, 5), True)
+    """
+    draws = np.array(list(combinations_with_replacement(range(clusters), clusters)))
+    times = _tally(draws, clusters)
+    factorial = np.array([math.factorial(k) for k in range(clusters + 1)], dtype=np.float64)
+    mass = factorial[clusters] / factorial[times].prod(axis=1)
+    times.setflags(write=False)
+    mass.setflags(write=False)
+    return Resamples(times, mass)
+
+
+def resamples_of(clusters: int, resamples: int, rng: np.random.Generator | None, source: str) -> Iterator[Resamples]:
+    """Every resample at once where they can be enumerated, else ``resamples`` multinomial draws in chunks."""
+    if clusters <= EXACT_CLUSTERS:
+        yield all_resamples(clusters)
+        return
+    if rng is None:
+        checks.fail(
+            source,
+            "rng",
+            f"{clusters} clusters are too many to enumerate (up to {EXACT_CLUSTERS} are); "
+            "pass a generator such as np.random.default_rng(7)",
+        )
+    rows = max(1, _CHUNK // clusters)
+    for start in range(0, resamples, rows):
+        size = min(rows, resamples - start)
+        yield Resamples(_tally(rng.integers(0, clusters, size=(size, clusters)), clusters), None)
+
+
+def bootstrap_kappa(
+    ratings: ArrayLike,
+    clusters: Sequence[Any] | NDArray[Any],
+    *,
+    categories: int = 5,
+    level: float = 0.95,
+    resamples: int = 10_000,
+    rng: np.random.Generator | None = None,
+) -> Interval:
+    """Percentile interval of the mean pairwise kappa from a cluster bootstrap.
+
+    Clusters (regimes, rounds, weeks) are drawn with replacement; items never leave their cluster. With up to 8
+    clusters all C(2G-1, G) resamples are enumerated with their multinomial weights and the interval is exact; above,
+    ``resamples`` are drawn. The ends are the inverse weighted distribution function at (1-level)/2 and (1+level)/2
+    (ValueBlindBench section 3.9). With few clusters it is too narrow: `jackknife_kappa` is the interval to print.
+
+    A resample in which some pair of judges is constant has no kappa. Such resamples are left out and ``method`` says
+    how many and with what share of the mass; when that share exceeds ``1 - level``, the ends would be decided by what
+    was left out, and there is no interval.
+
+    Parameters
+    ----------
+    ratings : int array of shape (n, J)
+        One rating on 1..categories per item and judge.
+    clusters : sequence of n names or whole numbers
+        The cluster of each item.
+    categories : int
+        Size of the scale.
+    level : float
+        Coverage aimed at.
+    resamples : int
+        Number of draws when enumeration is out of reach.
+    rng : numpy Generator, optional
+        Source of the draws; required above 8 clusters, not used up to there.
+
+    Returns
+    -------
+    Interval
+
+    Raises
+    ------
+    NotMeasurableError
+        Kappa itself is undefined, there is only one cluster, or too many resamples have no kappa.
+    InputError
+        Wrong shapes, ratings off the scale, or no ``rng`` where one is needed.
+
+    Examples
+    --------
+    >>> ratings = [[1, 1], [2, 3], [4, 4], [5, 4], [3, 3], [1, 2]]
+    >>> print(bootstrap_kappa(ratings, ["w1", "w1", "w2", "w2", "w3", "w3"]))
+    [0.0000, 0.8696] (cluster bootstrap, exact: all 10 resamples of 3 clusters)
+    """
+    size = checks.categories_of("bootstrap_kappa", categories)
+    table = checks.ratings("bootstrap_kappa", "ratings", ratings, size, ndim=2)
+    names, codes = checks.labels("bootstrap_kappa", "clusters", clusters, table.shape[0])
+    checks.probability("bootstrap_kappa", "level", level)
+    checks.whole("bootstrap_kappa", "resamples", resamples, least=1)
+    sums = KappaSums.of(table[:, :, None], codes, len(names), judge_pairs(table.shape[1]))
+    sums.require_defined()
+    return _raised(sums.bootstrap(level=level, resamples=resamples, rng=rng)[0])
+
+
+def jackknife_kappa(
+    ratings: ArrayLike,
+    clusters: Sequence[Any] | NDArray[Any],
+    *,
+    categories: int = 5,
+    level: float = 0.95,
+    consecutive: bool = False,
+) -> Interval:
+    """Delete-one-cluster jackknife interval of the mean pairwise kappa, with Student's t on G-1 degrees of freedom.
+
+    The interval to print: with few clusters it is wider than that of `bootstrap_kappa`, and close to its level. The
+    variance is centred at the kappa of all data, ``se^2 = (G-1)/G sum_g (kappa_(-g) - kappa)^2`` (Cameron and Miller
+    2015, equation 12). Ends are cut at -1 and 1.
+
+    Parameters
+    ----------
+    ratings, clusters, categories, level
+        As for `bootstrap_kappa`.
+    consecutive : bool
+        The clusters follow each other in time, as they first occur: the jackknife leaves out blocks of neighbours.
+
+    Raises
+    ------
+    NotMeasurableError
+        One cluster or one block of neighbours, or kappa is undefined, in all data or without one of the clusters, or it
+        is the same without any of them.
+    InputError
+        Wrong shapes, or ratings off the scale.
+
+    References
+    ----------
+    Cameron, A. C. and Miller, D. L. (2015). A practitioner's guide to cluster-robust inference. Journal of Human
+    Resources 50(2), 317-372.
+
+    Examples
+    --------
+    >>> ratings = [[1, 1], [2, 3], [4, 4], [5, 4], [3, 3], [2, 2]]
+    >>> print(jackknife_kappa(ratings, ["w1", "w1", "w2", "w2", "w3", "w3"]))
+    [0.5763, 1.0000] (delete-one-cluster jackknife, t(2))
+    """
+    size = checks.categories_of("jackknife_kappa", categories)
+    table = checks.ratings("jackknife_kappa", "ratings", ratings, size, ndim=2)
+    codes = cluster_codes("jackknife_kappa", clusters, table.shape[0], "clusters")
+    checks.probability("jackknife_kappa", "level", level)
+    sums = KappaSums.of(table[:, :, None], codes, int(codes.max()) + 1, judge_pairs(table.shape[1]))
+    sums.require_defined()
+    return _raised(sums.jackknife(level=level, blocks=neighbour_blocks(sums.clusters) if consecutive else None)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class KappaSums:
+    """Per cluster, the sums from which the kappas of every resample follow, for K columns of ratings at once.
+
+    ``columns`` [1 + 2J + P, K, G] holds, for each cluster, the items, each judge's sum and sum of squares, and each
+    pair's sum of products. All are whole numbers, counted from a point inside the scale so that products of them stay
+    exact.
+    """
+
+    columns: Floats
+    judges: int
+    pairs: tuple[Pair, ...]
+
+    @classmethod
+    def of(cls, ratings: Ints, codes: Ints, clusters: int, pairs: Sequence[Pair]) -> KappaSums:
+        """Sums from good ratings [n, J, K] and cluster codes [n]; each item is looked at once."""
+        n, judges, width = ratings.shape
+        order = np.argsort(codes, kind="stable")
+        x = (np.ascontiguousarray(ratings[order].transpose(1, 2, 0)) - _ORIGIN).astype(np.float64)
+        left, right = np.array(pairs).T
+        parts = np.concatenate([np.ones((1, width, n)), x, x * x, x[left] * x[right]])
+        counts = np.bincount(codes, minlength=clusters)
+        present = np.flatnonzero(counts)
+        columns = np.zeros((parts.shape[0], width, clusters))
+        if n:
+            columns[:, :, present] = np.add.reduceat(parts, (np.cumsum(counts) - counts)[present], axis=2)
+        return cls(columns, judges, tuple(pairs))
+
+    def of_clusters(self, clusters: Ints) -> KappaSums:
+        """The same sums of some clusters only."""
+        return KappaSums(np.ascontiguousarray(self.columns[:, :, clusters]), self.judges, self.pairs)
+
+    @property
+    def clusters(self) -> int:
+        """Number of clusters G."""
+        return int(self.columns.shape[2])
+
+    @property
+    def n(self) -> int:
+        """Number of items."""
+        return int(self.columns[0, 0].sum())
+
+    def kappas(self, sums: Floats) -> Floats:
+        """Kappa of every pair [P, K, R] from summed columns [1 + 2J + P, K, R]; NaN where both judges are constant."""
+        left, right = np.array(self.pairs).T
+        n, total, squares = sums[0], sums[1 : 1 + self.judges], sums[1 + self.judges : 1 + 2 * self.judges]
+        varies = n * squares > total * total
+        both = n * (squares[left] + squares[right])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            kappa = 1.0 - (both - 2 * n * sums[1 + 2 * self.judges :]) / (both - 2 * total[left] * total[right])
+        kappa[~(varies[left] | varies[right])] = np.nan
+        return np.asarray(kappa)
+
+    def means(self, sums: Floats) -> Floats:
+        """Mean pairwise kappa [K, R] from summed columns; NaN where some pair has none."""
+        return np.asarray(self.kappas(sums).mean(axis=0))
+
+    def of_all(self) -> Floats:
+        """Kappa of every pair [P, K] on all data; NaN where both judges are constant."""
+        return self.kappas(self.columns.sum(axis=2, keepdims=True))[:, :, 0]
+
+    def points(self) -> list[float | None]:
+        """Mean pairwise kappa of each column on all data, or None where some pair has none."""
+        return [None if math.isnan(value) else value for value in self.of_all().mean(axis=0).tolist()]
+
+    def require_defined(self) -> None:
+        """Raise the reason that an interval around the kappa of the first column makes no sense."""
+        if self.points()[0] is None:
+            raise NotMeasurableError(f"kappa is undefined: a pair of judges gave one rating each to all {self.n} items")
+        if self.clusters < 2:
+            raise NotMeasurableError("an interval over clusters needs at least two of them (got 1)")
+
+    def bootstrap(self, *, level: float, resamples: int, rng: np.random.Generator | None) -> list[Interval | str]:
+        """Percentile interval of each column, or why it has none; see `bootstrap_kappa`. Columns share their draws."""
+        drawn = list(resamples_of(self.clusters, resamples, rng, "bootstrap_kappa"))
+        flat = self.columns.reshape(-1, self.clusters)
+        rows = SMALL_PRODUCT // flat.size + 1
+        values = np.concatenate(
+            [
+                self.means((flat @ part).reshape(*self.columns.shape[:2], -1))
+                for chunk in drawn
+                for part in chunk.blocks(rows)
+            ],
+            axis=1,
+        )
+        mass, size = drawn[0].mass, values.shape[1]
+        kind = "exact: all" if mass is not None else "multinomial:"
+        method = f"cluster bootstrap, {kind} {size} resamples of {self.clusters} clusters"
+        ends = percentile_ends(values, mass, level).tolist()
+        defined = ~np.isnan(values)
+        return [
+            Interval(low, high, method) if whole else _ends_of_defined(row[known], known, mass, level, method)
+            for low, high, whole, row, known in zip(*ends, defined.all(axis=1).tolist(), values, defined, strict=True)
+        ]
+
+    def jackknife(self, *, level: float, blocks: Ints | None = None) -> list[Interval | str]:
+        """Delete-one-cluster interval of each column, or why it has none; see `jackknife_kappa`.
+
+        With ``blocks`` [G], the clusters of one block are left out together.
+        """
+        parts = self.columns
+        if blocks is not None:
+            parts = parts @ (blocks[:, None] == np.arange(blocks.max() + 1)).astype(np.float64)
+        g, unit = parts.shape[2], "cluster" if blocks is None else "block"
+        if g < 2:
+            return [f"no interval: one {unit}, needs two"] * parts.shape[1]
+        total = parts.sum(axis=2, keepdims=True)
+        centres = self.means(total)[:, 0]
+        without = self.means(total - parts)
+        missing = np.isnan(without).sum(axis=1).tolist()
+        spread = jackknife_se(centres, without.T)
+        half = t_quantile(0.5 + level / 2, g - 1) * spread
+        low, high = np.maximum(-1.0, centres - half).tolist(), np.minimum(1.0, centres + half).tolist()
+        method = f"delete-one-{unit} jackknife, t({g - 1})"
+        found: list[Interval | str] = []
+        for a, b, gone, se in zip(low, high, missing, spread.tolist(), strict=True):
+            if gone:
+                found.append(f"no interval: kappa is undefined without {gone} of the {g} {unit}s")
+            else:
+                found.append(Interval(a, b, method) if se > _FLAT else f"no interval: the {g} {unit}s do not differ")
+        return found
+
+
+def percentile_ends(values: Floats, mass: Floats | None, level: float) -> Floats:
+    """Ends [2, K] of the central ``level`` of each row [K, R] by the inverse (weighted) distribution function.
+
+    An end is the smallest value whose cumulative mass reaches its share; without ``mass`` all values weigh the same.
+
+    >>> percentile_ends(np.array([[3.0, 1.0, 2.0, 4.0]]), None, 0.5).tolist()
+    [[1.0], [3.0]]
+    """
+    shares = ((1 - level) / 2, 1 - (1 - level) / 2)
+    size = values.shape[1]
+    if mass is None:
+        # The 1e-9 keeps a boundary that is hit exactly (0.025 of 1,000) from being missed by a float.
+        places = [max(0, math.ceil(q * size - 1e-9) - 1) for q in shares]
+        return np.ascontiguousarray(np.partition(values, places, axis=1)[:, places].T)
+    order = np.argsort(values, axis=1, kind="stable")
+    reached = np.cumsum(mass[order], axis=1)
+    rows = np.arange(values.shape[0])
+    places = [(reached < (q - 1e-9) * reached[:, -1:]).sum(axis=1) for q in shares]
+    return np.stack([values[rows, order[rows, np.minimum(place, size - 1)]] for place in places])
+
+
+def _ends_of_defined(values: Floats, defined: Bools, mass: Floats | None, level: float, method: str) -> Interval | str:
+    """The interval of the resamples that have a kappa, unless too many have none."""
+    share = 1 - float(np.average(defined, weights=mass))
+    method += f"; {int((~defined).sum())} without a kappa left out ({share:.3%} of the mass)"
+    if share > 1 - level + 1e-9:
+        return f"no interval: {method}, more than {1 - level:.3%}"
+    low, high = percentile_ends(values[None], None if mass is None else mass[defined], level)[:, 0].tolist()
+    return Interval(low, high, method)
+
+
+def _raised(found: Interval | str) -> Interval:
+    """An interval, or the reason that there is none as an error."""
+    if isinstance(found, str):
+        raise NotMeasurableError(found)
+    return found
+
+
+def _tally(draws: Ints, clusters: int) -> Counts:
+    """How often each cluster occurs in each row of ``draws``."""
+    rows = draws.shape[0]
+    places = draws + np.arange(0, clusters * rows, clusters)[:, None]
+    return np.bincount(places.ravel(), minlength=rows * clusters).reshape(rows, clusters).astype(np.uint16)
+
+
+RESAMPLES = 2000
+
+_BLOCK_BOOTSTRAP_FLAT = 1e-12  # relative spread of returns below which they are one number and rounding
+_SIGNIFICANT = 2.0  # autocorrelations below this many sqrt(log10(n)/n) count as none (Politis and White, section 3.2)
+_AT_ONCE = 8_000_000  # cells of the table of counts made at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A Sharpe ratio, or a difference of two, with its interval over resampled histories.
+
+    ``p`` is two-sided, for the value 0. ``block`` is the mean length of a block in days.
+    """
+
+    value: float
+    low: float
+    high: float
+    p: float
+    n: int
+    block: float
+    method: str
+
+
+def block_length(values: ArrayLike) -> float:
+    """Mean length of the blocks for the stationary bootstrap of a mean, 1 or more.
+
+    Autocorrelations up to the last one that stands out are weighed by a flat-top window, and the length that
+    minimises the mean squared error of the variance follows from them.
+
+    Parameters
+    ----------
+    values : float array of shape (n,)
+        In the order of time, 10 or more, not all equal.
+
+    References
+    ----------
+    Politis, D. and White, H. (2004). Automatic block-length selection for the dependent bootstrap. Econometric Reviews
+    23, 53-70; corrected by Patton, Politis and White (2009), Econometric Reviews 28, 372-375.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> noise = rng.standard_normal(1000)
+    >>> block_length(noise) < block_length(np.convolve(noise, np.ones(20)))
+    True
+    """
+    series = _series("block_length", np.asarray(values, dtype=float)[None])[0]
+    n = series.size
+    centred = series - series.mean()
+    run = max(5, math.isqrt(int(math.log10(n))))
+    lags = min(n - 1, math.ceil(math.sqrt(n)) + run)
+    covariance = np.array([centred[lag:] @ centred[: n - lag] for lag in range(lags + 1)]) / n
+    small = np.abs(covariance[1:] / covariance[0]) < _SIGNIFICANT * math.sqrt(math.log10(n) / n)
+    last = next((m for m in range(lags - run + 1) if small[m : m + run].all()), None)
+    width = min(lags, 2 * max(1, last)) if last is not None else lags
+    k = np.arange(1, width + 1)
+    weight = np.clip(2.0 * (1.0 - k / width), 0.0, 1.0)
+    long_run = covariance[0] + 2.0 * (weight * covariance[1 : width + 1]).sum()
+    slope = 2.0 * (weight * k * covariance[1 : width + 1]).sum()
+    most = math.ceil(min(3.0 * math.sqrt(n), n / 3.0))
+    if long_run <= 0:
+        return float(most)
+    return float(np.clip((n * slope**2 / long_run**2) ** (1.0 / 3.0), 1.0, most))
+
+
+def sharpe_ratios(
+    returns: ArrayLike,
+    pairs: Sequence[tuple[int, int]] = (),
+    *,
+    rng: np.random.Generator,
+    rf: float = 0.04,
+    periods: int = 252,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    block: float | None = None,
+) -> tuple[tuple[Ratio, ...], tuple[Ratio, ...]]:
+    """The Sharpe ratio of each history, and differences of two, by the stationary block bootstrap.
+
+    Read an interval as what the ratio might have been in another stretch of the same market. It is symmetric: as wide
+    on each side as the share ``level`` of the resampled ratios strays from the observed one at most, so that 0 lies
+    outside when ``p`` is below 1 - ``level``.
+
+    Parameters
+    ----------
+    returns : float array of shape (k, n)
+        Simple returns of k histories on the same n days, 10 or more.
+    pairs : sequence of (i, j)
+        Differences wanted: history i minus history j.
+    rng : Generator
+    rf : float
+        Risk-free rate a year, as in `assaymark.portfolio.performance`.
+    periods : int
+        Returns a year.
+    level : float
+        Coverage aimed at. It is about level - .01 at a year of daily returns.
+    resamples : int
+    block : float, optional
+        Mean block length; by default the longest that `block_length` finds for a history or a difference of two.
+
+    Returns
+    -------
+    (ratios, differences)
+
+    Raises
+    ------
+    NotMeasurableError
+        Fewer than 10 days, or a history that does not vary.
+    InputError
+        Returns that are missing or infinite; a pair of histories that are not there; a level outside (0, 1).
+
+    References
+    ----------
+    Politis, D. and Romano, J. (1994). The stationary bootstrap. JASA 89, 1303-1313. Ledoit, O. and Wolf, M. (2008).
+    Robust performance hypothesis testing with the Sharpe ratio. Journal of Empirical Finance 15, 850-859.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> market = rng.normal(0.0006, 0.01, 250)
+    >>> histories = np.stack([market, market + 0.0005])
+    >>> (one, two), (gap,) = sharpe_ratios(histories, [(1, 0)], rng=rng)
+    >>> one.low < 0 < one.high, gap.low > 0
+    (True, True)
+    """
+    probability("sharpe_ratios", "level", level)
+    series = _series("sharpe_ratios", np.atleast_2d(np.asarray(returns, dtype=float)))
+    _check_pairs(pairs, len(series))
+    n = series.shape[1]
+    length = block if block is not None else _longest(series, pairs)
+    observed = _sharpe(series.mean(axis=1), np.square(series).mean(axis=1), n, rf, periods)
+    drawn = np.concatenate(
+        [
+            _sharpe(counts @ series.T / n, counts @ np.square(series).T / n, n, rf, periods)
+            for counts in day_counts(n, length, resamples, rng)
+        ]
+    )
+    method = f"stationary block bootstrap, mean block {length:.3g} days, {resamples} resamples, symmetric"
+
+    def ratio(value: float, found: Floats) -> Ratio:
+        # A resample of one day again and again has no ratio: it strays without bound.
+        strayed = np.where(np.isfinite(found), np.abs(found - value), np.inf)
+        half = float(np.sort(strayed)[min(resamples - 1, math.ceil(level * resamples) - 1)])
+        p = (1 + int((strayed >= abs(value)).sum())) / (1 + resamples)
+        return Ratio(value, value - half, value + half, p, n, length, method)
+
+    singles = tuple(ratio(float(observed[i]), drawn[:, i]) for i in range(len(series)))
+    differences = tuple(ratio(float(observed[i] - observed[j]), drawn[:, i] - drawn[:, j]) for i, j in pairs)
+    return singles, differences
+
+
+def _longest(series: Floats, pairs: Sequence[tuple[int, int]]) -> float:
+    """The longest block that any history, or any difference that varies, asks for."""
+    compared = [series[i] - series[j] for i, j in pairs]
+    varying = [one for one in compared if one.std() > _BLOCK_BOOTSTRAP_FLAT * (1.0 + np.abs(one).max())]
+    return max(block_length(one) for one in [*series, *varying])
+
+
+def _sharpe(mean: Floats, square: Floats, n: int, rf: float, periods: int) -> Floats:
+    """Sharpe ratios from means and mean squares, with the sample variance (ddof 1)."""
+    variance = np.maximum(square - np.square(mean), 0.0) * n / (n - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = (mean * periods - rf) / np.sqrt(variance * periods)
+    return found
+
+
+def day_counts(n: int, length: float, resamples: int, rng: np.random.Generator) -> Sequence[Floats]:
+    """How often each day stands in each resample, in tables of shape (some, n): means and ratios need no more."""
+    size = max(1, _AT_ONCE // n)
+    return [_drawn(n, length, min(size, resamples - start), rng) for start in range(0, resamples, size)]
+
+
+def _drawn(n: int, length: float, resamples: int, rng: np.random.Generator) -> Floats:
+    begins = rng.random((resamples, n)) < 1.0 / length
+    begins[:, 0] = True
+    place = np.arange(n)
+    first = np.maximum.accumulate(np.where(begins, place, 0), axis=1)
+    start = np.take_along_axis(rng.integers(0, n, (resamples, n)), first, axis=1)
+    days = (start + place - first) % n  # the last day is followed by the first
+    flat = (np.arange(resamples)[:, None] * n + days).ravel()
+    return np.bincount(flat, minlength=resamples * n).reshape(resamples, n).astype(float)
+
+
+def _series(source: str, values: Floats) -> Floats:
+    if values.ndim != 2:
+        raise InputError(source, [Problem("returns", f"must have one row a history (got shape {values.shape})")])
+    if not np.isfinite(values).all():
+        bad = int((~np.isfinite(values)).sum())
+        raise InputError(source, [Problem("returns", f"must be finite ({bad} of {values.size} are not)")])
+    if values.shape[1] < 10:
+        raise NotMeasurableError(f"{source}: a resampled history needs 10 days or more (got {values.shape[1]})")
+    spread = values.std(axis=1)
+    for row in np.flatnonzero(spread <= _BLOCK_BOOTSTRAP_FLAT * (1.0 + np.abs(values).max(axis=1))):
+        raise NotMeasurableError(f"{source}: history {row} does not vary")
+    return values
+
+
+def _check_pairs(pairs: Sequence[tuple[int, int]], k: int) -> None:
+    wrong = [pair for pair in pairs if not all(0 <= one < k for one in pair)]
+    if wrong:
+        raise InputError("sharpe_ratios", [Problem("pairs", f"must name histories 0 to {k - 1} (got {wrong[0]})")])

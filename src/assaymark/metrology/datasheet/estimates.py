@@ -1,0 +1,365 @@
+"""Turns counts by task into measurements of one judge, each with its denominator, interval and method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from assaymark.errors import NotMeasurableError
+from assaymark.metrology.bootstrap import SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
+from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.kappa import jackknife_se
+from assaymark.quantiles import t_quantile, wilson_ends
+from assaymark.records import JSON, Measurement
+
+# Intervals for shares of calls and of pairs that come in tasks, and for other statistics over tasks.
+#
+# Calls of a task depend on each other: counted as independent, their intervals were 2.6 times too narrow on real
+# logs. `share_interval` was tried on tasks whose shares are drawn from beta and Dirichlet distributions: 5, 12, 20
+# and 60 tasks of 2, 6, or 4 to 23 units, shares from .01 to .99, correlations within tasks from 0 to .6. Stated 95 %
+# intervals held the truth in 93 to 100 % of runs, 98 % on average. With 40 units a task and rare shares that differ
+# much between tasks it can be 90 %: then the few tasks that hold the share are missing altogether.
+
+
+Ends = tuple[float, float]
+
+RESAMPLES = 2_000
+"""Draws of tasks where they are too many to enumerate."""
+
+LEAST_TASKS = 5
+"""Below this many tasks there is no bootstrap over them."""
+
+ENOUGH_TASKS = 10
+"""Below this many tasks a bootstrap is too narrow to be printed where something else can be: widened percentiles of a
+share held the truth in 88 to 93 of 100 runs with 5 tasks, in 94 to 98 with 10."""
+
+LEAST_PAIRS = 10
+"""A share with fewer units than this on either side is too close to its edge for a bootstrap."""
+
+_FLAT = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class ShareInterval:
+    """Both ends or None, how they were found, and how many independent units the data are worth."""
+
+    low: float | None
+    high: float | None
+    method: str
+    effective: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskBootstrap:
+    """Draws of tasks with replacement, shared by all statistics over the same number of tasks.
+
+    Ends are percentiles taken further out than the level says, by the factor sqrt(G/(G-1)) and Student's t on G-1
+    degrees of freedom in place of the normal (Hesterberg 2015): plain percentiles are too narrow for few
+    tasks.
+
+    References
+    ----------
+    Hesterberg, T. C. (2015). What teachers should know about the bootstrap. The American Statistician 69(4), 371-386.
+    """
+
+    rng: np.random.Generator
+    level: float = 0.95
+    resamples: int = RESAMPLES
+    _drawn: dict[int, tuple[Resamples, ...]] = field(default_factory=dict)
+
+    def values(self, sums: Floats, statistic: Callable[[Floats], Floats]) -> tuple[Floats, Floats | None]:
+        """The statistic of every resample [..., R] from its summed columns [K, R], and the mass of each resample.
+
+        ``sums`` [G, K] are the columns of each task.
+        """
+        drawn = self._draws(sums.shape[0])
+        rows = SMALL_PRODUCT // sums.size + 1
+        parts = [statistic(sums.T @ times) for chunk in drawn for times in chunk.blocks(rows)]
+        return np.concatenate(parts, axis=-1), drawn[0].mass
+
+    def ends(self, sums: Floats, statistic: Callable[[Floats], Floats]) -> Ends | None:
+        """Widened percentile ends of a statistic over tasks, or None.
+
+        None for fewer than 5 tasks, where all resamples agree (no width at the edge of a scale is no certainty), or
+        where the statistic, by NaN, has no value in a larger share of resamples than the level leaves outside.
+        """
+        if sums.shape[0] < LEAST_TASKS:
+            return None
+        values, mass = self.values(sums, statistic)
+        defined = ~np.isnan(values)
+        if 1 - float(np.average(defined, weights=mass)) > 1 - self.level + 1e-9:
+            return None
+        known = None if mass is None else mass[defined]
+        low, high = percentile_ends(values[defined][None], known, widened(self.level, sums.shape[0]))[:, 0].tolist()
+        return (low, high) if high - low > _FLAT else None
+
+    def words(self, tasks: int) -> str:
+        """How the interval over so many tasks was found."""
+        drawn = self._draws(tasks)
+        size = f"{'all ' if drawn[0].exact else ''}{sum(part.size for part in drawn)}"
+        return f"task-cluster bootstrap, {size} resamples of {tasks} tasks, widened percentiles"
+
+    def _draws(self, tasks: int) -> tuple[Resamples, ...]:
+        if tasks not in self._drawn:
+            self._drawn[tasks] = tuple(resamples_of(tasks, self.resamples, self.rng, "task bootstrap"))
+        return self._drawn[tasks]
+
+
+def widened(level: float, tasks: int) -> float:
+    """The percentile level that a bootstrap over so many tasks must take to hold ``level`` (Hesterberg 2015).
+
+    >>> round(widened(0.95, 10), 4), round(widened(0.95, 1000), 4)
+    (0.9829, 0.9504)
+    """
+    z = math.sqrt(tasks / (tasks - 1)) * t_quantile(0.5 + level / 2, tasks - 1)
+    return float(1 - 2 * special.ndtr(-z))
+
+
+def share_interval(
+    counts: Ints | Floats, weights: ArrayLike, *, level: float = 0.95, information: float = 1.0
+) -> ShareInterval:
+    """Interval of a weighted share of units in classes, such as pairs of one class, that come in tasks.
+
+    A delete-one-task jackknife of the log odds with Student's t on G-1 degrees of freedom, after half a unit was added
+    to either side of a share (1/K to each of K weights), and never inside the Clopper-Pearson interval of as many
+    independent units as that jackknife, or sampling alone, finds the data to be worth. Where all units fell into one
+    class nothing shows how the others come in tasks: each task then counts as one unit (Clopper-Pearson). One task has
+    no interval.
+
+    A share with weights of both signs is the difference of two shares. Its interval is the wider of the above, on the
+    scale of the weights, and of the intervals of the two shares put together by their squared distances (MOVER); the
+    first is too narrow where one of them is rare, the second where neither is. A sign that was not seen adds nothing.
+
+    Parameters
+    ----------
+    counts : array of shape (G, K)
+        Units of each class in each task.
+    weights : float array of shape (K,)
+        What a unit of each class contributes, such as 1 for the class asked about and 0 for the others. Not all equal.
+    level : float
+        Coverage aimed at.
+    information : float
+        Distinct units over units, where some were measured several times: repeats bring no new pairs.
+
+    Returns
+    -------
+    ShareInterval
+        Never of zero width.
+
+    Raises
+    ------
+    NotMeasurableError
+        No units at all.
+
+    References
+    ----------
+    Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits. Biometrika 26(4), 404-413.
+    Korn, E. L. and Graubard, B. I. (1998). Confidence intervals for proportions with small expected number of positive
+    counts estimated from survey data. Survey Methodology 24(2), 193-201.
+    Zou, G. Y. and Donner, A. (2008). Construction of confidence limits about effect measures: a general approach.
+    Statistics in Medicine 27(10), 1693-1702.
+
+    Examples
+    --------
+    >>> counts = np.array([[1, 5], [0, 6], [2, 4], [0, 6], [1, 5]])
+    >>> found = share_interval(counts, [1, 0])
+    >>> f"{found.low:.3f} {found.high:.3f} {found.method}"
+    '0.037 0.406 delete-one-task jackknife of the log odds, t(4)'
+    """
+    table, scale = np.asarray(counts, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+    table = table[table.sum(axis=1) > 0] * information
+    if not table.size:
+        raise NotMeasurableError("a share of no units is undefined (n = 0)")
+    tasks, n = table.shape[0], float(table.sum())
+    worth = n / dispersion(table)
+    if tasks < 2:
+        return ShareInterval(None, None, "no interval: one task, needs two", worth)
+    total = table.sum(axis=0)
+    if np.ptp(scale[total > 0]) > 0:
+        method = f"delete-one-task jackknife of the log odds, t({tasks - 1})"
+    else:
+        method = f"Clopper-Pearson, each of {tasks} tasks one unit"
+    low, high = _ends(table, scale, level)
+    if scale.min() < 0 < scale.max():
+        (up, up_low, up_high), (down, down_low, down_high) = (
+            (float(part @ total) / n, *(_ends(table, part, level) if part @ total else (0.0, 0.0)))
+            for part in (np.maximum(scale, 0.0), np.maximum(-scale, 0.0))
+        )
+        low = max(float(scale.min()), min(low, up - down - math.hypot(up - up_low, down_high - down)))
+        high = min(float(scale.max()), max(high, up - down + math.hypot(up_high - up, down - down_low)))
+    return ShareInterval(low, high, method, worth)
+
+
+def _ends(counts: Floats, weights: Floats, level: float) -> Ends:
+    """Ends of a weighted share from counts by task [G, K] of two tasks or more; see `share_interval`."""
+    levels, place = np.unique(weights, return_inverse=True)
+    tasks, edge, width = counts.shape[0], float(levels[0]), float(np.ptp(levels))
+    unit = (levels - edge) / width
+    counts = counts @ (place[:, None] == np.arange(levels.size))
+    total = counts.sum(axis=0)
+    n = float(total.sum())
+    share = float(unit @ total) / n
+    tail = (1 - level) / 2
+    if np.count_nonzero(total) == 1:
+        reach = 1 - tail ** (1 / tasks)
+        return edge + width * share * (1 - reach), edge + width * (share + (1 - share) * reach)
+    without = total - counts
+    sizes = without.sum(axis=1)
+    # Half a unit on either side keeps the odds of rare shares, in all tasks and without one of them, away from 0.
+    odds = special.logit((unit @ total + unit.mean()) / (n + 1))
+    others = special.logit((without @ unit + unit.mean()) / (sizes + 1))
+    half = t_quantile(1 - tail, tasks - 1) * float(jackknife_se(odds, others))
+    low, high = special.expit([odds - half, odds + half]).tolist()
+    sampled = (float(np.square(unit) @ total) / n - share**2) / n
+    spread = max(sampled, float(jackknife_se(share, without @ unit / sizes)) ** 2)
+    hits, misses = (part * share * (1 - share) / spread for part in (share, 1 - share))
+    low = min(low, float(special.betaincinv(hits, misses + 1, tail)))
+    high = max(high, float(special.betaincinv(hits + 1, misses, 1 - tail)))
+    return edge + width * low, edge + width * high
+
+
+def dispersion(counts: Floats) -> float:
+    """How much more tasks differ than sampling explains: Pearson's X2 over its degrees of freedom, at least 1.
+
+    By this factor the Dirichlet-multinomial divides what the units are worth (Brier 1980, Biometrika 67(3), 591-596).
+    1 for a single task, about which nothing can be known.
+
+    >>> dispersion(np.array([[5.0, 5.0], [5.0, 5.0]])), round(dispersion(np.array([[9.0, 1.0], [1.0, 9.0]])), 2)
+    (1.0, 12.8)
+    """
+    table = counts[counts.sum(axis=1) > 0]
+    table = table[:, table.sum(axis=0) > 0]
+    tasks, classes = table.shape
+    if tasks < 2 or classes < 2:
+        return 1.0
+    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
+    excess = float((np.square(table - expected) / expected).sum())
+    return float(max(1.0, excess / ((tasks - 1) * (classes - 1))))
+
+
+CALLS, PAIRS = "calls", "pairs"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorder:
+    """What all measurements of a judge share: its name, the draws of tasks with their level, the hash of its calls."""
+
+    judge: str
+    bootstrap: TaskBootstrap
+    inputs: str = ""
+
+    @property
+    def level(self) -> float:
+        """Coverage aimed at by every interval."""
+        return self.bootstrap.level
+
+    def number(
+        self,
+        name: str,
+        labels: Mapping[str, str],
+        value: float | None,
+        *,
+        n: int,
+        n_of: str,
+        method: str,
+        state: str = "ok",
+        ends: tuple[float, float] | None = None,
+        unit: str = "",
+        detail: Mapping[str, JSON] | None = None,
+    ) -> Measurement:
+        """A measurement of this judge; without ``ends`` it has no interval and no level."""
+        low, high = ends if ends is not None else (None, None)
+        return Measurement(
+            name=name,
+            labels={"judge": self.judge, **labels},
+            value=value,
+            n=n,
+            n_of=n_of,
+            method=method,
+            state=state,
+            low=low,
+            high=high,
+            level=self.level if ends is not None else None,
+            unit=unit,
+            inputs=self.inputs,
+            detail=dict(detail or {}),
+        )
+
+    def missing(
+        self,
+        name: str,
+        labels: Mapping[str, str],
+        state: str,
+        *,
+        n: int = 0,
+        n_of: str = CALLS,
+        detail: Mapping[str, JSON] | None = None,
+    ) -> Measurement:
+        """A measurement that has no value, and why."""
+        return self.number(name, labels, None, n=n, n_of=n_of, method="none", state=state, detail=detail)
+
+    def calls(
+        self,
+        name: str,
+        labels: Mapping[str, str],
+        counts: Ints,
+        what: str,
+        *,
+        questions: int | None = None,
+        n_of: str = CALLS,
+        detail: Mapping[str, JSON] | None = None,
+    ) -> Measurement:
+        """A share of calls with `share_interval`, from counts by task [G, 2] (calls that count, calls that do not).
+
+        ``questions`` is the number of different questions where trials repeat them, or of pairs where their orders go
+        together: more than these the calls are not worth. ``detail`` holds Wilson's interval on that number, as the
+        source prints it; it takes calls for independent.
+        """
+        hits, n = int(counts[:, 0].sum()), int(counts.sum())
+        if not n:
+            return self.missing(name, labels, f"undefined: no {n_of}", n_of=n_of, detail=detail)
+        size = n if questions is None else min(questions, n)
+        low, high = wilson_ends(hits / n, size, level=self.level)
+        wilson: JSON = {"low": low, "high": high, "n": size}
+        return self.classes(
+            name,
+            labels,
+            counts,
+            np.array([1.0, 0.0]),
+            what,
+            information=size / n,
+            n_of=n_of,
+            detail={"count": hits, **(detail or {}), "wilson": wilson},
+        )
+
+    def classes(
+        self,
+        name: str,
+        labels: Mapping[str, str],
+        counts: Ints,
+        weights: Floats,
+        what: str,
+        *,
+        information: float = 1.0,
+        n_of: str = PAIRS,
+        detail: Mapping[str, JSON] | None = None,
+    ) -> Measurement:
+        """A weighted share of pairs, from class counts by task [G, K], with `share_interval`."""
+        total = counts.sum(axis=0)
+        n = int(total.sum())
+        found = share_interval(counts, weights, level=self.level, information=information)
+        return self.number(
+            name,
+            labels,
+            float(weights @ total) / n,
+            n=n,
+            n_of=n_of,
+            method=f"{what}, {found.method}",
+            ends=None if found.low is None or found.high is None else (found.low, found.high),
+            detail={**(detail or {}), "effective_n": found.effective},
+        )

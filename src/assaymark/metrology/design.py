@@ -1,0 +1,612 @@
+"""A study extended: what more cycles, another judge or more trials would add to records that are there.
+
+For planning. New scores are drawn from a truth that is fitted to the records; the records themselves stay.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from assaymark.errors import InputError, NotMeasurableError, Problem
+from assaymark.metrology import checks
+from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.components import Components, averaged
+from assaymark.metrology.effects import agent_effects
+from assaymark.metrology.moderated import FEWEST_CLUSTERS, minimum_detectable_gap
+from assaymark.metrology.scores import SCALE, Calls, ScoreTable
+from assaymark.metrology.serial import FEWEST_CONSECUTIVE
+from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth
+from assaymark.protocol import Study
+from assaymark.quantiles import normal_quantile
+from assaymark.records import AGGREGATE
+
+# Before any judge is called: what this design can detect, and what it can never conclude.
+
+
+def minimum_detectable_effect(
+    n: float, *, sd: float = 1.0, alpha: float = 0.05, power: float = 0.8, comparisons: int = 1
+) -> float:
+    """Smallest mean paired difference that a two-sided z test finds with the stated power.
+
+    ``(z(1 - alpha/2) + z(power)) sd / sqrt(n)``, with ``comparisons`` dividing alpha (ValueBlindBench section 3.9
+    prints 0.29 rubric points for an sd of 1 and 80 % power without its n; n = 200 over 36 comparisons gives 0.286).
+    A planning number: it takes items as independent, which clusters are not.
+
+    Parameters
+    ----------
+    n : float
+        Number of paired differences, above 0.
+    sd : float
+        Standard deviation of a paired difference, in score points.
+    alpha, power : float
+        Two-sided error rate before division, and the chance to find an effect of this size.
+    comparisons : int
+        How many contrasts share alpha.
+
+    Returns
+    -------
+    float
+        In the unit of ``sd``.
+
+    Raises
+    ------
+    InputError
+        An argument outside its range.
+
+    Examples
+    --------
+    >>> round(minimum_detectable_effect(200, comparisons=36), 4)
+    0.2856
+    """
+    source = "minimum_detectable_effect"
+    for name, value in (("n", n), ("sd", sd)):
+        if not (math.isfinite(value) and value > 0):
+            checks.fail(source, name, f"must be a finite number above 0 (got {value!r})")
+    checks.probability(source, "alpha", alpha)
+    checks.probability(source, "power", power)
+    m = checks.whole(source, "comparisons", comparisons, least=1)
+    return (normal_quantile(1 - alpha / (2 * m)) + normal_quantile(power)) * sd / math.sqrt(n)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The smallest true differences that a design finds with the plan's power, in rubric points.
+
+    ``leader`` is for one contrast of an agent that is claimed to rank first (naming it needs all of its contrasts and
+    is found less often), ``pair`` for a single pair at the first step of the procedure.
+    """
+
+    leader: float
+    pair: float
+
+
+@dataclass(frozen=True, slots=True)
+class Preflight:
+    """What a design can ever conclude, before any judge is called.
+
+    Attributes
+    ----------
+    test : str
+        The test of the plan.
+    clusters, cycles : int
+        Medians over the pairs of agents, of their common clusters and cycles.
+    alpha_aggregate : float
+        Level of the orders on the aggregate.
+    contrasts : int
+        Pairs of agents on all dimensions.
+    untestable : int
+        Pairs with too few common clusters for any test.
+    reach : Reach or None
+        With each pair's own variance, the most that can be promised; None where no pair can be tested.
+    reach_borrowed : Reach or None
+        With as many degrees of freedom borrowed from the other pairs as the test ever borrows; None where it cannot.
+    reach_half : Reach or None
+        With half the clusters.
+    conflicted : int
+        Pairs in which a judge shares a family with one of the two agents.
+    hopeless : tuple of str
+        Kinds of claims that can never be supported.
+    warnings : tuple of str
+        Sentences for the person who locks the plan.
+    """
+
+    test: str
+    clusters: int
+    cycles: int
+    alpha_aggregate: float
+    contrasts: int
+    untestable: int
+    reach: Reach | None
+    reach_borrowed: Reach | None
+    reach_half: Reach | None
+    conflicted: int
+    hopeless: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def can_never_reject(self) -> bool:
+        """Whether no order can be supported, whatever the judges say."""
+        return bool(self.hopeless)
+
+
+def preflight(
+    study: Study,
+    n_agents: int,
+    dimensions: int,
+    clusters_per_pair: ArrayLike,
+    cycles_per_pair: ArrayLike,
+    *,
+    agent_families: Mapping[str, str] | None = None,
+    clusters: Sequence[str] = (),
+) -> Preflight:
+    """What the locked test can conclude on these records, before any judge is called.
+
+    The smallest gaps take the plan's ``inference.mde_sd`` for the standard deviation of a paired difference in one
+    cycle, with cycles independent of each other; where cycles of a cluster resemble each other they are larger.
+
+    Parameters
+    ----------
+    study : Study
+        The plan: test, alpha, candidate claims, judges.
+    n_agents, dimensions : int
+        Agents under comparison and rubric dimensions.
+    clusters_per_pair, cycles_per_pair : int arrays of shape (C(n_agents, 2),)
+        Common clusters and common cycles of every pair of agents, 0 for pairs that never met.
+    agent_families : mapping of agent to family, optional
+        To count pairs with a conflict of interest, and to warn when no judge stands apart from the agents.
+    clusters : names of the clusters, optional
+        Which say whether clusters follow each other in time, where the plan does not.
+
+    Raises
+    ------
+    InputError
+        Counts that do not fit the number of agents.
+
+    Examples
+    --------
+    >>> from assaymark.protocol import parse_study
+    >>> plan = parse_study('''name = "few clusters"
+    ... seed = 1
+    ... judges = [{name = "a", model = "reference/auditor", family = "north"},
+    ...           {name = "b", model = "reference/reader", family = "south"}]''')
+    >>> found = preflight(plan, 4, 6, [12] * 6, [200] * 6)
+    >>> found.can_never_reject, round(found.reach.leader, 3), round(found.reach.pair, 3)
+    (False, 0.256, 0.333)
+    >>> preflight(plan, 4, 6, [2] * 6, [200] * 6).hopeless
+    ('orders',)
+    """
+    source = "preflight"
+    agents = checks.whole(source, "n_agents", n_agents, least=1)
+    scale = checks.whole(source, "dimensions", dimensions, least=1)
+    pairs = math.comb(agents, 2)
+    common = _counts(source, "clusters_per_pair", clusters_per_pair, pairs)
+    cycles = _counts(source, "cycles_per_pair", cycles_per_pair, pairs)
+    inference = study.inference
+    consecutive = inference.order_of(clusters) == "consecutive"
+    least = FEWEST_CONSECUTIVE if consecutive else FEWEST_CLUSTERS
+    testable = common >= least
+    shared = scale > 1 and dimensions_claimed(study)
+    alpha = inference.alpha * (inference.aggregate_share if shared else 1.0)
+    median, items = (int(np.median(x[testable])) if testable.any() else 0 for x in (common, cycles))
+    own = {} if agent_families is None else dict(agent_families)
+    conflicted = sum(
+        bool({own.get(one), own.get(other)} & set(study.families)) for one, other in combinations(sorted(own), 2)
+    )
+    borrows = inference.test == "moderated-t" and not consecutive
+    hopeless = ("orders",) if pairs and not testable.any() and (study.claims.first or study.claims.pairs) else ()
+    return Preflight(
+        test=inference.test,
+        clusters=median,
+        cycles=items,
+        alpha_aggregate=alpha,
+        contrasts=pairs * scale,
+        untestable=int((~testable).sum()),
+        reach=_reach(study, agents, alpha, median, items, 0.0, consecutive),
+        reach_borrowed=_reach(study, agents, alpha, median, items, _most_borrowed(agents, median), consecutive)
+        if borrows
+        else None,
+        reach_half=_reach(study, agents, alpha, median // 2, items // 2, 0.0, consecutive)
+        if median // 2 >= least
+        else None,
+        conflicted=conflicted,
+        hopeless=hopeless,
+        warnings=tuple(_warnings(study, common, least, consecutive, own.values())),
+    )
+
+
+def _reach(
+    study: Study, agents: int, alpha: float, clusters: int, cycles: int, borrowed: float, consecutive: bool
+) -> Reach | None:
+    """Smallest gaps with so many clusters and borrowed degrees of freedom."""
+    if clusters < FEWEST_CLUSTERS or cycles < 1 or agents < 2:
+        return None
+    # Clusters in time order count as independent here: before data nothing is known of their correlation.
+    df = (clusters // 2 if consecutive else clusters) - 1 + borrowed
+    se = study.inference.mde_sd / math.sqrt(cycles)
+    leader, pair = detectable_levels(agents, alpha)
+    power = study.inference.mde_power
+    return Reach(*(minimum_detectable_gap(se, df, level, power=power) for level in (leader, pair)))
+
+
+def _most_borrowed(agents: int, clusters: int) -> float:
+    """Degrees of freedom that a pair borrows where all variances are equal."""
+    nu = clusters - 1
+    if agents < 3 or nu < 1:
+        return 0.0
+    fade = min(1.0, (clusters - FEWEST_CLUSTERS) / 2) * min(1.0, (5 / nu) ** 2)
+    return 0.5 * nu * max(0.0, agents - 1 - 1.5) * fade
+
+
+def dimensions_claimed(study: Study) -> bool:
+    """Whether the plan makes claims about dimensions, which then share alpha with the aggregate."""
+    wanted = study.claims.dimensions
+    return wanted is None or bool(set(wanted) - {AGGREGATE})
+
+
+def detectable_levels(agents: int, alpha: float) -> tuple[float, float]:
+    """Levels at which one contrast of a leader, and a single pair at the first step, are tested.
+
+    >>> detectable_levels(4, 0.05), detectable_levels(2, 0.05)
+    ((0.025, 0.004166666666666667), (0.05, 0.05))
+    """
+    pairs = max(1, math.comb(agents, 2))
+    if agents <= 3:
+        return alpha / pairs, alpha / pairs
+    return alpha / 2, alpha / 2 / pairs
+
+
+def planning_mde(study: Study, n: int, comparisons: int) -> float | None:
+    """`minimum_detectable_effect` with the plan's assumptions, or None without any common cycle."""
+    if n < 1 or comparisons < 1:
+        return None
+    plan = study.inference
+    return minimum_detectable_effect(n, sd=plan.mde_sd, alpha=plan.alpha, power=plan.mde_power, comparisons=comparisons)
+
+
+def _warnings(
+    study: Study, clusters: Ints, least: int, consecutive: bool, agent_families: Collection[str]
+) -> Iterator[str]:
+    kind = " that follow each other in time" if consecutive else ""
+    if clusters.size and not (clusters >= least).any():
+        most = int(clusters.max())
+        yield f"this study cannot rank agents: {most} common clusters{kind}, {least} are needed"
+    elif (few := int(((clusters < least) & (clusters > 0)).sum())) > 0:
+        yield f"{few} of {clusters.size} pairs of agents cannot be tested: fewer than {least} common clusters{kind}"
+    if (clusters == 0).any():
+        yield f"{int((clusters == 0).sum())} of {clusters.size} pairs of agents share no cycle: they cannot be ranked"
+    tested = clusters[clusters >= least]
+    if tested.size and tested.min() <= 5:
+        yield f"few clusters ({int(tested.min())}): the test rests on normal errors"
+    if len(study.families) < 2:
+        yield "one judge family: agreement is not measurable, and no order can be claimed"
+    elif agent_families and set(study.families) <= set(agent_families):
+        yield "every judge family also has an agent under judgment: no judge is without an interest"
+
+
+def _counts(source: str, name: str, values: ArrayLike, pairs: int) -> Ints:
+    found = checks.array(source, name, values)
+    if found.shape != (pairs,) or (pairs and (found.dtype.kind not in "iu" or (found < 0).any())):
+        checks.fail(source, name, f"must be {pairs} counts, one for each pair of agents (got shape {found.shape})")
+    return found.astype(np.int64)
+
+
+_ROUNDING = 1 / 12  # variance that rounding to whole scores adds when the noise before it is not far below half a point
+_DIGEST = "simulated"
+
+
+def fitted_truth(table: ScoreTable, components: Components) -> Truth:
+    """A truth that would give tables like this one: what planning simulates from.
+
+    Levels are the least-squares levels of the agents, cut to the scale; sizes of effects are the square roots of the
+    components on each dimension, with the one correlation between dimensions that also gives the component of the
+    aggregate. The variance that whole scores add is taken off the judges' noise, because simulated scores are rounded
+    again. Judges' likings of agents are shrunk by the share of them that is noise. Noise between trials is taken as
+    independent between dimensions, because only that of the aggregate is known. Undefined components count as 0.
+
+    Raises
+    ------
+    NotMeasurableError
+        An agent has no trajectory, or shares no cycle with the others, directly or through others: no common levels.
+    """
+    table = averaged(table)
+    levels = _levels(table)
+    counts = np.bincount(table.agent, minlength=len(table.agents))
+    whole = _whole_scores(table)
+    cycles = len(table.cycles)
+    composers = tuple(
+        Composer(
+            agent,
+            tuple(np.clip(levels[a], 1.0, 5.0).tolist()),
+            attendance=min(1.0, float(counts[a]) / cycles),
+            tokens=1000.0,
+        )
+        for a, agent in enumerate(table.agents)
+    )
+    panel = tuple(_panelist(table, components, j, whole) for j in range(len(table.judges)))
+    return Truth(
+        composers=composers,
+        panel=panel,
+        dimensions=table.dimensions,
+        clusters=len(table.clusters),
+        cycles=max(1, round(cycles / len(table.clusters))),
+        cluster=_spread(table, {name: components.part("cluster", name).sd ** 2 for name in table.names}),
+        cycle=_spread(table, {name: components.part("cycle", name).sd ** 2 for name in table.names}),
+        interaction=_spread(table, {name: components.part("agent x cluster", name).sd ** 2 for name in table.names}),
+        residual=_spread(table, {name: components.part("residual", name).sd ** 2 for name in table.names}),
+        weights=tuple(table.weights.tolist()),
+    )
+
+
+def _levels(table: ScoreTable) -> Floats:
+    """Least-squares levels of the agents [A, D]."""
+    absent = [name for a, name in enumerate(table.agents) if not (table.agent == a).any()]
+    if absent:
+        raise NotMeasurableError(f"levels are undefined: no scored trajectory of {', '.join(absent)}")
+    panel = table.scores.mean(axis=1)
+    return np.array([agent_effects(column, table.agent, table.cycle).levels for column in panel.T]).T
+
+
+def _whole_scores(table: ScoreTable) -> bool:
+    """Whether every call gave whole scores, as far as means over trials can show."""
+    trials = np.array([max(1, table.trials[judge].shape[1]) for judge in table.judges])
+    sums = table.scores * trials[:, None]
+    return bool(np.abs(sums - np.rint(sums)).max() < 1e-6)
+
+
+def _panelist(table: ScoreTable, components: Components, j: int, whole: bool) -> Panelist:
+    """One judge as it was fitted."""
+    judge, family = table.judges[j], table.families[j]
+    trials = max(1, table.trials[judge].shape[1])
+    trial = components.judge("trial", judge).sd ** 2 / float(np.square(table.weights).sum())
+    rounding = _ROUNDING if whole else 0.0
+    # Where calls repeat each other exactly, rounding errors repeat too and are not averaged out.
+    off = max(trial, rounding) / trials
+    noise = {name: components.judge("disagreement", judge, name).sd ** 2 for name in table.names}
+    share = float(np.square(table.weights).sum())
+    left = {name: max(0.0, value - off * (share if name == AGGREGATE else 1.0)) for name, value in noise.items()}
+    return Panelist(
+        judge,
+        family,
+        severity=components.severities[judge, AGGREGATE],
+        bonus=_bonuses(table, components, judge),
+        disagreement=_spread(table, left),
+        trials=trials,
+        trial_noise=Spread(math.sqrt(max(0.0, trial - rounding)), 0.0),
+    )
+
+
+def _bonuses(table: ScoreTable, components: Components, judge: str) -> tuple[tuple[str, float], ...]:
+    """The judge's likings on the aggregate, each times the share of their variance that is not noise."""
+    liking = components.part("judge x agent").sd ** 2
+    counts = np.bincount(table.agent, minlength=len(table.agents))
+    noise = components.part("disagreement").sd ** 2 / np.maximum(counts, 1)
+    kept = liking / (liking + noise) if liking > 0 else np.zeros(len(table.agents))
+    return tuple(
+        (agent, float(kept[a]) * components.bonuses[judge, agent, AGGREGATE]) for a, agent in enumerate(table.agents)
+    )
+
+
+def _spread(table: ScoreTable, variance: Mapping[str, float]) -> Spread:
+    """Sizes on each dimension, and the correlation that gives the variance of the aggregate too."""
+    sd = np.sqrt([variance[name] for name in table.dimensions])
+    alone = float(np.square(table.weights * sd).sum())
+    together = float((table.weights * sd).sum()) ** 2 - alone
+    correlation = (variance[AGGREGATE] - alone) / together if together > 1e-12 else 0.0
+    return Spread(tuple(sd.tolist()), min(1.0, max(0.0, correlation)))
+
+
+# --- more records ---------------------------------------------------------------------------------------------------
+
+
+def drawn_truth(table: ScoreTable, truth: Truth, components: Components, rng: np.random.Generator) -> Truth:
+    """The fitted truth with levels as uncertain as these records leave them.
+
+    The highest of several measured levels is too high on average. So levels are first drawn towards their mean, by the
+    share of their differences on the aggregate that is sampling error, and then scattered by what is left of that error
+    (the usual empirical Bayes estimate). Agents that differ by no more than chance come out equal.
+    """
+    counts = np.bincount(table.agent, minlength=len(table.agents))
+    met = np.unique(np.stack([table.agent, table.cluster]), axis=1)[0]
+    clusters = np.bincount(met, minlength=len(table.agents))
+    a, d, judges = len(table.agents), len(table.dimensions), len(table.judges)
+    own = truth.residual.draw(rng, (a,), d)
+    own += sum(noise_of(judge).draw(rng, (a,), d) for judge in truth.panel) / judges
+    noise = truth.interaction.draw(rng, (a,), d) / np.sqrt(clusters)[:, None] + own / np.sqrt(counts)[:, None]
+    kept = _kept(components, counts, clusters, judges)
+    centre = truth.means.mean(axis=0)
+    levels = np.clip(centre + kept * (truth.means - centre) + math.sqrt(kept) * noise, *SCALE)
+    composers = (replace(one, means=tuple(row)) for one, row in zip(truth.composers, levels.tolist(), strict=True))
+    return replace(truth, composers=tuple(composers))
+
+
+def _kept(components: Components, counts: Ints, clusters: Ints, judges: int) -> float:
+    """The share of the differences between agents' aggregates that is not sampling error, in 0..1."""
+    agents = components.part("agent").variance
+    if agents is None:
+        return 1.0
+    one = components.part("residual").sd ** 2 + components.part("disagreement").sd ** 2 / judges
+    error = components.part("agent x cluster").sd ** 2 * float(np.mean(1 / clusters)) + one * float(np.mean(1 / counts))
+    return agents / (agents + error) if agents else 0.0
+
+
+def noise_of(judge: Panelist) -> Spread:
+    """All noise of a judge's mean score of one trajectory."""
+    trial = np.square(np.asarray(judge.trial_noise.sd, dtype=np.float64)) / judge.trials
+    sd = np.sqrt(np.square(np.asarray(judge.disagreement.sd, dtype=np.float64)) + trial)
+    return Spread(tuple(np.atleast_1d(sd).tolist()) if sd.ndim else float(sd), judge.disagreement.correlation)
+
+
+def joined(table: ScoreTable, more: ScoreTable, rng: np.random.Generator) -> ScoreTable:
+    """Records with those of new cycles, in new clusters, below them.
+
+    Agents, judges and dimensions are the same. Each new record has a format that its agent used before.
+
+    Raises
+    ------
+    InputError
+        The tables are not of the same agents, judges and dimensions.
+    """
+    for what in ("agents", "judges", "dimensions"):
+        if getattr(table, what) != getattr(more, what):
+            raise InputError("joined", [Problem(what, "must be the same in both tables")])
+    trials = {
+        judge: np.concatenate([rows, more.trials[judge]]) if rows.shape[1] == more.trials[judge].shape[1] else rows
+        for judge, rows in table.trials.items()
+    }
+    many = table.mean is not None
+    return replace(
+        table,
+        trajectories=(*table.trajectories, *(f"new/{name}" for name in more.trajectories)),
+        agent=np.concatenate([table.agent, more.agent]),
+        cycles=(*table.cycles, *(f"new/{name}" for name in more.cycles)),
+        cycle=np.concatenate([table.cycle, more.cycle + len(table.cycles)]),
+        clusters=(*table.clusters, *(f"new/{name}" for name in more.clusters)),
+        cluster=np.concatenate([table.cluster, more.cluster + len(table.clusters)]),
+        format=np.concatenate([table.format, _formats(table, more.agent, rng)]),
+        scores=np.concatenate([table.scores, more.scores]),
+        trials=trials,
+        lengths=None,
+        digest=_DIGEST,
+        mean=_below(table.mean, more.mean, more.scores) if many else None,
+        first=_below(table.first, more.first, more.scores) if many else None,
+    )
+
+
+def _below(upper: Floats | None, lower: Floats | None, single: Floats) -> Floats | None:
+    """Two blocks of scores; where the lower one had no repeated trials, its single ones."""
+    return None if upper is None else np.concatenate([upper, single if lower is None else lower])
+
+
+def _formats(table: ScoreTable, agent: Ints, rng: np.random.Generator) -> Ints:
+    """A format for each new record, drawn from those that its agent used."""
+    found = np.zeros(agent.size, dtype=np.int64)
+    for a in np.unique(agent):
+        used, rows = table.format[table.agent == a], agent == a
+        found[rows] = rng.choice(used, int(rows.sum())) if used.size else 0
+    return found
+
+
+def with_judge(
+    table: ScoreTable, truth: Truth, components: Components, name: str, family: str, rng: np.random.Generator
+) -> ScoreTable:
+    """Records with the scores of one more judge, as noisy as the average of the panel and asked once.
+
+    What it sees is the quality of each trajectory, known from the panel's mean as well as that mean is reliable. Its
+    likings of agents are drawn with the size that the panel's have.
+
+    Raises
+    ------
+    InputError
+        A judge of that name is there.
+    """
+    if name in table.judges:
+        raise InputError("with_judge", [Problem("name", f"must be a new one (got {name!r})")])
+    a, d = len(table.agents), len(table.dimensions)
+    size = np.sqrt([components.part("judge x agent", one).sd ** 2 for one in table.dimensions])
+    liking = Spread(tuple(size.tolist()), 1.0).draw(rng, (a,), d)
+    seen = _quality(table, truth, rng) + liking[table.agent] + _average(truth).draw(rng, (table.n,), d)
+    scores = np.clip(np.floor(seen + 0.5), *SCALE)
+    place = sorted((*table.judges, name)).index(name)
+
+    def beside(block: Floats | None) -> Floats | None:
+        return None if block is None else np.insert(block, place, scores, axis=1)
+
+    wider = beside(table.scores)
+    assert wider is not None
+    return replace(
+        table,
+        judges=(*table.judges[:place], name, *table.judges[place:]),
+        families=(*table.families[:place], family, *table.families[place:]),
+        scores=wider,
+        mean=beside(table.mean),
+        first=beside(table.first),
+        trials={**table.trials, name: (scores @ table.weights)[:, None]},
+        calls={**table.calls, name: Calls(table.n, 0, 0)},
+        replicates={},
+        repeats=None if table.repeats is None else {},
+        lengths=None,
+        digest=_DIGEST,
+    )
+
+
+def _quality(table: ScoreTable, truth: Truth, rng: np.random.Generator) -> Floats:
+    """What each trajectory is worth [n, D], drawn from what the panel's mean says about it."""
+    d = len(table.dimensions)
+    level = truth.means[table.agent]
+    parts = (truth.cluster, truth.cycle, truth.interaction, truth.residual)
+    true = np.sum([_variance(part, d) for part in parts], axis=0)
+    noise = np.sum([_variance(noise_of(judge), d) for judge in truth.panel], axis=0) / len(truth.panel) ** 2
+    reliable = true / np.maximum(true + noise, 1e-12)
+    left = Spread(tuple(np.sqrt(true * (1 - reliable)).tolist()), truth.residual.correlation)
+    return np.asarray(level + reliable * (table.scores.mean(axis=1) - level) + left.draw(rng, (table.n,), d))
+
+
+def _variance(part: Spread, dimensions: int) -> Floats:
+    return np.broadcast_to(np.square(np.asarray(part.sd, dtype=np.float64)), (dimensions,))
+
+
+def _average(truth: Truth) -> Spread:
+    """The noise of an average judge asked once."""
+    once = [noise_of(replace(judge, trials=1)) for judge in truth.panel]
+    sd = np.sqrt(np.mean([_variance(one, len(truth.dimensions)) for one in once], axis=0))
+    return Spread(tuple(sd.tolist()), float(np.mean([one.correlation for one in once])))
+
+
+def with_trials(table: ScoreTable, truth: Truth, judge: str, extra: int, rng: np.random.Generator) -> ScoreTable:
+    """Records with more trials of one judge on every trajectory.
+
+    What the judge would say of a trajectory without noise between trials is drawn from what its own mean and that of
+    the other judges tell about it.
+    """
+    j, n, d = table.judges.index(judge), table.n, len(table.dimensions)
+    planted, old = truth.panel[j], table.scores[:, j]
+    reading = _reading(table, truth, j, rng)
+
+    def more(trials: int) -> Floats:
+        noise = planted.trial_noise.draw(rng, (n, trials), d)
+        return np.clip(np.floor(reading[:, None] + noise + 0.5), *SCALE)
+
+    calls, before = more(extra), table.trials[judge]
+    if before.shape[0] != n:  # some trials were not usable, and nobody says of which trajectories
+        before = more(planted.trials) @ table.weights
+    scores = table.scores.copy()
+    scores[:, j] = (planted.trials * old + calls.sum(axis=1)) / (planted.trials + extra)
+    return replace(
+        table,
+        scores=scores,
+        mean=scores,
+        first=table.scores if table.first is None else table.first,
+        trials={**table.trials, judge: np.concatenate([before, calls @ table.weights], axis=1)},
+        lengths=None,
+        digest=_DIGEST,
+    )
+
+
+def _reading(table: ScoreTable, truth: Truth, j: int, rng: np.random.Generator) -> Floats:
+    """What one judge would say without noise between trials [n, D], given its own scores and those of the others.
+
+    The best linear guess from both, plus noise of the size of its error. The others matter: without them the guesses
+    would agree with the panel less than the judge itself does.
+    """
+    planted, d = truth.panel[j], len(table.dimensions)
+    level = truth.means[table.agent]
+    own = table.scores[:, j] - level - planted.severity
+    rest = np.delete(table.scores, j, axis=1)
+    others = rest.mean(axis=1) - level if rest.shape[1] else np.zeros_like(own)
+    call = (_variance(planted.trial_noise, d) + _ROUNDING) / planted.trials
+    guess, left = np.empty_like(own), np.empty(d)
+    for k in range(d):
+        seen = np.stack([own[:, k], others[:, k]])
+        spread = seen @ seen.T / table.n
+        wanted = spread[0] - [min(float(call[k]), float(spread[0, 0])), 0.0]
+        weight = np.linalg.pinv(spread) @ wanted
+        guess[:, k] = weight @ seen
+        left[k] = math.sqrt(max(0.0, float(wanted[0] - weight @ wanted)))
+    drawn = Spread(tuple(left.tolist()), 0.0).draw(rng, (table.n,), d)
+    return np.asarray(level + planted.severity + guess + drawn)

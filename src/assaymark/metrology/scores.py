@@ -1,0 +1,648 @@
+"""Score tables as files: CSV, JSON lines, Parquet and Arrow as Arrow tables, still unchecked."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+
+from assaymark.errors import InputError, Problem
+from assaymark.metrology.checks import Floats, Ints
+from assaymark.problems import foreign, table_problem
+from assaymark.records import AGGREGATE, Decision, Judgment
+
+# From judgments to arrays: which trajectories every judge scored, and what each judge gave them.
+
+
+SCALE = (1.0, 5.0)
+"""Rubric scores lie on this range (ValueBlindBench section 3.6)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """What became of one judge's calls: usable, not parseable, refused; and the reasons given for the last two."""
+
+    ok: int
+    invalid: int
+    refused: int
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """All calls."""
+        return self.ok + self.invalid + self.refused
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grades:
+    """Scores of N first records, each scored by at least one judge.
+
+    ``values`` [N, J, D] are NaN where a judge gave a record no usable score, on all dimensions alike. ``agent``,
+    ``cycle`` and ``cluster`` [N] are indices into the names of the table that the grades belong to.
+
+    Of incomplete records, where a judge was asked more than once, ``mean`` and ``first`` [N, J, D] hold both readings
+    of its trials, of which ``values`` are one; else they are None.
+    """
+
+    values: Floats
+    agent: Ints
+    cycle: Ints
+    cluster: Ints
+    trajectories: tuple[str, ...]
+    lengths: Floats | None
+    mean: Floats | None = None
+    first: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreTable:
+    """Scores of the trajectories that every judge scored, with everything that analyses group them by.
+
+    ``agent``, ``cycle``, ``cluster`` and ``format`` are indices [n] into the sorted names beside them; ``scores``
+    [n, J, D] are means over a judge's usable trials. ``weights`` [D] sum to 1. ``trials`` holds each judge's aggregate
+    score in every trial [m, T], for the trajectories on which all its trials were usable. ``replicates`` holds, for
+    each agent, the panel aggregates of every cycle it decided more than once. ``left_out`` names the trajectories that
+    lack a usable score from some judge. ``digest`` is a short hash of all of it.
+
+    ``incomplete`` are the grades of those of them that some judge did score (None: of no trajectory). Cycles and
+    clusters are those of complete and incomplete trajectories. ``lacking`` [J, A] counts the first records of each
+    agent that a judge was asked about without a usable answer (None: nowhere); what nobody asked for does not count.
+
+    ``agent_families`` is None where nothing says which makers the agents come from; ``families_known`` is False where
+    nothing says it of the judges, each of which then counts as a family.
+
+    Where a judge was asked more than once, ``mean`` and ``first`` [n, J, D] hold the mean over its usable trials and
+    the first usable one, whichever of them ``scores`` are, and ``repeats`` the same for the aggregate of replicates
+    [R, J, 2] by agent; without repeated trials they are None. `assaymark.metrology.stability.gated` chooses.
+    """
+
+    trajectories: tuple[str, ...]
+    agents: tuple[str, ...]
+    agent: Ints
+    cycles: tuple[str, ...]
+    cycle: Ints
+    clusters: tuple[str, ...]
+    cluster: Ints
+    formats: tuple[str, ...]
+    format: Ints
+    judges: tuple[str, ...]
+    families: tuple[str, ...]
+    dimensions: tuple[str, ...]
+    weights: Floats
+    scores: Floats
+    trials: Mapping[str, Floats]
+    replicates: Mapping[str, tuple[tuple[float, ...], ...]]
+    calls: Mapping[str, Calls]
+    lengths: Floats | None
+    left_out: tuple[str, ...]
+    digest: str
+    mean: Floats | None = None
+    first: Floats | None = None
+    repeats: Mapping[str, tuple[Floats, ...]] | None = None
+    incomplete: Grades | None = None
+    lacking: Ints | None = None
+    agent_families: Mapping[str, str] | None = None
+    families_known: bool = True
+
+    @property
+    def n(self) -> int:
+        """Number of trajectories that enter panel analyses."""
+        return len(self.trajectories)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The aggregate, then every dimension: the last axis of `stacked`."""
+        return (AGGREGATE, *self.dimensions)
+
+    @property
+    def stacked(self) -> Floats:
+        """Scores [n, J, 1 + D] with each judge's aggregate, the weighted mean of its dimensions, in front."""
+        return np.concatenate([(self.scores @ self.weights)[..., None], self.scores], axis=2)
+
+    @property
+    def grades(self) -> Grades:
+        """Grades of all first records that some judge scored: the complete ones as in the table, then the others.
+
+        Where nothing is missing these are the arrays of the table itself; otherwise they are put together each time.
+        """
+        own = Grades(self.scores, self.agent, self.cycle, self.cluster, self.trajectories, self.lengths)
+        rest = self.incomplete
+        if rest is None:
+            return own
+        lengths = None
+        if own.lengths is not None and rest.lengths is not None:
+            lengths = np.concatenate([own.lengths, rest.lengths])
+        return Grades(
+            values=np.concatenate([own.values, rest.values]),
+            agent=np.concatenate([own.agent, rest.agent]),
+            cycle=np.concatenate([own.cycle, rest.cycle]),
+            cluster=np.concatenate([own.cluster, rest.cluster]),
+            trajectories=(*own.trajectories, *rest.trajectories),
+            lengths=lengths,
+        )
+
+    def missing(self) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
+        """Shares of the first records that a judge was asked about without a usable answer, 0..1.
+
+        By judge, and by judge and agent; who was asked about none is not in it. A record that some trial of the judge
+        scored is not missing.
+        """
+        return missing_shares(self.judges, self.agents, self.replies)
+
+    @property
+    def replies(self) -> Ints:
+        """First records of each agent that a judge was asked about, with and without a usable answer [J, A, 2]."""
+        grades, a = self.grades, len(self.agents)
+        judge, record = np.nonzero(~np.isnan(grades.values).any(axis=2).T)
+        scored = np.bincount(judge * a + grades.agent[record], minlength=len(self.judges) * a).reshape(-1, a)
+        return np.stack([scored, np.zeros_like(scored) if self.lacking is None else self.lacking], axis=2)
+
+    @property
+    def asked(self) -> dict[str, int]:
+        """Replies asked for, by judge."""
+        return {judge: calls.total for judge, calls in self.calls.items()}
+
+    def excess(self, *, per_judge: float, per_agent: float) -> dict[str, str]:
+        """The judges that lack too many replies, each with the reason in words.
+
+        ``per_judge`` is the largest share of its records that a judge may lack, ``per_agent`` of one agent's.
+        """
+        return excess_replies(*self.missing(), per_judge=per_judge, per_agent=per_agent)
+
+    def frozen(self) -> ScoreTable:
+        """The table itself, whose arrays nobody can write to from now on."""
+        parts = [self.agent, self.cycle, self.cluster, self.format, self.scores, self.weights, self.first, self.lacking]
+        if (rest := self.incomplete) is not None:
+            parts += [rest.values, rest.agent, rest.cycle, rest.cluster, rest.mean, rest.first]
+        for part in parts:
+            if part is not None:
+                part.setflags(write=False)
+        return self
+
+
+def missing_shares(
+    judges: Sequence[str], agents: Sequence[str], replies: Ints
+) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
+    """`ScoreTable.missing` from `ScoreTable.replies`."""
+    asked, lacking = replies.sum(axis=2), replies[:, :, 1]
+    by_judge, by_pair = lacking.sum(axis=1) / asked.sum(axis=1).clip(1), lacking / asked.clip(1)
+    return (
+        {judges[j]: float(by_judge[j]) for j in np.flatnonzero(asked.any(axis=1)).tolist()},
+        {(judges[j], agents[a]): float(by_pair[j, a]) for j, a in np.argwhere(asked).tolist()},
+    )
+
+
+def excess_replies(
+    by_judge: Mapping[str, float], by_pair: Mapping[tuple[str, str], float], *, per_judge: float, per_agent: float
+) -> dict[str, str]:
+    """`ScoreTable.excess` from the shares that are missing."""
+    found = {
+        judge: f"{share:.1%} of its replies are missing, at most {per_judge:.1%}"
+        for judge, share in by_judge.items()
+        if share > per_judge + 1e-9
+    }
+    for (judge, agent), share in by_pair.items():
+        if share > per_agent + 1e-9:
+            found.setdefault(judge, f"{share:.1%} of its replies on {agent} are missing, at most {per_agent:.1%}")
+    return found
+
+
+def score_table(
+    judgments: Iterable[Judgment],
+    decisions: Iterable[Decision],
+    *,
+    weights: Mapping[str, float] | None = None,
+    lengths: Mapping[str, int] | None = None,
+) -> ScoreTable:
+    """Judgments of one rubric as arrays, in the order of trajectory ids.
+
+    A judge's score of a trajectory is the mean over its usable trials. Only first replicates enter; further ones feed
+    the noise floor. A trajectory without a usable score from every judge of the panel is listed; what other judges gave
+    it is in `ScoreTable.grades`. Agents are those of the decisions, scored or not, so that the number of contrasts to
+    correct for never depends on what the judges did.
+
+    Parameters
+    ----------
+    judgments : of one rubric
+        Every call, also the invalid and refused ones.
+    decisions : the decisions under study
+        Judgments on other trajectories are an error.
+    weights : mapping of dimension to weight, optional
+        Weights of the aggregate, not negative; default: all equal.
+    lengths : mapping of trajectory to token count, optional
+        Length of each judged text exactly as the judges saw it; of every trajectory that a judge scored.
+
+    Returns
+    -------
+    ScoreTable
+
+    Raises
+    ------
+    InputError
+        Two rubrics, dimensions that differ between judgments, a judge with two families, a trial that occurs twice,
+        scores off the scale, unknown trajectories, a cycle in two clusters, or weights that do not fit: all at once.
+    """
+    records = list(decisions)
+    known = {decision.record_id: decision for decision in records}
+    calls = sorted(judgments, key=lambda j: (j.trajectory, j.judge, j.trial))
+    judges, dimensions, share = _checked(calls, records, known, weights)
+    order = tuple(sorted(judges))
+    trials = _scores(calls, dimensions)
+    first = [key for key, decision in sorted(known.items()) if decision.replicate == 1]
+    scored = {key: sum((key, judge) in trials for judge in order) for key in first}
+    complete = [key for key in first if scored[key] == len(order)]
+    rest = [key for key in first if 0 < scored[key] < len(order)]
+    many = any(len(found) > 1 for found in trials.values())
+    repeats = _repeats(known.values(), order, trials, share)
+    rows, n = [known[key] for key in (*complete, *rest)], len(complete)
+    agents, agent = _index([d.agent.id for d in rows], {known[key].agent.id for key in first})
+    cycles, cycle = _index([d.cycle for d in rows])
+    clusters, cluster = _index([d.cluster for d in rows])
+    formats, format_ = _index([d.format for d in rows[:n]])
+    mean, opening = _panel_scores(trials, [d.record_id for d in rows], order, len(dimensions))
+    tokens = None if lengths is None else _lengths([d.record_id for d in rows], lengths)
+    scores = mean[:n]
+    incomplete = Grades(
+        values=mean[n:],
+        agent=agent[n:],
+        cycle=cycle[n:],
+        cluster=cluster[n:],
+        trajectories=tuple(rest),
+        lengths=None if tokens is None else tokens[n:],
+        mean=mean[n:] if many else None,
+        first=opening[n:] if many else None,
+    )
+    return ScoreTable(
+        trajectories=tuple(complete),
+        agents=agents,
+        agent=agent[:n],
+        cycles=cycles,
+        cycle=cycle[:n],
+        clusters=clusters,
+        cluster=cluster[:n],
+        formats=formats,
+        format=format_,
+        judges=order,
+        families=tuple(judges[judge] for judge in order),
+        dimensions=dimensions,
+        weights=share,
+        scores=scores,
+        trials={judge: _trial_aggregates(judge, first, calls, trials, share) for judge in order},
+        replicates=panel_replicates(repeats, [0] * len(order)),
+        calls={judge: _calls([call for call in calls if call.judge == judge]) for judge in order},
+        lengths=None if tokens is None else tokens[:n],
+        left_out=tuple(sorted({*first} - {*complete})),
+        digest=_digest(calls, share, rows, lengths),
+        mean=scores if many else None,
+        first=opening[:n] if many else None,
+        repeats=repeats if many else None,
+        incomplete=incomplete if rest else None,
+        agent_families={d.agent.id: d.agent.family for d in records},
+        lacking=_lacking(calls, trials, {key: known[key].agent.id for key in first}, order, agents),
+    ).frozen()
+
+
+def panel_replicates(
+    repeats: Mapping[str, Sequence[Floats]], treatment: Sequence[int]
+) -> dict[str, tuple[tuple[float, ...], ...]]:
+    """Panel aggregates of repeated cycles, by agent; ``treatment`` is 0 for a judge's mean trial and 1 for its first.
+
+    >>> panel_replicates({"ash": (np.array([[[2.0, 3.0], [4.0, 4.0]]]),)}, [1, 0])
+    {'ash': ((3.5,),)}
+    """
+    judges = np.arange(len(treatment))
+    return {
+        agent: tuple(tuple(group[:, judges, treatment].mean(axis=1).tolist()) for group in groups)
+        for agent, groups in repeats.items()
+    }
+
+
+Trials = Mapping[tuple[str, str], Mapping[int, Floats]]
+
+
+def _scores(calls: Sequence[Judgment], dimensions: Sequence[str]) -> Trials:
+    """Usable scores [D] by (trajectory, judge), then by trial."""
+    found: dict[tuple[str, str], dict[int, Floats]] = defaultdict(dict)
+    for call in calls:
+        if call.status == "ok":
+            found[call.trajectory, call.judge][call.trial] = np.array([call.scores[name] for name in dimensions])
+    return dict(found)
+
+
+def _panel_scores(trials: Trials, keys: Sequence[str], judges: Sequence[str], d: int) -> tuple[Floats, Floats]:
+    """Scores [n, J, D] of trajectories, NaN where a judge has none: mean over the usable trials, and the first one."""
+    none = {0: np.full(d, np.nan)}
+    mean, first = (
+        np.array([[of(trials.get((key, judge), none)) for judge in judges] for key in keys])
+        for of in (_mean_trial, _first_trial)
+    )
+    return mean.reshape(len(keys), len(judges), d), first.reshape(len(keys), len(judges), d)
+
+
+def _lacking(
+    calls: Iterable[Judgment], trials: Trials, agent: Mapping[str, str], judges: Sequence[str], agents: Sequence[str]
+) -> Ints:
+    """How many trajectories of each agent a judge was asked about without a usable answer [J, A]."""
+    asked = {(call.trajectory, call.judge) for call in calls if call.trajectory in agent} - trials.keys()
+    lost = Counter((judge, agent[trajectory]) for trajectory, judge in asked)
+    return np.array([[lost[judge, name] for name in agents] for judge in judges], dtype=np.int64)
+
+
+def _mean_trial(trials: Mapping[int, Floats]) -> Floats:
+    """Mean over the usable trials of one judge on one trajectory."""
+    first, *rest = trials.values()
+    return np.mean([first, *rest], axis=0) if rest else first
+
+
+def _index(values: Sequence[str], also: Iterable[str] = ()) -> tuple[tuple[str, ...], Ints]:
+    """The distinct values, sorted, and the place of each value among them."""
+    names = tuple(sorted({*values, *also}))
+    place = {name: k for k, name in enumerate(names)}
+    return names, np.array([place[value] for value in values], dtype=np.int64)
+
+
+def _trial_aggregates(
+    judge: str, keys: Sequence[str], calls: Sequence[Judgment], trials: Trials, weights: Floats
+) -> Floats:
+    """One judge's aggregate in every trial [m, T], where all of its trials were usable."""
+    numbers = sorted({call.trial for call in calls if call.judge == judge})
+    found = [trials.get((key, judge), {}) for key in keys]
+    rows = [[float(row[t] @ weights) for t in numbers] for row in found if len(row) == len(numbers)]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(numbers))
+
+
+def _first_trial(trials: Mapping[int, Floats]) -> Floats:
+    """The usable trial with the lowest number; calls were sorted by it."""
+    return next(iter(trials.values()))
+
+
+def _repeats(
+    decisions: Iterable[Decision], judges: Sequence[str], trials: Trials, weights: Floats
+) -> dict[str, tuple[Floats, ...]]:
+    """Aggregates [R, J, 2] (mean trial, first trial) of the cycles that an agent decided more than once, by agent."""
+    groups: dict[tuple[str, str], dict[int, Floats]] = defaultdict(dict)
+    for decision in sorted(decisions, key=lambda d: d.record_id):
+        found = [trials.get((decision.record_id, judge)) for judge in judges]
+        if found and all(found):
+            scores = np.array([(_mean_trial(one), _first_trial(one)) for one in found if one]) @ weights
+            groups[decision.agent.id, decision.cycle].setdefault(decision.replicate, scores)
+    by_agent: dict[str, list[Floats]] = defaultdict(list)
+    for (agent, _), scores_of in sorted(groups.items()):
+        if len(scores_of) > 1:
+            by_agent[agent].append(np.stack([scores_of[k] for k in sorted(scores_of)]))
+    return {agent: tuple(found) for agent, found in by_agent.items()}
+
+
+def _calls(calls: Sequence[Judgment]) -> Calls:
+    status = Counter(call.status for call in calls)
+    reasons = Counter(call.reason or "no reason recorded" for call in calls if call.status != "ok")
+    return Calls(status["ok"], status["invalid"], status["refused"], dict(sorted(reasons.items())))
+
+
+def _lengths(keys: Sequence[str], lengths: Mapping[str, int]) -> Floats:
+    missing = [key for key in keys if key not in lengths]
+    if missing:
+        raise InputError("lengths", [Problem(key, "no token count for this trajectory") for key in missing])
+    return np.array([lengths[key] for key in keys], dtype=np.float64)
+
+
+def _digest(
+    calls: Sequence[Judgment], weights: Floats, rows: Sequence[Decision], lengths: Mapping[str, int] | None
+) -> str:
+    """Sixteen hex digits over everything that analyses read, made once."""
+    found = hashlib.sha256()
+    for call in calls:
+        scores = sorted(call.scores.items())
+        found.update(repr((call.trajectory, call.judge, call.family, call.trial, call.status, scores)).encode())
+    for row in rows:
+        found.update(repr((row.record_id, row.agent.id, row.cycle, row.cluster, row.format)).encode())
+    found.update(repr((weights.tolist(), sorted((lengths or {}).items()))).encode())
+    return found.hexdigest()[:16]
+
+
+# --- what can be wrong ----------------------------------------------------------------------------------------------
+
+
+def _checked(
+    calls: Sequence[Judgment],
+    records: Sequence[Decision],
+    known: Mapping[str, Decision],
+    weights: Mapping[str, float] | None,
+) -> tuple[dict[str, str], tuple[str, ...], Floats]:
+    """The family of each judge, the dimensions and their weights, or an error with everything that is wrong."""
+    problems = [*_judgment_problems(calls, known), *_decision_problems(records)]
+    if not calls:
+        problems.append(Problem("", "none given; judge the trajectories first"))
+    dimensions = tuple(sorted({name for call in calls if call.status == "ok" for name in call.scores}))
+    wrong = weight_problems(dimensions, weights, of="judgments") if dimensions else []
+    if problems or wrong:
+        raise InputError("judgments", [*problems, *wrong])
+    return {call.judge: call.family for call in calls}, dimensions, weight_shares(dimensions, weights)
+
+
+def weight_problems(dimensions: Sequence[str], weights: Mapping[str, float] | None, *, of: str) -> list[Problem]:
+    """What is wrong with weights of the dimensions of what ``of`` names."""
+    if weights is None:
+        return []
+    problems = [Problem("weights", f"no weight for dimension {name!r}") for name in dimensions if name not in weights]
+    problems += [
+        Problem("weights", f"{name!r} is not a dimension of the {of} ({', '.join(dimensions)})")
+        for name in sorted(set(weights) - set(dimensions))
+    ]
+    given = np.array([weights.get(name, 0.0) for name in dimensions], dtype=np.float64)
+    if not np.isfinite(given).all() or (given < 0).any() or given.sum() <= 0:
+        problems.append(Problem("weights", f"must be finite, not negative and not all zero (got {dict(weights)})"))
+    return problems
+
+
+def weight_shares(dimensions: Sequence[str], weights: Mapping[str, float] | None) -> Floats:
+    """Weights in which `weight_problems` found nothing, in the order of the dimensions, so that they sum to 1.
+
+    >>> weight_shares(("clarity", "risk"), {"risk": 3, "clarity": 1}).tolist()
+    [0.25, 0.75]
+    """
+    given = np.array([1.0 if weights is None else weights[name] for name in dimensions], dtype=np.float64)
+    return np.asarray(given / given.sum())
+
+
+def _judgment_problems(calls: Sequence[Judgment], known: Mapping[str, Decision]) -> list[Problem]:
+    """Everything that would make the table ambiguous."""
+    problems = [
+        Problem(name, f"must be the same in all judgments (got {', '.join(found)})")
+        for name, found in (
+            ("rubric", sorted({call.rubric for call in calls})),
+            ("dimensions", sorted({"+".join(sorted(call.scores)) for call in calls if call.status == "ok"})),
+        )
+        if len(found) > 1
+    ]
+    families: dict[str, set[str]] = defaultdict(set)
+    for call in calls:
+        families[call.judge].add(call.family)
+    problems += [
+        Problem(judge, f"one judge has one family (got {', '.join(sorted(found))})")
+        for judge, found in sorted(families.items())
+        if len(found) > 1
+    ]
+    for key, times in Counter((call.trajectory, call.judge, call.trial) for call in calls).items():
+        if times > 1:
+            problems.append(Problem(_place(*key), f"one result for each trial (got {times})"))
+    for call in calls:
+        if call.trajectory not in known:
+            problems.append(Problem(call.trajectory, "judged, but not among the decisions"))
+        bad = {k: v for k, v in call.scores.items() if not SCALE[0] <= v <= SCALE[1]}
+        if call.status == "ok" and (bad or not call.scores):
+            place = _place(call.trajectory, call.judge, call.trial)
+            problems.append(Problem(place, f"usable scores lie in 1..5 (got {bad or 'none'})"))
+    return problems
+
+
+def _decision_problems(decisions: Sequence[Decision]) -> list[Problem]:
+    """Ids that occur twice, and cycles in two clusters, which could not be resampled with either of them."""
+    ids = Counter(decision.record_id for decision in decisions)
+    twice = [Problem(key, f"one decision for each record id (got {k})") for key, k in sorted(ids.items()) if k > 1]
+    clusters: dict[str, set[str]] = defaultdict(set)
+    for decision in decisions:
+        clusters[decision.cycle].add(decision.cluster)
+    return twice + [
+        Problem(cycle, f"a cycle lies in one cluster (got {', '.join(sorted(found))})")
+        for cycle, found in sorted(clusters.items())
+        if len(found) > 1
+    ]
+
+
+def _place(trajectory: str, judge: str, trial: int) -> str:
+    return f"{trajectory}, {judge}, trial {trial}"
+
+
+_DELIMITERS: Final = ",;\t|"
+_SNIFFED: Final = 1 << 16
+_NO_TEXT: Final = (".parquet", ".arrow", ".feather", ".ipc")
+
+
+def read_table(path: Path) -> pa.Table:
+    """The rows of a file whose kind is told by how it begins, not by what it is called.
+
+    Parquet, Arrow IPC (Feather), JSON lines, or text with a header line and columns separated by comma, semicolon, tab
+    or bar. Text may be compressed (``.gz``, ``.zst``, ``.bz2``). Columns of text files stay text here: what they have
+    to be is known only when they are checked.
+
+    Raises
+    ------
+    InputError
+        No such file, or not a table; lines of the wrong length or that are no JSON, all of them.
+    """
+    try:
+        with path.open("rb") as handle:
+            magic = handle.read(8)
+        if (kind := foreign(magic) if magic[:4] != b"\xff\xff\xff\xff" else None) is not None:
+            raise InputError(str(path), [kind])
+        if magic[:4] == b"PAR1":
+            return pq.read_table(path)
+        if magic[:6] == b"ARROW1" or magic[:4] == b"FEA1":
+            return feather.read_table(path)
+        if magic[:4] == b"\xff\xff\xff\xff":
+            with pa.ipc.open_stream(path) as stream:
+                return stream.read_all()
+        if path.suffix in _NO_TEXT:
+            raise InputError(str(path), [f"is called {path.suffix}, and is no such file, or it is damaged"])
+        return _read_text(path)
+    except FileNotFoundError:
+        raise InputError(str(path), [Problem("", "no such score table")]) from None
+    except UnicodeDecodeError as exc:
+        raise InputError(str(path), [Problem(f"byte {exc.start}", "this score table is not UTF-8 text")]) from None
+    except pa.ArrowException as exc:
+        raise InputError(str(path), [table_problem(exc, magic)]) from None
+    except OSError as exc:
+        raise InputError(str(path), [Problem("", f"cannot read this score table: {_first_line(exc)}")]) from None
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file begins as Parquet does."""
+    try:
+        with path.open("rb") as handle:
+            return handle.read(4) == b"PAR1"
+    except OSError:
+        return False
+
+
+def _read_text(path: Path) -> pa.Table:
+    with pa.input_stream(str(path)) as stream:
+        head = stream.read(_SNIFFED)
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not start:
+        raise InputError(str(path), [Problem("", "this score table is empty")])
+    if start[:1] == b"[":
+        raise InputError(str(path), [Problem("", "a JSON list; write one JSON object on each line instead")])
+    return _read_json_lines(path) if start[:1] == b"{" else _read_delimited(path, head)
+
+
+def _read_delimited(path: Path, head: bytes) -> pa.Table:
+    line = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].decode("utf-8").strip("\r")
+    delimiter = max(_DELIMITERS, key=line.count)
+    names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
+    wrong: list[Problem] = []
+
+    def note(row: Any) -> str:
+        wrong.append(Problem(f"line {row.number}", f"{row.actual_columns} values for {row.expected_columns} columns"))
+        return "skip"
+
+    with pa.input_stream(str(path)) as stream:
+        table = pacsv.read_csv(
+            stream,
+            # Lines have numbers only when they are read in order.
+            pacsv.ReadOptions(column_names=names, skip_rows=1, use_threads=False),
+            pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note),
+            pacsv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True
+            ),
+        )
+    if wrong:
+        raise InputError(str(path), wrong)
+    return table
+
+
+def _read_json_lines(path: Path) -> pa.Table:
+    """Every value as the text it was written as: one column may hold numbers here and words there."""
+    columns: dict[str, list[str | None]] = {}
+    wrong: list[Problem] = []
+    rows = 0
+    with pa.input_stream(str(path)) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as exc:
+                wrong.append(Problem(f"line {number}", f"not JSON ({exc})"))
+                continue
+            if not isinstance(row, dict):
+                wrong.append(Problem(f"line {number}", f"must be a JSON object (got {line.strip():.40})"))
+                continue
+            for name in [name for name in row if name not in columns]:
+                columns[name] = [None] * rows
+            for name, column in columns.items():
+                column.append(_as_text(row.get(name)))
+            rows += 1
+    if wrong:
+        raise InputError(str(path), wrong)
+    return pa.table({name: pa.array(column, type=pa.string()) for name, column in columns.items()})
+
+
+def _as_text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,501 @@
+"""How a result shows itself: as a table in a notebook, and as lines of text in a terminal.
+
+A result says what there is to see as parts (`Heading`, `Note`, `Said`, `Grid`, `Drawing`, `Folded`), once. `html` and
+`text` set them. The HTML stands alone: escaped, without script or request, with its few styles under one class so that
+nothing else in the notebook changes. Its colours are made from the colour of the text around it, so it follows light
+and dark themes without knowing them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, ClassVar, Final, SupportsIndex, TypeVar, overload
+
+from assaymark.text import NBSP, bounds, clean, count, count_of, number, prose, visible, why_undefined
+
+__all__ = ["Rows"]
+
+
+T = TypeVar("T")
+
+_WIDTH: Final = 100
+_MOST_SHOWN: Final = 20
+_MOST_PRINTED: Final = 20
+_CELL_CHARS: Final = 200
+_KEY_CHARS: Final = 28
+_NUMERIC: Final = re.compile(r"[−+<>]?\s?\d")
+
+MARKS: Final = {"headline": "●", "qualified": "◐", "no-claim": "◌"}
+"""The mark of each level: filled, half, open. Shapes carry it where colour is missing."""
+
+# As light as that of a page where it can be: what a permission is filled with, and greys mixed from the text's colour.
+STYLE: Final = """
+.assay-shown{max-width:1120px;overflow-wrap:anywhere;font:14px/20px system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;font-variant-numeric:tabular-nums}
+.assay-shown p{margin:0 0 6px;max-width:800px}
+.assay-shown .assay-head{font-weight:650;font-size:16px;line-height:24px}
+.assay-shown .assay-note{opacity:.8}
+.assay-shown .assay-said{font:18px/25px Charter,"Bitstream Charter",Cambria,Georgia,serif;padding:2px 0 2px 14px;border-left:4px solid color-mix(in oklab,currentColor 28%,#2f7fd6)}
+.assay-shown .assay-qualified{border-left:6px double color-mix(in oklab,currentColor 32%,#b97a12);padding-left:12px}
+.assay-shown .assay-said small{display:block;font:14px/20px system-ui,"Segoe UI",Roboto,Arial,sans-serif}
+.assay-shown .assay-grid{overflow-x:auto}
+.assay-shown.assay-shown table{border-collapse:collapse;border:0;margin:6px 0 10px;font-size:inherit;table-layout:auto;color:inherit}
+.assay-shown.assay-shown table tr:nth-child(n){background:none;border:0}
+.assay-shown.assay-shown :is(th,td){text-align:left;vertical-align:top;padding:4px 16px 4px 0;border:0;border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent);font-size:inherit;line-height:inherit;white-space:normal;overflow-wrap:break-word;max-width:420px}
+.assay-shown.assay-shown thead th{font-weight:600;vertical-align:bottom;border-bottom:1px solid currentColor;overflow-wrap:normal}
+.assay-shown.assay-shown tbody th{font-weight:600;overflow-wrap:break-word}
+.assay-shown.assay-shown .assay-key{white-space:nowrap}
+.assay-shown.assay-shown .assay-right{text-align:right;white-space:nowrap}
+.assay-shown summary{cursor:pointer;font-weight:600;min-height:26px}
+""".replace("\n", "")  # noqa: E501
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What this is, in a few words."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence about it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A sentence that a verdict licenses, under the mark of its level, and what has to be said with it."""
+
+    level: str
+    text: str
+    also: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Rows of text under their heads. The first cell of a row names it; ``right`` are the columns of numbers."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A figure: its SVG for a wide and for a narrow place, the rules of style that it needs, and its words.
+
+    ``wide``, ``narrow`` and ``styles`` go into the page as they are, so they must come from the figures of the report,
+    which escape.
+    """
+
+    title: str
+    caption: str
+    wide: str
+    narrow: str
+    styles: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """Parts behind a line that opens them; a terminal has the line alone."""
+
+    summary: str
+    parts: tuple[Part, ...]
+
+
+Part = Heading | Note | Said | Grid | Drawing | Folded
+
+
+class Shown:
+    """Something that shows itself; it says with what in ``_parts``, or as a row of a table in ``_cells``.
+
+    ``_right`` are the columns of numbers, ``_wordy`` those that a terminal has no room for.
+    """
+
+    __slots__ = ()
+    _right: ClassVar[tuple[str, ...]] = ()
+    _wordy: ClassVar[tuple[str, ...]] = ()
+
+    def _cells(self) -> Mapping[str, str]:
+        """This as the row of a table: the head of each column and the text below it."""
+        if not dataclasses.is_dataclass(self):
+            raise AssertionError("say _parts or _cells")
+        return {field.name: _short(getattr(self, field.name)) for field in dataclasses.fields(self)}
+
+    def _parts(self) -> Iterable[Part]:
+        """What there is to see."""
+        return (Grid(("Field", type(self).__name__), tuple(self._cells().items())),)
+
+    def _repr_html_(self) -> str | None:
+        return html(parts_of(self))
+
+
+def parts_of(item: Shown) -> tuple[Part, ...]:
+    """What there is to see of something."""
+    return tuple(item._parts())
+
+
+class Result(Shown):
+    """What a verb gives back, in a terminal as in a notebook. A dataclass of this kind is made with ``repr=False``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return text(parts_of(self))
+
+
+class Told(Result):
+    """A result whose ``lines`` say it all."""
+
+    __slots__ = ()
+    lines: tuple[str, ...]
+
+    def _parts(self) -> Iterator[Part]:
+        yield from (Note(clean(line)) for line in self.lines)
+
+
+class Rows(list[T], Shown):
+    """Records in a list that shows itself as a table.
+
+    What reads records gives them so. Give it any others to see them as a table; a part of it (``rows[:10]``) is one
+    too. Nothing is ordered by it: the rows stand as they come.
+
+    >>> Rows([1, 2, 3])[:2]
+    [1, 2]
+    """
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> Rows[T]: ...
+    def __getitem__(self, at: SupportsIndex | slice) -> T | Rows[T]:
+        """One of them, or a part of them that shows itself too."""
+        if isinstance(at, slice):
+            return Rows(super().__getitem__(at))
+        return super().__getitem__(at)
+
+    def _parts(self) -> Iterator[Part]:
+        yield from self._table(_MOST_SHOWN)
+
+    def _table(self, most: int, *, wordy: bool = True) -> Iterator[Part]:
+        shown = [item for item in self[:most] if isinstance(item, Shown)]
+        if not shown:
+            yield Note("Nothing is in it." if not self else f"{count(len(self))} items")
+            return
+        cells = [item._cells() for item in shown]
+        long = shown[0]._wordy
+        told = {head: {row.get(head, "") for row in cells} for head in long} if wordy and len(cells) > 1 else {}
+        once = {head: found.pop() for head, found in told.items() if len(found) == 1}
+        out = once if wordy else long
+        heads = tuple(dict.fromkeys(head for row in cells for head in row if head not in out))
+        right = frozenset(at for at, head in enumerate(heads) if head in shown[0]._right)
+        yield Grid(heads, tuple(tuple(row.get(head, "") for head in heads) for row in cells), right)
+        yield from (Note(f"{head}: {said}") for head, said in once.items() if said)
+        if len(self) > most:
+            yield Note(f"{count(most)} of {count(len(self))} rows. Take a part to see others: rows[{most}:{2 * most}]")
+
+    def __repr__(self) -> str:
+        if not any(isinstance(item, Shown) for item in self[:1]):
+            return super().__repr__()
+        return text(self._table(_MOST_PRINTED, wordy=False))
+
+    def _repr_html_(self) -> str | None:
+        return super()._repr_html_() if all(isinstance(item, Shown) for item in self) else None
+
+
+def _short(value: Any) -> str:
+    """A field as a cell: in words, or how much there is of it."""
+    if isinstance(value, Mapping):
+        return clean("; ".join(f"{key} {_short(one)}" for key, one in value.items()), _CELL_CHARS)
+    if isinstance(value, (tuple, list)):
+        plain = all(isinstance(one, (str, int, float)) for one in value)
+        return clean(", ".join(map(str, value)), _CELL_CHARS) if plain else f"{count(len(value))} items"
+    if isinstance(value, float):
+        return f"{value:,.6g}".replace("-", "−")
+    return "" if value is None else clean(str(value), _CELL_CHARS)
+
+
+# --- as HTML --------------------------------------------------------------------------------------------------------
+
+
+def html(parts: Iterable[Part]) -> str:
+    """Parts as one element of HTML, which needs nothing else and changes nothing else.
+
+    >>> html([Note("a <b>")]).endswith('<p class="assay-note">a &lt;b&gt;</p></div>')
+    True
+    """
+    listed = list(parts)
+    styles = "".join(dict.fromkeys([STYLE, *_styles(listed)]))
+    return f'<div class="assay-shown"><style>{styles}</style>{"".join(map(_element, listed))}</div>'
+
+
+def _styles(parts: Iterable[Part]) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, Drawing):
+            yield from part.styles
+        elif isinstance(part, Folded):
+            yield from _styles(part.parts)
+
+
+def _element(part: Part) -> str:
+    match part:
+        case Heading(words):
+            return f'<p class="assay-head">{_set(words)}</p>'
+        case Note(words):
+            return f'<p class="assay-note">{_set(words)}</p>'
+        case Said(level, words, also):
+            more = f"<small>Say also: {_set(also)}</small>" if also else ""
+            kind = f"assay-said assay-{level}" if level in MARKS else "assay-said"
+            return f'<p class="{kind}">{_mark(level)} “{_set(words)}”{more}</p>'
+        case Grid():
+            return _table(part)
+        case Drawing(title, caption, wide, narrow):
+            words = f'<p class="assay-head">{_set(title)}</p>'
+            return f'{words}<div class="assay-fig">{wide}{narrow}</div><p class="assay-note">{_set(caption)}</p>'
+        case Folded(summary, inner):
+            return f"<details><summary>{_set(summary)}</summary>{''.join(map(_element, inner))}</details>"
+
+
+def _set(words: str) -> str:
+    """Words as HTML, whoever wrote them."""
+    return escape(visible(words))
+
+
+def _mark(level: str) -> str:
+    return f'<span role="img" aria-label="{_set(level)}">{MARKS.get(level, "")}</span>'
+
+
+def _table(table: Grid) -> str:
+    heads = "".join(f'<th scope="col"{_right(table, at)}>{_set(head)}</th>' for at, head in enumerate(table.heads))
+    rows = "".join(f"<tr>{''.join(_cells(table, row))}</tr>" for row in table.rows)
+    table_ = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    # A wide one is scrolled, which takes a place that the keyboard can be in.
+    return f'<div class="assay-grid" role="group" aria-label="table" tabindex="0">{table_}</div>'
+
+
+def _cells(table: Grid, row: Sequence[str]) -> Iterator[str]:
+    short = ' class="assay-key"' if row and len(row[0]) <= _KEY_CHARS else ""
+    for at, cell in enumerate(row):
+        kind = _right(table, at) if _NUMERIC.match(cell) else ""
+        yield f"<td{kind}>{_set(cell)}</td>" if at else f'<th scope="row"{short}>{_set(cell)}</th>'
+
+
+def _right(table: Grid, at: int) -> str:
+    return ' class="assay-right"' if at in table.right else ""
+
+
+# --- as text --------------------------------------------------------------------------------------------------------
+
+
+def text(parts: Iterable[Part]) -> str:
+    """Parts as lines of at most 100 characters, the same in every terminal.
+
+    >>> print(text([Heading("What may be said"), Said("qualified", "A leads.", "B is close.")]))
+    What may be said
+    ◐ “A leads.” Say also: B is close.
+    """
+    from rich.console import Console  # here, because only what is printed needs it, and it takes a while to load
+
+    console = Console(file=io.StringIO(), width=_WIDTH, color_system=None, legacy_windows=False, force_jupyter=False)
+    for part in parts:
+        console.print(_printed(part))
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return "\n".join(line.rstrip() for line in plain(file.getvalue()).splitlines())
+
+
+def plain(words: str) -> str:
+    """Words for a terminal, where a space that does not break is a space.
+
+    >>> plain("95\\u00a0%")
+    '95 %'
+    """
+    return words.replace(NBSP, " ")
+
+
+def _printed(part: Part) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    match part:
+        case Heading(words) | Note(words):
+            return Text(visible(words))
+        case Said(level, words, also):
+            return Text(visible(f"{MARKS.get(level, '')} “{words}”" + (f" Say also: {also}" if also else "")))
+        case Drawing(title):
+            return Text(visible(f"[figure: {title}]"))
+        case Folded(summary):
+            return Text(visible(summary))
+        case Grid(heads, rows, right):
+            made = Table(box=None, pad_edge=False)
+            for at, head in enumerate(heads):
+                made.add_column(Text(visible(head)), justify="right" if at in right else "left", overflow="fold")
+            for row in rows:
+                made.add_row(*(Text(visible(cell)) for cell in row))
+            return made
+
+
+# How records show themselves in a notebook and in a terminal: as a row of a table, and as a line of text.
+#
+# A verdict whose claim is not supported shows what the claim is about and never its sentence, as on the pages.
+
+
+_EVERY: Final = frozenset(("above", "band", "beats", "cell", "first", "gate", "gates", "within"))
+"""Kinds of claims that are made of all alike. The subjects of any other would show who is ahead."""
+_OF_ALL: Final = frozenset(("agreement", "adversarial", "datasheets", "preregistration"))
+"""Fields that limit the first rank of every agent alike."""
+
+
+class ShownDecision(Shown):
+    """What a decision shows: who, when, which orders, and how its reasons begin."""
+
+    __slots__ = ()
+    record_id: str
+    cycle: Any
+    agent: Any
+    derivation: Any
+    actions: tuple[Any, ...]
+    rationales: tuple[Any, ...]
+
+    _wordy = ("Derivation", "Reasons")
+
+    def _cells(self) -> dict[str, str]:
+        return {
+            "Decision": clean(self.record_id, 80),
+            "Agent": clean(self.agent.id, 60),
+            "Cycle": clean(self.cycle, 80),
+            "Derivation": self.derivation.kind,
+            "Orders": clean("; ".join(f"{one.kind} {one.instrument}" for one in self.actions), 200) or "none",
+            "Reasons": clean(" ".join(one.text for one in self.rationales), 200),
+        }
+
+    def __repr__(self) -> str:
+        return "Decision {Decision} of {Agent}: {Orders}".format_map(self._cells())
+
+
+class ShownJudgment(Shown):
+    """What a judgment shows: who graded what, and the scores or why there are none."""
+
+    __slots__ = ()
+    trajectory: str
+    judge: str
+    trial: int
+    status: str
+    scores: Mapping[str, float]
+    reason: str | None
+
+    def _cells(self) -> dict[str, str]:
+        scores = "; ".join(f"{name} {value:g}" for name, value in self.scores.items())
+        return {
+            "Judgment of": clean(self.trajectory, 80),
+            "Judge": clean(self.judge, 60),
+            "Trial": count(self.trial),
+            "Status": self.status,
+            "Scores": clean(scores or self.reason or "none", 200),
+        }
+
+
+class ShownMeasurement(Shown):
+    """What a measurement shows: the number with its interval, denominator and method, or why there is none."""
+
+    __slots__ = ()
+    name: str
+    labels: Mapping[str, str]
+    value: float | None
+    n: int
+    n_of: str
+    method: str
+    state: str
+    low: float | None
+    high: float | None
+    level: float | None
+    unit: str
+
+    _right = ("Value",)
+    _wordy = ("Method",)
+
+    def _cells(self) -> dict[str, str]:
+        known = None if self.value is None else f"{number(self.value, 3)} {clean(self.unit, 24)}".rstrip()
+        return {
+            "Measurement": clean(self.name, 60),
+            "About": clean("; ".join(f"{key} {self.labels[key]}" for key in sorted(self.labels)), 200),
+            "Value": why_undefined(self.state) if known is None else known,
+            "Interval": bounds(self.low, self.high, self.level),
+            "n": count_of(self.n, self.n_of),
+            "Method": clean(self.method, 140),
+        }
+
+    def __repr__(self) -> str:
+        name, _, value, interval, n, method = self._cells().values()
+        about = ",".join(f"{key}={self.labels[key]}" for key in sorted(self.labels))
+        return plain(f"{name}[{clean(about, 200)}]: {value} ({interval}), n = {n}; {method}")
+
+
+class ShownVerdict(Shown):
+    """What a verdict shows: its level, the supported sentence with its condition, and what decided."""
+
+    __slots__ = ()
+    claim: Any
+    agreement_status: str
+    stability_status: str
+    adversarial_status: str
+    publication_level: Any
+    reasons: Sequence[str]
+    binding: Sequence[str]
+    condition: str | None
+    fragility: Mapping[str, Any]
+
+    _wordy = ("Say also", "Decided by")
+
+    @property
+    def said(self) -> str:
+        """The claim as it may be shown: its sentence, or for one that is not supported what it is about and no more."""
+        if self.publication_level != "no-claim":
+            return prose(self.claim.statement, 400)
+        kind = clean(self.claim.id.partition("[")[0], 40)
+        about = ", ".join(sorted(clean(name, 80) for name in self.claim.subjects))
+        named = f": {about}" if kind.rpartition(".")[2] in _EVERY else ""
+        return f"not supported ({kind}{named}; {clean(self.claim.dimension, 60)})"
+
+    def _cells(self) -> dict[str, str]:
+        said = self.publication_level != "no-claim"
+        # Of several first ranks that are not supported, the one that another check stops is the leader's.
+        leads = not said and self.claim.id.startswith("first[")
+        return {
+            "Level": f"{MARKS[self.publication_level]}{NBSP}{self.publication_level}",
+            "Claim": self.said,
+            "Say also": prose(self.condition or "", 400) if said else "",
+            "Agreement": self.agreement_status,
+            "Stability": "not shown" if leads else self.stability_status,
+            "Controls": self.adversarial_status,
+            "Decided by": ", ".join(name for name in self.binding if not leads or name in _OF_ALL),
+        }
+
+    def _parts(self) -> Iterator[Part]:
+        cells = self._cells()
+        level, said, also = cells.pop("Level"), cells.pop("Claim"), cells.pop("Say also")
+        if self.publication_level == "no-claim":
+            yield Heading(f"{level}: {said}")
+        else:
+            yield Said(self.publication_level, said, also)
+        yield Grid(tuple(cells), (tuple(cells.values()),))
+        if self.publication_level == "no-claim":
+            return
+        for reason in self.reasons:
+            yield Note(prose(reason, 400))
+        if self.fragility:
+            other = "; ".join(f"{clean(rule, 60)}: {self.fragility[rule]}" for rule in sorted(self.fragility))
+            yield Note(f"Under other rules: {other}.")
+
+    def __repr__(self) -> str:
+        level, said, also, *_, by = self._cells().values()
+        more = (f" Say also: {also}" if also else "") + (f" Decided by {by}." if by else "")
+        return plain(f"{level}: {said}{more}")

@@ -1,0 +1,343 @@
+"""A rendered material read back into a context: all that a reference agent or judge knows of the market."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import groupby
+
+from assaymark.errors import InputError, Problem
+from assaymark.prompting.fences import Section, cells, row
+from assaymark.records import Completeness, Constraint, Context, Decision, Fact, Instrument, Portfolio, Series
+
+# The material of a context as the text that agents and judges read; `material_reading` is the way back.
+#
+# When a fact became available is left out on purpose: it is not later than the decision, or rendering is refused.
+
+
+Block = tuple[str, str]
+"""A section's label and content."""
+
+Column = tuple[str, str, str]
+"""The field, unit and note that the facts in one column of a table share."""
+
+Placed = tuple[Column, Fact]
+
+_INSTRUMENT = ("instrument", "symbol", "name", "class", "group", "also called")
+
+_MOST_SHOWN = 5
+_DENSE = 0.5
+
+
+@lru_cache(maxsize=4096)
+def moment(when: datetime) -> str:
+    """A time in UTC, RFC 3339."""
+    return when.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def refuse_future(decision: Decision, context: Context) -> None:
+    """Refuse a context that holds anything from after the decision.
+
+    Raises
+    ------
+    InputError
+        A fact was available, or a bar closed, later than ``decided_at``.
+    """
+    late = [
+        Problem(f"fact {fact.id}", f"available at {moment(fact.available_at)}, after the decision")
+        for fact in context.facts
+        if fact.available_at > decision.decided_at
+    ]
+    late += [
+        Problem(f"series {series.instrument}", f"has a bar of {moment(max(series.times))}, after the decision")
+        for series in context.series
+        if series.times and max(series.times) > decision.decided_at
+    ]
+    if late:
+        more = [f"and {len(late) - _MOST_SHOWN} more"] if len(late) > _MOST_SHOWN else []
+        where = f"record {decision.record_id}, decided at {moment(decision.decided_at)}"
+        raise InputError(where, [*late[:_MOST_SHOWN], *more])
+
+
+def latest(context: Context) -> datetime | None:
+    """When the last fact became available or the last bar closed; None without facts and bars."""
+    times = [fact.available_at for fact in context.facts]
+    times += [max(series.times) for series in context.series if series.times]
+    return max(times, default=None)
+
+
+def material_blocks(context: Context) -> list[Block]:
+    """The sections that all decisions of one context share, in their order; empty ones are left out."""
+    blocks = [
+        ("situation", _situation(context)),
+        ("constraints", _lines(("kind", "limit", "unit", "scope"), _constraints(context))),
+        (
+            "instruments",
+            _lines(("instrument", "symbol", "name", "class", "group", "also called"), _instruments(context)),
+        ),
+        ("holdings", _lines(("instrument", "units"), _positions(context))),
+        ("facts", _facts(context.facts)),
+        ("series", "\n".join(_series(series) for series in context.series)),
+        ("prompt", context.prompt),
+    ]
+    return [(label, content) for label, content in blocks if content]
+
+
+def _lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table with a head; nothing if it has no rows."""
+    body = [row(cells) for cells in rows]
+    return "\n".join([row(head), *body]) if body else ""
+
+
+def _situation(context: Context) -> str:
+    """What the material is, as pairs."""
+    pairs = [("cutoff", moment(context.cutoff)), ("completeness", context.completeness)]
+    if context.profile:
+        pairs.append(("profile", context.profile))
+    if context.portfolio:
+        held = context.portfolio
+        pairs += [("currency", held.currency), ("cash", number_text(held.cash)), ("nav", number_text(held.nav))]
+    return "\n".join(row(pair) for pair in pairs)
+
+
+def number_text(value: float | None) -> str:
+    """A number with every digit it has; nothing for None."""
+    return "" if value is None else repr(float(value))
+
+
+def _constraints(context: Context) -> Iterable[Sequence[str]]:
+    for limit in context.constraints:
+        yield limit.kind, number_text(limit.limit), limit.unit, limit.scope
+
+
+def _instruments(context: Context) -> Iterable[Sequence[str]]:
+    for item in context.instruments:
+        yield item.id, item.symbol or "", item.name, item.asset_class, item.group, "; ".join(item.aliases)
+
+
+def _positions(context: Context) -> Iterable[Sequence[str]]:
+    positions = context.portfolio.positions if context.portfolio else {}
+    for instrument in sorted(positions):
+        yield instrument, number_text(positions[instrument])
+
+
+def _facts(facts: Sequence[Fact]) -> str:
+    """Facts as wide tables where they form one (a row per instrument), the others one by one."""
+    wide: dict[tuple[str, datetime | None], list[Placed]] = defaultdict(list)
+    for fact in facts:
+        if fact.instrument and not isinstance(fact.value, str):
+            wide[fact.source, fact.as_of].append(((fact.field, fact.unit, fact.note), fact))
+    tables: list[str] = []
+    shown: set[int] = set()
+    for (source, as_of), found in wide.items():
+        grid: dict[str, dict[Column, Fact]] = {}
+        for column, fact in _in_columns(found):
+            grid.setdefault(fact.instrument, {}).setdefault(column, fact)
+        columns = list(dict.fromkeys(column for of_row in grid.values() for column in of_row))
+        count = sum(map(len, grid.values()))
+        if count > 1 and count >= _DENSE * len(grid) * len(columns):
+            tables.append(_table(source, moment(as_of) if as_of else "", columns, grid))
+            shown.update(id(fact) for of_row in grid.values() for fact in of_row.values())
+    rest = [fact for fact in facts if id(fact) not in shown]
+    return "\n".join([*tables, *_single_facts(rest)])
+
+
+def _in_columns(facts: list[Placed]) -> list[Placed]:
+    """The facts of one source and day that may stand in a table: a note must be that of most of its column."""
+    members = Counter(column for column, _ in facts)
+    if not any(note for _, _, note in members):
+        return facts
+    enough = max(2.0, _DENSE * len({fact.instrument for _, fact in facts}))
+    return [(column, fact) for column, fact in facts if not fact.note or members[column] >= enough]
+
+
+def _table(source: str, as_of: str, columns: list[Column], grid: Mapping[str, Mapping[Column, Fact]]) -> str:
+    """One wide table: a line that says what it is, a head, the notes of the columns if any, a line per instrument."""
+    noted = any(note for _, _, note in columns)
+    lines = [row(("table", str(len(grid)), source, as_of, *(["notes"] if noted else [])))]
+    lines.append(row(("instrument", *(f"{field} [{unit}]" for field, unit, _ in columns))))
+    if noted:
+        lines.append(row(("note", *(note for _, _, note in columns))))
+    for instrument, facts in grid.items():
+        found = map(facts.get, columns)
+        lines.append(row([instrument, *["" if fact is None else repr(float(fact.value)) for fact in found]]))
+    return "\n".join(lines)
+
+
+def _single_facts(facts: Sequence[Fact]) -> list[str]:
+    """Facts one by one, under the sentence they were read from where there is one."""
+    if not facts:
+        return []
+    lines = [row(("kind", "instrument", "field", "value", "unit", "as of", "source"))]
+    for note, members in groupby(facts, key=lambda fact: fact.note):
+        lines.append(row(("note", note)))
+        for fact in members:
+            value = fact.value if isinstance(fact.value, str) else number_text(fact.value)
+            kind = "text" if isinstance(fact.value, str) else "fact"
+            as_of = moment(fact.as_of) if fact.as_of else ""
+            lines.append(row((kind, fact.instrument, fact.field, value, fact.unit, as_of, fact.source)))
+    return lines
+
+
+def _series(series: Series) -> str:
+    """The bars of one instrument, oldest first."""
+    names = [name for name in ("open", "high", "low", "close", "volume") if getattr(series, name)]
+    columns = [getattr(series, name) for name in names]
+    lines = [row(("bars", str(len(series.times)), series.instrument, str(series.interval_s))), row(("time", *names))]
+    lines += [
+        row((moment(when), *(number_text(column[at]) for column in columns))) for at, when in enumerate(series.times)
+    ]
+    return "\n".join(lines)
+
+
+_COLUMN = re.compile(r"(.*) \[(.*)\]", re.DOTALL)
+
+
+def read_material(found: Sequence[Section]) -> Context:
+    """The material of a prompt as a context. Facts are numbered, and count as available at the cutoff.
+
+    Raises
+    ------
+    InputError
+        There is no material in these sections.
+    """
+    content = {section.label: section.content for section in reversed(found)}
+    situation = dict(pair for line in lines_of(content.get("situation", "")) if len(pair := cells(line)) == 2)
+    if "cutoff" not in situation:
+        raise InputError("prompt", ["holds no material"])
+    cutoff = datetime.fromisoformat(situation["cutoff"])
+    facts = _read_facts(content.get("facts", ""), cutoff)
+    return Context(
+        completeness=_completeness(situation["completeness"]),
+        cutoff=cutoff,
+        cutoff_source="prompt",
+        prompt=content.get("prompt", ""),
+        facts=facts,
+        series=tuple(_read_series(content.get("series", ""))),
+        instruments=tuple(_read_instrument(line) for line in _body(content.get("instruments", ""))),
+        portfolio=_read_portfolio(situation, content.get("holdings", "")),
+        constraints=tuple(_read_constraint(line) for line in _body(content.get("constraints", ""))),
+        profile=situation.get("profile"),
+    )
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a section; none of an empty one."""
+    return text.split("\n") if text else []
+
+
+def _body(text: str) -> list[list[str]]:
+    """The rows of a table below its head."""
+    return [cells(line) for line in lines_of(text)[1:]]
+
+
+def _completeness(word: str) -> Completeness:
+    return "complete" if word == "complete" else "partial"
+
+
+def _read_instrument(found: list[str]) -> Instrument:
+    name, symbol, words, asset_class, group, aliases = found
+    return Instrument(
+        id=name,
+        symbol=symbol or None,
+        name=words,
+        asset_class=asset_class,
+        group=group,
+        aliases=tuple(alias for alias in aliases.split("; ") if alias),
+    )
+
+
+def _read_constraint(found: list[str]) -> Constraint:
+    kind, limit, unit, scope = found
+    return Constraint(kind=kind, limit=float(limit), unit=unit, scope=scope)
+
+
+def _read_portfolio(situation: Mapping[str, str], holdings: str) -> Portfolio | None:
+    if "nav" not in situation:
+        return None
+    positions = {instrument: float(units) for instrument, units in _body(holdings)}
+    return Portfolio(
+        currency=situation["currency"],
+        cash=float(situation["cash"]),
+        nav=float(situation["nav"]),
+        positions=positions,
+    )
+
+
+def _read_facts(text: str, cutoff: datetime) -> tuple[Fact, ...]:
+    """Every fact, in the order of the prompt."""
+    lines = iter(lines_of(text))
+    facts: list[Fact] = []
+    note = ""
+    for line in lines:
+        found = cells(line)
+        if found[0] == "table":
+            facts += _read_table(found, lines, len(facts), cutoff)
+        elif found[0] == "note":
+            note = found[1]
+        elif found[0] in ("fact", "text"):
+            facts.append(_read_single(found, note, f"f{len(facts) + 1}", cutoff))
+    return tuple(facts)
+
+
+def _read_table(said: list[str], lines: Iterator[str], before: int, cutoff: datetime) -> list[Fact]:
+    """The facts of one wide table, ``before`` having come first; the iterator is left behind its last row."""
+    _, count, source, moment, *noted = said
+    as_of = _moment(moment)
+    heads = [_COLUMN.fullmatch(head) for head in cells(next(lines))[1:]]
+    notes = cells(next(lines))[1:] if noted else [""] * len(heads)
+    columns = [(*match.groups(), note) for match, note in zip(heads, notes, strict=True) if match]
+    facts: list[Fact] = []
+    for _ in range(int(count)):
+        instrument, *values = cells(next(lines))
+        for (field, unit, note), value in zip(columns, values, strict=True):
+            if value:
+                fact = Fact(
+                    id=f"f{before + len(facts) + 1}",
+                    instrument=instrument,
+                    field=field,
+                    value=float(value),
+                    unit=unit,
+                    available_at=cutoff,
+                    as_of=as_of,
+                    source=source,
+                    note=note,
+                )
+                facts.append(fact)
+    return facts
+
+
+def _read_single(found: list[str], note: str, name: str, cutoff: datetime) -> Fact:
+    """One fact from its line."""
+    kind, instrument, field, written, unit, as_of, source = found
+    return Fact(
+        id=name,
+        instrument=instrument,
+        field=field,
+        value=float(written) if kind == "fact" else written,
+        unit=unit,
+        available_at=cutoff,
+        as_of=_moment(as_of),
+        source=source,
+        note=note,
+    )
+
+
+def _read_series(text: str) -> Iterator[Series]:
+    """The bars of every instrument."""
+    lines = iter(lines_of(text))
+    for line in lines:
+        _, count, instrument, interval = cells(line)
+        names = cells(next(lines))[1:]
+        rows = [cells(next(lines)) for _ in range(int(count))]
+        columns = {name: tuple(float(found[at]) for found in rows) for at, name in enumerate(names, start=1)}
+        times = tuple(datetime.fromisoformat(found[0]) for found in rows)
+        yield Series(instrument=instrument, interval_s=int(interval), times=times, **{"close": (), **columns})
+
+
+@lru_cache(maxsize=4096)
+def _moment(text: str) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None

@@ -1,0 +1,522 @@
+"""Histories as small multiples: net asset value above, fall from the peak below, one panel a model, one scale for all.
+
+There is one history per model, so no band is drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, Literal
+
+import numpy as np
+import svg
+from numpy.typing import NDArray
+
+from assaymark.report.charts.canvas import NARROW, WIDE, Scale, apart, frame, label, line, num, path, rect
+from assaymark.report.text import fit, shortened, text_width
+from assaymark.text import number, percent
+
+# What every figure of a net asset value is drawn with: falls from the peak, round steps, and short paths.
+
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def falls(nav: Floats) -> Floats:
+    """The fall from the highest value so far, as a share: 0 or negative.
+
+    >>> falls(np.array([1.0, 1.2, 0.9])).round(2).tolist()
+    [0.0, 0.0, -0.25]
+    """
+    return np.asarray(nav / np.maximum.accumulate(nav) - 1.0)
+
+
+def percent_fall(fall: float) -> str:
+    """A fall in percent with one decimal.
+
+    >>> percent_fall(-0.0812).replace(chr(160), " "), percent_fall(0.0).replace(chr(160), " ")
+    ('−8.1 %', '0.0 %')
+    """
+    return f"{number(100 * min(fall, 0.0), 1)}\u00a0%"
+
+
+def steps(low: float, high: float, most: int = 4) -> tuple[float, ...]:
+    """Round values that hold all of 100, the lowest and the highest, in at most ``most`` steps and two more.
+
+    >>> steps(88.2, 109.0), steps(99.5, 100.2)
+    ((80.0, 90.0, 100.0, 110.0), (99.0, 100.0, 101.0))
+    >>> steps(97.9, 105.4, most=6)
+    (96.0, 98.0, 100.0, 102.0, 104.0, 106.0)
+    """
+    low, high = min(low, 100.0), max(high, 100.0)
+    reach = max(high - low, 1e-6)
+    step = next(
+        (s for s in (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0) if reach / s <= most), 10.0 ** math.ceil(math.log10(reach))
+    )
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return tuple(step * at for at in range(first, max(last, first + 1) + 1))
+
+
+def thinned(nav: Floats, points: int) -> Integers:
+    """Which days of a history are drawn: as many as can be seen, the ends and the deepest fall always among them.
+
+    >>> thinned(np.array([1.0, 0.9, 1.0, 1.1, 1.2]), 3).tolist()
+    [0, 1, 2, 4]
+    """
+    if len(nav) <= points:
+        return np.arange(len(nav))
+    chosen = {*np.linspace(0, len(nav) - 1, points).round().astype(int).tolist(), int(falls(nav).argmin())}
+    return np.array(sorted(chosen))
+
+
+def drawn(xs: Sequence[float] | Floats, ys: Sequence[float] | Floats) -> str:
+    """A path through points, in tenths of a pixel and relative moves, as short as it can be written.
+
+    >>> drawn([0, 10, 20], [5, 4.7, 6.2])
+    'M0 5l10-.3 10 1.5'
+    """
+    tenths = [(round(10 * float(x)), round(10 * float(y))) for x, y in zip(xs, ys, strict=True)]
+    return f"M{_tenth(tenths[0][0])} {_tenth(tenths[0][1])}l{''.join(_relative(tenths))}"
+
+
+def _relative(tenths: Sequence[tuple[int, int]]) -> Iterator[str]:
+    """Moves from point to point."""
+    for at in range(1, len(tenths)):
+        for place in (0, 1):
+            text = _tenth(tenths[at][place] - tenths[at - 1][place])
+            first = at == 1 and place == 0
+            yield text if first or text.startswith("-") else f" {text}"
+    if len(tenths) == 1:
+        yield "0 0"
+
+
+def _tenth(value: int) -> str:
+    """A number of tenths without zeros that nobody needs.
+
+    >>> _tenth(-3), _tenth(120), _tenth(15)
+    ('-.3', '12', '1.5')
+    """
+    text = f"{abs(value) / 10:g}"
+    return ("-" if value < 0 else "") + (text.removeprefix("0") if text.startswith("0.") else text)
+
+
+# A stretch of days read off a figure of paths: what the script ``brush.js`` is told.
+#
+# The script reads returns and falls from these numbers and never from pixels. They are the values themselves to seven
+# digits, and it says a tenth of a percent.
+
+
+_DIGITS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Brush:
+    """Paths on one axis of days: the day of each value as it is read, and every line's name with its values.
+
+    ``lines`` are in seven digits, the point left out: only their ratios are read.
+    """
+
+    days: tuple[str, ...]
+    lines: tuple[tuple[str, str], ...]
+
+    @property
+    def last(self) -> int:
+        """The number of the last day; the first is 0."""
+        return len(self.days) - 1
+
+    @property
+    def joined(self) -> str:
+        """The days as one text, with bars between them."""
+        return "|".join(day.replace("|", "/") for day in self.days)
+
+
+def brush_of(days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> Brush | None:
+    """What can be brushed, or None where a path has fewer than two days.
+
+    Every path has a value for each day and stays above zero.
+
+    >>> import numpy as np
+    >>> brush_of(["start", "1 May"], [("Alder", np.array([100.0, 98.5]))])
+    Brush(days=('start', '1 May'), lines=(('Alder', '1000000 985000'),))
+    """
+    if len(days) < 2 or not all(len(nav) == len(days) and float(nav.min()) > 0 for _, nav in lines):
+        return None
+    return Brush(tuple(days), tuple((name, _whole(nav)) for name, nav in lines))
+
+
+def _whole(nav: Floats) -> str:
+    """Values as whole numbers, the largest with seven digits."""
+    unit = 10.0 ** (_DIGITS - len(str(int(nav.max())))) if nav.max() >= 1 else 10.0**_DIGITS
+    return " ".join(str(round(float(value) * unit)) for value in nav)
+
+
+def selection(left: float, right: float, width: float, top: float, bottom: float) -> svg.Rect:
+    """The mark of a chosen stretch, empty until the script widens it; it carries where the days lie, in percent."""
+    found = rect(0, top, 0, bottom - top, "sel")
+    found.extra = {"data-x": f"{100 * left / width:.3f} {100 * (right - left) / width:.3f}"}
+    return found
+
+
+# One net asset value against baselines, and the fall from the peak below: start = 100, names at the line ends.
+#
+# There is one path per line, so no band is drawn.
+
+
+Role = Literal["own", "first", "other"]
+"""Whose line it is: the one that the figure is about, the baseline it is held against first, or another baseline."""
+
+_LINE: Final = 17.0
+_OTHERS: Final = ("nvo dash", "nvo dots2", "nvo dash2")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NavLine:
+    """Net asset value from the start (its first entry) to the last day, in any unit; ``end`` is said beside it."""
+
+    name: str
+    nav: Floats
+    end: str
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class NavWords:
+    """What the figure says beside the lines' own names; ``ticks`` sets the numbers of the axes."""
+
+    start: str
+    fall: str
+    deepest: str
+    ticks: Callable[[float], str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NavChart:
+    """Lines of one length, the one that the figure is about among them; ``name`` is unique on its page."""
+
+    name: str
+    lines: tuple[NavLine, ...]
+    words: NavWords
+
+    @property
+    def days(self) -> int:
+        """Days after the start."""
+        return len(self.lines[0].nav) - 1
+
+    @property
+    def fallen(self) -> tuple[NavLine, ...]:
+        """The lines whose falls are drawn, the one that the figure is about last."""
+        order = ("first", "own")
+        return tuple(sorted((one for one in self.lines if one.role in order), key=lambda one: order.index(one.role)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """Where things stand: the axis of days, both panels, how many points a line has, and room for names."""
+
+    left: float
+    right: float
+    width: float
+    nav: tuple[float, float]
+    fall: tuple[float, float]
+    points: int
+
+    @property
+    def room(self) -> float:
+        """For the words at the right."""
+        return self.width - self.right - 14
+
+
+_WIDE_BOX: Final = _Box(36.0, 914.0, WIDE, (14.0, 236.0), (268.0, 348.0), 280)
+_NARROW_BOX: Final = _Box(34.0, 214.0, NARROW, (14.0, 176.0), (208.0, 268.0), 150)
+
+
+def nav_figure(chart: NavChart, title: str, desc: str) -> tuple[str, str]:
+    """The figure for a screen and for a phone."""
+    return (
+        frame(f"{chart.name}-w", title, desc, (WIDE, 376.0), _drawn(chart, _WIDE_BOX), "wide"),
+        frame(f"{chart.name}-n", title, desc, (NARROW, 296.0), _drawn(chart, _NARROW_BOX), "narrow"),
+    )
+
+
+def _drawn(chart: NavChart, box: _Box) -> list[svg.Element]:
+    chosen = selection(box.left, box.right, box.width, box.nav[0], box.fall[1])
+    return [chosen, *_values(chart, box), *_falls(chart, box), *_days(chart, box)]
+
+
+# --- the upper panel --------------------------------------------------------------------------------------------------
+
+
+def _values(chart: NavChart, box: _Box) -> list[svg.Element]:
+    navs = [100 * one.nav / one.nav[0] for one in chart.lines]
+    marks = steps(min(float(nav.min()) for nav in navs), max(float(nav.max()) for nav in navs), most=6)
+    up = Scale(marks[0], marks[-1], box.nav[1], box.nav[0])
+    found: list[svg.Element] = []
+    for mark in marks:
+        found.append(line(box.left, up(mark), box.right, up(mark), "axis" if mark == 100 else "hair"))
+        found.append(label(box.left - 6, up(mark) + 4, chart.words.ticks(mark), "tk", "end"))
+    styles = _styles(chart.lines)
+    # The line that the figure is about is drawn last, on top of the others.
+    for at in sorted(range(len(navs)), key=lambda k: chart.lines[k].role == "own"):
+        found.append(path(_moves(chart.lines[at].nav, navs[at], up, box), styles[at]))
+    return [*found, *_ends(chart, [up(float(nav[-1])) for nav in navs], box)]
+
+
+def _styles(lines: Sequence[NavLine]) -> list[str]:
+    """A class for each line; baselines beyond the first differ in their dashes."""
+    found, others = [], 0
+    for one in lines:
+        if one.role == "other":
+            found.append(_OTHERS[others % len(_OTHERS)])
+            others += 1
+        else:
+            found.append("nav" if one.role == "own" else "nv1")
+    return found
+
+
+def _ends(chart: NavChart, heights: Sequence[float], box: _Box) -> list[svg.Element]:
+    """Names and returns at the line ends, moved apart, with a hairline to what they name.
+
+    Where a name does not fit beside its return it stands above it, as long as there is room for all of them.
+    """
+    order = sorted(range(len(heights)), key=lambda k: heights[k])
+    bottom = box.nav[1] + _LINE / 2
+    wide = any(text_width(f"{one.name} {one.end}", 13) > box.room - 6 for one in chart.lines)
+    two = wide and 2 * _LINE * len(order) <= bottom
+    places = apart([heights[k] for k in order], [_LINE * (1 + two)] * len(order), bottom)
+    beside = 0.0 if two else max(text_width(f" {one.end}", 13) for one in chart.lines)
+    # An ellipsis is wider than other characters are taken to be.
+    names = shortened([one.name for one in chart.lines], box.room - beside - 6, 13)
+    found: list[svg.Element] = []
+    for k, y in zip(order, places, strict=True):
+        one = chart.lines[k]
+        kind = {"own": "tb th", "first": "tb", "other": "t2"}[one.role]
+        if abs(y - heights[k]) > 2:
+            found.append(path(f"M{num(box.right + 1)} {num(heights[k])}L{num(box.right + 11)} {num(y)}", "hair lead"))
+        if two:
+            found.append(label(box.right + 14, y - 3, names[k], kind))
+            found.append(label(box.right + 14, y + 12, one.end, kind))
+        else:
+            found.append(label(box.right + 14, y + 4.5, f"{names[k]} {one.end}", kind))
+    return found
+
+
+# --- the lower panel --------------------------------------------------------------------------------------------------
+
+
+def fall_steps(deepest: float) -> tuple[float, ...]:
+    """Two or three round falls in percent that hold the deepest, from 0.
+
+    >>> fall_steps(4.3), fall_steps(0.0), fall_steps(61)
+    ((0.0, 4.0, 8.0), (0.0, 1.0), (0.0, 40.0, 80.0))
+    """
+    step = next((s for s in (1.0, 2.0, 4.0, 5.0, 10.0, 20.0, 40.0, 50.0) if deepest <= 2 * s), 100.0)
+    return (0.0, step) if deepest <= step else (0.0, step, 2 * step)
+
+
+def _falls(chart: NavChart, box: _Box) -> list[svg.Element]:
+    lines = chart.fallen
+    fallen = [-100 * falls(one.nav) for one in lines]
+    marks = fall_steps(max(float(fall.max()) for fall in fallen))
+    down = Scale(0.0, marks[-1], *box.fall)
+    found: list[svg.Element] = [label(box.left, box.fall[0] - 8, chart.words.fall, "tk")]
+    for mark in marks:
+        found.append(line(box.left, down(mark), box.right, down(mark), "hair"))
+        found.append(label(box.left - 6, down(mark) + 4, chart.words.ticks(-mark), "tk", "end"))
+    own = lines[-1]
+    moves = _moves(own.nav, fallen[-1], down, box)
+    zero = num(down(0))
+    found.append(path(f"M{num(box.left)} {zero}{moves[moves.index('l') :]}V{zero}z", "fall"))
+    found += [path(_moves(one.nav, fall, down, box), "nv1 thin") for one, fall in zip(lines, fallen, strict=True)][:-1]
+    found += [path(moves, "nav thin"), line(box.left, down(0), box.right, down(0), "axis")]
+    at = int(fallen[-1].argmax())
+    x, y = box.left + at / max(chart.days, 1) * (box.right - box.left), down(float(fallen[-1][at]))
+    found.append(svg.Circle(cx=num(x), cy=num(y), r=3, class_=["mh"]))
+    beside = min(max(y, box.fall[0] + 8), box.fall[1])
+    found.append(label(box.right + 14, beside + 4.5, fit(chart.words.deepest, box.room, 13), "tb th"))
+    return found
+
+
+# --- days -------------------------------------------------------------------------------------------------------------
+
+
+def day_ticks(days: int) -> tuple[int, ...]:
+    """The start, some round days and the last one.
+
+    >>> day_ticks(61), day_ticks(1), day_ticks(250)
+    ((0, 20, 40, 61), (0, 1), (0, 50, 100, 150, 200, 250))
+    """
+    step = next((s for s in (1, 2, 5, 10, 20, 50, 100, 200, 500) if days / s <= 5), max(days // 4, 1))
+    between = [day for day in range(step, days, step) if days - day > 0.6 * step]
+    return (0, *between, days) if days else (0,)
+
+
+def _days(chart: NavChart, box: _Box) -> list[svg.Element]:
+    found: list[svg.Element] = []
+    taken = box.left + text_width(chart.words.start, 12) + 8
+    for day in day_ticks(chart.days):
+        x = box.left + day / max(chart.days, 1) * (box.right - box.left)
+        found.append(line(x, box.fall[1], x, box.fall[1] + 4, "axis"))
+        text = chart.words.ticks(day) if day else chart.words.start
+        if day and x - text_width(text, 12) / 2 < taken:
+            continue
+        found.append(label(x, box.fall[1] + 20, text, "tk", "middle" if day else "start"))
+    return found
+
+
+def _moves(nav: Floats, values: Floats, scale: Scale, box: _Box) -> str:
+    """A path through values on the axis of days, thinned to what can be seen."""
+    kept = thinned(nav, box.points)
+    xs = box.left + kept / max(len(nav) - 1, 1) * (box.right - box.left)
+    return drawn(xs, np.array([scale(float(values[at])) for at in kept]))
+
+
+# A small chart of one instrument's closes: a line between its lowest and highest, with both named.
+
+
+_TOP, _BOTTOM = 12.0, 104.0
+_HEIGHT = 128.0
+
+
+def price_chart(name: str, closes: Sequence[float], ends: tuple[str, str], title: str, desc: str) -> str:
+    """The chart at phone width; three stand side by side on a screen.
+
+    Parameters
+    ----------
+    name : str
+        Unique on the page.
+    closes : sequence of float
+        At least two prices, oldest first.
+    ends : tuple of str
+        What stands under the first and the last of them.
+    title, desc : str
+        What is said to those who cannot see it.
+    """
+    low, high = min(closes), max(closes)
+    digits = _digits(low, high)
+    texts = [number(low, digits), number(high, digits)]
+    left = max(text_width(text, 12) for text in texts) + 8
+    slack = (high - low) * 0.04 or 1.0
+    up, across = Scale(low - slack, high + slack, _BOTTOM, _TOP), Scale(0, len(closes) - 1, left, NARROW - 8)
+    parts: list[svg.Element] = []
+    for value, text in zip((low, high), texts, strict=True) if high > low else ((low, texts[0]),):
+        parts += [
+            line(left, up(value), NARROW - 8, up(value), "hair"),
+            label(left - 8, up(value) + 4, text, "tk", "end"),
+        ]
+    points = [(round(across(at), 1), round(up(price), 1)) for at, price in enumerate(closes)]
+    parts += [
+        path(_price_moves(points), "curve"),
+        path(f"M{points[-1][0]:g} {points[-1][1]:g}h0", "now"),
+        label(left, _HEIGHT - 6, ends[0], "tk"),
+        label(NARROW - 8, _HEIGHT - 6, ends[1], "tk", "end"),
+    ]
+    return frame(name, title, desc, (NARROW, _HEIGHT), parts, "both")
+
+
+def _digits(low: float, high: float) -> int:
+    """As many decimals as it takes to tell the lowest from the highest, at least two."""
+    return next((digits for digits in (2, 3) if high - low >= 2 * 10.0**-digits), 4)
+
+
+def _price_moves(points: Sequence[tuple[float, float]]) -> str:
+    """A line in steps from point to point, which is shorter than in places."""
+    steps = (f"{num(x - before_x)} {num(y - before_y)}" for (before_x, before_y), (x, y) in pairwise(points))
+    return f"M{points[0][0]:g} {points[0][1]:g}l" + " ".join(steps)
+
+
+_WIDTH, _HISTORY_HEIGHT, _LEFT = 262.0, 176.0, 34.0
+_NAV: Final = (8.0, 90.0)
+_FALL: Final = (106.0, 158.0)
+_POINTS = 150
+"""As many points as the eye can tell on a panel of this width."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class History:
+    """Net asset value of one model on each trading day, 1.0 on the first."""
+
+    model: str
+    nav: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HistorySet:
+    """The histories of one window and profile; ``name`` is unique on its page, ``tolerance`` a positive share."""
+
+    name: str
+    histories: tuple[History, ...]
+    baseline: Floats | None
+    tolerance: float
+
+
+def history_panels(found: HistorySet) -> tuple[str, tuple[str, ...]]:
+    """The line of equal weight, once for all panels, and a panel for each model."""
+    navs = [one.nav for one in found.histories] + ([] if found.baseline is None else [found.baseline])
+    lines = steps(100 * min(float(nav.min()) for nav in navs), 100 * max(float(nav.max()) for nav in navs))
+    up = Scale(lines[0], lines[-1], _NAV[1], _NAV[0])
+    deepest = max(*(-float(falls(one.nav).min()) for one in found.histories), found.tolerance)
+    down = Scale(0.0, deepest, *_FALL)
+    shared = ""
+    if found.baseline is not None:
+        moves = _history_moves(found.baseline, 100 * found.baseline, up)
+        shared = f'<svg class="sprite" aria-hidden="true"><path id="{found.name}-b" d="{moves}"/></svg>'
+    panels = tuple(
+        _panel(f"{found.name}-{at}", one, found, lines, (up, down)) for at, one in enumerate(found.histories, 1)
+    )
+    return shared, panels
+
+
+def _panel(name: str, one: History, found: HistorySet, lines: Sequence[float], scales: tuple[Scale, Scale]) -> str:
+    up, down = scales
+    fall = falls(one.nav)
+    parts: list[svg.Element] = [selection(_LEFT, _WIDTH, _WIDTH, _NAV[0], _FALL[1])]
+    for step in lines:
+        parts.append(line(_LEFT, up(step), _WIDTH, up(step), "axis" if step == 100 else "hair"))
+        parts.append(label(_LEFT - 6, up(step) + 4, number(step, 0), "tk", "end"))
+    if found.baseline is not None:
+        parts.append(svg.Use(href=f"#{found.name}-b", class_=["eqw"]))
+    parts.append(path(_history_moves(one.nav, 100 * one.nav, up), "nav"))
+    zero, edge = down(0), down(found.tolerance)
+    moves = _history_moves(one.nav, -fall, down)
+    parts += [
+        path(f"M{_LEFT:g} {zero:g}V{num(down(-fall[0]))}{moves[moves.index('l') :]}V{zero:g}z", "fall"),
+        path(moves, "nav thin"),
+        line(_LEFT, zero, _WIDTH, zero, "axis"),
+        line(_LEFT, edge, _WIDTH, edge, "gd"),
+        label(_LEFT - 6, zero + 4, "0", "tk", "end"),
+        label(_LEFT - 6, edge + 4, number(-100 * found.tolerance, 0), "tb tk", "end"),
+        _deepest(fall, down, edge),
+    ]
+    title = f"{one.model}: net asset value and fall from the peak"
+    return frame(name, title, _desc(one, found), (_WIDTH, _HISTORY_HEIGHT), parts, "both")
+
+
+def _deepest(fall: Floats, down: Scale, edge: float) -> svg.Element:
+    """The number below the deepest point, and below the limit where it would stand on its line."""
+    at = int(fall.argmin())
+    text = percent_fall(float(fall[at]))
+    x = _LEFT + at / max(len(fall) - 1, 1) * (_WIDTH - _LEFT)
+    half = text_width(text, 12) / 2
+    y = down(-float(fall[at])) + 14
+    if edge - 3 < y < edge + 14:
+        y = edge + 14
+    return label(min(max(x, _LEFT + half + 4), _WIDTH - half), y, text, "tb tk halo", "middle")
+
+
+def _desc(one: History, found: HistorySet) -> str:
+    end, deepest = 100 * float(one.nav[-1]), float(falls(one.nav).min())
+    said = f"Ends at {number(end, 1)} of 100; deepest fall {percent_fall(deepest)}, limit {percent(found.tolerance)}"
+    if found.baseline is not None:
+        said += f"; equal weight ends at {number(100 * float(found.baseline[-1]), 1)}"
+    return said + "."
+
+
+def _history_moves(nav: Floats, values: Floats, scale: Scale) -> str:
+    """A path through values, thinned to what can be seen."""
+    kept = thinned(nav, _POINTS)
+    xs = _LEFT + kept / max(len(nav) - 1, 1) * (_WIDTH - _LEFT)
+    return drawn(xs, [scale(float(values[at])) for at in kept])

@@ -1,0 +1,201 @@
+"""Every measurement of a datasheet as a row, with what was planted where the judge is a reference."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from assaymark.metrology.datasheet import STRICT
+from assaymark.records import Measurement
+from assaymark.report.datasheet.quantities import GROUPS, group_of, rank_of, title_of
+from assaymark.report.datasheet.reading import Opened, bounds, row_anchor
+from assaymark.report.datasheet.wording import about, interval_words, n_words, value_words
+from assaymark.report.evidence import Filter
+from assaymark.report.page import Table
+from assaymark.report.records.texts import Ref, Rests
+from assaymark.report.text import state_words
+from assaymark.text import clean, count, number, percent, span
+
+_KEY = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "delta0.one_sided", "sensitivity",
+        "threshold", "filler.preference", "criterion.shift", "pair.invalid_share")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class EveryRow:
+    """One measurement, every cell in words. ``key`` is the group of its filter button, ``anchor`` its place.
+
+    ``rests`` are the answers that it was computed from, where they have pages.
+    """
+
+    key: str
+    anchor: str
+    title: str
+    about: str
+    value: str
+    interval: str
+    n: str
+    method: str
+    planted: str
+    defined: bool
+    rests: tuple[Ref, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedView:
+    """What was put into a reference judge next to what was measured of it."""
+
+    answer: str
+    table: Table
+    notes: tuple[str, ...]
+
+
+def every_rows(sheet: Opened, rests: Rests = lambda _: ()) -> tuple[EveryRow, ...]:
+    """All measurements by kind, arm and step; undefined ones are named, none is left out.
+
+    ``rests`` gives the answers that a measurement was computed from.
+    """
+    planted = sheet.sheet.planted or {}
+    return tuple(
+        EveryRow(
+            key=group_of(m.name),
+            anchor=row_anchor(m),
+            title=title_of(m.name, log=sheet.is_log),
+            about=about(m, log=sheet.is_log),
+            value=value_words(m) if m.value is not None else _no_value(m)[0],
+            interval=interval_words(m) if m.value is not None else _no_value(m)[1],
+            n=n_words(m),
+            method=_method(m),
+            planted=_planted_words(m, planted),
+            defined=m.value is not None,
+            rests=rests(m),
+        )
+        for m in sorted(sheet.rows, key=_order)
+    )
+
+
+def filters(rows: tuple[EveryRow, ...], *, log: bool = False) -> tuple[Filter, ...]:
+    """The buttons above the table, with their counts."""
+    seen = Counter(row.key for row in rows)
+    groups = (
+        Filter(key, "Pairs" if log and key == "equal" else word, count(seen[key]))
+        for key, word in GROUPS.items()
+        if seen[key]
+    )
+    return (Filter("", "All", count(len(rows))), *groups)
+
+
+def level_words(sheet: Opened) -> str:
+    """The level of the intervals, where they share one.
+
+    >>> from assaymark.metrology.datasheet import Datasheet
+    >>> empty = Datasheet(judge="j", measurements=(), sketch=(), calls={}, tasks=0, source="run")
+    >>> level_words(Opened.of(empty))
+    'Interval'
+    """
+    levels = {m.level for m in sheet.sheet.measurements if m.level is not None}
+    return f"{percent(levels.pop())} interval" if len(levels) == 1 else "Interval"
+
+
+def planted_view(sheet: Opened) -> PlantedView | None:
+    """How the planted values stand to their intervals; None for a judge that nothing was planted in."""
+    planted = sheet.sheet.planted
+    if not planted:
+        return None
+    pairs = [(m, planted[m.id]) for m in sheet.sheet.measurements if m.id in planted]
+    read = [(m, value) for m, value in pairs if bounds(m) is not None]
+    inside = sum(_inside(m, value) for m, value in read)
+    answer = (
+        f"{count(inside)} of {count(len(read))} planted values lie inside the measured interval; at 95 % about one of "
+        "twenty is expected outside."
+        if read
+        else "No measured interval stands beside a planted value."
+    )
+    chosen = [(m, value) for m, value in pairs if _is_key(sheet, m)]
+    chosen += [(m, value) for m, value in read if not _inside(m, value) and (m, value) not in chosen]
+    rows = [
+        (
+            ", ".join(filter(None, (title_of(m.name), about(m)))),
+            number(value, 3),
+            sheet.to(m, value_words(m)),
+            interval_words(m) if m.value is not None else "none",
+            _inside_words(m, value),
+        )
+        for m, value in sorted(chosen, key=lambda pair: _order(pair[0]))
+    ]
+    stand = "stand in the table of every measurement; here the main ones, and all that lie outside"
+    notes = [f"{count(len(pairs))} planted values {stand}."]
+    unmatched = sorted(key for key in planted if key not in {m.id for m in sheet.sheet.measurements})
+    rows += [(clean(key, 100), number(planted[key], 3), "not measured", "none", "not read") for key in unmatched[:20]]
+    if unmatched[20:]:
+        notes.append(f"{count(len(unmatched) - 20)} more planted values have no measurement.")
+    return PlantedView(
+        answer,
+        Table(("Quantity", "Planted", "Measured", "Interval", "Inside"), tuple(rows), frozenset({1, 2, 3})),
+        tuple(notes),
+    )
+
+
+# --- parts ----------------------------------------------------------------------------------------------------------
+
+
+def _order(measurement: Measurement) -> tuple[object, ...]:
+    labels = measurement.labels
+    delta = labels.get("delta", "")
+    step = float(delta) if delta.replace(".", "", 1).isdigit() else 0.0
+    strict = labels.get("prompt") == STRICT
+    return (
+        strict,
+        rank_of(measurement.name),
+        labels.get("condition", "") != "same_subset",
+        "variant" in labels,
+        step,
+        measurement.id,
+    )
+
+
+def _no_value(measurement: Measurement) -> tuple[str, str]:
+    """That there is no value, and why, as two cells."""
+    said, _, why = state_words(measurement).partition(": ")
+    return said, why or "no reason given"
+
+
+def _method(measurement: Measurement) -> str:
+    text = clean(measurement.method, 220)
+    wilson = measurement.detail.get("wilson")
+    if not isinstance(wilson, Mapping):
+        return text
+    low, high = wilson.get("low"), wilson.get("high")
+    if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
+        return text
+    return f"{text}; Wilson over calls {span(float(low), float(high), 3)}"
+
+
+def _planted_words(measurement: Measurement, planted: Mapping[str, float]) -> str:
+    value = planted.get(measurement.id)
+    if value is None:
+        return ""
+    outside = bounds(measurement) is not None and not _inside(measurement, value)
+    return f"{number(value, 3)}{' (outside)' if outside else ''}"
+
+
+def _inside(measurement: Measurement, value: float) -> bool:
+    ends = bounds(measurement)
+    return ends is not None and ends[0] - 1e-9 <= value <= ends[1] + 1e-9
+
+
+def _inside_words(measurement: Measurement, value: float) -> str:
+    if bounds(measurement) is None:
+        return "no interval" if measurement.value is not None else state_words(measurement)
+    return "yes" if _inside(measurement, value) else "no"
+
+
+def _is_key(sheet: Opened, measurement: Measurement) -> bool:
+    labels = measurement.labels
+    if measurement.name not in _KEY or "variant" in labels:
+        return False
+    if labels.get("condition", sheet.condition) not in (sheet.condition, "ladder"):
+        return False
+    if labels.get("prompt", sheet.base) != sheet.base:
+        return False
+    return labels.get("delta", "1") in ("0.5", "1", "5")

@@ -1,0 +1,274 @@
+"""Results as a notebook shows them: what may be said first, then the tables and figures that the pages have too.
+
+Each function gives parts for `assaymark.notebook`, which sets them as HTML and as text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Final
+
+from assaymark.claims.messages import Catalogue, english
+from assaymark.metrology.datasheet import Datasheet
+from assaymark.notebook import MARKS, Drawing, Folded, Grid, Heading, Note, Part, Said, parts_of
+from assaymark.records import Measurement, Rows, sha256_text
+from assaymark.report.board import BoardRow as board_BoardRow
+from assaymark.report.board import board
+from assaymark.report.datasheet.pages import SheetView, plain, sheet_view
+from assaymark.report.datasheet.reading import comparable, opened
+from assaymark.report.datasheet.wording import Missing, Plot
+from assaymark.report.inputs import AssayRun
+from assaymark.report.levels import LEVELS, TALLY, LevelView, WithheldGroup, level_views
+from assaymark.report.lookup import Book
+from assaymark.report.page import Figure, asset
+from assaymark.report.portbench.book import STAGES, BenchBook
+from assaymark.report.portbench.inputs import BenchRun
+from assaymark.report.portbench.levels import said_levels, tally
+from assaymark.report.portbench.stages import StageGroup, StageRow, StageTable, lede, stage_tables
+from assaymark.report.season.agent_scores import earned_view
+from assaymark.report.season.index import ModelBook, ModelWords, SeasonLookup
+from assaymark.report.season.inputs import SeasonRun
+from assaymark.report.season.leaderboard import BoardRow, board_view
+from assaymark.report.season.levels import said_levels as levels_said_levels
+from assaymark.report.season.levels import tally as levels_tally
+from assaymark.report.study.agreement import agreement_view
+from assaymark.report.study.plan import plan_view
+from assaymark.report.terminal import score_cell
+from assaymark.report.text import NOT_SHOWN
+from assaymark.text import NBSP, clean, count
+
+__all__ = ["bench_parts", "drawing", "judges_parts", "season_parts", "study_parts"]
+
+
+# A figure of the pages, made fit for a notebook: names that are its own, and the few styles that it needs.
+
+
+_BLOCK: Final = re.compile(r"@[^{;]+\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
+_RULE: Final = re.compile(r"([^{}]+)\{([^{}]*)\}")
+_CLASS: Final = re.compile(r"\.([A-Za-z][\w-]*)")
+_USED: Final = re.compile(r'\bclass="([^"]*)"')
+_NAMES: Final = re.compile(r'(\b(?:id|aria-labelledby)="|="url\(#)([^")]+)')
+
+
+def drawing(figure: Figure, *sheets: str) -> Drawing:
+    """A figure for a notebook; ``sheets`` are the style sheets of its page, ``page.css`` beside them."""
+    mark = f"a{sha256_text(figure.wide + figure.narrow)[:8]}-"
+    wide, narrow = _renamed(figure.wide, mark), _renamed(figure.narrow, mark)
+    caption = f"{figure.caption} {figure.note}".strip()
+    rules = _needed(("page.css", *sheets), wide + narrow)
+    return Drawing(figure.title, caption, wide, narrow, (*rules, asset("notebook.css")))
+
+
+def _renamed(svg: str, mark: str) -> str:
+    """The picture with a mark before each name in it, since a notebook may hold two of a kind."""
+    # A quote in a text is escaped, so what stands before one is an attribute.
+    return _NAMES.sub(lambda found: found[1] + " ".join(mark + name for name in found[2].split()), svg)
+
+
+def _needed(sheets: Sequence[str], svg: str) -> Iterator[str]:
+    """The rules about classes that the picture has, each held to figures."""
+    used = set(" ".join(_USED.findall(svg)).split())
+    for selectors, body in _rules(tuple(sheets)):
+        kept = [one for one in selectors if _CLASS.search(one) and used.issuperset(_CLASS.findall(one))]
+        if kept:
+            yield f"{','.join(f'.assay-fig {one}' for one in kept)}{{{body}}}"
+
+
+@cache
+def _rules(sheets: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], str], ...]:
+    """The plain rules of style sheets: those for other media, and for what is pointed at, are for pages."""
+    css = "\n".join(_BLOCK.sub("", asset(name)) for name in sheets)
+    found = []
+    for selectors, body in _RULE.findall(css):
+        plain = tuple(one.strip() for one in selectors.split(",") if not set(one) & set(":[#*>~"))
+        if plain:
+            found.append((plain, body))
+    return tuple(found)
+
+
+# A study in a notebook: the three levels, the board, and how far the judges agree.
+
+
+def study_parts(run: AssayRun) -> Iterator[Part]:
+    """What the first screen of the page says, and the figure of agreement."""
+    book = Book.of(run)
+    plan = plan_view(book)
+    yield Heading("Supported claims")
+    yield Note(plan.study_line)
+    if plan.reference:
+        yield Note(f"Reference panel. {plan.reference}")
+    for said in (book.untestable, plan.seen_before):
+        if said:
+            yield Note(said)
+    levels = [verdict.publication_level for verdict in run.verdicts]
+    yield Note(" · ".join(f"{MARKS[one]} {count(levels.count(one))} {TALLY[one]}" for one in LEVELS))
+    for view in level_views(book):
+        yield from level_parts(view)
+    yield Heading("Who is ahead?")
+    yield _board(board(book).rows)
+    agreement = agreement_view(book)
+    if agreement.forest is not None:
+        yield Heading("Do the judges agree?")
+        yield Note(agreement.answer)
+        yield drawing(agreement.forest)
+
+
+def level_parts(view: LevelView) -> Iterator[Part]:
+    """The claims of one level, or what is not supported; most of it folded."""
+    said = tuple(Said(view.level, one.quote or "", one.condition or "") for one in view.shown)
+    more = tuple(Said(view.level, one.quote or "", one.condition or "") for one in view.more)
+    yield from said
+    if more:
+        yield Folded(f"{count(len(more))} more", more)
+    if view.groups:
+        yield Folded(f"{view.title} ({view.of})", (withheld_grid((*view.groups, *view.more_groups)),))
+    if view.rest:
+        yield Note(f"{count(view.rest)} more on the page.")
+
+
+def withheld_grid(groups: Sequence[WithheldGroup]) -> Grid:
+    """What is not supported, with its reasons."""
+    rows = ((group.text, "".join(text for text, _ in group.why).strip(), count(group.covers)) for group in groups)
+    return Grid(("Not supported", "Why", "Claims"), tuple(rows), frozenset({2}))
+
+
+def _board(rows: Sequence[board_BoardRow]) -> Grid:
+    cells = (
+        (
+            ", ".join(f"{name} (rank {ranks})" if ranks else name for name, _, ranks, _ in row.agents),
+            f"{row.ranks}, {row.note}" if row.note else row.ranks,
+            score_cell(row),
+            f"{MARKS[row.level]}{NBSP}{row.tag}",
+            row.why,
+        )
+        for row in rows
+    )
+    return Grid(("Agent", "Rank", "Score, 1 to 5", "Verdict", "Why"), tuple(cells))
+
+
+# A benchmark in a notebook: supported claims, and its leaderboards tier by tier.
+
+
+def bench_parts(run: BenchRun) -> Iterator[Part]:
+    """The first screen of the page, and every leaderboard of the pipeline."""
+    book = BenchBook.of(run)
+    yield Heading(f"{clean(run.title or run.name, 120)}: supported claims")
+    yield Note(lede(book))
+    levels = tally(run.verdicts)
+    yield Note(" · ".join(f"{MARKS[level]} {count(levels[level])} {TALLY[level]}" for level in LEVELS))
+    for view in said_levels(book):
+        yield from (Said(view.level, one.quote or "", one.condition) for one in view.shown)
+        if view.more:
+            more = tuple(Said(view.level, one.quote or "", one.condition) for one in view.more)
+            yield Folded(f"{count(len(more))} more", more)
+        if view.groups:
+            yield Folded(view.title, (withheld_grid(view.groups),))
+    first, *others = stage_tables(book) or (None,)
+    if first is not None:
+        yield from _leaderboard(first)
+    if others:
+        yield Folded("By profile", tuple(part for table in others if table is not None for part in _leaderboard(table)))
+
+
+def _leaderboard(table: StageTable) -> Iterator[Part]:
+    yield Heading(table.title)
+    if table.empty:
+        yield Note(table.empty)
+        return
+    heads = ("Model", "Rank", *STAGES, "Score", "Interval", table.gate, "Verdict")
+    yield Grid(heads, tuple(_row(group, row) for group in table.groups for row in group.rows))
+
+
+def _row(group: StageGroup, row: StageRow) -> tuple[str, ...]:
+    cells = (f"{cell.value} {cell.half}".rstrip() for cell in row.cells)
+    level = group.tag if group.level is None else f"{MARKS[group.level]}{NBSP}{group.tag}"
+    rank = (row.ranks or group.places).lower().removeprefix("rank ")
+    return row.model, rank, *cells, row.point or NOT_SHOWN, row.interval, row.gate.word, level
+
+
+# Datasheets in a notebook: what each judge does, in plain words, and the figures of a few of them.
+
+
+_DRAWN: Final = 4
+_STYLES: Final = ("datasheet.css", "datasheet-marks.css")
+
+
+def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] = ()) -> Iterator[Part]:
+    """Every judge by name: its profile, its chips, and its figures behind a line; those of the first four by name."""
+    for at, sheet in enumerate(sorted(sheets, key=lambda one: one.judge)):
+        others = [one for one in sheets if one.judge != sheet.judge and comparable(sheet, one)]
+        view = sheet_view(opened([sheet])[0], opened(others), ())
+        yield Heading(view.title)
+        yield from _profile(view)
+        figures = tuple(_figures([*view.quiet, *view.seeing])) if at < _DRAWN else ()
+        if len(sheets) == 1:
+            yield from figures
+        elif figures:
+            yield Folded(f"Figures of {view.title}", figures)
+    if agreement:
+        yield Heading("How far every two of them agree")
+        yield from parts_of(Rows(agreement))
+
+
+def _profile(view: SheetView) -> Iterator[Part]:
+    yield Note(" ".join(plain(sentence) for sentence in view.profile.sentences))
+    chips = " · ".join(chip.text for chip in view.profile.chips)
+    yield from (Note(words) for words in (chips or view.profile.no_chips, view.profile.flips) if words)
+    if rules := tuple((chip.text, chip.rule) for chip in view.profile.chips if chip.rule):
+        yield Folded("By which rules", (Grid(("Axis", "Rule"), rules),))
+
+
+def _figures(plots: Sequence[Plot | Missing]) -> Iterator[Part]:
+    for plot in plots:
+        if isinstance(plot, Missing):
+            yield Note(f"{plot.title} {plot.why}")
+        else:
+            yield drawing(plot.figure, *_STYLES)
+
+
+# A season in a notebook: supported claims, the table of its agents, and their net asset values.
+
+
+_SEASON_DRAWN: Final = 6
+
+
+def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator[Part]:
+    """The first page of the site, and the account of each of the first six agents by name.
+
+    ``catalogue`` is the language; English without one.
+    """
+    book, words = SeasonLookup.of(run), ModelWords(catalogue or english())
+    yield Heading(f"{clean(run.title or run.name, 120)}: supported claims")
+    yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in levels_tally(book, words)))
+    for view in levels_said_levels(book, words):
+        yield from (Said(view.level, one.quote, one.condition) for one in view.shown)
+        if view.more:
+            more = tuple(Said(view.level, one.quote, one.condition) for one in view.more)
+            yield Folded(f"{words.count(len(more))} more", more)
+        if groups := (*view.groups, *view.more_groups):
+            yield Folded(view.title, (withheld_grid(groups),))
+    table = board_view(book, words)
+    yield Heading("The agents")
+    heads = ("Agent", "Rank", "Total", "Judges", *table.columns, "Return", "Verdict")
+    yield Grid(heads, tuple(map(_season_row, table.rows)))
+    yield from (Note(note) for note in filter(None, (table.unranked, *table.design, *table.notes)))
+    if accounts := tuple(_accounts(book, words)):
+        yield Folded("Net asset value of each agent", accounts)
+
+
+def _season_row(row: BoardRow) -> tuple[str, ...]:
+    cells = (cell.text for _, cell in row.cells)
+    return (
+        row.agent, row.places or NOT_SHOWN, row.total or NOT_SHOWN, row.band, *cells, row.returned.text,
+        f"{MARKS[row.level]}{NBSP}{row.tag}",
+    )  # fmt: skip
+
+
+def _accounts(book: SeasonLookup, said: ModelWords) -> Iterator[Part]:
+    for name, agent in list(book.agents.items())[:_SEASON_DRAWN]:
+        view = earned_view(ModelBook(book, said, agent, book.pages[name]))
+        if view.figure is not None:
+            yield drawing(replace(view.figure, title=f"{clean(name, 60)}: {view.figure.title}"), "season-model.css")

@@ -1,0 +1,385 @@
+"""Every call as it was asked and as it was answered, paged, with each text that was shown stored once."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Generic
+
+from markupsafe import Markup
+
+from assaymark.engine import CallSpec, Reply
+from assaymark.engine.calls import Text
+from assaymark.records import Evidence, Measurement
+from assaymark.report.filters import key_filters
+from assaymark.report.page import Frame, R, row_bytes
+from assaymark.report.records.judgments import OVERVIEW, Group, Part, Shelf, Subject, subject, subject_of
+from assaymark.report.records.texts import BELOW, DECISIONS, Ref, ShownText, shown_text
+from assaymark.report.study.plan import money
+from assaymark.report.text import counted
+from assaymark.text import clean, count
+
+PAGE: Final = 380_000
+"""Bytes of calls, or of texts, on one page; a page with one very long text may have more."""
+
+FOLDER: Final = "calls"
+_FACTS: Final = 600
+_ARGS: Final = 2000
+_FRAME: Final = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedCall:
+    """A call of the ledger and what came of it.
+
+    ``new`` are those of its texts that no call before it had: what a reader of many calls keeps of the others is their
+    digest, so that a ledger of any size takes little memory. ``usd`` is None where no price is known.
+    """
+
+    key: str
+    call: CallSpec
+    new: tuple[Text, ...]
+    reply: Reply | None
+    attempts: int = 0
+    usd: float | None = None
+    in_batch: bool = False
+
+
+ReadCalls = Callable[[Sequence[str]], Iterator[AskedCall]]
+"""Reads the calls with these keys from a ledger, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallView:
+    """One call, ready to show. ``asked`` are role, and words with a link for each text of the message."""
+
+    anchor: str
+    key: str
+    model: str
+    title: str
+    uses: tuple[Ref, ...]
+    facts: tuple[tuple[str, str], ...]
+    asked: tuple[tuple[str, tuple[Ref, ...]], ...]
+    reply: ShownText | None
+    raw: ShownText | None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it will take."""
+        links = [*self.uses, *(link for _, links in self.asked for link in links)]
+        texts = [words for link in links for words in (link.words, link.href)]
+        texts += [text for fact in self.facts for text in fact]
+        shown = sum(0 if one is None else one.size for one in (self.reply, self.raw))
+        return row_bytes(_FACTS + 40 * len(texts), texts) + shown
+
+
+@dataclass(frozen=True, slots=True)
+class TextView:
+    """One text that calls showed."""
+
+    anchor: str
+    digest: str
+    characters: str
+    shown: ShownText
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it will take."""
+        return _FRAME + self.shown.size
+
+
+@dataclass(slots=True)
+class _Pages(Generic[R]):
+    """A long list that is cut into pages while it is made: only the page under way is in memory."""
+
+    folder: str
+    stem: str
+    done: int = 0
+    size: int = 0
+    rows: list[R] = field(default_factory=list)
+
+    def name(self, at: int) -> str:
+        """The file of a page, counted from 1."""
+        return f"{self.stem}-{at:03d}.html"
+
+    def add(self, row: R) -> tuple[R, ...]:
+        """Put a row on the page under way; the rows of the page before it where that is full now, else nothing."""
+        size = row.size
+        full: tuple[R, ...] = ()
+        if self.rows and self.size + size > PAGE:
+            full = tuple(self.rows)
+            self.rows, self.size, self.done = [], 0, self.done + 1
+        self.rows.append(row)
+        self.size += size
+        return full
+
+    @property
+    def here(self) -> str:
+        """The file of the page under way."""
+        return self.name(self.done + 1)
+
+
+def call_pages(
+    calls: Iterable[AskedCall],
+    uses: Mapping[str, Sequence[Ref]],
+    frame: Frame,
+    places: MutableMapping[str, str],
+    *,
+    folder: str = FOLDER,
+) -> Iterator[tuple[str, str]]:
+    """The pages of calls and of their texts, one at a time, as path and HTML.
+
+    Parameters
+    ----------
+    calls : iterable of AskedCall
+        In the order in which they are shown.
+    uses : mapping of call key to sequence of Ref
+        What rests on a call: its judgment, its decision.
+    frame : Frame
+    places : mutable mapping of call key to str
+        Filled with where each call stands, below the folder of the report.
+    folder : str
+        Where the pages lie in it.
+    """
+    texts, cards = _Pages[TextView](folder, "texts"), _Pages[CallView](folder, "page")
+    found: dict[str, Ref] = {}
+    for one in calls:
+        for text in one.new:
+            if text.sha256 not in found:
+                view = _text_view(text)
+                full = texts.add(view)
+                found[text.sha256] = Ref(view.characters, f"{texts.here}#{view.anchor}")
+                if full:
+                    yield _text_page(texts, texts.done, full, frame, last=False)
+        card = _call_view(one, uses.get(one.key, ()), found)
+        ready = cards.add(card)
+        places[one.key] = f"{folder}/{cards.here}#{card.anchor}"
+        if ready:
+            yield _call_page(cards, cards.done, ready, frame, last=False)
+    if texts.rows:
+        yield _text_page(texts, texts.done + 1, tuple(texts.rows), frame, last=True)
+    if cards.rows:
+        yield _call_page(cards, cards.done + 1, tuple(cards.rows), frame, last=True)
+
+
+def _call_page(
+    pages: _Pages[CallView], at: int, rows: Sequence[CallView], frame: Frame, *, last: bool
+) -> tuple[str, str]:
+    name = pages.name(at)
+    return f"{pages.folder}/{name}", frame.render(
+        "trail-calls.html",
+        f"Calls, part {at}",
+        **BELOW,
+        rows=rows,
+        filters=key_filters([row.model for row in rows]),
+        total=counted(len(rows), "call"),
+        pager=_neighbours(pages, at, last=last),
+    )
+
+
+def _text_page(
+    pages: _Pages[TextView], at: int, rows: Sequence[TextView], frame: Frame, *, last: bool
+) -> tuple[str, str]:
+    return f"{pages.folder}/{pages.name(at)}", frame.render(
+        "trail-texts.html",
+        f"Texts that were shown, part {at}",
+        **BELOW,
+        rows=rows,
+        pager=_neighbours(pages, at, last=last),
+    )
+
+
+def _neighbours(pages: _Pages[R], at: int, *, last: bool) -> Markup:
+    """Links to the parts before and after; how many there are is not known before the last one is made."""
+    links = [Markup('<a href="{}">{}</a>').format(pages.name(at - 1), f"Part {at - 1}")] if at > 1 else []
+    links.append(Markup('<b aria-current="page">{}</b>').format(f"Part {at}"))
+    links += [] if last else [Markup('<a href="{}">{}</a>').format(pages.name(at + 1), f"Part {at + 1}")]
+    if len(links) < 2:
+        return Markup("")
+    return Markup('<div class="pager" role="group" aria-label="Parts">{}</div>').format(Markup(" ").join(links))
+
+
+def _text_view(text: Text) -> TextView:
+    words = counted(len(text.text), "character")
+    return TextView(f"t{text.sha256[:16]}", text.sha256, words, shown_text(text.text))
+
+
+def _call_view(one: AskedCall, uses: Sequence[Ref], texts: Mapping[str, Ref]) -> CallView:
+    call, reply = one.call, one.reply
+    asked: list[tuple[str, tuple[Ref, ...]]] = []
+    asked += [(message.role, tuple(texts[part.sha256] for part in message.parts)) for message in call.messages]
+    if call.schema is not None:
+        asked.append(("form of the reply", (texts[call.schema.sha256],)))
+    return CallView(
+        anchor=f"c{one.key[:16]}",
+        key=one.key,
+        model=clean(call.model, 80),
+        title=clean(uses[0].words if uses else call.model, 160),
+        uses=tuple(uses),
+        facts=tuple((name, clean(value, _ARGS)) for name, value in _facts(one)),
+        asked=tuple(asked),
+        reply=None if reply is None else shown_text(reply.text),
+        raw=shown_text(reply.raw) if reply is not None and reply.raw else None,
+    )
+
+
+def _facts(one: AskedCall) -> Iterator[tuple[str, str]]:
+    """What is known about a call beside its texts."""
+    call, reply = one.call, one.reply
+    yield "Model", call.model
+    yield "Trial", str(call.trial)
+    for name, value in (("Seed", call.seed), ("Temperature", call.temperature), ("Effort", call.effort)):
+        if value is not None:
+            yield name, str(value)
+    if call.args:
+        yield "Arguments", json.dumps(dict(call.args), ensure_ascii=False, sort_keys=True)
+    if reply is None:
+        return
+    who = [name for name in (reply.model, reply.fingerprint) if name and name != call.model]
+    if who:
+        yield "Answered by", ", ".join(who)
+    yield "Finished with", reply.finish
+    tokens = ((reply.input_tokens, "in"), (reply.cached_tokens, "of them cached"), (reply.output_tokens, "out"),
+              (reply.reasoning_tokens, "of them reasoning"))  # fmt: skip
+    if known := [f"{count(value)} {words}" for value, words in tokens if value is not None]:
+        yield "Tokens", ", ".join(known)
+    if reply.seconds is not None:
+        yield "Seconds", f"{reply.seconds:.3f}"
+    yield "Attempts", count(one.attempts)
+    if one.usd:
+        yield "Price", f"{money(one.usd)} USD{', in a batch' if one.in_batch else ''}"
+
+
+# What a measurement rests on: the judgments, decisions or numbers that it was computed from, counted and linked.
+
+
+LEDGER: Final = "ledger/page-001.html"
+
+_NUMBERS: Final = ("evidence.share", "evidence.chance_corrected")
+_DECIDED: Final = ("agent.", "terse.share", "evidence.no_number_share", "forecast.mismatch")
+_PARTS: Final[Mapping[str, Part]] = {"anchor.": "anchors", "probe.": "outside"}
+_CELLS: Final = ("cell.score", "cell.kappa", "cell.gate", "cell.drop", "cell.halo", "cell.agreement")
+_HONEST: Final = (
+    "kappa.", "redundancy", "score.", "contrast", "recusal.", "length.", "judges.", "judge.own_family", "dimension.",
+    "order.", "rank.", "lofo.", "single.", "panel.discoveries", "panel.alpha", "panel.generalizability",
+    "panel.variance", "cell.honest", "noise.", "style.",
+    "contamination.", "judge.invalid_share",
+)  # fmt: skip
+_ASKED: Final = "judge.invalid_share"
+
+
+@dataclass(frozen=True, slots=True)
+class Rests:
+    """Counts what the measurements of a study rest on. Build one with `Rests.of`.
+
+    ``given`` are judgments with scores by part, judge, subject and format of the decision; ``asked`` those without
+    scores as well. ``numbers`` are those in the rationales, by agent.
+    """
+
+    shelf: Shelf
+    decisions: Mapping[Subject, Ref]
+    decided: Counter[Subject]
+    numbers: Counter[str]
+    given: Counter[tuple[Part, str, Subject, str]]
+    asked: Counter[tuple[Part, str, Subject, str]]
+
+    @classmethod
+    def of(cls, shelf: Shelf, decisions: Mapping[Subject, Ref], evidence: Sequence[Evidence]) -> Rests:
+        """Count the records of a study once; ``decisions`` leads to the first of each subject."""
+        given, asked = Counter[tuple[Part, str, Subject, str]](), Counter[tuple[Part, str, Subject, str]]()
+        for group in shelf.groups:
+            for one in group.judgments:
+                decision = shelf.decisions.get(one.trajectory)
+                form = "" if decision is None else decision.format
+                key = (group.part, group.judge, subject(one, shelf.decisions), form)
+                asked[key] += 1
+                given[key] += one.status == "ok"
+        agents = {name: decision.agent.id for name, decision in shelf.decisions.items()}
+        decided = Counter(map(subject_of, shelf.decisions.values()))
+        return cls(shelf, decisions, decided, Counter(agents.get(one.decision, "") for one in evidence), given, asked)
+
+    def on(self, item: Measurement) -> tuple[Ref, ...]:
+        """What a measurement rests on; without a count where its name does not tell which records those are."""
+        name, agent = item.name, item.labels.get("agent")
+        if name.startswith(_NUMBERS):
+            total = self.numbers.total()
+            mine = counted(total, "number") if agent is None else f"{count(self.numbers[agent])} among all numbers"
+            return (Ref(mine, LEDGER),)
+        if name.startswith(_DECIDED):
+            return (self._decided(agent),)
+        part = next((part for start, part in _PARTS.items() if name.startswith(start)), "panel")
+        groups = [one for one in self.shelf.groups if one.part == part and _is_of(one, item)]
+        subjects = self._subjects(item)
+        if not groups or subjects is None:
+            return (Ref("judgments", OVERVIEW),)
+        return tuple(self._judgments(item, groups, subjects))
+
+    def _decided(self, agent: str | None) -> Ref:
+        if agent is None:
+            total = sum(n for about, n in self.decided.items() if not about.control)
+            return Ref(f"{count(total)} among all decisions", DECISIONS)
+        about = Subject(False, agent)
+        place, n = self.decisions.get(about, Ref("", DECISIONS)).href, self.decided[about]
+        return Ref(counted(n, "decision") if "#only-" in place else f"{count(n)} among all decisions", place)
+
+    def _subjects(self, item: Measurement) -> list[Subject] | None:
+        """Whom it is about: named ones, else every agent; None where its name does not tell."""
+        named = sorted(item.labels[key] for key in ("agent", "high", "low") if key in item.labels)
+        if item.name.startswith(_CELLS) and "cell" in item.labels:
+            return [Subject(True, item.labels["cell"])]
+        if named:
+            return [Subject(False, name) for name in named]
+        every = self.shelf.subjects()
+        if item.name == "cell.separation":
+            return [one for one in every if one.control and one.name in ("cell_a", "cell_b")]
+        honest = item.name.startswith((*_HONEST, *_PARTS))
+        return [one for one in every if not one.control] if honest else None
+
+    def _judgments(self, item: Measurement, groups: Sequence[Group], subjects: Sequence[Subject]) -> Iterator[Ref]:
+        """One link where that says all; one for each judge of two, or for each agent of a pair."""
+        if len(groups) == 2 and "a" in item.labels:
+            for group in groups:
+                yield self._ref(item, [group], subjects, f" by {clean(group.judge, 60)}")
+        elif len(subjects) == 2 and "high" in item.labels:
+            for about in subjects:
+                yield self._ref(item, groups, [about], f" on {about.words}")
+        else:
+            yield self._ref(item, groups, subjects)
+
+    def _ref(self, item: Measurement, groups: Sequence[Group], subjects: Sequence[Subject], of: str = "") -> Ref:
+        """A link whose number is that of the rows it leads to; where these are more, it says that it is among them."""
+        n, place = self._n(item, groups, subjects), OVERVIEW
+        keys = {(one.part, one.judge) for one in groups}
+        alone = len(groups) == 1
+        if alone and len(subjects) == 1:
+            place = self.shelf.exactly((groups[0].part, groups[0].judge, subjects[0]))
+        elif alone:
+            place = groups[0].path
+        elif len(subjects) == 1:
+            place = f"{OVERVIEW}#{subjects[0].anchor}"
+        there = sum(
+            counts
+            for (part, judge, about, _), counts in self.asked.items()
+            if (not alone or (part, judge) in keys) and (len(subjects) > 1 or about in subjects)
+        )
+        several = alone and len(subjects) == 1 and "#only-" not in place
+        words = counted(n, "judgment") if n == there and not several else f"{count(n)} among the judgments"
+        return Ref(words + of, place)
+
+    def _n(self, item: Measurement, groups: Sequence[Group], subjects: Sequence[Subject]) -> int:
+        counts = self.asked if item.name == _ASKED else self.given
+        keys, wanted = {(one.part, one.judge) for one in groups}, set(subjects)
+        form = item.labels.get("format")
+        return sum(
+            n
+            for (part, judge, about, written), n in counts.items()
+            if (part, judge) in keys and about in wanted and form in (None, written)
+        )
+
+
+def _is_of(group: Group, item: Measurement) -> bool:
+    """Whether the judgments of a group went into a measurement, as its labels say."""
+    judges = [item.labels[key] for key in ("judge", "a", "b") if key in item.labels]
+    return (not judges or group.judge in judges) and group.family != item.labels.get("dropped")

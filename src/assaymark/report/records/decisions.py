@@ -1,0 +1,120 @@
+"""Pages of decisions: who decided what, when, on which question, and where its judgments and its call stand."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from assaymark.records import Decision, content_id
+from assaymark.report.filters import key_filters
+from assaymark.report.page import Frame, beside, only, paged_by, row_bytes
+from assaymark.report.records.judgments import PAGE, Shelf, Subject, subject_of
+from assaymark.report.records.texts import BELOW, Ref
+from assaymark.report.text import counted
+from assaymark.text import clean, count
+
+DECIDED_FOLDER: Final = "decisions"
+
+_ROW: Final = 300
+_LINK: Final = 70
+_ORDERS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRow:
+    """One decision, ready to show."""
+
+    anchor: str
+    about: str
+    record: str
+    when: str
+    cluster: str
+    decided: str
+    judgments: tuple[Ref, ...]
+    call: str
+
+
+def planned(shelf: Shelf) -> tuple[tuple[str, tuple[Decision, ...]], ...]:
+    """The pages of decisions as path and decisions: by agent, control texts last, then by time."""
+    judges = len(shelf.groups)
+
+    def size(one: Decision) -> int:
+        texts = (subject_of(one).words, one.record_id[:60], one.cluster[:60], _orders(one))
+        return row_bytes(_ROW + _LINK * judges, texts)
+
+    pages = paged_by(sorted(shelf.judged.decisions, key=_place), size, PAGE)
+    return tuple((f"{DECIDED_FOLDER}/page-{at:03d}.html", rows) for at, rows in enumerate(pages, 1))
+
+
+def decision_places(pages: Sequence[tuple[str, Sequence[Decision]]]) -> dict[str, str]:
+    """Where each decision stands, by its record id."""
+    return {one.record_id: f"{path}#{anchor(one)}" for path, rows in pages for one in rows}
+
+
+def decisions_by(pages: Sequence[tuple[str, Sequence[Decision]]]) -> dict[Subject, Ref]:
+    """How many decisions there are of each agent, or kind of control text, and where: these alone, else the first."""
+    seen = Counter(subject_of(one) for _, rows in pages for one in rows)
+    first: dict[Subject, str] = {}
+    on: defaultdict[Subject, set[str]] = defaultdict(set)
+    for path, rows in pages:
+        for one in rows:
+            first.setdefault(subject_of(one), f"{path}#{anchor(one)}")
+            on[subject_of(one)].add(path)
+    exact = {about: f"{min(paths)}#{only(about.words)}" for about, paths in on.items() if len(paths) == 1}
+    return {about: Ref(count(seen[about]), exact.get(about, place)) for about, place in first.items()}
+
+
+def decision_pages(
+    pages: Sequence[tuple[str, Sequence[Decision]]], shelf: Shelf, frame: Frame, calls: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """The pages of decisions, one at a time, as path and HTML; ``calls`` is where each call stands, by its key."""
+    links: defaultdict[str, list[Ref]] = defaultdict(list)
+    for group, one, place in shelf.places():
+        if one.trial == 1:
+            links[one.trajectory].append(Ref(group.title, place))
+    for path, rows, parts in beside(pages):
+        shown = [_row(one, links.get(one.record_id, ()), calls) for one in rows]
+        yield (
+            path,
+            frame.render(
+                "trail-decisions.html",
+                "Decisions",
+                **BELOW,
+                rows=shown,
+                filters=key_filters([row.about for row in shown]),
+                total=counted(len(shown), "decision"),
+                pager=parts,
+            ),
+        )
+
+
+def anchor(decision: Decision) -> str:
+    """The id of a decision's row."""
+    return f"d{content_id(decision.record_id)[:12]}"
+
+
+def _place(one: Decision) -> tuple[Subject, float, str]:
+    return subject_of(one), one.decided_at.timestamp(), one.record_id
+
+
+def _row(one: Decision, judgments: Sequence[Ref], calls: Mapping[str, str]) -> DecisionRow:
+    return DecisionRow(
+        anchor=anchor(one),
+        about=subject_of(one).words,
+        record=clean(one.record_id, 60),
+        when=f"{one.decided_at:%Y-%m-%d %H:%M}",
+        cluster=clean(one.cluster, 60),
+        decided=_orders(one),
+        judgments=tuple(judgments),
+        call=calls.get(one.call.raw_object or "", ""),
+    )
+
+
+def _orders(one: Decision) -> str:
+    """What was decided, in a few words, and what is noted about it."""
+    orders = [f"{action.kind.replace('_', ' ')} {clean(action.instrument, 30)}" for action in one.actions[:_ORDERS]]
+    more = f" and {count(len(one.actions) - _ORDERS)} more" if len(one.actions) > _ORDERS else ""
+    flags = f"; {', '.join(clean(flag, 40) for flag in one.flags[:_ORDERS])}" if one.flags else ""
+    return f"{', '.join(orders) or 'no order'}{more}{flags}"

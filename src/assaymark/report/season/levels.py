@@ -1,0 +1,325 @@
+"""Supported claims about one agent with their conditions, and what is not supported: the top of its page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
+
+from assaymark.claims.messages import Said, said, stand_ins
+from assaymark.claims.season_types import SeasonVerdict
+from assaymark.records import Level, Measurement
+from assaymark.report.levels import LEVELS, WithheldGroup
+from assaymark.report.season.words import Words
+from assaymark.text import clean
+
+if TYPE_CHECKING:
+    from assaymark.report.season.index import ModelBook, SeasonLookup
+
+
+# Supported claims of a season: three levels on the first screen, and a card for every verdict.
+#
+# A claim that is not supported is listed by its phrase and never by its sentence, and without the values that would
+# show its direction.
+
+
+_FRONT: Final = ("first", "beats", "band")
+_SHOWN, _GROUPS, _RESTS = 20, 5, 6
+_ROOM: Final = 330
+_SHARES: Final = (
+    "season.return", "season.drawdown", "season.excess", "season.author_probe", "season.invalid", "season.ledger",
+    "agent.flagged_texts",
+)  # fmt: skip
+_SIGNED: Final = (
+    "season.return", "season.excess", "season.self_preference", "season.verbosity",
+    "contrast", "lofo.contrast", "recusal.contrast", "length.contrast", "judges.contrast", "judge.own_family",
+)  # fmt: skip
+_DIGITS: Final = {
+    "season.kappa": 2, "season.alone": 2, "order.autocorrelation": 2, "panel.families": 0,
+    "panel.alpha": 2, "panel.generalizability": 2,
+    "season.thrash": 0, "season.lookahead": 0, "season.decisions": 0, "datasheet.gate": 0,
+}  # fmt: skip
+_SHARED: Final = ("season.kappa", "contrast", "length.contrast")
+_UNTESTED: Final = "claim.reason.untested_first"
+_NO_LEAD: Final = said("claim.reason.no_lead")
+_STATUS: Final = ("agreement", "stability", "adversarial")
+
+
+@dataclass(frozen=True, slots=True)
+class SaidClaim:
+    """A supported claim: its sentence in quotation marks, its condition, and its clipboard text."""
+
+    level: Level
+    quote: str
+    condition: str
+    copy: str
+
+
+@dataclass(frozen=True, slots=True)
+class SaidLevel:
+    """One level of the first screen. ``more`` claims are folded; only the page of all claims has the ``rest``."""
+
+    level: Level
+    title: str
+    tag: str
+    empty: str
+    shown: tuple[SaidClaim, ...]
+    more: tuple[SaidClaim, ...]
+    groups: tuple[WithheldGroup, ...]
+    more_groups: tuple[WithheldGroup, ...]
+    rest: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimCard:
+    """One verdict with all that it rests on. ``claim`` is None where it is not supported, and then ``text`` names it.
+
+    ``status`` are the three fields of the verdict as (name, state, whether it decided); ``rests`` are measurements as
+    (what, value, link to its row), with the word for "not shown" where a value would show what is not supported.
+    ``other_rules`` are sentences on the level under other rules.
+    """
+
+    level: Level
+    tag: str
+    scope: str
+    claim: SaidClaim | None
+    text: str
+    reasons: tuple[str, ...]
+    status: tuple[tuple[str, str, bool], ...]
+    rests: tuple[tuple[str, str, str], ...]
+    more: int
+    other_rules: tuple[str, ...] = ()
+
+
+def tally(book: SeasonLookup, words: Words) -> list[tuple[Level, str, str]]:
+    """How many claims stand at each level."""
+    seen = Counter(one.verdict.publication_level for one in book.run.decided.verdicts)
+    return [(level, words.count(seen[level]), words(f"level.{level}.tally")) for level in LEVELS]
+
+
+def said_levels(book: SeasonLookup, words: Words) -> tuple[SaidLevel, ...]:
+    """The three levels in order: claims about single agents; pairs are on the page of all claims."""
+    order = {kind: at for at, kind in enumerate(_FRONT)}
+    front = sorted((one for one in book.run.decided.verdicts if one.kind in order), key=lambda one: order[one.kind])
+    seen = Counter(one.verdict.publication_level for one in book.run.decided.verdicts)
+    found = []
+    for level in LEVELS:
+        mine = [one for one in front if one.verdict.publication_level == level]
+        said = [said_claim(book, one, words) for one in mine[:_SHOWN]] if level != "no-claim" else []
+        groups = _groups(book, mine, words)[:_SHOWN] if level == "no-claim" else ()
+        first = _fitting(said)
+        covered = sum(group.covers for group in groups) or len(said)
+        found.append(
+            SaidLevel(
+                level=level,
+                title=words(f"level.{level}.title"),
+                tag=words(f"level.{level}.tag"),
+                empty="" if seen[level] else words(f"level.{level}.empty"),
+                shown=tuple(said[:first]),
+                more=tuple(said[first:]),
+                groups=groups[:_GROUPS],
+                more_groups=groups[_GROUPS:],
+                rest=seen[level] - covered,
+            )
+        )
+    return tuple(found)
+
+
+def _fitting(claims: Sequence[SaidClaim]) -> int:
+    """How many of the first claims fit above the fold, from about how tall each is; one always does."""
+    heights = accumulate(
+        21 + 27 * (1 + len(one.quote) // 52) + 21 * (len(one.condition) // 66 + 1) * bool(one.condition)
+        for one in claims
+    )
+    return max(sum(height <= _ROOM for height in heights), 1)
+
+
+def _groups(book: SeasonLookup, verdicts: Sequence[SeasonVerdict], words: Words) -> tuple[WithheldGroup, ...]:
+    """Unsupported claims by what they are about, with the first of their reasons; equal ones are one line."""
+    found: dict[tuple[str, str], int] = {}
+    firsts = [one for one in verdicts if _unsupported_first(one)]
+    alone = len(firsts) > 1 and all(_compared_with(one) == len(firsts) - 1 for one in firsts)
+    for one in verdicts:
+        if alone and one.kind == "first":
+            key = words.text(said("claim.withheld.any_first")), words.text(said("claim.reason.untested_any"))
+        else:
+            key = withheld_text(one, words), words.texts(reasons_of(book, one)[:1])
+        found[key] = found.get(key, 0) + 1
+    return tuple(WithheldGroup(text, ((f"{why} ", False),) if why else (), n) for (text, why), n in found.items())
+
+
+def reasons_of(book: SeasonLookup, one: SeasonVerdict) -> tuple[Said, ...]:
+    """The reasons of a claim; of an unsupported first rank those that hold for every agent, or who leads would show."""
+    if not _unsupported_first(one):
+        return one.reasons
+    firsts = [other for other in book.run.decided.verdicts if _unsupported_first(other)]
+    kept = [why for why in one.reasons if why.key == _UNTESTED or all(why in other.reasons for other in firsts)]
+    return tuple(kept) if _NO_LEAD in kept else (*kept, said("claim.reason.no_claimed_lead"))
+
+
+def _compared_with(one: SeasonVerdict) -> int:
+    """With how many agents the one that is to rank first cannot be compared, for want of common periods."""
+    others = [why.values["agents"] for why in one.reasons if why.key == _UNTESTED]
+    return sum(len(some) for some in others if isinstance(some, tuple))
+
+
+def _unsupported_first(one: SeasonVerdict) -> bool:
+    return one.kind == "first" and one.verdict.publication_level == "no-claim"
+
+
+def withheld_text(one: SeasonVerdict, words: Words) -> str:
+    """What an unsupported claim is about."""
+    if one.withheld is not None:
+        return words.text(one.withheld)
+    return words("claims.about", agents=words.names(sorted(one.verdict.claim.subjects)))
+
+
+def said_claim(book: SeasonLookup, one: SeasonVerdict, words: Words) -> SaidClaim:
+    """A supported claim; what it earned rests on no grade."""
+    run = book.run
+    judges = {} if one.kind == "beats" else {judge.name: judge.reference for judge in run.judges}
+    agents = {agent.name: agent.reference for agent in run.agents}
+    built_in = stand_ins(words.catalogue, judges, agents, one.verdict.claim.subjects)
+    quote, condition = words.text(one.statement), f"{built_in} {words.texts(one.condition)}".strip()
+    source = {"study": clean(run.title or run.name, 120), "day": words.day(run.locked_at[:10])}
+    copy = words(
+        "claims.copied", quote=words.quoted(quote), condition=condition, plan=clean(one.verdict.plan_hash), **source
+    )
+    return SaidClaim(one.verdict.publication_level, quote, condition, " ".join(copy.split()))
+
+
+def claim_cards(book: SeasonLookup, words: Words) -> tuple[ClaimCard, ...]:
+    """Every verdict, in the order in which they are read."""
+    return tuple(_card(book, one, words) for one in book.run.decided.verdicts)
+
+
+def _card(book: SeasonLookup, one: SeasonVerdict, words: Words) -> ClaimCard:
+    verdict = one.verdict
+    level = verdict.publication_level
+    ids = list(dict.fromkeys(verdict.measurements))
+    states = (verdict.agreement_status, verdict.stability_status, verdict.adversarial_status)
+    hidden = _unsupported_first(one)
+    if hidden:  # what differs from agent to agent would show who leads
+        ids = [name for name in ids if name.startswith(_SHARED)]
+    items = [book.by_id[name] for name in ids[:_RESTS] if name in book.by_id]
+    return ClaimCard(
+        level=level,
+        tag=words(f"level.{level}.tag"),
+        scope=words.term("claims.kind", one.kind),
+        claim=said_claim(book, one, words) if level != "no-claim" else None,
+        text="" if level != "no-claim" else withheld_text(one, words),
+        reasons=tuple(words.text(reason) for reason in reasons_of(book, one)),
+        status=tuple(
+            (words(f"claims.status.{name}"), words.term("claims.state", state), name in verdict.binding)
+            for name, state in zip(_STATUS, states, strict=True)
+            if not (hidden and name == "stability")
+        ),
+        rests=tuple(_rest(book, one, item, words) for item in items),
+        more=len(ids) - len(items),
+        other_rules=tuple(_other_rules(one, words)),
+    )
+
+
+def _other_rules(one: SeasonVerdict, words: Words) -> Iterator[str]:
+    """The level under each other rule, those of one level together; of an unsupported first rank it would name one."""
+    own, found = one.verdict.publication_level, one.verdict.fragility
+    if own == "no-claim" and one.kind == "first":
+        return
+    for level in (own, *(name for name in LEVELS if name != own)):
+        rules = [words.term("claims.rule", name) for name, other in sorted(found.items()) if other == level]
+        if rules:
+            key = "claims.rules.same" if level == own else "claims.rules.other"
+            yield words(key, rules=words.catalogue.names(rules), level=words(f"level.{level}.tag"))
+
+
+def _rest(book: SeasonLookup, one: SeasonVerdict, item: Measurement, words: Words) -> tuple[str, str, str]:
+    """A measurement in words: what of whom, its value where that shows nothing that is not supported, its row."""
+    subjects = sorted(
+        baseline_words(value, words) if key == "baseline" else clean(value, 60)
+        for key, value in item.labels.items()
+        if key not in ("axis", "dimension", "dropped")
+    )
+    if "dropped" in item.labels:  # a family of judges, which may be called as an agent is
+        subjects.append(f"{words('measured.label.dropped')} {clean(item.labels['dropped'], 60)}")
+    what = words.term("measure", item.name.removeprefix("season."))
+    named = f"{what} ({words.catalogue.names(subjects)})" if subjects else what
+    value = measured(item, words) if _tellable(book, one, item) else words("frame.withheld")
+    if spread := book.spread(item):
+        value = words("measured.spread", n=book.graded(item), low=spread[0], high=spread[1])
+    return named, value, book.links[item.id]
+
+
+def baseline_words(name: str, words: Words) -> str:
+    """How a sentence calls a baseline."""
+    return words.term("claim.baseline", name.replace(" ", "_").replace("/", "_"))
+
+
+def _tellable(book: SeasonLookup, one: SeasonVerdict, item: Measurement) -> bool:
+    """Whether a value may be shown beside its claim: of no unsupported pair, and of no agent that shares its tier."""
+    if "high" in item.labels:
+        return one.verdict.publication_level != "no-claim"
+    return not book.hidden(item)
+
+
+def measured(item: Measurement, words: Words) -> str:
+    """A measurement as a value with its interval and n, or why there is none."""
+    if item.value is None:
+        return state_words(item, words)
+    text = value_words(item, item.value, words)
+    if item.low is not None and item.high is not None:
+        ends = words("places.range", first=value_words(item, item.low, words), last=value_words(item, item.high, words))
+        text = f"{text} ({ends})"
+    return words("measured.n", value=text, n=words.count(item.n), of=words.of(item.n, item.n_of))
+
+
+def state_words(item: Measurement, words: Words) -> str:
+    """Why a measurement has no value; a pair that cannot be tested with its periods."""
+    name, _, _ = item.state.partition(" (")
+    return words.term("state", name if name == "cannot be tested" else item.state)
+
+
+def value_words(item: Measurement, value: float, words: Words) -> str:
+    """A value of a measurement, or an end of its interval, in the form of its kind."""
+    sign = item.name in _SIGNED
+    if item.name in _SHARES:
+        return words.percent(value, 3 if item.name == "season.excess" else 1, sign=sign)
+    return words.number(value, _DIGITS.get(item.name, 1), sign=sign)
+
+
+_LEFT_OUT: Final = ("above", "within")
+_MOST: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLevel:
+    """The claims of one level about an agent; unsupported ones are listed with the first of their reasons."""
+
+    level: Level
+    tag: str
+    said: tuple[SaidClaim, ...]
+    withheld: tuple[tuple[str, str], ...]
+    more: int
+
+
+def model_levels(book: ModelBook) -> tuple[ModelLevel, ...]:
+    """The levels at which there is a claim about an agent. Pairs are only on the page of all claims."""
+    name = book.agent.name
+    mine = [
+        one for one in book.run.decided.verdicts if name in one.verdict.claim.subjects and one.kind not in _LEFT_OUT
+    ]
+    found = (_level(book, level, [one for one in mine if one.verdict.publication_level == level]) for level in LEVELS)
+    return tuple(one for one in found if one.said or one.withheld)
+
+
+def _level(book: ModelBook, level: Level, verdicts: list[SeasonVerdict]) -> ModelLevel:
+    tag, shown = book.words(f"level.{level}.tag"), verdicts[:_MOST]
+    if level != "no-claim":
+        return ModelLevel(
+            level, tag, tuple(said_claim(book.lookup, one, book.words) for one in shown), (), len(verdicts[_MOST:])
+        )
+    named = dict.fromkeys(
+        (withheld_text(one, book.words), book.words.texts(reasons_of(book.lookup, one)[:1])) for one in verdicts
+    )
+    return ModelLevel(level, tag, (), tuple(named)[:_MOST], max(len(named) - _MOST, 0))

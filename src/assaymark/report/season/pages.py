@@ -1,0 +1,485 @@
+"""The site of a season: every page in every language, from one run, as text; and written to an empty folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from assaymark.claims.messages import Catalogue, catalogue, languages
+from assaymark.errors import InputError, Problem
+from assaymark.judging.season.plans import PROCESS, ScoringPlan, SubComponent, load_scoring, scoring_names
+from assaymark.report.levels import LEVELS
+from assaymark.report.measurements import STYLES
+from assaymark.report.page import ALONE, Site, beside, in_parts, paged_by
+from assaymark.report.portbench.records import block
+from assaymark.report.season.agent import model_pages
+from assaymark.report.season.edition import Edition, editions
+from assaymark.report.season.index import SeasonLookup
+from assaymark.report.season.inputs import SeasonRun
+from assaymark.report.season.leaderboard import board_view, formula
+from assaymark.report.season.levels import claim_cards, said_levels, tally
+from assaymark.report.season.measurements import worded_rows
+from assaymark.report.season.panel import blinding_view, panel_view, preference_level, preference_rows
+from assaymark.report.season.records import OVERVIEW
+from assaymark.report.season.words import Words
+from assaymark.text import clean
+
+# The pages of rules, made from the locked season file and its scoring plan, and of what changed between plans.
+
+
+_PROMPTS: Final = 600_000
+"""Characters of all prompts on the page, which stays below a megabyte."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeightTable:
+    """Parts of something with their weights in percent; ``note`` marks parts that count twice."""
+
+    title: str
+    rows: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleGroup:
+    """Fields of one part of the season file as (name, value, meaning)."""
+
+    title: str
+    rows: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RulesView:
+    """The rules page."""
+
+    facts: tuple[tuple[str, str], ...]
+    plan_hash: str
+    groups: tuple[RuleGroup, ...]
+    formulas: tuple[str, ...]
+    weights: tuple[WeightTable, ...]
+    bands: tuple[tuple[str, str], ...]
+    prompts: tuple[tuple[str, str], ...]
+
+
+def rules_view(book: SeasonLookup, words: Words) -> RulesView:
+    """Nothing here is typed: fields and values are those of the locked file, weights those of its scoring plan."""
+    run, plan = book.run, book.run.scoring
+    groups: dict[str, list[tuple[str, str, str]]] = {}
+    for rule in run.rules:
+        line = clean(rule.name, 80), clean(rule.value, 400) or words("rules.empty"), words.text(rule.meaning)
+        groups.setdefault(rule.group, []).append(line)
+    return RulesView(
+        facts=(
+            (words("rules.season"), clean(run.name, 80)),
+            (words("rules.locked"), words.day(run.locked_at)),
+            (words("rules.scoring"), words("rules.plan", version=plan.version, grader=clean(plan.grader, 80))),
+            (words("rules.software"), f"assaymark {clean(run.software, 40)}"),
+        ),
+        plan_hash=clean(run.plan_hash, 80),
+        groups=tuple(RuleGroup(words.term("rules.group", name), tuple(rows)) for name, rows in groups.items()),
+        formulas=(*formulas(plan, words), *(() if run.source else (words("formula.returns"),))),
+        weights=weight_tables(plan, words),
+        bands=band_rows(plan, words),
+        prompts=_prompts(book),
+    )
+
+
+def _prompts(book: SeasonLookup) -> tuple[tuple[str, str], ...]:
+    """What all agents were told, under an empty name; or what each was told alone."""
+    told = [(one.name, one.strategy) for one in book.agents.values() if one.strategy]
+    if book.run.prompt:
+        told = [("", book.run.prompt)]
+    return tuple((clean(name, 60), block(text, _PROMPTS // len(told))) for name, text in told)
+
+
+def formulas(plan: ScoringPlan, words: Words) -> tuple[str, ...]:
+    """How grades become a total, sentence by sentence."""
+    parts = {part.name: part for part in plan.reasoning}
+    process = words.catalogue.names([part_title(parts[name], words) for name in PROCESS])
+    without = {
+        name: words.catalogue.number(share, ".4g") for name, share in plan.composite.shares(outcome=False).items()
+    }
+    lines = [
+        words("formula.axis"),
+        words("formula.process", parts=process),
+        words("formula.composite", **_percents(plan, words)),
+        words(
+            "formula.without",
+            reasoning=without["reasoning"],
+            evidence=without["evidence"],
+            process=without["process"],
+        ),
+        formula(plan, words),
+    ]
+    if plan.efficiency.weight:
+        lines.append(_quick(plan, words))
+    return (*lines, words("formula.ties", level=words.percent(plan.ties.level, 0)), words("formula.reliability"))
+
+
+def _quick(plan: ScoringPlan, words: Words) -> str:
+    """What efficiency is, on the plan's scale."""
+    rule, number = plan.efficiency, words.catalogue.number
+    least = number(rule.least_seconds, "g")
+    if rule.scale == "relative":
+        return words("formula.quick_relative", least=least)
+    return words("formula.quick", least=least, reference=number(rule.reference_s, "g"))
+
+
+def _percents(plan: ScoringPlan, words: Words) -> dict[str, str]:
+    return {name: words.catalogue.number(share, "g") for name, share in plan.composite.shares(outcome=True).items()}
+
+
+def part_title(part: SubComponent, words: Words) -> str:
+    """What a part is called; one that the language does not know keeps the title of its plan."""
+    return words(f"part.{part.name}") if words.has(f"part.{part.name}") else clean(part.title, 80)
+
+
+def weight_tables(plan: ScoringPlan, words: Words) -> tuple[WeightTable, ...]:
+    """The weights of the components and of all parts of both axes, in percent."""
+    shares = plan.composite.shares(outcome=True)
+    whole = tuple((words(f"axis.{name}"), words.catalogue.number(share, "g"), "") for name, share in shares.items())
+    axes = [
+        WeightTable(
+            words(f"weights.{axis}", n=words.few(len(parts))), (*_weights(parts, words), *_left_out(left, words))
+        )
+        for axis, parts, left in (("reasoning", plan.reasoning, ()), ("evidence", plan.evidence, plan.not_applicable))
+    ]
+    return (WeightTable(words("weights.composite"), whole), *axes)
+
+
+def _weights(parts: Sequence[SubComponent], words: Words) -> Iterator[tuple[str, str, str]]:
+    for part in parts:
+        note = words("weights.twice") if part.name in PROCESS else ""
+        yield part_title(part, words), words.catalogue.number(part.weight, ".4g"), note
+
+
+def _left_out(parts: Sequence[SubComponent], words: Words) -> Iterator[tuple[str, str, str]]:
+    """Parts for which the season has no field, with the weight that went to the others."""
+    for part in parts:
+        weight = words.catalogue.number(part.weight, "g")
+        yield part_title(part, words), "0", words("weights.not_applicable", weight=weight)
+
+
+def band_rows(plan: ScoringPlan, words: Words) -> tuple[tuple[str, str], ...]:
+    """The bands with their whole points."""
+    ends = (("strong", plan.bands.strong, 100), ("mixed", plan.bands.mixed, plan.bands.strong - 1))
+    rows = (*ends, ("weak", 0, plan.bands.mixed - 1))
+    return tuple(
+        (words.term("claim.band", name), words("places.range", first=low, last=high)) for name, low, high in rows
+    )
+
+
+# --- what changed -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class VersionView:
+    """One scoring plan, and how it differs from the one before: (field, before, now); none for the first."""
+
+    version: str
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    before: str
+    changes: tuple[tuple[str, str, str], ...]
+    same: str
+    here: bool
+
+
+def version_views(book: SeasonLookup, words: Words) -> tuple[VersionView, ...]:
+    """The plans that come with the package and the season's own, newest first, each against the one before it."""
+    plans = [load_scoring(name) for name in scoring_names()]
+    own = book.run.scoring
+    if own.version not in {plan.version for plan in plans}:
+        plans.append(own)
+    found: list[VersionView] = []
+    for at, plan in enumerate(plans):
+        earlier = plans[at - 1] if at else None
+        found.append(_version(plan, earlier, words, here=plan.version == own.version))
+    return tuple(reversed(found))
+
+
+def _version(plan: ScoringPlan, before: ScoringPlan | None, words: Words, *, here: bool) -> VersionView:
+    key = f"scoring.{plan.version}"
+    changes, same = ([], []) if before is None else differences(before, plan)
+    facts = (
+        (words("changelog.grader"), clean(plan.grader, 80)),
+        (words("changelog.total"), formula(plan, words)),
+        (words("changelog.digest"), plan.digest),
+    )
+    return VersionView(
+        version=clean(plan.version, 40),
+        title=words(key) if words.has(key) else clean(plan.title, 120),
+        facts=facts,
+        before="" if before is None else clean(before.version, 40),
+        changes=tuple((field_words(name, words), _shown(old, words), _shown(new, words)) for name, old, new in changes),
+        same=words("changelog.same", fields=words.catalogue.names([words.term("scoring.whole", name) for name in same]))
+        if same
+        else "",
+        here=here,
+    )
+
+
+def differences(before: ScoringPlan, after: ScoringPlan) -> tuple[list[tuple[str, Any, Any]], list[str]]:
+    """The fields in which two plans differ, and the parts of the plan in which they are equal.
+
+    Version and title are left out, which are names and no rules.
+
+    >>> changed, same = differences(load_scoring("v0.3"), load_scoring("v0.4"))
+    >>> [name for name, _, _ in changed]
+    ['grader', 'panel', 'efficiency.weight']
+    >>> same
+    ['composite', 'bands', 'ties', 'reasoning', 'evidence']
+    """
+    old, new = before.model_dump(mode="json"), after.model_dump(mode="json")
+    kept = [name for name in new if name not in ("version", "title")]
+    changed = [
+        (name, one.get(name), two.get(name))
+        for top in kept
+        for one, two in [(_flat(top, old[top]), _flat(top, new[top]))]
+        for name in dict.fromkeys((*one, *two))
+        if one.get(name) != two.get(name)
+    ]
+    return changed, [name for name in kept if old[name] == new[name]]
+
+
+def _flat(name: str, value: Any) -> dict[str, Any]:
+    """The values of a part of a plan by their full names; parts of an axis by their own."""
+    if isinstance(value, Mapping):
+        return {f"{name}.{key}": one for key, one in value.items()}
+    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+        return {f"{name}.{one['name']}": one["weight"] for one in value}
+    return {name: value}
+
+
+def field_words(name: str, words: Words) -> str:
+    """A field of a scoring plan in words, with its name."""
+    key = f"scoring.field.{name}"
+    return f"{words(key)} ({name})" if words.has(key) else name
+
+
+def _shown(value: Any, words: Words) -> str:
+    if value is None:
+        return words("changelog.absent")
+    if isinstance(value, list):
+        return words.catalogue.names([words.term("axis", str(one)) for one in value])
+    if isinstance(value, (int, float)):
+        return words.catalogue.number(value, "g")
+    return words.term("scoring.value", str(value))
+
+
+_CODE: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
+
+CARDS: Final = 100
+"""Claims on one page: so many in every language, so that a page has its translation."""
+
+
+def write_site(
+    run: SeasonRun, out: Path, languages: Sequence[str | Catalogue] = languages(), site: Site = ALONE
+) -> list[Path]:
+    """Write the site of a season.
+
+    Parameters
+    ----------
+    run : SeasonRun
+    out : Path
+        A folder that is empty or not there yet.
+    languages : sequence of str or Catalogue
+        The first lies at the root, every other in a folder with its code. Default: all that come with the package.
+    site : Site
+        The site that the pages are part of, where there are other runs beside this one.
+
+    Returns
+    -------
+    list of Path
+        Every page, in the order in which it was written.
+
+    Raises
+    ------
+    InputError
+        The folder holds something; no language, or one twice.
+    UnknownNameError
+        A language that does not come with the package.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(str(out), [Problem("folder", "holds something already; give a new or an empty one")])
+    found = []
+    for path, html in site_pages(run, languages, site):
+        target = out / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(html, encoding="utf-8")
+        found.append(target)
+    return found
+
+
+def site_pages(
+    run: SeasonRun, languages: Sequence[str | Catalogue] = languages(), site: Site = ALONE
+) -> Iterator[tuple[str, str]]:
+    """Every page as path and HTML, one at a time. Equal runs give equal bytes; nothing but the run is read.
+
+    Raises
+    ------
+    InputError
+        No language, one twice, or a code that is none.
+    """
+    catalogues = [one if isinstance(one, Catalogue) else catalogue(one) for one in languages]
+    _check([one.language for one in catalogues])
+    for edition in editions(run, catalogues, site):
+        for path, html in edition_pages(edition):
+            yield f"{edition.folder}{path}", html
+
+
+def _check(codes: Sequence[str]) -> None:
+    """Refuse codes that are no names for folders beside the pages, and one that is there twice."""
+    problems = [
+        Problem(repr(code), "is no code of a language, such as fr or pt-BR")
+        for code in codes
+        if not _CODE.fullmatch(code)
+    ]
+    if not codes or len({code.lower() for code in codes}) < len(codes):
+        problems.append(Problem("", f"each of one or more is named once (got {', '.join(codes) or 'none'})"))
+    if problems:
+        raise InputError("languages", problems)
+
+
+def edition_pages(edition: Edition) -> Iterator[tuple[str, str]]:
+    """The pages of one language, as paths below its folder."""
+    yield "index.html", _index(edition)
+    yield from _claims(edition)
+    yield "panel.html", _panel(edition)
+    yield from _measurements(edition)
+    yield "rules.html", _rules(edition)
+    yield "changelog.html", _changelog(edition)
+    yield from model_pages(edition.book, edition.words, edition.render, _to_root(edition))
+
+
+def _index(edition: Edition) -> str:
+    book, words = edition.book, edition.words
+    run = book.run
+    return edition.render(
+        "season.html",
+        "index.html",
+        clean(run.title or run.name, 120),
+        here="index",
+        lede=season_lede(edition),
+        source=words("index.source", source=clean(run.source, 300)) if run.source else "",
+        reference=_reference(edition),
+        tally=tally(book, words),
+        levels=said_levels(book, words),
+        total=words("index.all", n=len(run.decided.verdicts)),
+        board=board_view(book, words),
+        preference=preference_rows(book, words),
+        level=preference_level(book, words),
+        blinding=blinding_view(book, words),
+        notes=[words.text(note) for note in run.notes],
+    )
+
+
+def season_lede(edition: Edition) -> str:
+    """Who took part, with what, for how long, and who graded it."""
+    run, words = edition.book.run, edition.words
+    agents, judges = len(run.agents), edition.book.graders
+    strategies = any(one.strategy for one in run.agents)
+    told = "index.prompt" if run.prompt else "index.strategies" if strategies else "index.untold"
+    capital = words("index.no_capital")
+    if run.capital is not None:
+        capital = words("index.capital", capital=words.money(run.capital), currency=clean(run.currency, 12))
+    text = words(
+        "index.lede",
+        agents=words("index.agents", n=agents, few=words.few(agents)),
+        told=words(told),
+        universe=words("index.universe", n=len(run.universe), count=words.count(len(run.universe))),
+        capital=capital,
+        days=words("index.days", n=run.days, count=words.count(run.days)),
+        first=words.day(run.first),
+        last=words.day(run.last),
+        judges=words("index.judges", n=judges, few=words.few(judges)),
+    )
+    return ". ".join(part[:1].upper() + part[1:] for part in text.split(". "))
+
+
+def _reference(edition: Edition) -> str:
+    """That agents or judges are ours and no models that anybody made to trade or to judge."""
+    run, words = edition.book.run, edition.words
+    agents, judges = (bool(who) and all(one.reference for one in who) for who in (run.agents, run.judges))
+    if not agents and not judges:
+        return ""
+    return words(f"index.reference.{'both' if agents and judges else 'agents' if agents else 'judges'}")
+
+
+def _claims(edition: Edition) -> Iterator[tuple[str, str]]:
+    words = edition.words
+    cards = claim_cards(edition.book, words)
+    pages = in_parts("claims", paged_by(cards, lambda _: 1, CARDS))
+    tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
+    for name, rows, parts in beside(pages.items(), part=words("frame.part"), parts=words("frame.parts")):
+        yield (
+            name,
+            edition.render(
+                "season-claims.html",
+                name,
+                words("claims.title"),
+                here="claims",
+                rows=rows,
+                filters=words.filters([row.level for row in rows], tags),
+                total=words("index.all", n=len(rows)),
+                pager=parts,
+            ),
+        )
+
+
+def _panel(edition: Edition) -> str:
+    book, words = edition.book, edition.words
+    return edition.render(
+        "season-panel.html",
+        "panel.html",
+        words("panel.title"),
+        here="panel",
+        panel=panel_view(book, words),
+        preference=preference_rows(book, words),
+        level=preference_level(book, words),
+        blinding=blinding_view(book, words),
+        records=f"{_to_root(edition)}{OVERVIEW}" if book.run.records else "",
+        site=_to_root(edition),
+    )
+
+
+def _measurements(edition: Edition) -> Iterator[tuple[str, str]]:
+    book, words = edition.book, edition.words
+    for name, found, parts in beside(book.measured.items(), part=words("frame.part"), parts=words("frame.parts")):
+        rows = worded_rows(book, found, words, _to_root(edition))
+        groups = [row.group for row in rows]
+        yield (
+            name,
+            edition.render(
+                "season-measurements.html",
+                name,
+                words("measured.title"),
+                here="measurements",
+                styles=STYLES,
+                rows=rows,
+                rests=any(row.rests for row in rows),
+                filters=words.filters(groups, {group: group for group in groups}),
+                total=words("measured.total", n=len(rows), count=words.count(len(rows))),
+                pager=parts,
+            ),
+        )
+
+
+def _to_root(edition: Edition) -> str:
+    """The way from a page at the top of a language to the folder of the site, where datasheets are linked from."""
+    return "../" * edition.folder.count("/")
+
+
+def _rules(edition: Edition) -> str:
+    words = edition.words
+    rules = rules_view(edition.book, words)
+    return edition.render("season-rules.html", "rules.html", words("rules.title"), here="rules", rules=rules)
+
+
+def _changelog(edition: Edition) -> str:
+    words = edition.words
+    versions = version_views(edition.book, words)
+    title = words("changelog.title")
+    return edition.render("season-changelog.html", "changelog.html", title, here="changelog", versions=versions)

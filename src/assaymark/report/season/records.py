@@ -1,0 +1,138 @@
+"""The records of a season for those who check it: every grade, guess and decision as it came, with its calls."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+from assaymark.records import content_id
+from assaymark.report.filters import key_filters
+from assaymark.report.page import Frame, beside, paged, row_bytes
+from assaymark.report.records.calls import ReadCalls, call_pages
+from assaymark.report.records.judgments import PAGE, page_paths
+from assaymark.report.records.texts import Ref
+from assaymark.report.text import counted
+from assaymark.text import clean
+
+SEASON_FOLDER: Final = "records"
+OVERVIEW: Final = f"{SEASON_FOLDER}/index.html"
+
+RecordKind = Literal["grades", "guesses", "decisions"]
+KINDS: Final[Mapping[RecordKind, tuple[str, str]]] = {
+    "grades": ("Grades", "What each judge gave each record, refusals and nonsense included."),
+    "guesses": ("Guesses at authors", "Whose record it is, as judges guessed from the blinded text."),
+    "decisions": ("Decisions", "What each agent decided on each day, by the call in which it was asked."),
+}
+_ROW: Final = 260
+_LINK: Final = 90
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonRecord:
+    """One record: whose it is, what it is of, what it says, the keys of its calls, and the agent that it is about.
+
+    ``about`` is empty for what an agent made itself.
+    """
+
+    kind: RecordKind
+    who: str
+    of: str
+    said: str
+    usable: bool = True
+    keys: tuple[str, ...] = ()
+    about: str = ""
+
+    @property
+    def anchor(self) -> str:
+        """The id of its row."""
+        return f"r{content_id([self.kind, self.who, self.of])[:12]}"
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the row will take on a page."""
+        return row_bytes(_ROW + _LINK * len(self.keys), (self.who[:80] * 2, self.of[:120], self.said[:400]))
+
+
+class SeasonTrail(NamedTuple):
+    """The records of a season, and what reads their calls; None where there is no ledger."""
+
+    records: Sequence[SeasonRecord]
+    read: ReadCalls | None
+
+
+def record_places(records: Sequence[SeasonRecord]) -> Mapping[tuple[str, str, str], str]:
+    """Where the first record of each kind by somebody stands, and the first of those about an agent.
+
+    Keys are (kind, who, agent), the agent empty for all that somebody made.
+    """
+    found: dict[tuple[str, str, str], str] = {}
+    for kind in KINDS:
+        for path, rows in _pages(kind, records):
+            for row in rows:
+                for about in ("", row.about):
+                    found.setdefault((kind, row.who, about), f"{path}#{row.anchor}")
+    return found
+
+
+def season_record_pages(trail: SeasonTrail, frame: Frame) -> Iterator[tuple[str, str]]:
+    """The pages of records, one at a time, as path and HTML, after those of their calls where there is a ledger."""
+    planned = {kind: _pages(kind, trail.records) for kind in KINDS}
+    calls: dict[str, str] = {}
+    if trail.read is not None:
+        uses = _uses(planned)
+        yield from call_pages(trail.read(list(uses)), uses, frame, calls)
+    shown = [(*KINDS[kind], pages) for kind, pages in planned.items() if pages[0][1]]
+    yield (
+        OVERVIEW,
+        frame.render(
+            "trail-season.html",
+            "Records",
+            **_BELOW,
+            kinds=[(title, said, pages[0][0].rpartition("/")[2], _total(pages)) for title, said, pages in shown],
+        ),
+    )
+    for title, said, pages in shown:
+        for path, rows, parts in beside(pages):
+            yield (
+                path,
+                frame.render(
+                    "trail-records.html",
+                    title,
+                    **_BELOW,
+                    said=said,
+                    rows=[_view(row, calls) for row in rows],
+                    filters=key_filters([clean(row.who, 80) for row in rows]),
+                    total=counted(len(rows), "record"),
+                    pager=parts,
+                ),
+            )
+
+
+_BELOW: Final[Mapping[str, Any]] = {"here": "panel", "root": "../", "styles": ("trail.css",)}
+
+
+def _pages(kind: RecordKind, records: Sequence[SeasonRecord]) -> tuple[tuple[str, tuple[SeasonRecord, ...]], ...]:
+    rows = sorted((one for one in records if one.kind == kind), key=lambda one: (one.who, one.of))
+    return page_paths(f"{SEASON_FOLDER}/{kind}", paged(rows, PAGE))
+
+
+def _uses(planned: Mapping[RecordKind, Sequence[tuple[str, Sequence[SeasonRecord]]]]) -> dict[str, list[Ref]]:
+    found: defaultdict[str, list[Ref]] = defaultdict(list)
+    for pages in planned.values():
+        for path, rows in pages:
+            for row in rows:
+                for key in row.keys:
+                    found[key].append(Ref(f"{row.who}: {row.of}", f"{path}#{row.anchor}"))
+    return found
+
+
+def _total(pages: Sequence[tuple[str, Sequence[SeasonRecord]]]) -> str:
+    return counted(sum(len(rows) for _, rows in pages), "record")
+
+
+def _view(row: SeasonRecord, calls: Mapping[str, str]) -> tuple[SeasonRecord, str, str, str, list[Ref]]:
+    """A record with its texts as a page shows them."""
+    links = [Ref(key[:8], calls.get(key, "")) for key in row.keys]
+    return row, clean(row.who, 80), clean(row.of, 120), clean(row.said, 400), links

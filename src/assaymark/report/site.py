@@ -1,0 +1,340 @@
+"""Pages of a run that is under way: how far it is, and single calls as they were asked and answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
+
+from markupsafe import Markup
+
+from assaymark.claims.messages import Catalogue, english
+from assaymark.engine.calls import CallSpec, Reply
+from assaymark.metrology.datasheet import Datasheet
+from assaymark.records import Level, Verdict
+from assaymark.report.datasheet import COMPARISON
+from assaymark.report.datasheet.comparison import JudgeLine, comparison_view
+from assaymark.report.datasheet.reading import opened
+from assaymark.report.inputs import AssayRun
+from assaymark.report.levels import LEVELS, TALLY, TITLES, level_views
+from assaymark.report.lookup import Book
+from assaymark.report.page import Frame, Link, Site
+from assaymark.report.portbench.book import BenchBook
+from assaymark.report.portbench.inputs import BenchRun
+from assaymark.report.portbench.levels import said_levels as bench_levels
+from assaymark.report.portbench.stages import lede as bench_lede
+from assaymark.report.records.texts import visible
+from assaymark.report.season.edition import editions
+from assaymark.report.season.inputs import SeasonRun
+from assaymark.report.season.levels import said_levels as season_levels
+from assaymark.report.season.pages import season_lede
+from assaymark.report.study.plan import plan_view
+from assaymark.report.text import counted, plural
+from assaymark.text import clean, count
+
+# The first page of a site of several runs: what each of them is, and which claims it supports.
+#
+# Runs are sorted by kind and then by name. Nothing on the page compares one with another.
+
+
+Kind = Literal["study", "judges", "season", "portbench"]
+
+MENU: Final[Mapping[Kind, str]] = {
+    "study": "Verdicts", "judges": "Judges", "season": "Season", "portbench": "PortBench",
+}  # fmt: skip
+"""What the menu calls a run that is the only one of its kind, in the order of the page."""
+
+_KINDS: Final[Mapping[Kind, str]] = {
+    "study": "Study", "judges": "Judges as instruments", "season": "Season", "portbench": "PortBench",
+}  # fmt: skip
+_COUNTED: Final[Mapping[Kind, tuple[str, str]]] = {
+    "study": ("study", "studies"),
+    "judges": ("set of judges", "sets of judges"),
+    "season": ("season", "seasons"),
+    "portbench": ("run of PortBench", "runs of PortBench"),
+}
+_AT_ONCE: Final = 2
+_REFERENCE: Final[Mapping[Kind, str]] = {
+    "study": "Reference panel. Every judge is a built-in grader with documented flaws.",
+    "judges": "",
+    "season": "Reference panel. Every judge is a built-in grader.",
+    "portbench": "Reference models. Every model is built in, with known properties.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontRun:
+    """One run of a site.
+
+    Attributes
+    ----------
+    kind : {"study", "judges", "season", "portbench"}
+    title, line : str
+        What it is called, and what it is in one line. Cleaned.
+    verdicts : int
+        How many claims were decided.
+    tally : sequence of (str, str, str)
+        Level, count and words; empty where nothing was claimed.
+    said : sequence of (str, sequence)
+        A level and the first of its supported sentences. Other claims are on no first page but their own.
+    judges : sequence of JudgeLine
+        Judges that were tested by themselves.
+    reference : bool
+        Whether every judge, or every model of a benchmark, is one of ours.
+    """
+
+    kind: Kind
+    title: str
+    line: str
+    verdicts: int = 0
+    tally: tuple[tuple[Level, str, str], ...] = ()
+    said: tuple[tuple[Level, tuple[Any, ...]], ...] = ()
+    judges: tuple[JudgeLine, ...] = ()
+    reference: bool = False
+
+    @property
+    def words(self) -> str:
+        """What it is, in words."""
+        return _KINDS[self.kind]
+
+    @property
+    def notice(self) -> str:
+        """That those who were asked are ours; empty where they are not."""
+        return _REFERENCE[self.kind] if self.reference else ""
+
+    @property
+    def more(self) -> str:
+        """How much more there is on its own pages, in words."""
+        if self.kind == "judges":
+            return ""
+        shown = sum(len(claims) for _, claims in self.said)
+        if not self.verdicts:
+            return "No claim was decided."
+        if not shown:
+            return f"No claim is supported by this evidence: {counted(self.verdicts, 'claim')} decided."
+        left = self.verdicts - shown
+        return f"{counted(left, 'further claim')}, with the reasons of each, on its pages." if left else ""
+
+
+def front_of_study(run: AssayRun) -> FrontRun:
+    """A study."""
+    book = Book.of(run)
+    plan = plan_view(book)
+    return FrontRun(
+        kind="study",
+        title=clean(run.study.title or run.study.name, 120),
+        line=plan.study_line,
+        reference=bool(plan.reference),
+        **_decided(run.verdicts, level_views(book)),
+    )
+
+
+def front_of_benchmark(run: BenchRun) -> FrontRun:
+    """A run of PortBench."""
+    book = BenchBook.of(run)
+    return FrontRun(
+        kind="portbench",
+        title=clean(run.title or "PortBench", 120),
+        line=bench_lede(book),
+        reference=bool(run.models) and all(model.reference for model in run.models),
+        **_decided(run.verdicts, bench_levels(book)),
+    )
+
+
+def front_of_season(run: SeasonRun, catalogue: Catalogue | None = None) -> FrontRun:
+    """A season, in the words of a catalogue; None: in English."""
+    (edition,) = editions(run, [catalogue or english()])
+    return FrontRun(
+        kind="season",
+        title=clean(run.title or run.name, 120),
+        line=season_lede(edition),
+        reference=bool(run.judges) and all(judge.reference for judge in run.judges),
+        **_decided([one.verdict for one in run.decided.verdicts], season_levels(edition.book, edition.words)),
+    )
+
+
+def front_of_judges(sheets: Sequence[Datasheet], title: str) -> FrontRun:
+    """Judges that were measured by themselves."""
+    view = comparison_view(opened(sheets), ())
+    return FrontRun(kind="judges", title=clean(title, 120), line=view.lede, judges=view.judges)
+
+
+def _decided(verdicts: Sequence[Verdict], levels: Sequence[Any]) -> dict[str, Any]:
+    """What was decided: how much at each level, and the first supported sentences."""
+    reached = [verdict.publication_level for verdict in verdicts]
+    said = ((one.level, tuple(one.shown[:_AT_ONCE])) for one in levels if one.level != "no-claim")
+    return {
+        "verdicts": len(reached),
+        "tally": tuple((level, count(reached.count(level)), TALLY[level]) for level in LEVELS),
+        "said": tuple((level, claims) for level, claims in said if claims),
+    }
+
+
+def menu(runs: Mapping[str, FrontRun]) -> dict[str, Link]:
+    """The entry of every run in the menu, by its folder: its kind where no other is of it, else its title."""
+    kinds = [run.kind for run in runs.values()]
+    return {
+        key: Link(key, f"{key}/{_first(run)}", MENU[run.kind] if kinds.count(run.kind) == 1 else run.title)
+        for key, run in sorted(runs.items(), key=lambda item: _place(*item))
+    }
+
+
+def site_of(links: Mapping[str, Link], here: str) -> Site:
+    """The site as the pages in the folder of one run see it."""
+    around = Site(tuple(links.values()), here, "index.html")
+    return around.below(1)
+
+
+def render_front(runs: Mapping[str, FrontRun], title: str) -> str:
+    """The first page of the site, for runs by their folders."""
+    links = menu(runs)
+    shown = [(key, link.href, runs[key]) for key, link in links.items()]
+    frame = Frame(study="", mark="", nav=(), site=Site(tuple(links.values()), "", "index.html"))
+    return frame.render("front.html", clean(title, 120), lede=_lede(list(runs.values())), runs=shown, titles=TITLES)
+
+
+def _place(key: str, run: FrontRun) -> tuple[int, str, str]:
+    return list(MENU).index(run.kind), run.title.casefold(), key
+
+
+def _first(run: FrontRun) -> str:
+    return COMPARISON if run.kind == "judges" else "index.html"
+
+
+def _lede(runs: Sequence[FrontRun]) -> str:
+    kinds = [run.kind for run in runs]
+    parts = [plural(kinds.count(kind), *words) for kind, words in _COUNTED.items() if kind in kinds]
+    return f"{plural(len(runs), 'run').capitalize()}: {', '.join(parts)}. They are not compared with each other."
+
+
+LONGEST = 200_000
+"""Characters of a text that a page shows; the ledger holds it whole."""
+
+FRONTS: Final = {"index.html": "Verdicts", "datasheets.html": "Datasheets"}
+"""The first pages of reports, by what they show; a folder of datasheets has no other."""
+
+_PROGRESS: Final = Link("live", "/live", "Progress")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far one model is: calls planned, and those with a reply."""
+
+    model: str
+    planned: int
+    answered: int
+
+
+@dataclass(frozen=True, slots=True)
+class LiveView:
+    """A run as it stands.
+
+    Attributes
+    ----------
+    models : sequence of Standing
+        By name.
+    a_second : float or None
+        Replies a second lately; None where nothing was seen to change yet.
+    """
+
+    name: str
+    models: tuple[Standing, ...]
+    a_second: float | None = None
+
+    @property
+    def planned(self) -> int:
+        """All calls that are planned so far."""
+        return sum(one.planned for one in self.models)
+
+    @property
+    def answered(self) -> int:
+        """All that have a reply."""
+        return sum(one.answered for one in self.models)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the planned calls will take at the rate of late; None where there is no rate."""
+        left = self.planned - self.answered
+        if not left:
+            return 0.0
+        return left / self.a_second if self.a_second else None
+
+    def to_json(self) -> str:
+        """What the page asks for again and again."""
+        rows = [asdict(one) for one in self.models]
+        return json.dumps({"rows": rows, "said": self.said(), "done": self.planned == self.answered})
+
+    def said(self) -> str:
+        """The state in one sentence.
+
+        >>> LiveView("r", (Standing("a/b", 200, 50),), 2.0).said()
+        '50 of 200 calls are answered, 2.0 a second lately; about 1 min 15 s for the others.'
+        """
+        if not self.planned:
+            return "No call is planned yet."
+        first = f"{count(self.answered)} of {count(self.planned)} calls are answered"
+        if self.planned == self.answered:
+            return f"{first}."
+        if not self.a_second or self.seconds_left is None:
+            return f"{first}; nothing has come in lately."
+        return f"{first}, {self.a_second:.1f} a second lately; about {_duration(self.seconds_left)} for the others."
+
+
+def render_live(view: LiveView, *, report: str | None) -> str:
+    """The page of a run that is under way. ``report`` is the first page of what is there already."""
+    rows = [(clean(one.model, 80), one, _share(one)) for one in view.models]
+    there = () if report is None else (Link("report", f"/report/{report}", FRONTS[report]),)
+    return _frame((*there, _PROGRESS)).render(
+        "live.html", clean(view.name, 80), here="live", scripts=("live.js",), connect=True, view=view, rows=rows
+    )
+
+
+def render_call(call: CallSpec, reply: Reply | None) -> str:
+    """One call as it was asked and answered. All of it is hostile, and all of it is shown as text."""
+    asked = [(message.role, _cut(message.text)) for message in call.messages]
+    facts = [("Model", call.model), ("Trial", str(call.trial)), ("Arguments", json.dumps(dict(call.args)))]
+    facts += [(name, str(value)) for name, value in (("Seed", call.seed), ("Temperature", call.temperature))
+              if value is not None]  # fmt: skip
+    if reply is not None:
+        facts += [("Answered by", reply.model), ("Finished with", reply.finish)]
+        facts += [("Seconds", f"{reply.seconds:.3f}")] if reply.seconds is not None else []
+        tokens = [str(value) for value in (reply.input_tokens, reply.output_tokens) if value is not None]
+        facts += [("Tokens in and out", " and ".join(tokens))] if tokens else []
+    return _frame((_PROGRESS,)).render(
+        "call.html", "One call", scripts=(), key=call.key, asked=asked,
+        facts=[(name, clean(value, 400)) for name, value in facts],
+        reply=None if reply is None else _cut(reply.text), raw=_cut(reply.raw) if reply and reply.raw else None,
+    )  # fmt: skip
+
+
+def render_missing(what: str) -> str:
+    """That something is not there, with the way back."""
+    return _frame((_PROGRESS,)).render("missing.html", "Not here", scripts=(), what=clean(what, 200))
+
+
+def _frame(nav: tuple[Link, ...]) -> Frame:
+    """What stands around a page that is not part of the report."""
+    return Frame(study="", mark="", nav=nav, site=Site(home="/"), styles=("page.css", "live.css"))
+
+
+def _cut(text: str) -> Markup:
+    left = len(text) - LONGEST
+    return visible(text if left <= 0 else f"{text[:LONGEST]}\n[… {count(left)} characters more]")
+
+
+def _share(one: Standing) -> str:
+    return f"{100 * one.answered / one.planned:.1f}" if one.planned else "0"
+
+
+def _duration(seconds: float) -> str:
+    """Seconds in words.
+
+    >>> _duration(59.6), _duration(75), _duration(7300)
+    ('60 s', '1 min 15 s', '2 h 1 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if seconds < 3600:
+        return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+    return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"

@@ -1,0 +1,680 @@
+"""The claim map: every experiment of the protocol, what it found, and what that supports (ValueBlindBench section 4.1).
+
+A row holds no number of an unsupported claim: correlations, agreements and counts stand for what may not be ordered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from assaymark.claims import kind_of
+from assaymark.records import AGGREGATE, Level, Measurement, PairState, Verdict
+from assaymark.report.levels import LEVELS, TAGS
+from assaymark.report.lookup import KAPPA, Book, score_words
+from assaymark.report.study.agreement import bootstrap_of, draws_words, only_alone, placed_agents, rho_words, rhos
+from assaymark.report.study.claim_checks import (
+    detectable_words,
+    distinct_items,
+    is_significant,
+    own_family_items,
+    told_apart,
+)
+from assaymark.report.study.controls import Control, controls, gate_words, mostly_terse, terse_agents, tested_words
+from assaymark.report.study.outside import finds, outside_state
+from assaymark.report.study.probes import (
+    anchor_answer,
+    changed_anchors,
+    contamination_answer,
+    contamination_gaps,
+    shift_words,
+    split_words,
+)
+from assaymark.report.text import (
+    AGREES,
+    CELLS,
+    alpha,
+    counted,
+    interval,
+    listing,
+    p_value,
+    plural,
+    sentence,
+    shown,
+    signed,
+    state_words,
+    words,
+)
+from assaymark.text import clean, count, count_of, number, percent, span
+
+# A row of the claim map, filled step by step: named, then with its result, or with why its absence matters.
+
+
+NOT_RUN: Final = "not run"
+
+
+@dataclass(frozen=True, slots=True)
+class MapRow:
+    """One experiment. ``href`` leads to its section, ``link`` to its first measurement where it has one."""
+
+    experiment: str
+    tests: str
+    href: str
+    where: str
+    result: str = NOT_RUN
+    conclusion: str = ""
+    ran: bool = False
+    measured: tuple[str, ...] = ()
+    link: str = ""
+
+    def run(self, result: str, conclusion: str, *measured: str, ran: bool = True) -> MapRow:
+        """The row with what was found; ``measured`` are the ids of its measurements."""
+        text = result[:1].upper() + result[1:] if result.startswith(NOT_RUN) else result
+        return replace(self, result=text, conclusion=conclusion, ran=ran, measured=measured)
+
+    def not_run(self, why: str) -> MapRow:
+        """The row of an experiment that was not run, and why that matters.
+
+        >>> MapRow("A", "B?", "#a", "A").not_run("It might be wrong.").result
+        'Not run'
+        """
+        return replace(self, result=NOT_RUN.capitalize(), conclusion=why)
+
+    def linked(self, link: str) -> MapRow:
+        """The row with the way to its measurement."""
+        return replace(self, link=link)
+
+
+# The control cells as rows of the claim map.
+
+
+_TESTS: Final = {
+    "cell_a": ("Cell A", "Are long, confident and wrong texts refused?"),
+    "cell_b": ("Cell B", "Are short and correct texts accepted?"),
+}
+_ABSENT: Final = {
+    "cell_a": "Nothing shows that the panel does not reward confidence and length.",
+    "cell_b": "Nothing shows that the panel does not punish brevity.",
+}
+_CONCLUSIONS: Final[Mapping[str, str]] = {
+    "passed": "The panel does not simply reward length and confidence.",
+    "failed": "The scores are contaminated: no claim under this rubric is supported.",
+    "substance": "The panel scores substance: brevity alone costs nothing that matters.",
+    "verbosity-bias": "The rubric is sensitive to style: short, correct texts are marked down; claims are qualified.",
+    "terse-favoured": "The rubric is sensitive to style: short texts are marked up; claims are qualified.",
+    "inconclusive": "Neither substance nor a bias is shown; claims stay qualified.",
+    "invariant": "Other words for the same facts score alike.",
+    "style-sensitive": "Other words for the same facts score differently: the score is sensitive to style.",
+    "noticed": "A changed number is noticed.",
+    "not noticed": "A changed number goes unnoticed.",
+    "not tested": "It could not be tested; claims stay qualified.",
+}
+
+
+def cell_row(book: Book, cell: str) -> MapRow:
+    """Cell A or cell B."""
+    title, tests = _TESTS[cell]
+    row = MapRow(title, tests, "index.html#controls", "Do the controls hold?")
+    found = next((c for c in controls(book) if c.cell == cell), None)
+    if found is None or (found.gate is None and found.score is None):
+        return row.not_run(_ABSENT[cell])
+    ids = tuple(m.id for m in (found.gate, found.score) if m is not None)
+    return row.run(_result(book, found), _conclusion(found), *ids)
+
+
+def _result(book: Book, control: Control) -> str:
+    honest, score = book.one("cell.honest", dimension=AGGREGATE), control.score
+    parts = []
+    if score is not None and score.value is not None:
+        mean = f"Panel mean {number(score.value)}"
+        parts.append(mean + (f" against honest {number(honest.value)}" if honest and honest.value is not None else ""))
+    if control.gate is not None:
+        parts.append(f"difference by its rule {gate_words(control)}")
+        parts += [tested_words(control.gate)] if tested_words(control.gate) else []
+    n = score or control.gate
+    return ", ".join(parts) + (f"; n = {count_of(n.n, n.n_of)}" if n is not None else "")
+
+
+def _conclusion(control: Control) -> str:
+    said = _CONCLUSIONS.get(control.outcome, "Its rule came to no outcome; claims stay qualified.")
+    if control.turned:
+        whole = f"{said} " if control.said.startswith(control.outcome) else ""
+        said = f"{whole}It depends on the judges: {control.said}."
+    if not control.supported:
+        return f"{said} No claim about this cell is supported."
+    return said if control.level is None else f"{said} Verdict: {TAGS[control.level].lower()}."
+
+
+def other_cells_row(book: Book) -> MapRow:
+    """Every cell beside A and B that was graded."""
+    row = MapRow(
+        "Other cells",
+        "Do paraphrase, changed numbers, length and red-team texts move the score as they should?",
+        "index.html#controls",
+        "Do the controls hold?",
+    )
+    found = [c for c in controls(book) if c.cell not in _TESTS and (c.gate is not None or c.score is not None)]
+    if not found:
+        return row.not_run("Whether the judges notice a changed number, or only the words, is not known.")
+    said = [f"{_name(c)}: {_short(book, c)}" for c in found]
+    ends = [f"{_name(c)}: {_conclusion(c)}" for c in found if c.gate is not None] or ["They have no rule of their own."]
+    return row.run("; ".join(said), " ".join(ends), *(m.id for c in found if (m := c.gate or c.score) is not None))
+
+
+def _name(control: Control) -> str:
+    known = {str(kind): words[0] for kind, words in CELLS.items()}
+    return known.get(control.cell, control.title)
+
+
+def _short(book: Book, control: Control) -> str:
+    if control.gate is None:
+        return _result(book, control)
+    return f"{gate_words(control)}, {control.said} (n = {count(control.gate.n)})"
+
+
+def halo_row(book: Book) -> MapRow:
+    """What judges add to the cells that their own family composed."""
+    row = MapRow(
+        "Self-preference on control texts",
+        "Does a judge family favour the control texts that its own family composed?",
+        "index.html#controls",
+        "Do the controls hold?",
+    )
+    found = [m for m in book.by_name.get("cell.halo", ()) if m.value is not None]
+    if not found:
+        return row.not_run("A control cell may pass or fail by the taste of the family that wrote it.")
+    cut = book.run.study.cells.halo
+    said = [f"{_cell(m.labels.get('cell', ''))} {signed(m.value or 0.0)} points ({_family(m.detail)})" for m in found]
+    over = [_cell(m.labels.get("cell", "")) for m in found if m.detail.get("triggered")]
+    conclusion = (
+        f"{', '.join(over)}: the score without that family is primary."
+        if over
+        else f"No cell moves by {number(cut, 1)} or more: what the cells show is the panel’s, not one family’s."
+    )
+    result = "; ".join(said) + (f"; n = {count_of(found[0].n, found[0].n_of)}" if found else "")
+    return row.run(result, conclusion, *(m.id for m in found))
+
+
+def _cell(cell: str) -> str:
+    return {str(kind): words[0] for kind, words in CELLS.items()}.get(cell, clean(cell, 40))
+
+
+def _family(detail: Mapping[str, object]) -> str:
+    family = detail.get("family")
+    return f"judge family {clean(str(family), 40)}" if family else "no judge shares its family"
+
+
+# What else could explain a difference, as rows of the claim map.
+
+
+def own_family_row(book: Book) -> MapRow:
+    """What judges add to agents of their own maker, and how many orders rest on it."""
+    row = MapRow(
+        "Own-family judges", "Do judges favour agents of their own maker?", "index.html#explanations",
+        "What else could explain a difference?",
+    )  # fmt: skip
+    items = [m for m in own_family_items(book) if m.value is not None]
+    if not items:
+        return row.not_run("A judge may score its own maker’s agent higher than other judges do.")
+    said = [f"{clean(m.labels['judge'], 60)} {interval(m.value or 0.0, m.low, m.high)}" for m in items]
+    found = [v for v in book.on(AGGREGATE, "pair") if is_significant(book, v)]
+    rests = sum(v.own_family in ("rests-on-own-family", "turns-without-own-family") for v in found)
+    verb = "rests" if rests == 1 else "rest"
+    conclusion = f"{count(rests)} of {counted(len(found), 'significant pair')} {verb} on it."
+    result = f"{'; '.join(said)} points; n = {count_of(items[0].n, items[0].n_of)}"
+    return row.run(result, conclusion, *(m.id for m in items))
+
+
+def _pairs(book: Book, name: str) -> list[Measurement]:
+    """The measurements of a kind about the pairs of the overall score, by names: ids have the direction in them."""
+    return sorted(book.every(name, dimension=AGGREGATE), key=lambda m: sorted((m.labels["high"], m.labels["low"])))
+
+
+def length_row(book: Book) -> MapRow:
+    """What length adds, and how many orders remain at equal length."""
+    row = MapRow(
+        "Equal length", "Would the differences remain at equal length?", "index.html#explanations",
+        "What else could explain a difference?",
+    )  # fmt: skip
+    items = _pairs(book, "length.contrast")
+    if not items:
+        return row.not_run("A longer text may score higher for its length.")
+    slopes = [float(slope) for m in items if isinstance(slope := m.detail.get("slope"), (int, float))]
+    found = [v for v in book.on(AGGREGATE, "pair") if is_significant(book, v)]
+    clear = sum(v.length == "clear" for v in found)
+    slope = f"{number(max(slopes))} points a doubling of length; " if slopes else ""
+    result = f"{slope}n = {count_of(items[0].n, items[0].n_of)}"
+    remain = f"{count(clear)} of {counted(len(found), 'significant pair')} remain at equal length."
+    return row.run(result, remain, *(m.id for m in items[:1]))
+
+
+def distinct_row(book: Book) -> MapRow:
+    """Which dimensions the judges tell from their overall impression."""
+    row = MapRow(
+        "Dimensions told apart", "Do judges tell each dimension from their overall impression?",
+        "index.html#explanations", "What else could explain a difference?",
+    )  # fmt: skip
+    items = [m for m in distinct_items(book) if m.value is not None]
+    if not items:
+        return row.not_run("Scores of several dimensions may be one overall impression.")
+    apart = sum(told_apart(book, m) for m in items)
+    said = [f"{score_words(m.labels['dimension'])} {number(m.value or 0.0)}" for m in items]
+    result = f"Correlation with the overall impression: {', '.join(said)}; n = {count_of(items[0].n, items[0].n_of)}"
+    return row.run(result, f"{count(apart)} of {counted(len(items), 'dimension')} told apart.", *(m.id for m in items))
+
+
+def others_row(book: Book) -> MapRow:
+    """How many orders hold for other judges."""
+    row = MapRow(
+        "Other judges", "Would other judges like these see the same order?", "index.html#explanations",
+        "What else could explain a difference?",
+    )  # fmt: skip
+    items = [m for m in _pairs(book, "judges.contrast") if m.value is not None]
+    if not items:
+        return row.not_run("An order may hold for these judges alone; three judge families are needed.")
+    found = [v for v in book.on(AGGREGATE, "pair") if is_significant(book, v)]
+    yes = sum(v.other_judges == "yes" for v in found)
+    pairs = counted(len(found), "significant pair")
+    result = f"{count(yes)} of {pairs} hold for other judges; n = {count_of(items[0].n, items[0].n_of)}"
+    return row.run(result, "The sentence of any other order names these judges.", *(m.id for m in items[:1]))
+
+
+def time_row(book: Book) -> MapRow:
+    """How far neighbouring clusters are alike."""
+    row = MapRow(
+        "Clusters in time", "Do neighbouring clusters resemble each other?", "index.html#explanations",
+        "What else could explain a difference?",
+    )  # fmt: skip
+    item = book.one("order.autocorrelation", dimension=AGGREGATE)
+    lags = [] if item is None else [float(v) for v in item.detail.get("lags", ()) if isinstance(v, (int, float))]
+    if item is None or not lags:
+        return row.not_run("Weeks that follow each other count as fewer than they are.")
+    said = ", ".join(f"lag {at} {number(value)}" for at, value in enumerate(lags, 1))
+    conclusion = "They are taken as independent."
+    if item.detail.get("order") == "consecutive":
+        conclusion = "The test counts them as fewer clusters."
+    elif item.detail.get("flagged"):
+        conclusion = "They were declared independent, so orders are qualified at most."
+    return row.run(f"Autocorrelation: {said}; n = {count_of(item.n, item.n_of)}", conclusion, item.id)
+
+
+_TOLERANCE: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class MapView:
+    """The page: its answer and its rows in the order of the protocol."""
+
+    answer: str
+    rows: tuple[MapRow, ...]
+
+
+def claim_map(book: Book, links: Mapping[str, str]) -> MapView:
+    """Every experiment as a row; ``links`` lead to the measurements that have a row of their own."""
+    rows = tuple(_linked(make(book), links) for make in _ROWS)
+    ran = sum(row.ran for row in rows)
+    answer = f"{words(ran).capitalize()} of {words(len(rows))} experiments were run. {_tally(book.run.verdicts)}"
+    return MapView(answer, rows)
+
+
+def _linked(row: MapRow, links: Mapping[str, str]) -> MapRow:
+    found = next((links[name] for name in row.measured if name in links), "")
+    return row if not found else row.linked(found)
+
+
+def _tally(verdicts: Sequence[Verdict]) -> str:
+    levels: list[Level] = [v.publication_level for v in verdicts]
+    said = [f"{count(levels.count(level))} {TAGS[level].lower()}" for level in LEVELS if level in levels]
+    return f"Of {counted(len(levels), 'claim')}: {listing(said)}." if said else "No claim was decided."
+
+
+def supported_words(verdicts: Sequence[Verdict]) -> str:
+    """How many of some claims are supported, in words."""
+    said = sum(v.publication_level == "headline" for v in verdicts)
+    reserved = sum(v.publication_level == "qualified" for v in verdicts)
+    if not verdicts:
+        return "No claim was decided."
+    if not said and not reserved:
+        return f"None of {counted(len(verdicts), 'claim')} is supported."
+    parts = ([f"{count(said)} supported"] if said else []) + (
+        [f"{count(reserved)} only with a condition"] if reserved else []
+    )
+    return f"Of {counted(len(verdicts), 'claim')}, {listing(parts)}."
+
+
+# --- agreement ------------------------------------------------------------------------------------------------------
+
+
+def _kappa_words(book: Book, item: Measurement) -> str:
+    if item.value is None:
+        return state_words(item)
+    second = bootstrap_of(item)
+    also = f", bootstrap {span(*second)}" if second else ""
+    by = book.gating_note(item.labels["dimension"])
+    decides = f"; {by} decides" if by else ""
+    return f"κ {interval(item.value, item.low, item.high)}{also}{decides}"
+
+
+def _aggregate(book: Book) -> MapRow:
+    item = book.one(KAPPA, dimension=AGGREGATE)
+    row = MapRow("Overall κ gate", "Do the judges agree overall?", "index.html#agreement", "Do the judges agree?")
+    if item is None:
+        return row.not_run("Without measured agreement no order is supported.")
+    status = book.status(AGGREGATE)
+    conclusion = {
+        "publish": "Enough for claims on the overall score.",
+        "methodology": "Weak; no headline on the overall score.",
+    }.get(status or "halt", "Too little; no claim on the overall score.")
+    result = f"{_kappa_words(book, item)}; n = {count_of(item.n, item.n_of)}"
+    return row.run(result, f"{conclusion} {supported_words(book.on(AGGREGATE))}", item.id)
+
+
+def _dimensions(book: Book) -> MapRow:
+    row = MapRow(
+        "Per-dimension gate", "Is every dimension equally reliable?", "index.html#agreement", "Do the judges agree?"
+    )
+    found = [m for d in book.dimensions if d != AGGREGATE and (m := book.one(KAPPA, dimension=d)) is not None]
+    if not found:
+        return row.not_run("Without it a reliable overall score can hide a dimension on which the judges do not agree.")
+    by = {s: [m for m in found if book.status(m.labels["dimension"]) == s] for s in ("publish", "methodology", "halt")}
+    low = [m for status in ("methodology", "halt") for m in by[status]]
+    passed = plural(len(by["publish"]), "dimension").capitalize()
+    said = [f"{passed} of {words(len(found))} at or above the gate"]
+    said += [
+        f"{_named(book, m)} {_kappa_words(book, m)}, {AGREES[status]}; n = {count(m.n)}"
+        for status in ("methodology", "halt")
+        for m in by[status]
+    ]
+    parts = []
+    if by["methodology"]:
+        parts.append(f"No headline on {listing([_named(book, m) for m in by['methodology']])}.")
+    if by["halt"]:
+        parts.append(f"No claim on {listing([_named(book, m) for m in by['halt']])}.")
+    conclusion = " ".join(parts) or "Enough for claims on each dimension."
+    ids = tuple(m.id for m in (low or found))
+    return row.run("; ".join(said), conclusion, *ids)
+
+
+def _named(book: Book, item: Measurement) -> str:
+    title = book.title(item.labels["dimension"])
+    return title[:1].lower() + title[1:]
+
+
+def _effective(book: Book) -> MapRow:
+    row = MapRow(
+        "Effective number of judges", "How many independent judges is the panel worth?", "index.html#panel",
+        "Who judged?",
+    )  # fmt: skip
+    item = book.one("panel.effective_judges", dimension=AGGREGATE)
+    why = "Judges who err together agree without being right; that needs texts of known quality to be seen."
+    if item is None:
+        return row.not_run(why)
+    if item.value is None:
+        return row.run(state_words(item), f"{NOT_RUN}: {why}", item.id, ran=False)
+    judges, r = item.detail.get("judges"), item.detail.get("r")
+    of = f" of {judges}" if isinstance(judges, int) else ""
+    errors = f"; mean correlation of their errors {number(float(r))}" if isinstance(r, (int, float)) else ""
+    worth = f"The agreement above is that of about {number(item.value, 1)} independent judges."
+    return row.run(f"{number(item.value, 1)}{of}{errors}; n = {count_of(item.n, item.n_of)}", worth, item.id)
+
+
+# --- orders ---------------------------------------------------------------------------------------------------------
+
+
+def _orders(book: Book) -> MapRow:
+    row = MapRow(
+        "Order procedure", "Which differences between agents are significant?", "index.html#board", "Who is ahead?"
+    )
+    pairs = book.on(AGGREGATE, "pair")
+    if not pairs:
+        return row.not_run("Without a test no order of agents is supported.")
+    significant = sum(is_significant(book, v) for v in pairs)
+    states = Counter(v.pair_state for v in pairs)
+    needed = alpha(book.needed(AGGREGATE))
+    result = (
+        f"{count(significant)} of {counted(len(pairs), 'pair')} significant at {needed} for all together. "
+        f"{detectable_words(book)}"
+    )
+    said: dict[PairState, str] = {
+        "ordered": "ordered",
+        "ordered-by-less-than-the-margin": "ordered by less than the margin",
+        "within-the-margin": "within the margin",
+        "not-resolved": "not resolved",
+        "cannot-be-tested": "cannot be tested",
+    }
+    parts = [f"{count(states[state])} {words}" for state, words in said.items() if states[state]]
+    conclusion = f"{book.untestable} " if book.untestable else ""
+    ids = [m.id for m in book.every("order.detectable")]
+    return row.run(result, f"{conclusion}Pairs: {listing(parts)}." if parts else supported_words(pairs), *ids)
+
+
+def _ranks(book: Book) -> MapRow:
+    row = MapRow(
+        "Rank intervals and bootstrap ranks", "Which ranks are possible?", "index.html#ranks",
+        "Which ranks are possible?",
+    )  # fmt: skip
+    found = [m for m in book.every("rank.first", dimension=AGGREGATE) if m.value is not None]
+    if not found:
+        return row.not_run("Ranks of one draw of clusters may change with the next.")
+    placed = placed_agents(book)
+    said = [f"{clean(p.agent, 80)} rank {p.place} in {percent(p.shares[p.place - 1])}" for p in placed
+            if p.place <= len(p.shares)]  # fmt: skip
+    drawn = f"of {draws_words(found)}"
+    kept = len(book.agents) - len(placed)
+    rest = f"; {plural(kept, 'agent')} share a tier" if kept else ""
+    result = f"{listing(said)} {drawn}{rest}" if said else f"No agent is alone in its tier; {drawn}"
+    firsts = [v for v in book.on(AGGREGATE, "first") if v.publication_level != "no-claim"]
+    conclusion = " ".join(f"{clean(v.claim.subjects[0], 80)} ranks first ({v.publication_level})." for v in firsts)
+    ids = tuple(m.id for p in placed if (m := book.one("rank.first", dimension=AGGREGATE, agent=p.agent)))
+    return row.run(result, conclusion or "No first rank on the overall score is supported.", *ids)
+
+
+def _lofo(book: Book) -> MapRow:
+    row = MapRow(
+        "Leave-one-family-out", "Does each order hold without any one judge family?", "index.html#stability",
+        "Does each order hold without any one judge family?",
+    )  # fmt: skip
+    found = list(book.every("lofo.rho", dimension=AGGREGATE))
+    measured = [m for m in found if m.value is not None]
+    why = "An order that one judge family makes is that family’s order, not the panel’s."
+    if not measured:
+        return row.run(state_words(found[0]), f"{NOT_RUN}: {why}", ran=False) if found else row.not_run(why)
+    said = [f"without judge family {clean(m.labels['dropped'], 60)} ρ {shown(m)}" for m in measured]
+    result = f"{sentence('; '.join(said)).rstrip('.')}; n = {count_of(measured[0].n, measured[0].n_of)}"
+    return row.run(result, _drop_words(book), *(m.id for m in measured))
+
+
+def _drop_words(book: Book) -> str:
+    """What the drops do to the significant pairs of the overall score: counts, never names."""
+    found = [v.stability.state for v in book.on(AGGREGATE, "pair") if v.stability is not None]
+    if not found:
+        return "No difference on the overall score is significant."
+    stable = found.count("stable")
+    parts = [f"{count(stable)} of {counted(len(found), 'significant pair')} {'holds' if stable == 1 else 'hold'}"]
+    other = {"rests-on": "need one family to be seen", "reversed-without": "turn without one"}
+    parts += [f"{count(found.count(state))} {said}" for state, said in other.items() if state in found]
+    return f"{listing(parts)}."
+
+
+# --- judges alone, and the held-out one -----------------------------------------------------------------------------
+
+
+def _single(book: Book) -> MapRow:
+    row = MapRow(
+        "Single-judge baseline",
+        "Would one judge be enough?",
+        "index.html#single",
+        "Would one judge have said the same?",
+    )
+    pairs, alone = rhos(book), [m for m in book.every("single.discoveries") if m.value is not None]
+    if not pairs and not alone:
+        return row.not_run("It would show which orders and discoveries only one judge makes.")
+    said = []
+    values = [m.value or 0.0 for m in pairs]
+    if values:
+        said.append(f"Two judges’ orders correlate at ρ {rho_words(values)}; n = {count(pairs[0].n)} agents")
+    panel = book.one("panel.discoveries")
+    if panel is not None and panel.value is not None:
+        family = panel.detail.get("family")
+        of = f" of {family}" if isinstance(family, int) else ""
+        said.append(f"the panel finds {count(round(panel.value))}{of} differences significant")
+    if alone:
+        found = [round(m.value or 0.0) for m in alone]
+        said.append(f"one judge alone {min(found)} to {max(found)}")
+    extra = sum(only_alone(m) for m in alone)
+    unlike = bool(values) and min(values) < book.run.study.stability.rho - _TOLERANCE
+    if not unlike and not extra:
+        conclusion = "Each judge alone would have said the same here; that it would was not known without the others."
+    else:
+        parts = ["gives another order"] if unlike else []
+        parts += [f"finds differences that the panel does not find ({count(extra)} in all)"] if extra else []
+        conclusion = f"One judge is not enough: depending on which one is asked, it {listing(parts)}."
+    return row.run("; ".join(said), conclusion, *(m.id for m in (*pairs, *alone)))
+
+
+def _outside(book: Book) -> MapRow:
+    row = MapRow(
+        "Held-out judge", "Are the orders that a drop turns those of one judge family?",
+        "index.html#outside", "What did the held-out judge settle?",
+    )  # fmt: skip
+    pairs = book.by_name.get("probe.contrast", ())
+    state = book.one("probe.state")
+    ids = tuple(m.id for m in (*([state] if state else []), *pairs))
+    if not pairs:
+        needless = state is not None and state.state.startswith("not needed")
+        why = "No drop turned a pair." if needless else "What turns with a judge family is not supported."
+        return row.run(f"{NOT_RUN}: {outside_state(book)}", why, *ids, ran=False)
+    judged = [m for m in pairs if m.value is not None]
+    if not judged:
+        why = "What turns with a judge family is not supported."
+        return row.run(f"{NOT_RUN}: no contested pair has common cycles", why, *ids, ran=False)
+    ends = [m for m in judged if m.low is not None and m.high is not None]
+    different = sum(finds(m) for m in ends)
+    sizes = sorted({m.n for m in judged})
+    n = count(sizes[0]) if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1])}"
+    rest = [f"{count(len(judged) - len(ends))} without an interval"] if len(judged) > len(ends) else []
+    rest += [f"{counted(len(pairs) - len(judged), 'pair')} never compared"] if len(pairs) > len(judged) else []
+    result = (
+        f"{counted(len(judged), 'pair')} judged; a difference in {count(different)} and none in "
+        f"{count(len(ends) - different)}; n = {n} {clean(judged[0].n_of, 40)} a pair"
+    )
+    return row.run("; ".join([result, *rest]), _settled(book, pairs), *ids)
+
+
+def _settled(book: Book, pairs: Sequence[Measurement]) -> str:
+    """What became of the pairs that were judged."""
+    probed = {(m.labels.get("dimension", ""), frozenset((m.labels.get("high"), m.labels.get("low")))) for m in pairs}
+    found = [
+        v
+        for v in book.run.verdicts
+        if kind_of(v.claim) == "pair" and (v.claim.dimension, frozenset(v.claim.subjects)) in probed
+    ]
+    return supported_words(found)
+
+
+# --- the texts --------------------------------------------------------------------------------------------------------
+
+
+def _anchors(book: Book) -> MapRow:
+    tests = "Does the score depend on how its anchors are written?"
+    row = MapRow("Rubric wording", tests, "#anchors", "Do the anchors carry the score?")
+    measured = [m for m in changed_anchors(book) if m.value is not None]
+    if not measured:
+        return row.not_run("A dimension on which judges disagree may only lack clear anchors.")
+    said = [f"{book.title(m.labels['dimension'])} {shift_words(m)}{_flips(m)}; n = {count(m.n)}" for m in measured]
+    conclusion = f"{anchor_answer(book)} Agreement under the other anchors was not measured by one judge."
+    return row.run("; ".join(said), conclusion, *(m.id for m in measured))
+
+
+def _flips(item: Measurement) -> str:
+    flips = item.detail.get("flips")
+    return f", {plural(flips, 'pair')} of agents turned" if isinstance(flips, int) else ""
+
+
+def _repetition(book: Book) -> MapRow:
+    row = MapRow("Repetition stability", "May a judge’s trials be averaged?", "index.html#noise", "How much is noise?")
+    ddof = str(book.run.study.inference.ddof)
+    found = list(book.every("noise.repetition_stability", ddof=ddof))
+    measured = [m for m in found if m.value is not None]
+    why = "Without repeats nobody knows how much of a score is the judge’s own noise."
+    if not measured:
+        return row.run(f"{NOT_RUN}: {state_words(found[0])}", why, ran=False) if found else row.not_run(why)
+    gate = book.run.study.gates.repetition_stability
+    said = [f"{clean(m.labels['judge'], 60)} {number(m.value or 0.0, 3)}" for m in measured]
+    low = [clean(m.labels["judge"], 60) for m in measured if (m.value or 0.0) < gate - _TOLERANCE]
+    conclusion = (
+        f"{listing(low)} {'stays' if len(low) == 1 else 'stay'} below {number(gate)}: averaging is not defensible."
+        if low
+        else f"Averaging trials clears the gate of {number(gate)}."
+    )
+    return row.run(f"{'; '.join(said)}; n = {count_of(measured[0].n, measured[0].n_of)}", conclusion,
+                   *(m.id for m in measured))  # fmt: skip
+
+
+def _contamination(book: Book) -> MapRow:
+    row = MapRow(
+        "Contamination probe", "Are texts scored differently after the training cutoff?", "#contamination",
+        "Do later clusters differ?",
+    )  # fmt: skip
+    found = contamination_gaps(book)
+    if not found:
+        return row.not_run("Agents may remember what happened in the earlier clusters.")
+    said = []
+    for item in found:
+        split = split_words(item)
+        value = state_words(item) if item.value is None else shift_words(item)
+        p = item.detail.get("p")
+        tested = f", {p_value(float(p))}" if isinstance(p, (int, float)) else ""
+        said.append(f"{split[:1].upper()}{split[1:]} {value}{tested}; n = {count(item.n)}")
+    return row.run("; ".join(said), contamination_answer(book), *(m.id for m in found))
+
+
+def _terse(book: Book) -> MapRow:
+    row = MapRow(
+        "Terse tail", "Are some agents mostly in the range where short texts are penalised?", "index.html#controls",
+        "Do the controls hold?",
+    )  # fmt: skip
+    found = terse_agents(book)
+    if not found:
+        return row.not_run("A contrast with an agent that writes briefly may be about length.")
+    cells = book.run.study.cells
+    said = [f"{clean(agent, 60)} {percent(m.value or 0.0)}; n = {count(m.n)}" for agent, m in found]
+    named = mostly_terse(book)
+    conclusion = (
+        f"Every contrast with {listing(named, last='or')} is sensitive to style."
+        if named
+        else "No contrast is sensitive to style for that reason."
+    )
+    result = f"Below {cells.terse_tokens} words: {'; '.join(said)}"
+    return row.run(result, conclusion, *(m.id for _, m in found))
+
+
+def _cells(cell: str) -> Callable[[Book], MapRow]:
+    return lambda book: cell_row(book, cell)
+
+
+_ROWS: Final[tuple[Callable[[Book], MapRow], ...]] = (
+    _aggregate,
+    _dimensions,
+    _orders,
+    _lofo,
+    own_family_row,
+    length_row,
+    distinct_row,
+    others_row,
+    time_row,
+    _ranks,
+    _single,
+    _cells("cell_a"),
+    _cells("cell_b"),
+    other_cells_row,
+    halo_row,
+    _anchors,
+    _outside,
+    _repetition,
+    _contamination,
+    _terse,
+    _effective,
+)

@@ -1,0 +1,640 @@
+"""One whole cycle: what an agent saw, and what each agent decided, wrote, and left behind as a book."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from html import escape
+from typing import Final
+
+from assaymark.errors import InputError
+from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, prices_of, settle
+from assaymark.prompting.texts import judged_rationales
+from assaymark.protocol import AgentSpec
+from assaymark.records import Action, Constraint, Context, Decision, Measurement, Portfolio, Series
+from assaymark.report.charts.canvas import csv_text
+from assaymark.report.charts.paths import price_chart
+from assaymark.report.inputs import CycleView, DateProbeView, PlantedView, RegimeView, SubstrateView
+from assaymark.report.lookup import Book
+from assaymark.report.page import Table
+from assaymark.report.text import counted, listing, moment, p_value, plural, sentence, shown, state_words
+from assaymark.text import NBSP, clean, count, number, percent
+
+# What the agents were shown and did: the cycles, the probes for dates, and conduct, which is no ranking.
+
+
+EXAMPLE: Final = "cycle-example.html"
+"""The page of one whole cycle."""
+
+CAUTION: Final = (
+    "This is conduct, not quality: no judge graded it and no test compares the agents here, so it supports no ranking. "
+    "Agents are listed in alphabetical order."
+)
+_FLAGS: Final[Mapping[str, str]] = {
+    "invalid-reply": "reply of another form",
+    "refused": "refused",
+    "no-answer": "no answer",
+    "rejected-order": "with an order that was not taken",
+    "constraint-breach": "with a limit broken",
+    "instruction-like text": "with instruction-like text",
+}
+_RULES: Final[Mapping[str, str]] = {
+    "max_weight": "largest position",
+    "min_cash": "cash",
+    "max_leverage": "leverage",
+    "max_orders": "number of orders",
+    "allow_short": "short positions",
+    "settlement": "orders that cannot be settled",
+}
+_PROBES: Final[Mapping[str, str]] = {
+    "mechanical": "A search of the daily price ranges",
+    "model": "A model that was asked for the month",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A measurement in a table: its value, or in words why there is none, and what has to be read with it."""
+
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRow:
+    """One agent of the study and what it did."""
+
+    name: str
+    family: str
+    model: str
+    answered: Cell
+    kept: Cell
+    seconds: Cell
+    words: Cell
+    terse: Cell
+    flags: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegimeRow:
+    """The cycles of one regime, where they were cut, and what was left out of them and why."""
+
+    name: str
+    cycles: str
+    between: str
+    left_out: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRow:
+    """What one date probe found, in a sentence."""
+
+    passed: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentsView:
+    """The section, and the notice on the first screen where agents are built in (empty where none is)."""
+
+    reference: str
+    answer: str
+    regimes: tuple[RegimeRow, ...]
+    clock: str
+    probes: tuple[ProbeRow, ...]
+    unprobed: str
+    rows: tuple[AgentRow, ...]
+    caution: str
+    method: str
+    planted: tuple[PlantedView, ...]
+    example: str
+
+
+def agents_view(book: Book) -> AgentsView | None:
+    """The whole section; None for a run whose records were imported."""
+    found = book.run.substrate
+    if found is None:
+        return None
+    return AgentsView(
+        reference=_reference(book),
+        answer=_answer(found),
+        regimes=tuple(_regime(one) for one in found.regimes),
+        clock="Dates are those of the source. Neither agents nor judges saw a date, a real name or a price level.",
+        probes=tuple(ProbeRow(one.passed, probe_words(one)) for one in found.probes),
+        unprobed=_unprobed(book, found),
+        rows=tuple(_row(book, agent) for agent in sorted(book.run.study.agents, key=lambda one: one.name)),
+        caution=CAUTION,
+        method=_method(book),
+        planted=tuple(_planted(book)),
+        example=EXAMPLE if found.example is not None else "",
+    )
+
+
+def _reference(book: Book) -> str:
+    built_in = {view.name for view in book.run.reference_agents}
+    if not built_in:
+        return ""
+    names = sorted(agent.name for agent in book.run.study.agents)
+    if built_in.issuperset(names):
+        return "Every agent is a built-in rule with planted properties; none is a language model."
+    named = listing([clean(name, 60) for name in names if name in built_in])
+    are = "is a built-in rule" if len(built_in) == 1 else "are built-in rules"
+    return f"{named} {are} with planted properties, no language model."
+
+
+# --- what was shown ---------------------------------------------------------------------------------------------------
+
+
+def _answer(found: SubstrateView) -> str:
+    cycles = sum(regime.cycles for regime in found.regimes)
+    market = "the built-in invented market" if found.source == "synthetic" else f"the file {clean(found.source, 80)}"
+    return (
+        f"Each agent decided on {counted(cycles, 'cycle')} from {plural(len(found.regimes), 'regime')} of {market}. A "
+        f"cycle shows {counted(found.bars, 'one-minute bar')} of each instrument, a book, and numeric limits."
+    )
+
+
+def _regime(regime: RegimeView) -> RegimeRow:
+    return RegimeRow(clean(regime.name, 60), count(regime.cycles), _between(regime), _left_out(regime))
+
+
+def _between(regime: RegimeView) -> str:
+    first, last = (moment(when.date().isoformat()) for when in (regime.first, regime.last))
+    return first if first == last else f"{first} and {last}"
+
+
+def _left_out(regime: RegimeView) -> str:
+    """Which instruments, of how many cycles, and why."""
+    if not regime.left_out:
+        return "none"
+    named = [
+        clean(name, 40) if times == regime.cycles else f"{clean(name, 40)} in {count(times)} of {count(regime.cycles)}"
+        for name, times in sorted(regime.left_out.items())
+    ]
+    shown_names = listing(named[:8]) if len(named) <= 8 else f"{', '.join(named[:8])} and {count(len(named) - 8)} more"
+    return f"{shown_names}: did not trade then"
+
+
+def probe_words(found: DateProbeView) -> str:
+    """What a date probe found, in a sentence.
+
+    >>> said = probe_words(DateProbeView(probe="model", passed=True, asked=25, hits=0, control_asked=25,
+    ...                                  control_hits=24, chance=0.25, p=1.0))
+    >>> said.partition("(")[0]
+    'A model that was asked for the month: PASS. It dated 0 of 25 sanitised cycles '
+    """
+    verdict = "PASS" if found.passed else "FAIL"
+    return (
+        f"{_PROBES.get(found.probe, clean(found.probe, 40))}: {verdict}. It dated {count(found.hits)} of "
+        f"{count(found.asked)} sanitised cycles (chance {percent(found.chance, 2)}, {p_value(found.p)}) and "
+        f"{count(found.control_hits)} of {count(found.control_asked)} with dates and names left in."
+    )
+
+
+def _unprobed(book: Book, found: SubstrateView) -> str:
+    if not found.probes:
+        return "The lock holds no date-leakage check, so nothing shows that the cycles do not give their dates away."
+    substrate = book.run.study.substrate
+    if substrate is not None and substrate.date_probe.model is None:
+        return "The plan names no model for a date probe, so no model was asked."
+    return ""
+
+
+# --- what was done ----------------------------------------------------------------------------------------------------
+
+
+def _row(book: Book, agent: AgentSpec) -> AgentRow:
+    answered = book.one("agent.answered", agent=agent.name)
+    kept = book.one("agent.limits_kept", agent=agent.name)
+    return AgentRow(
+        name=clean(agent.name, 80),
+        family=clean(agent.family, 60),
+        model=clean(agent.model, 120),
+        answered=_share(book, answered),
+        kept=_share(book, kept),
+        seconds=_median(book, book.one("agent.seconds", agent=agent.name), 2),
+        words=_words(book, agent.name),
+        terse=_share(book, book.one("terse.share", agent=agent.name)),
+        flags="; ".join([*_counts(answered, "flags", _FLAGS), *_counts(kept, "breaches", _RULES)]) or "none",
+    )
+
+
+def _share(book: Book, item: Measurement | None) -> Cell:
+    """A share with its interval, and the ends over clusters where there are any."""
+    if item is None or item.value is None:
+        return Cell(shown(item))
+    notes = [] if item.low is None or item.high is None else [f"{percent(item.low)} to {percent(item.high)}"]
+    low, high = item.detail.get("t_low"), item.detail.get("t_high")
+    if isinstance(low, (int, float)) and isinstance(high, (int, float)):
+        notes.append(f"over clusters {percent(float(low))} to {percent(float(high))}")
+    notes.append(_n(item))
+    return Cell(book.to(item, percent(item.value)), ", ".join(notes))
+
+
+def _n(item: Measurement) -> str:
+    """The denominator, which stays on one line."""
+    return f"n{NBSP}={NBSP}{count(item.n)}"
+
+
+def _median(book: Book, item: Measurement | None, digits: int) -> Cell:
+    """A median with its quartiles."""
+    if item is None or item.value is None:
+        return Cell(shown(item))
+    said = book.to(item, number(item.value, digits))
+    low, high = item.detail.get("lower"), item.detail.get("upper")
+    if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
+        return Cell(said, _n(item))
+    quartiles = f"{number(float(low), digits)} to {number(float(high), digits)}"
+    return Cell(said, f"{quartiles}, {_n(item)}")
+
+
+def _words(book: Book, agent: str) -> Cell:
+    """The length of a text in words, with the tokens that the provider counted beside it."""
+    found = _median(book, book.one("agent.text_tokens", agent=agent), 0)
+    tokens = book.one("agent.output_tokens", agent=agent)
+    if tokens is None or tokens.value is None:
+        return Cell(found.value, "; ".join(filter(None, (found.note, "output tokens not counted"))))
+    return Cell(found.value, f"{found.note}; {number(tokens.value, 0)} output tokens, {_n(tokens)}")
+
+
+def _counts(item: Measurement | None, part: str, named: Mapping[str, str]) -> Iterator[str]:
+    """The counts in a part of a measurement's detail, in words."""
+    counts = {} if item is None else item.detail.get(part, {})
+    if isinstance(counts, Mapping):
+        for name in sorted(counts):
+            if isinstance(counts[name], int):
+                yield f"{counts[name]} {named.get(name, clean(name, 40))}"
+
+
+def _method(book: Book) -> str:
+    item = next(iter(book.by_name.get("agent.answered", ())), None)
+    if item is None or item.level is None:
+        return "The conduct of the agents was not measured."
+    return (
+        f"Intervals of shares: {percent(item.level)}, Wilson, which takes decisions as independent; the ends over "
+        "clusters do not, and are given beside it where decisions differ. Seconds and words: median, lower to upper "
+        f"quartile. Seconds are of one call on the machine that ran the study, waiting included. {_untimed(book)}"
+    ).strip()
+
+
+def _untimed(book: Book) -> str:
+    states = sorted({state_words(m) for m in book.by_name.get("agent.seconds", ()) if m.value is None})
+    return "" if not states else f"Without seconds: {listing(states)}."
+
+
+def _planted(book: Book) -> Iterator[PlantedView]:
+    for view in sorted(book.run.reference_agents, key=lambda one: one.name):
+        yield PlantedView(
+            name=clean(view.name, 80),
+            family=clean(view.family, 80),
+            question=clean(view.question, 300),
+            planted=tuple(clean(one, 300) for one in view.planted),
+        )
+
+
+MOST: Final = 12
+"""So many instruments are drawn, and so many agents shown; the others are counted."""
+
+ROOM: Final = 36_000
+"""Bytes that the texts of all agents may take together, so that the page keeps its budget."""
+
+CLOSES: Final = "data/cycle-closes.csv"
+"""Where the closes behind the charts lie."""
+
+_ORDERS: Final = 20
+_DONE: Final[Mapping[str, str]] = {
+    "buy": "Buy",
+    "sell": "Sell",
+    "short": "Sell short",
+    "cover": "Buy back",
+    "close": "Close",
+    "hold": "Hold",
+    "no_trade": "Trade nothing",
+    "target_weight": "Move to a weight",
+}
+_LIMITS: Final[Mapping[str, Callable[[float], str]]] = {
+    "max_weight": lambda limit: f"No position above {percent(limit, 1)} of equity",
+    "min_cash": lambda limit: f"Cash of at least {percent(limit, 1)} of equity",
+    "max_leverage": lambda limit: f"Exposure of at most {number(limit)} times equity",
+    "max_orders": lambda limit: f"At most {plural(round(limit), 'order')}",
+    "allow_short": lambda limit: "Short positions are allowed" if limit else "No short positions",
+    "fee": lambda limit: f"A fee of {number(limit, 1)} bps of what is traded",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PriceChart:
+    """The closes of one instrument: its neutral name, its class, the drawing, and its real name."""
+
+    title: str
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRow:
+    """One limit held against a book after its orders."""
+
+    limit: str
+    value: str
+    kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPart:
+    """One agent's answer. ``problem`` says why there is none, or why its orders make no book."""
+
+    name: str
+    family: str
+    orders: tuple[str, ...]
+    confidence: str
+    text: tuple[str, ...]
+    cut: bool
+    sums: tuple[str, ...]
+    checks: tuple[CheckRow, ...]
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleView:
+    """The page of one cycle; ``closes`` is the text of the file that ``data`` names."""
+
+    title: str
+    answer: str
+    place: str
+    charts: tuple[PriceChart, ...]
+    undrawn: str
+    data: str
+    closes: str
+    features: Table | None
+    book: Table | None
+    book_note: str
+    limits: tuple[str, ...]
+    task: str
+    agents: tuple[AgentPart, ...]
+    unshown: str
+
+
+def example_view(book: Book) -> ExampleView | None:
+    """The page of the example cycle; None where there is none."""
+    found = None if book.run.substrate is None else book.run.substrate.example
+    if found is None:
+        return None
+    context, regime = found.context, clean(found.regime, 60)
+    shown_agents = sorted(found.decisions, key=lambda one: one.agent.id)[:MOST]
+    room = ROOM // max(len(shown_agents), 1)
+    return ExampleView(
+        title="One cycle, and what was decided on it",
+        answer=(
+            f"Cycle {count(found.number)} of the regime {regime}, as {plural(len(found.decisions), 'agent')} saw it, "
+            "and what each decided. It is an example and no evidence: nothing may be concluded from one cycle."
+        ),
+        place=_place(found),
+        charts=tuple(_charts(found)),
+        undrawn=_more(len(context.series), "instrument", "is not drawn", "are not drawn"),
+        data=CLOSES,
+        closes=_closes(context),
+        features=_features(context),
+        book=None if context.portfolio is None else _book_table(context, context.portfolio),
+        book_note="" if context.portfolio is None else _book_note(context.portfolio),
+        limits=tuple(limit_words(rule) for rule in context.constraints[:40]),
+        task=clean(context.prompt, 3000),
+        agents=tuple(_agent(one, context, room) for one in shown_agents),
+        unshown=_more(len(found.decisions), "agent", "is in the records alone", "are in the records alone"),
+    )
+
+
+def _more(total: int, noun: str, one: str, many: str) -> str:
+    left = total - MOST
+    return "" if left <= 0 else sentence(f"{plural(left, f'more {noun}')} {one if left == 1 else many}")
+
+
+# --- what was shown ---------------------------------------------------------------------------------------------------
+
+
+def _place(found: CycleView) -> str:
+    """Where the cycle was cut from, which agents never saw."""
+    first, last = found.first.astimezone(UTC), found.last.astimezone(UTC)
+    ends = f"{first:%H:%M} to {last:%H:%M} UTC" if first.date() == last.date() else f"to {moment(last.isoformat())}"
+    begin = moment(first.date().isoformat() if first.date() == last.date() else first.isoformat())
+    gone = [clean(name, 40) for name in found.left_out[:MOST]]
+    left = "" if not gone else f" {listing(gone)} did not trade then and {'is' if len(gone) == 1 else 'are'} left out."
+    unseen = "The agents saw neither this time nor the real names below the charts."
+    return f"Cut from bars of {begin}, {ends}.{left} {unseen}"
+
+
+def _charts(found: CycleView) -> Iterator[PriceChart]:
+    classes = {item.id: item.asset_class for item in found.context.instruments}
+    for at, series in enumerate(found.context.series[:MOST]):
+        name = clean(series.instrument, 40)
+        kind = clean(classes.get(series.instrument, ""), 30).replace("_", " ")
+        yield PriceChart(
+            title=f"{name}, {kind}" if kind else name,
+            svg=_chart(f"price{at}", name, series),
+            caption=f"Real name: {clean(found.names.get(series.instrument, 'not known'), 60)}",
+        )
+
+
+def _chart(name: str, instrument: str, series: Series) -> str:
+    closes = series.close
+    if len(closes) < 2 or not all(map(math.isfinite, closes)):
+        return ""
+    minutes = round((len(closes) - 1) * series.interval_s / 60)
+    desc = (
+        f"{counted(len(closes), 'close')} from {number(closes[0])} to {number(closes[-1])}, lowest "
+        f"{number(min(closes))}, highest {number(max(closes))}"
+    )
+    ends = (f"{count(minutes)} minutes before", "at the cutoff")
+    return price_chart(name, closes, ends, f"Closes of {instrument}", desc)
+
+
+def _closes(context: Context) -> str:
+    """Every close that was shown, drawn or not: a row a bar."""
+    rows = [
+        (one.instrument, round((len(one.close) - 1 - at) * one.interval_s / 60), close)
+        for one in context.series
+        for at, close in enumerate(one.close)
+    ]
+    return csv_text(("instrument", "minutes before", "close"), rows)
+
+
+def _features(context: Context) -> Table | None:
+    """The facts that were given with the bars: a row an instrument, a column a field."""
+    given = [fact for fact in context.facts if fact.instrument and not isinstance(fact.value, str)]
+    fields = list(dict.fromkeys((fact.field, fact.unit) for fact in given))[:MOST]
+    names = list(dict.fromkeys(fact.instrument for fact in given))[:MOST]
+    if not fields:
+        return None
+    values = {(fact.instrument, fact.field, fact.unit): fact.value for fact in given}
+    rows = tuple(
+        (clean(name, 40), *(_feature(values.get((name, *field)), field[1]) for field in fields)) for name in names
+    )
+    heads = ("Instrument", *(f"{clean(name, 30).replace('_', ' ')}, {clean(unit, 20)}" for name, unit in fields))
+    return Table(heads, rows, frozenset(range(1, len(heads))))
+
+
+def _feature(value: float | str | None, unit: str) -> str:
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        return "not given"
+    return number(value, 6 if unit == "ratio" else 4)
+
+
+def _book_table(context: Context, held: Portfolio) -> Table:
+    prices = prices_of(context)
+    rows = [_position(name, held.positions[name], prices.get(name), held.nav) for name in sorted(held.positions)[:40]]
+    rows.append(("Cash", "", "", number(held.cash), percent(held.cash / held.nav, 1) if held.nav > 0 else "no NAV"))
+    return Table(("Position", "Units", "Last price", "Value", "Of NAV"), tuple(rows), frozenset({1, 2, 3, 4}))
+
+
+def _position(name: str, units: float, price: float | None, nav: float) -> tuple[str, ...]:
+    if price is None:
+        return clean(name, 40), number(units, 4), "no price", "not defined", "not defined"
+    value = units * price
+    share = percent(value / nav, 1) if nav > 0 else "no NAV"
+    return clean(name, 40), number(units, 4), number(price, 4), number(value), share
+
+
+def _book_note(held: Portfolio) -> str:
+    return f"Before any order, in {clean(held.currency, 12)}: cash {number(held.cash)}, NAV {number(held.nav)}."
+
+
+def limit_words(rule: Constraint) -> str:
+    """A numeric limit in words.
+
+    >>> limit_words(Constraint(kind="max_orders", limit=3, unit="count"))
+    'At most three orders'
+    >>> limit_words(Constraint(kind="max_holdings", limit=5, unit="count"))
+    'max holdings: 5.00 count'
+    """
+    known = _LIMITS.get(rule.kind)
+    if known is not None:
+        return known(rule.limit)
+    return f"{clean(rule.kind, 40).replace('_', ' ')}: {number(rule.limit)} {clean(rule.unit, 20)}"
+
+
+# --- what was decided -------------------------------------------------------------------------------------------------
+
+
+def _agent(decision: Decision, context: Context, room: int) -> AgentPart:
+    text, cut = _text(decision, room)
+    after, problem = _after(decision, context)
+    orders = [order_words(one, context) for one in decision.actions[:_ORDERS]]
+    if len(decision.actions) > _ORDERS:
+        orders.append(f"and {counted(len(decision.actions) - _ORDERS, 'more order')}")
+    return AgentPart(
+        name=clean(decision.agent.id, 80),
+        family=clean(decision.agent.family, 60),
+        orders=tuple(orders),
+        confidence="" if decision.confidence is None else f"Confidence that it gave: {number(decision.confidence)}.",
+        text=text,
+        cut=cut,
+        sums=() if after is None else tuple(_sums(after)),
+        checks=() if after is None else tuple(_check(one) for one in audit(after, context.constraints)),
+        problem=problem,
+    )
+
+
+def _text(decision: Decision, room: int) -> tuple[tuple[str, ...], bool]:
+    """The judged texts as paragraphs that take so many bytes once they are escaped, and whether they were cut."""
+    paragraphs, left = [], room
+    for rationale in judged_rationales(decision):
+        for part in filter(None, (clean(line) for line in rationale.text.splitlines())):
+            fits = _fitting(part, left)
+            if fits:
+                paragraphs.append(fits)
+            if fits != part:
+                return tuple(paragraphs), True
+            left -= _bytes(part) + 8
+    return tuple(paragraphs), False
+
+
+def _bytes(text: str) -> int:
+    return len(escape(text).encode())
+
+
+def _fitting(text: str, room: int) -> str:
+    """As much of the beginning of a text as has room, with an ellipsis where it was cut."""
+    if _bytes(text) <= room:
+        return text
+    kept = 0
+    for at, char in enumerate(text):
+        kept += _bytes(char)
+        if kept > room - 3:
+            return f"{text[:at].rstrip()}…" if at else ""
+    return text
+
+
+def _after(decision: Decision, context: Context) -> tuple[Settlement | None, str]:
+    """The book after the orders, or why there is none."""
+    if not decision.rationales and not decision.actions and decision.flags:
+        return (
+            None,
+            f"No usable answer ({clean(', '.join(decision.flags), 80)}): {clean('; '.join(decision.missing), 400)}",
+        )
+    if context.portfolio is None:
+        return None, "There is no book to settle orders on."
+    try:
+        after = settle(context.portfolio, prices_of(context), decision.actions, fee_bps=fee_of(context.constraints))
+    except InputError as exc:
+        return None, f"The orders cannot be settled: {clean(str(exc), 300)}"
+    except (ValueError, OverflowError):
+        after = None
+    # Amounts beyond what a float holds make sums of infinities.
+    if after is None or not math.isfinite(after.equity + after.exposure):
+        return None, "The orders cannot be settled: their amounts are beyond any number."
+    return after, ""
+
+
+def order_words(order: Action, context: Context) -> str:
+    """An order with what it is worth at the last price.
+
+    >>> from datetime import UTC, datetime
+    >>> empty = Context(completeness="complete", cutoff=datetime(2000, 1, 3, tzinfo=UTC), cutoff_source="x", prompt="")
+    >>> order_words(Action(instrument="Asset A", kind="buy", quantity=2.5), empty)
+    'Buy 2.5000 of Asset A'
+    """
+    did, name = _DONE[order.kind], clean(order.instrument, 40)
+    if order.quantity is None:
+        return f"{did} {name}".strip()
+    price = prices_of(context).get(order.instrument)
+    worth = "" if price is None else f" at {number(price, 4)}, worth {_amount(order.quantity * price)}"
+    return f"{did} {_amount(order.quantity, 4)} of {name}{worth}"
+
+
+def _amount(value: float, digits: int = 2) -> str:
+    """A number of units or of money; beyond any book, only its size."""
+    return number(value, digits) if abs(value) < 1e15 else f"{value:.3g}"
+
+
+def _sums(after: Settlement) -> Iterator[str]:
+    """The arithmetic that leads from the book to every limit."""
+    yield (
+        f"Cash {_amount(after.cash)} less purchases {_amount(after.bought)} plus sales {_amount(after.sold)} less fees "
+        f"{_amount(after.fees)} leaves {_amount(after.residual)}."
+    )
+    if after.equity > 0:
+        share = percent(after.exposure / after.equity, 1)
+        yield f"Exposure {_amount(after.exposure)} over equity {_amount(after.equity)} is {share}."
+    else:
+        yield f"Exposure is {_amount(after.exposure)}, and no equity is left."
+
+
+def _check(found: RuleCheck) -> CheckRow:
+    rule = Constraint(kind=found.rule, limit=found.limit, unit="")
+    return CheckRow(limit_words(rule), _compared(found), found.kept)
+
+
+def _compared(found: RuleCheck) -> str:
+    """What was held against a limit."""
+    subject = f", {clean(found.subject, 40)}" if found.subject else ""
+    if not math.isfinite(found.value):
+        return "no equity is left"
+    if found.rule in ("max_weight", "min_cash"):
+        return f"{percent(found.value, 2)}{subject}"
+    if found.rule == "max_orders":
+        return count(round(found.value))
+    if found.rule == "allow_short":
+        return f"{number(found.value, 4)}{subject}" if found.subject else "none"
+    return number(found.value, 3)

@@ -1,0 +1,509 @@
+"""The plan and the panel: what was fixed in advance, who judged, and what the records lack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from assaymark.plan import OrderTest
+from assaymark.prompting.texts import judged_text
+from assaymark.records import AGGREGATE, Measurement
+from assaymark.report.inputs import PaidView
+from assaymark.report.levels import amended_words
+from assaymark.report.lookup import Book
+from assaymark.report.study.claim_checks import order_words
+from assaymark.report.study.outside import outside_name, outside_state
+from assaymark.report.text import (
+    alpha,
+    counted,
+    hash_groups,
+    listing,
+    moment,
+    plural,
+    sentence,
+    shown,
+    state_words,
+    words,
+)
+from assaymark.text import clean, count, count_of, number, percent, prose
+
+# What did it cost? Calls, tokens and USD of every model that somebody is paid for.
+
+
+@dataclass(frozen=True, slots=True)
+class CostRow:
+    """One model."""
+
+    model: str
+    calls: str
+    input: str
+    cached: str
+    output: str
+    usd: str
+    price: str
+
+
+@dataclass(frozen=True, slots=True)
+class CostView:
+    """The section on costs: an answer and a row for each model."""
+
+    answer: str
+    rows: tuple[CostRow, ...]
+
+
+def cost_view(book: Book) -> CostView | None:
+    """What was paid; None where nobody was."""
+    if book.run.paid is None:
+        return CostView("The ledger, which knows what was paid, could not be read where this page was made.", ())
+    paid = sorted(book.run.paid, key=lambda one: one.model)
+    return CostView(_answer(paid), tuple(map(_row, paid))) if paid else None
+
+
+def money(usd: float) -> str:
+    """An amount in USD with at least two digits that say something.
+
+    >>> money(12.3), money(0.00123), money(0.0)
+    ('12.30', '0.0012', '0.00')
+    """
+    return f"{usd:,.2f}" if usd >= 0.01 or usd == 0 else f"{usd:.2g}"
+
+
+def _answer(paid: list[PaidView]) -> str:
+    calls, unpriced = sum(one.calls for one in paid), sum(one.unpriced for one in paid)
+    usd = money(sum(one.usd for one in paid))
+    if unpriced == calls:
+        return f"{counted(calls, 'call')} of models that somebody is paid for; no price of them is known."
+    if unpriced:
+        return f"{usd} USD for {counted(calls - unpriced, 'call')}; what {count(unpriced)} more cost is not known."
+    return f"{usd} USD for {counted(calls, 'call')}."
+
+
+def _row(one: PaidView) -> CostRow:
+    told = one.calls > one.untold
+    batches = f", {count(one.in_batches)} in batches" if one.in_batches else ""
+    return CostRow(
+        model=clean(one.model, 200),
+        calls=f"{count(one.calls)}{batches}",
+        input=_tokens(one.input_tokens, told),
+        cached=_tokens(one.cached_tokens, told),
+        output=_tokens(one.output_tokens, told),
+        usd="not known" if one.unpriced == one.calls else money(one.usd),
+        price=_price(one),
+    )
+
+
+def _tokens(value: int | None, told: bool) -> str:
+    return count(value) if told and value is not None else "not told"
+
+
+def _price(one: PaidView) -> str:
+    notes = ["no price known" if one.price_of is None else f"of {clean(one.price_of, 20)}"]
+    if one.price_of is not None and one.unpriced:
+        notes.append(f"{counted(one.unpriced, 'call')} without a price")
+    if 0 < one.untold < one.calls:
+        notes.append(f"tokens of {counted(one.untold, 'call')} not told")
+    return "; ".join(notes)
+
+
+NEVER_SAID: Final = (
+    "Which agent invests best, or will earn more. That a rank would hold under another rubric, in another market, or "
+    "in clusters unlike these."
+)
+_MEANINGS: Final[Mapping[str, str]] = {
+    "gates.publish": "least κ for a headline",
+    "gates.halt": "least κ for any claim",
+    "gates.format_min_records": "records a format needs for a gate of its own",
+    "gates.format_min_clusters": "clusters a format needs for a gate of its own",
+    "gates.repetition_stability": "least repetition stability of a judge asked more than once",
+    "inference.test": "test of a pair: moderated cluster t, or with each pair’s own variance alone",
+    "inference.alpha": "error rate of all order claims together, and of all claims within the margin together",
+    "inference.aggregate_share": "part of α that the overall score is tested at, where dimensions are claimed, too",
+    "inference.margin": "difference that counts as none, as a part of the scale’s range",
+    "inference.cluster_order": "whether clusters follow each other in time; none set: if their names end in dates",
+    "inference.level": "level of every interval",
+    "inference.resamples": "resamples of the cluster bootstrap; none set means 10,000",
+    "inference.ddof": "degrees of freedom in repetition stability",
+    "inference.mde_sd": "assumed standard deviation of a paired difference, before there are data",
+    "inference.mde_power": "power at which the smallest detectable difference is computed",
+    "inference.allow_hopeless": "whether a plan that can never reject may be locked",
+    "stability.rho": "rank correlation without a family below which the held-out judge is asked",
+    "stability.probe": "held-out judge, asked about the pairs that a left-out family turns",
+    "cells.alpha": "level of cell A’s one-sided test",
+    "cells.substance": "points within which cell B counts as scored on substance",
+    "cells.verbosity": "points below which cell B shows a bias to length, if significant",
+    "cells.halo": "points from which a cell is scored without the family that wrote it",
+    "cells.terse_tokens": "words below which a rationale is terse",
+    "cells.terse_share": "share of terse rationales above which an agent counts as mostly terse",
+    "cells.contaminates": "scores that a failing cell A takes with it; none set means all",
+    "datasheets": "limits of the judges’ own tests; none set means none is demanded",
+    "datasheets.dark_current": "most preferences between two empty or identical texts",
+    "datasheets.positional": "most verdicts that change with the position of a text",
+    "datasheets.threshold": "largest difference that a judge may need to see one",
+    "datasheets.vacuum_score": "highest score of a text without content",
+    "datasheets.slope": "least points for a further requirement met",
+    "datasheets.verbosity": "most points for 100 words of filler",
+    "datasheets.on_failure": "the most that claims may be where a judge misses a limit",
+    "missing.per_judge": "share of its records that a judge may lack",
+    "missing.per_agent": "share of one agent’s records that a judge may lack",
+    "missing.on_excess": "what is done with a judge that lacks more",
+    "human.grades": "file of people’s grades; it may come after the judging",
+    "human.sample": "cycles drawn for people to grade",
+    "human.pass": "grade from which a text passes; none set means 62.5 % of the scale",
+    "human.double": "share of the drawn cycles that two people grade",
+    "contamination": "clusters after the training cutoff; none set means no probe",
+    "contamination.post_cutoff": "clusters after the training cutoff",
+    "anchor_probe": "texts graded again under another rubric; none set means no probe",
+    "anchor_probe.judge": "judge that grades again",
+    "anchor_probe.rubric": "rubric it grades under",
+    "anchor_probe.sample": "texts it grades again",
+    "claims.first": "whether every “ranks first” is a candidate",
+    "claims.pairs": "whether every order of two agents is a candidate",
+    "claims.within": "whether every “within the margin of each other” on the overall score is a candidate",
+    "claims.cells": "whether each control cell is a candidate",
+    "claims.length": "properties of the texts at which a headline has to hold when they are equal",
+    "claims.distinct": "correlation with the overall impression from which a dimension is not told apart",
+    "claims.judges": "any: a headline has to hold for other judges, too",
+    "claims.dimensions": "scores that claims are made on; none set means all",
+    "records.derivations": "kinds of record that are judged",
+    "records.exclude_flags": "records with these flags are left out",
+    "records.agents": "agents that take part; none set means all",
+    "records.keep_names": "names that blinding leaves in place",
+    "rubric.name": "rubric the judges apply",
+    "rubric.weights": "weights of the aggregate; none set means equal",
+    "substrate.source": "market that the cycles are cut from",
+    "substrate.seed": "seed of the market and of the cuts",
+    "substrate.regimes": "regimes, which are the clusters of inference",
+    "substrate.cycles": "cycles of each regime",
+    "substrate.bars": "one-minute bars of each cycle",
+    "substrate.windows": "days of each regime, for bars from a file",
+    "substrate.date_probe": "acceptance test that the material does not say when it is from",
+    "controls.cell_a": "verbose, confident and wrong texts",
+    "controls.cell_b": "terse and correct texts",
+    "controls.paraphrase": "honest texts in other words",
+    "controls.fact_flip": "honest texts with one number changed",
+    "controls.length_matched": "honest texts brought to another length",
+    "controls.length_tokens": "that length, in words",
+    "controls.family": "family in whose name the cells are composed",
+    "controls.style": "house style of the cells",
+    "oracle": "whether the arithmetic of every book is recomputed and the judges held against it",
+    "seed": "seed of everything random",
+}
+NOT_PREREGISTERED: Final = "The scores had been seen when the plan was locked, so no claim is a headline."
+_TESTS: Final[Mapping[OrderTest, str]] = {
+    "moderated-t": "moderated cluster t",
+    "own-variance": "cluster t with each pair’s own variance",
+}
+_OWN_PARTS: Final = ("substrate", "controls")
+_PARTS: Final = (
+    "gates", "inference", "claims", "stability", "cells", "datasheets", "missing", "human", "contamination",
+    "anchor_probe", "records", "rubric",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A line of the aside: a term, its value, a smaller note, and whether the value is code."""
+
+    term: str
+    value: str
+    note: str = ""
+    code: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """One locked value and what it decides."""
+
+    field: str
+    value: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRow:
+    """One judge of the panel. ``planted`` is empty for a language model."""
+
+    name: str
+    family: str
+    model: str
+    trials: str
+    invalid: str
+    conflict: str
+    question: str
+    planted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FloorRow:
+    """One noise floor or side check, its value or why there is none."""
+
+    about: str
+    value: str
+    n: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """Everything the plan, panel and records sections show; ``seen_before`` says that scores came before the plan."""
+
+    study_line: str
+    reference: str
+    plan_facts: tuple[Fact, ...]
+    panel_facts: tuple[Fact, ...]
+    never: str
+    amended: str
+    seen_before: str
+    rows: tuple[PlanRow, ...]
+    judges: tuple[JudgeRow, ...]
+    floors: tuple[FloorRow, ...]
+    missing: tuple[str, ...]
+    excluded: tuple[tuple[str, str], ...]
+
+
+def plan_view(book: Book) -> PlanView:
+    """The plan's parts of the page."""
+    return PlanView(
+        study_line=_study_line(book),
+        reference=_reference(book),
+        plan_facts=tuple(_plan_facts(book)),
+        panel_facts=tuple(_panel_facts(book)),
+        never=NEVER_SAID,
+        amended=amended_words(sorted({field for v in book.run.verdicts for field in v.amended})),
+        seen_before="" if book.preregistered else NOT_PREREGISTERED,
+        rows=tuple(_plan_rows(book)),
+        judges=tuple(_judges(book)),
+        floors=tuple(_floors(book)),
+        missing=tuple(_missing(book)),
+        excluded=tuple((clean(why, 160), count(n)) for why, n in sorted(book.run.excluded.items())),
+    )
+
+
+def _missing(book: Book) -> Iterator[str]:
+    """What the records lack: what is counted here, then what the import reported."""
+    records = book.run.decisions
+    silent = sum(not judged_text(decision).strip() for decision in records)
+    if silent:
+        hold = "holds" if silent == 1 else "hold"
+        yield f"{words(silent).capitalize()} of {plural(len(records), 'record')} {hold} no text that is judged."
+    for note in book.run.import_notes:
+        # The import may count the same records under the bare word.
+        if not (silent and note.partition(" (")[0] == "text"):
+            yield sentence(prose(note, 600))
+
+
+def _study_line(book: Book) -> str:
+    study = book.run.study
+    clusters = len({decision.cluster for decision in book.run.decisions})
+    parts = [
+        plural(len(book.agents), "agent"),
+        plural(len(book.run.decisions), "decision"),
+        *([plural(clusters, "cluster")] if clusters else []),
+        plural(len(study.judges), "judge") + " from " + plural(len(study.families), "family", "families"),
+    ]
+    return f"{clean(study.title or study.name, 160)}: {', '.join(parts)}."
+
+
+def _reference(book: Book) -> str:
+    built_in = {view.name for view in book.run.reference_panel}
+    if not built_in:
+        return ""
+    judges = [judge.name for judge in book.run.study.judges]
+    if built_in.issuperset(judges):
+        return (
+            "Every judge is a built-in grader with documented flaws planted in it. "
+            "Nothing here describes a language model."
+        )
+    named = listing([clean(name, 60) for name in judges if name in built_in])
+    are = "is a built-in grader" if len(built_in) == 1 else "are built-in graders"
+    return f"{named} {are} with documented flaws planted, no language model."
+
+
+# --- the aside ------------------------------------------------------------------------------------------------------
+
+
+def _plan_facts(book: Book) -> Iterator[Fact]:
+    run = book.run
+    yield Fact("Plan hash", hash_groups(clean(run.plan_hash)), code=True)
+    yield Fact("Locked", moment(run.locked_at) if run.locked_at else "not locked")
+    pairs = sum(item.name == "contrast" for item in run.measurements)
+    tested = f"{counted(pairs, 'difference')} tested" if pairs else "no difference was tested"
+    yield Fact("Claims", f"{count(len(run.verdicts))} fixed in advance", tested)
+    yield Fact("Preregistered", "yes" if book.preregistered else "no")
+    yield Fact("Test", _TESTS[run.study.inference.test], f"clusters {order_words(book)}")
+    yield _detectable(book)
+
+
+def _detectable(book: Book) -> Fact:
+    item = book.one("order.detectable", dimension=AGGREGATE)
+    if item is None or item.value is None:
+        return Fact("Could detect", shown(item))
+    pair, power = item.detail.get("pair"), item.detail.get("power")
+    single = f", {number(float(pair))} for a single pair" if isinstance(pair, (int, float)) else ""
+    note = f"power {percent(float(power))}" if isinstance(power, (int, float)) else ""
+    return Fact("Could detect", book.to(item, f"{number(item.value)} points for a leader{single}"), note)
+
+
+def _panel_facts(book: Book) -> Iterator[Fact]:
+    run = book.run
+    names = ", ".join(clean(judge.name, 60) for judge in run.study.judges)
+    families = counted(len(run.study.families), "family", "families")
+    yield Fact("Judges", f"{count(len(run.study.judges))} from {families}", names)
+    yield _worth(book)
+    yield _conflict(book)
+    yield Fact("Held-out judge", outside_name(book) or "none", outside_state(book))
+    overlap = book.one("redundancy", dimension=AGGREGATE)
+    yield Fact("Overlap", book.to(overlap, shown(overlap)), "mean correlation between two judges’ scores")
+    invalid = sum(run.invalid.values())
+    share = f" ({percent(invalid / run.calls, 1)})" if run.calls and invalid else ""
+    again = f", {count(run.again)} retried ({percent(run.again / run.calls, 1)})" if run.calls and run.again else ""
+    replies = f"{counted(run.calls, 'call')}, {count(invalid)} invalid{share}{again}"
+    yield Fact("Replies", replies, "retried once where a reply is no JSON; an invalid reply is never retried")
+    bound = f"at most {counted(run.in_flight_bound, 'call')}"
+    yield Fact("Billed twice", bound, "after a hard kill; a drained stop repeats none")
+
+
+def _worth(book: Book) -> Fact:
+    item = book.one("panel.effective_judges", dimension=AGGREGATE)
+    if item is None or item.value is None:
+        return Fact("Worth", shown(item), "independent judges; needs texts of known quality")
+    r = item.detail.get("r")
+    errors = f"their errors correlate at {number(float(r))}" if isinstance(r, (int, float)) else ""
+    return Fact("Worth", book.to(item, f"{number(item.value, 1)} independent judges"), errors)
+
+
+def _conflict(book: Book) -> Fact:
+    agents = set(book.families.values()) - {""}
+    shared = [family for family in book.run.study.families if family in agents]
+    if not shared:
+        return Fact("Conflict", "none", "no judge shares a family with an agent")
+    of = counted(len(book.run.study.families), "judge family", "judge families")
+    names = f"judge {'family' if len(shared) == 1 else 'families'} {listing([clean(family, 60) for family in shared])}"
+    return Fact("Conflict", f"{len(shared)} of {of} also made agents", names)
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+def _plan_rows(book: Book) -> Iterator[PlanRow]:
+    plan: dict[str, Any] = book.run.study.model_dump(mode="json")
+    meanings = {**_MEANINGS, "inference.aggregate_share": _share_meaning(book)}
+    own = book.run.study.substrate is not None
+    for agent in book.run.study.agents:
+        said = clean(f"{agent.model}, family {agent.family}", 200)
+        yield PlanRow(f"agents.{clean(agent.name, 60)}", said, "agent that decides on every cycle")
+    for part in (*(_OWN_PARTS if own else ()), *_PARTS):
+        if plan[part] is None:
+            yield PlanRow(part, plan_value(None), meanings.get(part, ""))
+            continue
+        for name, value in plan[part].items():
+            field = f"{part}.{name}"
+            yield PlanRow(field, _field_value(field, value), meanings.get(field, ""))
+    if own:
+        yield PlanRow("oracle", plan_value(plan["oracle"]), _MEANINGS["oracle"])
+    yield PlanRow("seed", plan_value(plan["seed"]), _MEANINGS["seed"])
+
+
+def _field_value(field: str, value: Any) -> str:
+    if field == "substrate.date_probe" and isinstance(value, dict):
+        asked = value["model"] or "no model"
+        return clean(f"{asked}, {value['sample']} cycles, level {value['alpha']:g}", 200)
+    if field == "substrate.windows" and isinstance(value, dict):
+        return clean("; ".join(f"{name} {first} to {last}" for name, (first, last) in value.items()), 400)
+    if field == "stability.probe" and isinstance(value, dict):
+        return clean(f"{value['name']}, family {value['family']}, model {value['model']}", 200)
+    return plan_value(value)
+
+
+def _share_meaning(book: Book) -> str:
+    """What the share of alpha comes to under this plan."""
+    said = _MEANINGS["inference.aggregate_share"]
+    dimensions = [d for d in book.dimensions if d != AGGREGATE and book.on(d, "first", "pair")]
+    if not dimensions:
+        return said
+    whole, rest = (alpha(book.needed(d)) for d in (AGGREGATE, dimensions[0]))
+    return f"{said}: α {whole} for the overall score, {rest} for dimensions"
+
+
+def plan_value(value: object) -> str:
+    """A value of the plan in words.
+
+    >>> plan_value(None), plan_value(True), plan_value(["a", "b"]), plan_value(0.4), plan_value({"a": 2.0})
+    ('none set', 'yes', 'a, b', '0.4', 'a 2')
+    """
+    if value is None:
+        return "none set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}".replace("-", "−")
+    if isinstance(value, dict):
+        return ", ".join(f"{clean(str(key), 60)} {plan_value(item)}" for key, item in value.items()) or "none"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(plan_value(item) for item in value) or "none"
+    return clean(str(value), 200)
+
+
+def _judges(book: Book) -> Iterator[JudgeRow]:
+    planted = {view.name: view for view in book.run.reference_panel}
+    outside = book.run.study.stability.probe
+    for judge in (*book.run.study.judges, *((outside,) if outside else ())):
+        view = planted.get(judge.name)
+        own = sorted(clean(agent, 60) for agent, family in book.families.items() if family == judge.family)
+        conflict = f"made by the family of {listing(own)}" if own else "none"
+        yield JudgeRow(
+            name=clean(judge.name, 80),
+            family=clean(judge.family, 80),
+            model=clean(judge.model, 120),
+            trials=str(judge.trials),
+            invalid=_invalid(book, judge.name),
+            conflict=f"{conflict}; held-out judge, asked about contested pairs alone" if judge is outside else conflict,
+            question=clean(view.question, 300) if view else "",
+            planted=tuple(clean(flaw, 300) for flaw in view.planted) if view else (),
+        )
+
+
+def _invalid(book: Book, judge: str) -> str:
+    invalid = count(book.run.invalid.get(judge, 0))
+    share = book.one("judge.invalid_share", judge=judge)
+    if share is None or share.value is None:
+        return invalid
+    return book.to(share, f"{invalid} of {count(share.n)} ({percent(share.value, 1)})")
+
+
+def _floors(book: Book) -> Iterator[FloorRow]:
+    gate = number(book.run.study.gates.repetition_stability)
+    meaning = f"repetition stability; the plan asks for {gate}"
+    yield from _grouped(book, "noise.repetition_stability", _repeated, meaning)
+    meaning = "spread of the same agent on the same question, in points"
+    yield from _grouped(book, "noise.agent_floor", _replicates, meaning)
+    for item in book.every("score.length_correlation"):
+        value = state_words(item) if item.value is None else book.to(item, number(item.value))
+        yield FloorRow("Length and score", value, _n(item), "correlation of the length of a text with its panel score")
+
+
+def _grouped(book: Book, name: str, about: Callable[[Sequence[Measurement]], str], meaning: str) -> Iterator[FloorRow]:
+    """A row for each number; what is not defined for one and the same reason shares a row."""
+    groups: dict[str, list[Measurement]] = {}
+    for item in book.every(name):
+        groups.setdefault(item.id if item.value is not None else f"{state_words(item)}|{_n(item)}", []).append(item)
+    for group in groups.values():
+        yield FloorRow(about(group), book.to(group[0], shown(group[0], 3)), _n(group[0]), meaning)
+
+
+def _repeated(group: Sequence[Measurement]) -> str:
+    ddof = sorted({clean(item.labels.get("ddof", "?"), 8) for item in group})
+    return f"{_who(group, 'judge')}, repeated (ddof {listing(ddof)})"
+
+
+def _replicates(group: Sequence[Measurement]) -> str:
+    return f"{_who(group, 'agent')}, replicates"
+
+
+def _who(group: Sequence[Measurement], label: str) -> str:
+    return listing(sorted({clean(item.labels.get(label, ""), 60) for item in group}))
+
+
+def _n(item: Measurement) -> str:
+    return count_of(item.n, item.n_of)

@@ -1,0 +1,277 @@
+"""How a page calls the control texts, kind by kind."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from assaymark.records import AgreementStatus, DerivationKind, Measurement
+from assaymark.text import MINUS as MINUS
+from assaymark.text import NBSP as NBSP
+from assaymark.text import clean as clean
+from assaymark.text import count as count
+from assaymark.text import count_of as count_of
+from assaymark.text import number as number
+from assaymark.text import percent as percent
+from assaymark.text import prose as prose
+from assaymark.text import span as span
+from assaymark.text import why_undefined
+
+# Every number and word on the pages takes its form here. The examples are the test.
+#
+# A minus is a minus sign, ranges are said with "to", a percent sign has a space before it, and what is undefined is
+# said in words. Texts from records pass through `clean`, which makes control and direction characters visible.
+
+
+NOT_SHOWN: Final = "not shown"
+AGREES: Final[Mapping[AgreementStatus, str]] = {
+    "publish": "enough",
+    "methodology": "weak",
+    "halt": "too little",
+    "not judged": "not judged",
+}
+"""How a page calls the agreement that a kappa shows."""
+
+_SMALL: Final = (
+    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
+_MONTHS: Final = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """A difference, always with its sign, except zero.
+
+    >>> signed(0.018, 3), signed(-2.81), signed(0.0)
+    ('+0.018', '−2.81', '0.00')
+    """
+    text = number(value, digits)
+    return f"+{text}" if value > 0 and text.strip("0.,") else text
+
+
+def words(value: int) -> str:
+    """Small counts as words, larger ones as digits.
+
+    >>> words(5), words(40), words(0), words(1250)
+    ('five', '40', 'no', '1,250')
+    """
+    return _SMALL[value] if 0 <= value < len(_SMALL) else count(value)
+
+
+def plural(value: int, noun: str, many: str | None = None) -> str:
+    """A count in words with its noun.
+
+    >>> plural(1, "judge"), plural(3, "family", "families"), plural(0, "agent"), plural(1250, "decision")
+    ('one judge', 'three families', 'no agents', '1,250 decisions')
+    """
+    return f"{words(value)} {noun if value == 1 else many or noun + 's'}"
+
+
+def counted(value: int, noun: str, many: str | None = None) -> str:
+    """A count in digits with its noun.
+
+    >>> counted(1, "claim"), counted(1250, "claim")
+    ('1 claim', '1,250 claims')
+    """
+    return f"{count(value)} {noun if value == 1 else many or noun + 's'}"
+
+
+def interval(value: float, low: float | None, high: float | None, digits: int = 2) -> str:
+    """A value with its interval.
+
+    >>> interval(0.64, 0.604, 0.671), interval(-0.1, -0.32, 0.12), interval(0.5, None, None)
+    ('0.64 (0.60 to 0.67)', '−0.10 (−0.32 to 0.12)', '0.50 (no interval)')
+    """
+    if low is None or high is None:
+        return f"{number(value, digits)} (no interval)"
+    return f"{number(value, digits)} ({span(low, high, digits)})"
+
+
+def p_value(p: float) -> str:
+    """A p-value as it is read.
+
+    >>> p_value(0.00002), p_value(0.0412), p_value(1.0), p_value(0.3)
+    ('p < .001', 'p = .041', 'p = 1', 'p = .300')
+    """
+    if p < 0.001:
+        return "p < .001"
+    return "p = 1" if p >= 0.9995 else f"p = {p:.3f}".replace("0.", ".", 1)
+
+
+def alpha(value: float) -> str:
+    """A significance level without its leading zero.
+
+    >>> alpha(0.05)
+    '.05'
+    """
+    return f"{value:g}".removeprefix("0")
+
+
+def ordinal_span(first: int, last: int) -> str:
+    """A place or a run of places.
+
+    >>> ordinal_span(1, 1), ordinal_span(2, 4)
+    ('1', '2 to 4')
+    """
+    return str(first) if first == last else f"{first} to {last}"
+
+
+def listing(items: Sequence[str], *, last: str = "and") -> str:
+    """Names in a sentence.
+
+    >>> listing(["a"]), listing(["a", "b"]), listing(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {last} {items[-1]}"
+
+
+def state_words(measurement: Measurement) -> str:
+    """Why there is no number, in words.
+
+    >>> m = Measurement(name="x", labels={}, value=None, n=0, n_of="", method="", state="undefined: one trial")
+    >>> state_words(m)
+    'not defined: one trial'
+    """
+    return why_undefined(measurement.state)
+
+
+def shown(measurement: Measurement | None, digits: int = 2) -> str:
+    """A measurement's value, or in words why there is none.
+
+    >>> shown(None)
+    'not measured'
+    """
+    if measurement is None:
+        return "not measured"
+    return state_words(measurement) if measurement.value is None else number(measurement.value, digits)
+
+
+def moment(text: str) -> str:
+    """A date or time in ISO form as it is read; any other text as it is.
+
+    >>> moment("2026-11-21T02:00:15.609621Z"), moment("2026-03-02"), moment("2 March 2026")
+    ('21 November 2026, 02:00 UTC', '2 March 2026', '2 March 2026')
+    """
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return clean(text, 80)
+    day = f"{when.day} {_MONTHS[when.month - 1]} {when.year}"
+    return day if when.tzinfo is None else f"{day}, {when.astimezone(UTC):%H:%M} UTC"
+
+
+def hash_groups(digest: str, groups: int = 8) -> str:
+    """A hash in groups of eight, so that eyes can compare it.
+
+    >>> hash_groups("0123456789abcdef0123", 2)
+    '01234567 89abcdef'
+    """
+    return " ".join(digest[at : at + 8] for at in range(0, min(len(digest), 8 * groups), 8))
+
+
+def short_hash(digest: str) -> str:
+    """The two ends of a hash.
+
+    >>> short_hash("a41f7c029b6e11d45a83f0c7e0d39c2e")
+    'a41f7c02…e0d39c2e'
+    """
+    return digest if len(digest) <= 20 else f"{digest[:8]}…{digest[-8:]}"
+
+
+def sentence(text: str) -> str:
+    """A text with a capital and a full stop.
+
+    >>> sentence("too few records"), sentence("What then?")
+    ('Too few records.', 'What then?')
+    """
+    stripped = text.strip()
+    if not stripped:
+        return ""
+    return stripped[0].upper() + stripped[1:] + ("" if stripped[-1] in ".!?" else ".")
+
+
+def text_width(text: str, size: float) -> float:
+    """Roughly how wide a text will be, in the unit of ``size``; a little generous. Wide scripts take a full em.
+
+    >>> text_width("Alder", 10) < text_width("Dogwood", 10)
+    True
+    """
+    ems = 0.0
+    for char in text:
+        if unicodedata.east_asian_width(char) in "WF":
+            ems += 1.0
+        elif char in " .,:;'|ijlI!-()":
+            ems += 0.34
+        else:
+            ems += 0.68 if char.isupper() or char in "mwMW%@" else 0.57
+    return ems * size
+
+
+def fit(text: str, width: float, size: float) -> str:
+    """The text cut with an ellipsis so that it fits a width.
+
+    >>> fit("Dogwood", 500, 13), fit("Dogwood of the northern hills", 60, 13)
+    ('Dogwood', 'Dogwoo…')
+    """
+    if text_width(text, size) <= width:
+        return text
+    cut = text
+    while cut and text_width(cut + "…", size) > width:
+        cut = cut[:-1]
+    return cut.rstrip() + "…"
+
+
+def shortened(names: Sequence[str], width: float, size: float) -> tuple[str, ...]:
+    """Names cut in the middle so that each fits a width and no two different ones look alike.
+
+    >>> shortened(["opus-of-the-north-4-7", "opus-of-the-north-4-8", "otter"], 80, 12)
+    ('opus…rth-4-7', 'opus…rth-4-8', 'otter')
+    """
+    wanted = len(set(names))
+    for head in (0.4, 0.6, 0.2, 0.0):
+        cut = tuple(_cut_middle(name, width, size, head) for name in names)
+        if len(set(cut)) == wanted:
+            return cut
+    places = {name: f"… {at}" for at, name in enumerate(dict.fromkeys(names), 1)}
+    return tuple(fit(name, width - text_width(places[name], size), size).rstrip("…") + places[name] for name in names)
+
+
+def _cut_middle(text: str, width: float, size: float, head: float) -> str:
+    """The two ends of a text around an ellipsis; ``head`` is the share that its beginning keeps."""
+    if text_width(text, size) <= width:
+        return text
+    for kept in range(len(text) - 1, 0, -1):
+        start = round(kept * head)
+        cut = f"{text[:start]}…{text[len(text) - kept + start :]}"
+        if text_width(cut, size) <= width:
+            return cut
+    return "…"
+
+
+CELLS: Final[Mapping[DerivationKind, tuple[str, str]]] = {
+    "cell_a": ("Cell A", "verbose, confident and wrong"),
+    "cell_b": ("Cell B", "terse and correct"),
+    "paraphrase": ("Paraphrase", "other words, same facts"),
+    "fact_flip": ("Fact flip", "one number changed"),
+    "length_matched": ("Length matched", "same content at one length"),
+    "red_team": ("Red team", "texts written to deceive"),
+    "ladder": ("Ladder", "texts of known quality"),
+    "vacuum": ("Vacuum", "texts without content"),
+}
+"""Each kind of control text: how a page calls it, and what its texts are."""
+
+
+def cell_title(cell: str) -> str:
+    """How a page calls a kind of control text, with what its texts are.
+
+    >>> cell_title("cell_b"), cell_title("another_one")
+    ('Cell B: terse and correct', 'Another one')
+    """
+    known = {str(kind): words for kind, words in CELLS.items()}.get(cell)
+    return f"{known[0]}: {known[1]}" if known else cell.replace("_", " ").capitalize()

@@ -1,0 +1,570 @@
+"""The two questions that are put again: the anchor probe's to a judge of the panel, and the outside judge's."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+import numpy as np
+from pydantic import ValidationError
+
+from assaymark.agents.llm import NOT_USABLE
+from assaymark.engine import (
+    CallSpec,
+    Ledger,
+    Limits,
+    Model,
+    Purse,
+    Reply,
+    RunSummary,
+    Unusable,
+    Watch,
+    provider_of,
+    run_calls,
+)
+from assaymark.engine.batching import BatchSummary, run_batches
+from assaymark.engine.prices import Prices, costs_nothing, load_prices
+from assaymark.engine.providers.batch_providers import batch_providers
+from assaymark.engine.providers.registry import Models, check_ready
+from assaymark.errors import InputError, ModelError, StoppedError
+from assaymark.judging import load_rubric
+from assaymark.metrology import ProbePlan, analyse, contested, stratified
+from assaymark.protocol import EngineChoice, Study
+from assaymark.records import Decision, Judgment, canonical_json, content_id, problems_of
+from assaymark.workflow.progress import leave_prices
+from assaymark.workflow.run_folder import RunFolder, anchor_lock
+from assaymark.workflow.scores import honest_table
+from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE
+from assaymark.workflow.track import Progress, paying, saying
+
+if TYPE_CHECKING:
+    from assaymark.workflow.lock import Locked
+    from assaymark.workflow.study_calls import Desk
+    from assaymark.workflow.tables import Store
+
+
+# Replies that nothing can be made of, or that were asked for twice: one line for each judge or agent that gave any.
+
+
+_STAYS: Final = "stored verbatim and not retried"
+_ALL: Final = (
+    "; if the model cannot produce the required JSON, name another one: assaymark amend (while no reply of this judge "
+    "is usable), or a new run folder"
+)
+_ALL_OF_AGENT: Final = "; if it cannot answer in this form, give this agent another model in a new run folder"
+
+
+def unusable_judgments(judgments: Iterable[Judgment]) -> list[str]:
+    """A line for each judge with replies that have no scores: how many refused, how many in another form.
+
+    >>> bad = Judgment(trajectory="t", judge="north", family="n", rubric="v1.0", trial=1, status="invalid", scores={},
+    ...                call_key="", reason="not one JSON object: expecting value at character 0")
+    >>> unusable_judgments([bad])[0][:88]
+    'north: 1 of 1 replies have no scores: 1 not in the required form (first: not one JSON ob'
+    """
+    given: Counter[str] = Counter()
+    bad: dict[str, list[Judgment]] = {}
+    for one in judgments:
+        given[one.judge] += 1
+        if one.status != "ok":
+            bad.setdefault(one.judge, []).append(one)
+    return [_judge_line(judge, found, given[judge]) for judge, found in sorted(bad.items())]
+
+
+def judgments_asked_again(judgments: Sequence[Judgment]) -> list[str]:
+    """A line for each judge whose calls were made once more because the first reply was no JSON."""
+    again: dict[str, list[Judgment]] = {}
+    for one in judgments:
+        if one.first_key:
+            again.setdefault(one.judge, []).append(one)
+    given = Counter(one.judge for one in judgments)
+    return [
+        again_line(judge, len(found), given[judge], sum(one.status == "ok" for one in found))
+        for judge, found in sorted(again.items())
+    ]
+
+
+def again_line(judge: str, n: int, of: int, ok: int) -> str:
+    """That calls were made once more, and how many of those brought scores.
+
+    >>> again_line("north", 3, 60, 2)
+    'north: 3 of 60 replies (5.0%) were no JSON; asked once more (trial 1b), 2 of them have scores'
+    """
+    share = f"{n:,} of {of:,} replies ({n / of:.1%})"
+    return f"{judge}: {share} were no JSON; asked once more (trial 1b), {ok:,} of them have scores"
+
+
+def unusable_decisions(decisions: Iterable[Decision]) -> list[str]:
+    """A line for each agent with replies that have no decision."""
+    given: Counter[str] = Counter()
+    bad: dict[str, Counter[str]] = {}
+    for one in decisions:
+        given[one.agent.id] += 1
+        for flag in set(one.flags) & set(NOT_USABLE):
+            bad.setdefault(one.agent.id, Counter())[flag] += 1
+    return [
+        _line(agent, kinds.total(), given[agent], f"have no decision ({', '.join(sorted(kinds))})", _ALL_OF_AGENT)
+        for agent, kinds in sorted(bad.items())
+    ]
+
+
+class Asked(Protocol):
+    """A planned call of a judge."""
+
+    @property
+    def call(self) -> CallSpec:
+        """What is asked."""
+        ...
+
+    @property
+    def judge(self) -> str:
+        """The name of who is asked."""
+        ...
+
+
+P = TypeVar("P", bound=Asked)
+
+
+def unusable_of(planned: Sequence[P], why: Callable[[P, Reply], str | None]) -> Unusable:
+    """Says whose reply to one of these calls is of no use, for `run_all`; ``why`` reads a reply."""
+    asked: dict[str, P] = {}
+
+    def found(call: CallSpec, reply: Reply) -> tuple[str, str] | None:
+        if not asked:  # a key costs something, and most runs never ask
+            asked.update({one.call.key: one for one in planned})
+        one = asked[call.key]
+        reason = why(one, reply)
+        return None if reason is None else (one.judge, reason)
+
+    return found
+
+
+def _judge_line(judge: str, bad: Sequence[Judgment], of: int) -> str:
+    refused = sum(one.status == "refused" for one in bad)
+    parts = [f"{refused:,} refused"] if refused else []
+    if other := len(bad) - refused:
+        first = next((f" (first: {one.reason})" for one in bad if one.status != "refused" and one.reason), "")
+        parts.append(f"{other:,} not in the required form{first}")
+    return _line(judge, len(bad), of, f"have no scores: {', '.join(parts)}", _ALL)
+
+
+def _line(name: str, n: int, of: int, what: str, if_all: str) -> str:
+    return f"{name}: {n:,} of {of:,} replies {what}; {_STAYS}{if_all if n == of else ''}"
+
+
+# Calls in batches, for studies whose plan asks for them: half the price, within a day.
+
+
+def ask_in_batches(
+    ledger: Ledger, calls: Sequence[CallSpec], engine: EngineChoice, *, what: str, progress: Progress
+) -> None:
+    """Ask the calls whose provider takes batches in batches, and wait for them; the others are left to be asked alone.
+
+    Raises
+    ------
+    ModelError
+        Calls failed, are still with their provider, or a provider could not be asked to the end. Nothing of it is asked
+        alone instead: that would cost twice as much without anybody having said so.
+    StoppedError
+        The waiting was asked to stop; the batches go on.
+    """
+    takers = batch_providers()
+    batched = batched_calls(calls)
+    if not batched:
+        return
+    say = saying(progress)
+    if waiting := len(ledger.pending({call.key for call in batched})):
+        say(
+            f"{what}: {waiting:,} calls without a reply go in batches, looked at every {engine.batch_poll_s:g} s; this "
+            "can take a day. Stop it whenever you like: the same command finds its batches again"
+        )
+    summary = run_batches(
+        ledger,
+        batched,
+        takers,
+        poll_s=engine.batch_poll_s,
+        attempts=engine.attempts,
+        progress=lambda done, total: progress(f"{what} in batches", done, total),
+        say=say,
+    )
+    if waiting:
+        say(f"{what}: {summary.made:,} replies collected from batches, {waiting - summary.made:,} calls without one")
+    if problem := _unfinished(summary):
+        raise StoppedError(problem) if summary.interrupted else ModelError(problem, retryable=True)
+
+
+def batched_calls(calls: Sequence[CallSpec]) -> list[CallSpec]:
+    """Those of ``calls`` whose provider takes batches."""
+    takers = batch_providers()
+    return [call for call in calls if provider_of(call.model) in takers]
+
+
+def _unfinished(summary: BatchSummary) -> str | None:
+    """Why not every batched call has its reply, in words; None if each has."""
+    kept = "every reply so far is kept, and the same command collects the rest"
+    if summary.stopped:
+        return "; ".join(summary.stopped)
+    if summary.failed:
+        first = min(summary.failed, key=lambda failure: failure.key)
+        return f"{len(summary.failed)} calls in batches failed (first: {first.key[:12]}..., {first.reason}); {kept}"
+    if summary.under_way or summary.left:
+        return f"stopped waiting: {summary.under_way} calls are in batches that go on without us; {kept}"
+    return None
+
+
+# Calls through the ledger of a run folder: every one has its reply, or the work stops here and can go on.
+
+
+_LOG: Final = logging.getLogger(__name__)
+_MANNER: Final = "manner"
+_LOOKED_AT: Final = 200  # calls of each model whose replies of earlier runs are looked at
+
+
+def run_all(
+    ledger: Ledger,
+    calls: Sequence[CallSpec],
+    models: Mapping[str, Model],
+    engine: EngineChoice,
+    *,
+    what: str,
+    progress: Progress,
+    unusable: Unusable | None = None,
+    first: bool = True,
+) -> RunSummary:
+    """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so.
+
+    Whoever answers is first seen to be ready. Of a model that has answered nothing on this ledger yet, one call is
+    asked before all others: what no call of it can pass, is found by that one. With a purse, nothing is asked that it
+    does not pay; calls in batches, which cannot be stopped one by one, have to fit into it together.
+
+    Parameters
+    ----------
+    unusable : callable, optional
+        Says why nothing can be made of a reply: a model whose first replies are all unusable is asked no further.
+    first : bool
+        Without it, all calls are asked together, and what a model cannot do stops nothing but its own calls.
+
+    Raises
+    ------
+    ModelError
+        A model is not ready: no key, nobody at its address. Nothing was sent. Or its first call failed in a way that
+        all others would: nothing else was sent.
+    PlanError
+        There is a budget, and a call without a known price, or batches that do not fit.
+    """
+    _check_ready(ledger, calls, models)
+    if ledger.leases is not None:  # for workers that have nothing but the ledger
+        ledger.notes.replace(_MANNER, engine.model_dump_json())
+    leave_prices(ledger, models.prices if isinstance(models, Models) else None)
+    purse = purse_of(models)
+    if engine.batch:
+        if purse is not None:
+            purse.afford(ledger, batched_calls(calls))
+        ask_in_batches(ledger, calls, engine, what=what, progress=progress)
+    _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in _counts(calls).items()))
+    told = _cost_told(models, progress)
+    tried = None
+    if first and (ones := _unheard(ledger, calls)):
+        tried = run_calls(ledger, ones, models, purse=purse, told=told, watch=Watch(), **manner(engine))
+        if tried.interrupted or tried.stopped:
+            require_not_stopped(tried, ledger.name)
+            raise ModelError("; ".join(tried.stopped), retryable=True)
+    lost = {one.key for one in tried.failed} if tried is not None else set()
+    summary = run_calls(
+        ledger,
+        [call for call in calls if call.key not in lost] if lost else calls,
+        models,
+        purse=purse,
+        progress=lambda done, total: progress(what, done, total),
+        told=told,
+        watch=_watch(ledger, calls, unusable) if first or unusable is not None else None,
+        **manner(engine),
+    )
+    if tried is None:
+        return summary
+    both = _both(tried, summary)
+    # What may be wrong with one call alone is asked again beside replies to others: then it counts as refused.
+    answered = ledger.standing() if any(one.turned_away for one in tried.failed) else {}
+    some = {one.key for one in tried.failed if one.turned_away and answered[one.model][1]}
+    if not some or both.interrupted or both.stopped:
+        return both
+    back = [call for call in calls if call.key in some]
+    again = run_calls(ledger, back, models, purse=purse, told=told, watch=Watch(), **manner(engine))
+    failed = (*(one for one in both.failed if one.key not in some), *again.failed)
+    return replace(
+        both,
+        made=both.made + again.made,
+        elsewhere=both.elsewhere + again.already + again.elsewhere,
+        failed=failed,
+        stopped=again.stopped,
+        interrupted=again.interrupted,
+    )
+
+
+def _both(tried: RunSummary, rest: RunSummary) -> RunSummary:
+    """The calls that were asked first, and all others, as one run."""
+    return replace(
+        rest,
+        planned=rest.planned + len(tried.failed),
+        already=rest.already - tried.made,
+        made=rest.made + tried.made,
+        failed=(*tried.failed, *rest.failed),
+        retried=rest.retried + tried.retried,
+        orphaned=rest.orphaned + tried.orphaned,
+        put_off=rest.put_off + tried.put_off,
+    )
+
+
+def _unheard(ledger: Ledger, calls: Sequence[CallSpec]) -> list[CallSpec]:
+    """The first call of each provider's model that has several and has answered nothing on this ledger yet."""
+    by_model: dict[str, list[CallSpec]] = {}
+    for call in calls:
+        if call.model not in ledger.heard and not costs_nothing(call.model):
+            by_model.setdefault(call.model, []).append(call)
+    if not by_model:
+        return []
+    ledger.heard |= {model for model, (_, answered) in ledger.standing().items() if answered}
+    found = [ones[0] for model, ones in by_model.items() if model not in ledger.heard and len(ones) > 1]
+    ledger.heard |= by_model.keys()
+    return found
+
+
+def _watch(ledger: Ledger, calls: Sequence[CallSpec], unusable: Unusable | None) -> Watch:
+    """Watches the replies of now; those of earlier runs count for models of which no reply was usable."""
+    watch = Watch(unusable)
+    if unusable is not None:
+        before: dict[str, list[CallSpec]] = {}
+        for call in calls:
+            if not call.model.startswith("reference/") and len(some := before.setdefault(call.model, [])) < _LOOKED_AT:
+                some.append(call)
+        asked = {call.key: call for some in before.values() for call in some}
+        for key, reply in ledger.replies(asked):
+            watch.replied(asked[key], reply)
+    return watch
+
+
+def _counts(calls: Sequence[CallSpec]) -> dict[str, int]:
+    return dict(sorted(Counter(call.model for call in calls).items()))
+
+
+def _cost_told(models: Mapping[str, Model], progress: Progress) -> Callable[[str, Reply], None] | None:
+    """Tells whoever watches what each reply cost; None where nobody wants to know, or nothing costs anything."""
+    pay = paying(progress)
+    if pay is None:
+        return None
+    prices = prices_of(models)
+
+    def told(model: str, reply: Reply) -> None:
+        if cost := prices.paid(model, reply):
+            pay(cost)
+
+    return told
+
+
+def manner_left(ledger: Ledger) -> EngineChoice | None:
+    """The manner in which calls of a shared ledger were asked last; None if none were.
+
+    Raises
+    ------
+    InputError
+        It is of a form that this version does not know.
+    """
+    text = ledger.notes.read(_MANNER)
+    try:
+        return None if text is None else EngineChoice.model_validate_json(text)
+    except ValidationError as exc:
+        raise InputError(f"{ledger.name}, how its calls are asked", problems_of(exc, EngineChoice)) from None
+
+
+def _check_ready(ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model]) -> None:
+    """See that every model that is not ours, and has something left to answer, is there and has its key."""
+    outside = {call.key: call for call in calls if not call.model.startswith("reference/")}
+    wanted = {
+        (call.model, canonical_json(call.args)): call for call in map(outside.get, ledger.pending(outside)) if call
+    }
+    for _, call in sorted(wanted.items()):
+        if call.model in models:
+            check_ready(models[call.model], call.args)
+
+
+def say_raised(models: Mapping[str, Model], progress: Progress) -> None:
+    """Show what Python agents raised, once each."""
+    for line in models.raised() if isinstance(models, Models) else ():
+        saying(progress)(line)
+
+
+def purse_of(models: Mapping[str, Model]) -> Purse | None:
+    """The budget that these models are paid from, if there is one."""
+    return models.purse if isinstance(models, Models) else None
+
+
+def prices_of(models: Mapping[str, Model]) -> Prices:
+    """What these models cost: the prices that they were given, else those that come with assaymark."""
+    found = models.prices if isinstance(models, Models) else None
+    return load_prices() if found is None else found
+
+
+def manner(engine: EngineChoice) -> Any:
+    """How a plan has calls made, as arguments of the runner."""
+    return {
+        "concurrency": engine.concurrency,
+        "deadline_s": engine.deadline_s,
+        "attempts": engine.attempts,
+        "backoff_s": engine.backoff_s,
+        "limits": {
+            provider: Limits(limit.requests_per_minute, limit.tokens_per_minute)
+            for provider, limit in engine.limits.items()
+        },
+    }
+
+
+def ask(
+    folder: RunFolder,
+    calls: Sequence[CallSpec],
+    models: Mapping[str, Model],
+    *,
+    judge: str,
+    what: str,
+    progress: Progress,
+    engine: EngineChoice | None = None,
+    unusable: Unusable | None = None,
+) -> dict[str, Reply]:
+    """The replies to one judge's calls by key, asking only for those that the ledger does not have.
+
+    Raises
+    ------
+    ModelError
+        Calls failed for good.
+    StoppedError
+        The run was asked to stop.
+    """
+    with Ledger.open(folder.ledger) as ledger:
+        anchor_lock(folder, ledger)
+        ledger.plan(calls)
+        summary = run_all(
+            ledger, calls, models, engine or EngineChoice(), what=f"{what} {judge}", progress=progress,
+            unusable=unusable,
+        )  # fmt: skip
+        require_all(summary, judge, folder)
+        return dict(ledger.replies([call.key for call in calls]))
+
+
+def require_all(summary: RunSummary, judge: str, folder: RunFolder) -> None:
+    """Stop here unless every call of a judge has its reply.
+
+    Raises
+    ------
+    ModelError
+        Calls failed for good; says which came first, and that replies are kept.
+    StoppedError
+        The run was asked to stop; says how many have their reply.
+    """
+    require_not_stopped(summary, folder)
+    kept = f"every reply so far is kept in {folder.path}, and the same command goes on"
+    if summary.stopped:
+        raise ModelError("; ".join(summary.stopped), retryable=True)
+    if summary.failed:
+        first = min(summary.failed, key=lambda failure: failure.key)
+        failed = f"{len(summary.failed)} of {summary.planned} calls of {judge} failed"
+        raise ModelError(f"{failed} (first: {first.key[:12]}..., {first.reason}); {kept}", retryable=True)
+    if summary.left:
+        raise ModelError(f"{summary.left} of {summary.planned} calls of {judge} were given up elsewhere; {kept}",
+                         retryable=True)  # fmt: skip
+
+
+def require_not_stopped(summary: RunSummary, folder: RunFolder | str) -> None:
+    """Stop here if a run of calls was asked to stop before its end.
+
+    Raises
+    ------
+    StoppedError
+        It was; says how many calls have their reply, and where that is kept.
+    """
+    if summary.interrupted:
+        answered = summary.already + summary.made + summary.elsewhere
+        where = folder if isinstance(folder, str) else folder.path
+        raise StoppedError(
+            f"stopped: {answered:,} of {summary.planned:,} calls are answered and kept in {where}; "
+            "the same command goes on from there"
+        )
+
+
+def ask_anchor(desk: Desk) -> int:
+    """One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6).
+
+    Returns the number of calls made; none if the plan has no anchor probe, or it was asked already.
+    """
+    study, store = desk.locked.study, desk.store
+    wanted = study.anchor_probe
+    basis = desk.locked.reading
+    if wanted is None or store.done(ANCHOR, basis):
+        return 0
+    judgments, summary = desk.grade(
+        load_rubric(wanted.rubric),
+        what="asking for the anchor probe",
+        judges=[one for one in study.judges if one.name == wanted.judge],
+        only=anchor_sample(desk.selection.honest, study),
+    )
+    store.write(ANCHOR, judgments, basis)
+    return summary.made
+
+
+def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
+    """The subsample of the anchor probe: first replicates, in proportion to agents and clusters, fixed by the seed."""
+    if study.anchor_probe is None:
+        return frozenset()
+    first = sorted((one for one in honest if one.replicate == 1), key=lambda one: one.record_id)
+    strata = {one.record_id: (one.agent.id, one.cluster) for one in first}
+    rng = np.random.default_rng([study.seed, 3])
+    return frozenset(stratified(strata, min(study.anchor_probe.sample, len(first)), rng))
+
+
+def ask_probe(desk: Desk) -> int:
+    """The outside judge, on the agents of contested pairs and on nothing else (section 3.5).
+
+    What is contested follows from the panel's judgments alone. Returns the number of calls made; none if the plan
+    commits no outside judge, it is not needed, or it was asked already.
+    """
+    study, store = desk.locked.study, desk.store
+    judge = study.stability.probe
+    if judge is None:
+        return 0
+    plan = probe_plan(desk.locked, store)
+    basis = probe_basis(desk.locked, store, plan)
+    if not plan.needed or store.done(PROBE, basis):
+        return 0
+    judgments, summary = desk.grade(
+        desk.locked.rubric,
+        what="asking the outside judge",
+        judges=[judge],
+        only=probe_sample(desk.selection.honest, plan),
+    )
+    store.write(PROBE, judgments, basis)
+    return summary.made
+
+
+def probe_plan(locked: Locked, store: Store) -> ProbePlan:
+    """Which pairs the panel's judgments leave contested."""
+    study = locked.study
+    panel = analyse(honest_table(store, locked), study, rng=np.random.default_rng([study.seed, 1]))
+    return contested(panel, study)
+
+
+def probe_basis(locked: Locked, store: Store, plan: ProbePlan) -> dict[str, str | None]:
+    """What the outside judge's answers were asked for: the plan, the judgments, and the pairs that these left open."""
+    return {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "pairs": content_id(sorted(plan.pairs))}
+
+
+def probe_sample(honest: Sequence[Decision], plan: ProbePlan) -> frozenset[str]:
+    """The records on which both agents of some contested pair answered the same question."""
+    answers: dict[str, dict[str, str]] = defaultdict(dict)
+    for one in honest:
+        if one.replicate == 1:
+            answers[one.cycle][one.agent.id] = one.record_id
+    pairs = {frozenset((high, low)) for _, high, low in plan.pairs}
+    return frozenset(
+        found[agent] for pair in pairs for found in answers.values() if pair <= found.keys() for agent in pair
+    )

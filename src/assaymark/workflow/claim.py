@@ -1,0 +1,516 @@
+"""`assaymark verify` and `assaymark claim --verify`: is a run as it was written, and do certificates follow?"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+from assaymark import __version__
+from assaymark.claims import Verification, certificate_name, certificates, decide_claims, index, summary_of, verify
+from assaymark.claims.messages import english, stand_ins
+from assaymark.engine import Ledger
+from assaymark.errors import AssayError, InputError, LedgerError, PlanError, Problem
+from assaymark.metrology import contested
+from assaymark.notebook import MARKS, Folded, Heading, Note, Part, Result, Said, parts_of
+from assaymark.protocol import AgentSpec, Study
+from assaymark.records import JSON, Level, Measurement, Rows, Verdict, canonical_json
+from assaymark.text import clean, prose
+from assaymark.workflow.amendments import Amendment, read_amendments
+from assaymark.workflow.ask import probe_basis
+from assaymark.workflow.lock import open_locked
+from assaymark.workflow.run_folder import (
+    PLAN_BYTES,
+    RunFolder,
+    anchored,
+    edited_fields,
+    file_sha256,
+    handed_on,
+    json_text,
+    missing,
+    read_json,
+    read_text,
+    replace_files,
+    write_json,
+    write_sums,
+)
+from assaymark.workflow.tables import JUDGMENTS, MADE_BY, MEASUREMENTS, PROBE, VERDICTS, Store
+from assaymark.workflow.tracks.season_day import journal_path, read_journal
+from assaymark.workflow.tracks.season_record_tables import TIMES
+from assaymark.workflow.tracks.season_tables import times_of
+
+if TYPE_CHECKING:
+    from assaymark.workflow.lock import Locked
+
+
+# `assaymark claim`: measurements in, verdicts and their certificates out.
+
+
+FORMAT: Final = "assaymark verdicts 2"
+_SAID: Final = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """Who judged: names by family, which of them are reference judges with planted properties, and whether any is."""
+
+    judges: Mapping[str, str]
+    reference: bool
+    built_in: Mapping[str, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceLine:
+    """One row of a season's table: the ranks that an agent can have, whether its total is shown, and why."""
+
+    agent: str
+    first: int | None
+    last: int | None
+    shown: bool
+    level: Level
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class VerdictFile(Result):
+    """``verdicts.json``: the verdicts of one run and the measurements they rest on.
+
+    ``tiers``, ``ranks``, ``top_set`` and ``within_margin`` follow from the verdicts, by scale. ``missing`` has the
+    share of each judge's replies that did not come or could not be read, and of each agent's. ``agents``, or models of
+    a benchmark, are those that claims compare, each with whether it is a rule-based stand-in. Only seasons have
+    ``places`` and ``judged_to``, the last day that a judge was shown; their ``rubric`` is the scoring plan.
+
+    It holds no time and no random name: the same records, plan and replies make the same bytes.
+    """
+
+    format: str
+    software: str
+    study: str
+    title: str
+    plan_hash: str
+    rubric: str
+    panel: Panel
+    agents: Mapping[str, bool] = field(default_factory=dict)
+    amendments: tuple[Mapping[str, JSON], ...] = ()
+    preregistered: bool = True
+    tally: Mapping[str, int]
+    tiers: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    ranks: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
+    top_set: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    within_margin: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    missing: Mapping[str, float] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+    judged_to: str = ""
+    places: tuple[PlaceLine, ...] = ()
+    verdicts: tuple[Verdict, ...]
+    measurements: Mapping[str, Measurement] = field(default_factory=dict)
+
+    def _also(self, verdict: Verdict) -> str:
+        """What has to be said with a claim: whether judges or agents are built in, and its condition."""
+        kind = verdict.claim.id.partition("[")[0]
+        judges = {} if kind.endswith(".beats") else self.panel.built_in
+        agents = {} if kind == "cell" else self.agents
+        made_by = "agents" if self.panel.judges else "models"
+        built_in = stand_ins(english(), judges, agents, verdict.claim.subjects, made_by=made_by)
+        return f"{built_in} {prose(verdict.condition or '')}".strip()
+
+    def _parts(self) -> Iterator[Part]:
+        """The supported claims; what is not supported behind a line, named without its direction."""
+        yield Heading(f"{clean(self.title or self.study, 120)}: supported claims")
+        yield Note(" · ".join(f"{MARKS[level]} {count} {level}" for level, count in self.tally.items()))
+        for level in ("headline", "qualified"):
+            found = [one for one in self.verdicts if one.publication_level == level]
+            said = tuple(Said(level, one.said, self._also(one)) for one in found)
+            yield from said[:_SAID]
+            if more := said[_SAID:]:
+                yield Folded(f"{len(more)} more {level}", more)
+        kept = (one for one in self.verdicts if one.publication_level == "no-claim")
+        # By what is shown: the ids, and so the order of the file, have the higher of a pair first.
+        if withheld := Rows(sorted(kept, key=lambda one: (one.claim.dimension, one.said))):
+            yield Folded(f"{len(withheld)} not supported by this evidence", parts_of(withheld))
+
+
+def claim(folder: RunFolder) -> VerdictFile:
+    """Decide every candidate claim; writes the table, ``verdicts.json`` and one certificate a verdict.
+
+    Raises
+    ------
+    PlanError
+        The measurements were made under another plan.
+    LedgerError
+        There are no measurements yet: measure first. Or the outside judge was not asked yet: judge again.
+    """
+    locked = open_locked(folder)
+    store = Store(folder)
+    measurements = store.read(MEASUREMENTS)
+    _require_probe(folder, locked, store, measurements)
+    verdicts = decide_claims(
+        measurements, locked.study, locked.plan_hash, amended=locked.amended, preregistered=locked.preregistered
+    )
+    if foreign := {verdict.plan_hash for verdict in verdicts} - {locked.plan_hash}:
+        raise PlanError(f"verdicts of another plan: {', '.join(sorted(foreign))}")
+    file = verdict_file(
+        locked.study,
+        locked.plan_hash,
+        verdicts,
+        measurements,
+        preregistered=locked.preregistered,
+        amendments=locked.amendments,
+    )
+    known = index(measurements)
+    basis = {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "measurements": store.digest(MEASUREMENTS)}
+    store.write(VERDICTS, verdicts, basis)
+    made = zip(verdicts, certificates(verdicts, known, locked.study), strict=True)
+    replace_files(folder.certificates, {certificate_name(verdict): json_text(one) for verdict, one in made})
+    write_json(folder.verdicts, file)
+    write_sums(folder)
+    return file
+
+
+def _require_probe(folder: RunFolder, locked: Locked, store: Store, measurements: Sequence[Measurement]) -> None:
+    """The outside judge that a plan commits has to be heard before anything is claimed."""
+    plan = contested(measurements, locked.study)
+    if locked.study.stability.probe is None or not plan.needed:
+        return
+    if not store.done(PROBE, probe_basis(locked, store, plan)):
+        raise LedgerError(
+            f"{folder.path}: leaving a judge family out turns {len(plan.pairs)} pairs, and the outside judge that the "
+            f"plan commits was not asked about them; run: assaymark judge {folder.path}, then assaymark measure"
+        )
+
+
+def tally_of(verdicts: Sequence[Verdict]) -> dict[str, int]:
+    """How many verdicts of each level."""
+    found = Counter(verdict.publication_level for verdict in verdicts)
+    return {level: found.get(level, 0) for level in ("headline", "qualified", "no-claim")}
+
+
+def verdict_file(
+    study: Study,
+    plan_hash: str,
+    verdicts: Sequence[Verdict],
+    measurements: Sequence[Measurement],
+    *,
+    preregistered: bool = True,
+    amendments: Sequence[Amendment] = (),
+) -> VerdictFile:
+    """The contents of ``verdicts.json``."""
+    built_in = {one.name: one.model.startswith("reference/") for one in study.judges}
+    return decided_file(
+        verdicts,
+        measurements,
+        sorted({item.labels["agent"] for item in measurements if item.name == "score.effect"}),
+        study=study.name,
+        title=study.title,
+        plan_hash=plan_hash,
+        rubric=study.rubric.name,
+        panel=Panel(
+            judges={judge.name: judge.family for judge in study.judges},
+            reference=any(built_in.values()),
+            built_in=built_in,
+        ),
+        made_by=study.agents,
+        amendments=amendments,
+        preregistered=preregistered,
+        missing={
+            item.labels.get("agent") or item.labels["judge"]: item.value
+            for item in measurements
+            if item.name == "missing.share" and item.value
+        },
+    )
+
+
+def decided_file(
+    verdicts: Sequence[Verdict],
+    measurements: Sequence[Measurement],
+    agents: Sequence[str],
+    *,
+    made_by: Sequence[AgentSpec] = (),
+    amendments: Sequence[Amendment] = (),
+    unranked: Mapping[str, Collection[str]] = MappingProxyType({}),
+    **given: Any,
+) -> VerdictFile:
+    """The contents of ``verdicts.json`` of a study, a season or a benchmark; ``given`` are its other fields.
+
+    ``made_by`` are the agents that the plan names; those that were imported are in nobody's plan. ``unranked`` have no
+    score on a scale.
+    """
+    built_in = {one.name for one in made_by if one.model.startswith("reference/")}
+    used = {name for verdict in verdicts for name in verdict.measurements}
+    supported = {
+        name for verdict in verdicts if verdict.publication_level != "no-claim" for name in verdict.measurements
+    }
+    summary = summary_of(verdicts, agents, unranked)
+    return VerdictFile(
+        format=FORMAT,
+        software=f"assaymark {__version__}",
+        agents={name: name in built_in for name in sorted({*agents, *(one.name for one in made_by)})},
+        amendments=tuple(
+            {"number": one.number, "reason": one.reason, "fields": dict(one.fields)} for one in amendments
+        ),
+        tally=tally_of(verdicts),
+        tiers=summary.tiers,
+        ranks=summary.ranks,
+        top_set=summary.top_set,
+        within_margin=summary.within_margin,
+        verdicts=tuple(verdicts),
+        # The gap of an unsupported pair is in the tables and certificates, and not in this file.
+        measurements={
+            item.id: item
+            for item in measurements
+            if item.id in supported or (item.id in used and "high" not in item.labels)
+        },
+        **given,
+    )
+
+
+_FROM_REPLIES: Final = frozenset(("judgments", "grades", "scores"))
+_LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")
+_OBJECT: Final = re.compile(r"object ([0-9a-f]{64})")
+_BEFORE: Final = "made by an earlier version"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A file of a run that is not as it was written, and what differs."""
+
+    file: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedRun:
+    """What going over a run found: what is as it was written, what differs, and what nothing can show."""
+
+    same: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def lines(self) -> list[str]:
+        """What `assaymark verify` prints."""
+        differing = [f"DIFFERS  {one.file}: {one.what}" for one in self.differences]
+        return [*differing, *(f"same     {text}" for text in self.same), *(f"note     {text}" for text in self.notes)]
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was found so far, in a folder whose files are named from ``root``."""
+
+    root: Path
+    same: list[str] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def differs(self, path: Path, what: str) -> None:
+        self.differences.append(Difference(self.name(path), what))
+
+    def name(self, path: Path) -> str:
+        """How messages call a file."""
+        return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
+
+    @contextmanager
+    def reading(self, path: Path) -> Iterator[None]:
+        """What cannot be read is a difference of this file."""
+        try:
+            yield
+        except (AssayError, OSError) as exc:
+            said = str(exc)
+            self.differs(path, said.removeprefix(str(path)).lstrip("/: ") if said.startswith(str(path)) else said)
+
+
+def verify_run(folder: RunFolder) -> VerifiedRun:
+    """Go over everything that a run folder keeps, and name what is not as it was written; nothing is changed.
+
+    The lock is held against the ledger, the plan and the amendments against the lock, every row and object
+    of the ledger against its digest and the seal of the last clean close, every table against the manifest, and what is
+    handed on against ``SHA256SUMS``. The pages are made from these, and are not looked at.
+
+    Raises
+    ------
+    InputError
+        There is no run.
+    """
+    if not folder.path.is_dir():
+        raise missing(folder.path, "run folder")
+    if not (folder.lock.is_file() or folder.has_ledger or folder.tables.is_dir() or folder.sums.is_file()):
+        raise InputError(str(folder.path), [Problem("", "holds no run: no lock, no ledger and no tables")])
+    found = _Found(folder.path)
+    for one in (folder, folder.rationales):
+        if one.path.is_dir():
+            stored = _check_lock(one, found)
+            _check_plan(one, stored, found)
+            _check_ledger(one.ledger, found)
+            _check_tables(one, stored, found)
+            _check_handed_on(one, found)
+    if (parts := folder.path / "partitions" / "ledger.db").is_file():
+        _check_ledger(parts, found)
+    _check_journal(folder, found)
+    return VerifiedRun(tuple(found.same), tuple(found.differences), tuple(found.notes))
+
+
+def _check_lock(folder: RunFolder, found: _Found) -> Mapping[str, Any]:
+    """The lock as it is, held against the ledger; empty if there is none that can be read."""
+    held: tuple[Mapping[str, Any], ...] = ()
+    with suppress(LedgerError):  # a ledger that cannot be read is named where it is looked at
+        held = anchored(folder)
+    if not folder.lock.is_file():
+        if held:
+            found.differs(folder.lock, f"is gone; calls were made under it, with the plan hash {held[0]['plan_hash']}")
+        return {}
+    stored: Mapping[str, Any] = {}
+    with found.reading(folder.lock):
+        text = read_text(folder.lock, "lock")
+        read = read_json(folder.lock, "lock")
+        if not isinstance(read, dict):
+            found.differs(folder.lock, "is no table of fields")
+        elif fields := edited_fields(read, held):
+            now = {name: canonical_json(read.get(name)) for name in fields}
+            then = {name: canonical_json(held[0].get(name)) for name in fields}
+            for name in fields:
+                what = f"its {name} was edited after the first call under it: {now[name]:.80}, the ledger says"
+                found.differs(folder.lock, f"{what} {then[name]:.80}")
+        elif held and text != json_text(read):
+            found.differs(folder.lock, "is not written as assaymark writes it, though its fields are the same")
+        else:
+            stored = read
+    if stored and held:
+        found.same.append(f"{found.name(folder.lock)}: every field, by the ledger")
+    elif stored:
+        what = "the ledger does not have it: no call was made under it yet, or it was"
+        found.notes.append(f"{found.name(folder.lock)}: {what} {_BEFORE}")
+    return stored
+
+
+def _check_plan(folder: RunFolder, stored: Mapping[str, Any], found: _Found) -> None:
+    """The plan and its amendments, held against the lock."""
+    if not stored:
+        return
+    name, written = found.name(folder.plan), stored.get(PLAN_BYTES)
+    with found.reading(folder.plan):
+        made = file_sha256(folder.plan)
+        if written is None:
+            found.notes.append(f"{name}: the lock does not hold the sha256 of its bytes; it was {_BEFORE}")
+        elif made != written:
+            found.differs(folder.plan, f"was edited: its sha256 is {made}, the lock says {written}")
+        else:
+            found.same.append(f"{name}: every byte, by the lock")
+    with found.reading(folder.amendments):
+        if made_since := read_amendments(folder, stored.get("amendments", ())):
+            found.same.append(f"{found.name(folder.amendments)}: {len(made_since)}, by the lock")
+
+
+def _check_ledger(where: Path | str, found: _Found) -> None:
+    """Every row and object of a ledger."""
+    path = Path(where) if isinstance(where, str) else where
+    if isinstance(where, Path) and not where.is_file():
+        return
+    name = where if isinstance(where, str) else found.name(where)
+    with found.reading(path), Ledger.open(where, create=False) as ledger:
+        audit = ledger.audit()
+        for what in audit.differences:
+            named = _OBJECT.match(what)
+            file = path.parent / "objects" / named[1] if named else path
+            found.differs(file if file.is_file() else path, what)
+        if not audit.differences:
+            found.same.append(f"{name}: {audit.rows:,} rows with all objects")
+        if audit.since is None:
+            why = "a database never is" if isinstance(where, str) else "this version has not closed it yet"
+            found.notes.append(f"{name}: its rows were checked one by one, and are not sealed: {why}")
+        elif audit.since:
+            what = f"written after its last clean close, and so not sealed yet: {'; '.join(audit.since)}"
+            found.notes.append(f"{name}: {what}")
+
+
+def _check_tables(folder: RunFolder, stored: Mapping[str, Any], found: _Found) -> None:
+    """Every table against the manifest, and those that the plan was locked on against the lock."""
+    manifest, store = folder.tables / "manifest.json", Store(folder)
+    if not manifest.is_file():
+        return
+    before = len(found.differences)
+    with found.reading(manifest):
+        contents = store.contents
+        if read_text(manifest, "manifest") != json_text(read_json(manifest, "manifest")):
+            found.differs(manifest, "is not written as assaymark writes it, though it says the same")
+        for name in contents:
+            with found.reading(path := folder.tables / f"{name}.parquet"):
+                if not store.whole(name):
+                    found.differs(path, f"is not there as it was last written; make it with {MADE_BY[name]}")
+        if stored and not folder.has_ledger and (made := _FROM_REPLIES.intersection(contents)):
+            found.differs(folder.path / "ledger.db", f"is gone; the replies behind {', '.join(sorted(made))} are in it")
+        for name, content in stored.get("tables", {}).items():
+            if contents.get(name, content) != content:
+                found.differs(folder.tables / f"{name}.parquet", "is not the one that the plan was locked on")
+    if len(found.differences) == before:
+        found.same.append(f"{found.name(folder.tables)}: {len(contents)}, by the manifest")
+
+
+def _check_handed_on(folder: RunFolder, found: _Found) -> None:
+    """Verdicts, certificates and datasheets against their sums."""
+    before = len(found.differences)
+    with found.reading(folder.sums):
+        there = handed_on(folder)
+        if not folder.sums.is_file():
+            if there:
+                what = f"{len(there)} files that are handed on have no digest on record"
+                found.notes.append(f"{found.name(folder.sums)}: is not there; {what}; they were {_BEFORE}, or cut off")
+            return
+        said: dict[str, str] = {}
+        for number, line in enumerate(read_text(folder.sums, "list of sums").splitlines(), start=1):
+            if part := _LINE.fullmatch(line):
+                said[part[2]] = part[1]
+            else:
+                found.differs(folder.sums, f"is damaged at line {number}")
+        for name in sorted({*said, *there}):
+            if said.get(name) != there.get(name):
+                what = "is gone" if name not in there else f"has the sha256 {there[name]}, SHA256SUMS says"
+                found.differs(folder.path / name, what if name not in there else f"{what} {said.get(name, 'nothing')}")
+    if len(found.differences) == before:
+        found.same.append(f"{found.name(folder.sums)}: {len(said)} files that are handed on")
+
+
+def _check_journal(folder: RunFolder, found: _Found) -> None:
+    """The journal of a season: its chain, and the measured times, which are in no chain, against their table."""
+    path, store = journal_path(folder), Store(folder)
+    if not path.is_file():
+        return
+    with found.reading(path):
+        entries, _ = read_journal(folder)
+        kept = set(store.read(TIMES)) if store.digest(TIMES) is not None else set()
+        if lost := kept - set(times_of(entries)):
+            first = min(one.record_id for one in lost)
+            found.differs(path, f"lacks {len(lost)} decisions of {TIMES.name}.parquet, or has other seconds ({first})")
+        else:
+            found.same.append(f"{found.name(path)}: {len(entries)} days")
+
+
+def verify_certificate(path: Path) -> Verification:
+    """Recompute the certificate in a file.
+
+    Raises
+    ------
+    InputError
+        It is missing, not JSON, or no certificate; every problem of it at once.
+    """
+    text = read_text(path, "certificate")
+    try:
+        raw = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as exc:
+        where = f"line {exc.lineno}" if isinstance(exc, json.JSONDecodeError) else ""
+        raise InputError(str(path), [Problem(where, "is not JSON")]) from None
+    try:
+        return verify(raw)
+    except InputError as exc:
+        raise InputError(str(path), exc.problems) from None
+
+
+def verification_lines(found: Verification, path: Path) -> list[str]:
+    """What `assaymark claim --verify` prints for one certificate."""
+    head = f"{path}: {'follows from its own tables' if found.ok else 'does NOT follow from its own tables'}"
+    return [head, *(f"  {text}" for text in found.differences), *(f"  note: {text}" for text in found.notes)]

@@ -1,0 +1,305 @@
+"""What a run will cost and what it has cost: `--dry-run`, `--budget`, and the line after a run."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from assaymark.agents.date_probe import date_call
+from assaymark.engine import CallSpec, Ledger, Model, Purse
+from assaymark.engine.prices import CHARACTERS_PER_TOKEN, Estimate, Prices, costs_nothing, load_prices
+from assaymark.engine.providers.registry import Models
+from assaymark.errors import InputError, Problem
+from assaymark.judging import PLANTED, load_rubric, plan_calls, user_messages
+from assaymark.judging.pairs import (
+    PLANTED_PAIRS,
+    STRICT,
+    TIE_ALLOWED,
+    build_stimuli,
+    finance_tasks,
+    load_tasks,
+    plan_pair_calls,
+    point_stimuli,
+)
+from assaymark.protocol import JudgeSpec, Study, parse_study
+from assaymark.records import Decision
+from assaymark.report import PaidView, money
+from assaymark.workflow.ask import anchor_sample
+from assaymark.workflow.canaries import stand_in
+from assaymark.workflow.lock import check_plan, open_locked, prepare, sample_of, unsanitised
+from assaymark.workflow.progress import paid_views
+from assaymark.workflow.publish import asked
+from assaymark.workflow.run_folder import RunFolder, missing, read_text, require_version_2
+from assaymark.workflow.study_calls import agent_calls
+from assaymark.workflow.tables import CYCLES, DECISIONS, Store
+from assaymark.workflow.track import planned_decisions, select
+from assaymark.workflow.tracks.datasheet import point_calls
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Calls that one part of a study makes. ``stand_in``: made of texts that are not written yet."""
+
+    what: str
+    calls: Sequence[CallSpec]
+    stand_in: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What one model has to answer: calls by stage, how many have their reply, and the estimate of the others."""
+
+    model: str
+    stages: Mapping[str, int]
+    already: int
+    rest: Estimate
+
+    @property
+    def planned(self) -> int:
+        """All calls."""
+        return sum(self.stages.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What would be asked and cost: for each model, and in lines to print."""
+
+    models: tuple[Expected, ...]
+    lines: tuple[str, ...]
+
+    @property
+    def usd(self) -> float | None:
+        """What all of it may cost; None where a price is not known."""
+        known = [one.rest.cost for one in self.models if one.rest.cost is not None]
+        return sum(known) if len(known) == len(self.models) else None
+
+    def noting(self, line: str) -> Forecast:
+        """The same with one more line before the last."""
+        return replace(self, lines=(*self.lines[:-1], line, self.lines[-1]))
+
+
+def paid_models(
+    models: Mapping[str, Model], budget: float | None, prices: Path | None, *, strict: bool = False
+) -> Models:
+    """``models`` at the prices of a file, or those that come with assaymark, within a budget in USD if there is one.
+
+    With ``strict`` an exception of a Python agent stops the run.
+
+    Raises
+    ------
+    InputError
+        The file of prices cannot be read, or the budget is negative or no number.
+    """
+    if prices is not None and not prices.exists():
+        raise missing(prices, "file of prices")
+    found = load_prices(prices)
+    try:
+        purse = None if budget is None else Purse(budget, found.bound, found.paid, found.share)
+    except ValueError as exc:
+        raise InputError("--budget", [Problem("", str(exc))]) from None
+    whole = models if isinstance(models, Models) else Models(models, {})
+    return whole.paid_from(purse, found, strict=strict)
+
+
+# --- before -----------------------------------------------------------------------------------------------------------
+
+
+def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], prices: Prices) -> Forecast:
+    """What `assaymark run` would ask and cost. Nothing is sent, and nothing is written into the folder.
+
+    Raises
+    ------
+    InputError, PlanError
+        The study could not be locked.
+    """
+    require_version_2(folder)
+    study = parse_study(text, source=source)
+    with _prepared(folder, study) as where:
+        check_plan(where, study, source, models)
+        probe = [] if folder.lock.is_file() else list(_probe_stage(study))
+        return forecast([*probe, *_stages(where, study, datasheets=True)], folder, study, prices)
+
+
+def expect_judging(folder: RunFolder, prices: Prices) -> Forecast:
+    """What `assaymark judge` would ask and cost; see `expect_study`."""
+    study = open_locked(folder).study
+    return forecast(_stages(folder, study, datasheets=False), folder, study, prices)
+
+
+def expect_datasheets(
+    folder: RunFolder,
+    judges: Sequence[JudgeSpec],
+    prices: Prices,
+    *,
+    tasks: Path | None,
+    seed: int,
+    strict: bool,
+    pointwise: bool,
+) -> Forecast:
+    """What `assaymark datasheet` would ask and cost; see `expect_study`."""
+    stage = Stage("datasheets", list(_datasheet_calls(judges, tasks, seed, strict, pointwise)))
+    return forecast([stage], folder, None, prices)
+
+
+@contextmanager
+def _prepared(folder: RunFolder, study: Study) -> Iterator[RunFolder]:
+    """The folder with the records of a study; where its cycles are not cut yet, another one that goes away again."""
+    if study.substrate is None or (folder.tables / "manifest.json").is_file():
+        yield folder.require()
+        return
+    with TemporaryDirectory() as path:
+        where = RunFolder(Path(path) / "run")
+        prepare(where, study)
+        yield where
+
+
+def _probe_stage(study: Study) -> Iterator[Stage]:
+    if study.substrate is not None and (model := study.substrate.date_probe.model) is not None:
+        cycles = sample_of(study.substrate)
+        shown = [*(one.context for one in cycles), *(unsanitised(one) for one in cycles)]
+        yield Stage("date probe", [date_call(model, context) for context in shown])
+
+
+def _stages(folder: RunFolder, study: Study, *, datasheets: bool) -> list[Stage]:
+    """Everything that a study asks once it is locked, but for the outside judge."""
+    store = Store(folder)
+    stages = [] if study.substrate is None else [Stage("agents", agent_calls(study, store))]
+    made = store.digest(DECISIONS) is not None
+    decisions = store.read(DECISIONS) if made else _stand_ins(study, store)
+    shown = user_messages(decisions, store.each_context(), study)
+    graded = plan_calls(decisions, {}, study, load_rubric(study.rubric.name), shown=shown)
+    stages.append(Stage("judges", [one.call for one in graded], stand_in=not made))
+    if (probe := study.anchor_probe) is not None:
+        judges = [one for one in study.judges if one.name == probe.judge]
+        only = anchor_sample(select(decisions, study).honest, study)
+        again = plan_calls(decisions, {}, study, load_rubric(probe.rubric), judges=judges, only=only, shown=shown)
+        stages.append(Stage("anchor probe", [one.call for one in again], stand_in=not made))
+    if datasheets and study.datasheets is not None:
+        stages.append(Stage("datasheets", list(_datasheet_calls(asked(study), None, 7, True, True))))
+    return stages
+
+
+def _stand_ins(study: Study, store: Store) -> list[Decision]:
+    """The decisions that will be made, with a text of likely length in the place of each that is not written yet."""
+    return [stand_in(one) for one in planned_decisions(study, store.read(CYCLES))]
+
+
+def _datasheet_calls(
+    judges: Sequence[JudgeSpec], tasks: Path | None, seed: int, strict: bool, pointwise: bool
+) -> Iterator[CallSpec]:
+    given = finance_tasks() if tasks is None else load_tasks(read_text(tasks, "task file"), str(tasks))
+    pairs, points = build_stimuli(given, seed), point_stimuli(given, seed)
+    for judge in judges:
+        if judge.model not in PLANTED:
+            variants = (TIE_ALLOWED, STRICT) if strict else (TIE_ALLOWED,)
+            yield from (one.call for one in plan_pair_calls(pairs, judge, variants))
+        if judge.model in PLANTED or (pointwise and judge.model not in PLANTED_PAIRS):
+            yield from (one.call for one in point_calls(points, judge, load_rubric("v1.0")))
+
+
+def expected(stages: Sequence[Stage], held: Iterable[str], prices: Prices, *, batch: bool = False) -> list[Expected]:
+    """What each model has to answer, by name; ``held`` are the keys of calls that have a reply."""
+    replied, seen = set(held), set[str]()
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    already: Counter[str] = Counter()
+    rest: defaultdict[str, list[CallSpec]] = defaultdict(list)
+    for stage in stages:
+        for call in stage.calls:
+            if call.key in seen:
+                continue
+            seen.add(call.key)
+            counts[call.model][stage.what] += 1
+            if call.key in replied:
+                already[call.model] += 1
+            else:
+                rest[call.model].append(call)
+    return [
+        Expected(name, counts[name], already[name], prices.estimate_all(rest[name], batch=batch))
+        for name in sorted(counts)
+    ]
+
+
+def forecast(
+    stages: Sequence[Stage], folder: RunFolder, study: Study | None, prices: Prices, *, batch: bool = False
+) -> Forecast:
+    """What each model has to answer, and the sum. ``batch`` where no study says it."""
+    batch = batch if study is None else study.engine.batch
+    found = expected(stages, _held(folder, stages), prices, batch=batch)
+    lines = [_expected_line(one) for one in found]
+    planned, already = sum(one.planned for one in found), sum(one.already for one in found)
+    lines.append(f"in all {planned:,} calls, {already:,} answered already; the rest: {_sum(found)}")
+    if any(stage.stand_in for stage in stages):
+        lines.append("judges' calls are estimated: their number is known, texts of 300 tokens stand in for the agents'")
+    if study is not None and (probe := study.stability.probe) is not None:
+        lines.append(f"not counted: {probe.name}, asked only about pairs that the panel leaves open")
+    if any(not costs_nothing(one.model) for one in found):
+        lines.append(f"input tokens: characters / {CHARACTERS_PER_TOKEN}; prices: {prices.source}")
+    return Forecast(tuple(found), (*lines, "dry run: nothing was sent"))
+
+
+def _sum(found: Sequence[Expected]) -> str:
+    """What all models may cost together; not known where that of one is not."""
+    paid = [one for one in found if one.rest.cost is None or not costs_nothing(one.model)]
+    if not paid:
+        return "costs nothing"
+    known = [one.rest.cost for one in paid if one.rest.cost is not None]
+    if len(known) == len(paid):
+        return f"about {_money(sum(known))}"
+    unpriced = ", ".join(one.model for one in paid if one.rest.cost is None)
+    others = f"; the other models: about {_money(sum(known))}" if known else ""
+    return f"cost not known, because there is no price of {unpriced} (--prices FILE){others}"
+
+
+def _held(folder: RunFolder, stages: Sequence[Stage]) -> set[str]:
+    keys = {call.key for stage in stages for call in stage.calls}
+    if not folder.has_ledger:
+        return set()
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        return keys - set(ledger.pending(keys))
+
+
+def _expected_line(one: Expected) -> str:
+    stages = ", ".join(f"{what} {n:,}" for what, n in one.stages.items())
+    head = f"{one.model}: {one.planned:,} calls ({stages}), {one.already:,} answered already"
+    if costs_nothing(one.model):
+        return f"{head}; costs nothing"
+    each = one.rest.basis.rpartition("output tokens: ")[2]
+    tokens = f"about {one.rest.tokens:,} input and {one.rest.output_tokens:,} output tokens ({each})"
+    return f"{head}; {tokens}, {'no price known' if one.rest.cost is None else _money(one.rest.cost)}"
+
+
+# --- after ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What the replies of a run cost, for the models that cost anything: as records, and in lines to print."""
+
+    views: tuple[PaidView, ...]
+    lines: tuple[str, ...]
+
+
+def paid_of(folder: RunFolder, prices: Prices) -> Paid:
+    """What the replies of a run cost; nothing where none costs anything."""
+    found = paid_views(folder, prices)
+    return Paid(found, tuple(map(_paid_line, found)))
+
+
+def _paid_line(paid: PaidView) -> str:
+    if paid.unpriced == paid.calls:
+        return f"paid for {paid.model}: not known, because there is no price of its {paid.calls:,} replies"
+    unknown = f", {paid.unpriced:,} of unknown price" if paid.unpriced else ""
+    return f"paid for {paid.model}: {_money(paid.usd)} for {paid.calls - paid.unpriced:,} replies{unknown}"
+
+
+def _money(amount: float) -> str:
+    """An amount in USD, as the pages show it.
+
+    >>> _money(0.00123)
+    '0.0012 USD'
+    """
+    return f"{money(amount)} USD"

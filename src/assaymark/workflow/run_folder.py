@@ -1,0 +1,522 @@
+"""The folder of a site: written beside it first, then put in its place; nothing that is not ours is touched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+from assaymark.encoding import write_atomic as write_atomic
+from assaymark.engine import Ledger
+from assaymark.errors import InputError, LedgerError, PlanError, Problem
+from assaymark.problems import foreign
+from assaymark.records import JSON, canonical_json, to_json
+
+# The run folder: where everything of one study lies, and the only way files are written there.
+
+
+_LOG: Final = logging.getLogger(__name__)
+_LISTED: Final = 5
+
+LOCKS_1: Final = ("assaymark lock 1", "assaymark season lock 1", "assaymark benchmark lock 1")
+"""The locks of version 1, whose rules published false orders."""
+
+
+PLAN_BYTES: Final = "plan_sha256"
+"""The field of a lock that holds the sha256 of the bytes of ``plan.toml``."""
+
+_ANCHOR: Final = "lock"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """The folder of one run. Its layout is part of the product: see ``docs/run-folder.md``."""
+
+    path: Path
+
+    @property
+    def plan(self) -> Path:
+        """The study file as it was given."""
+        return self.path / "plan.toml"
+
+    @property
+    def lock(self) -> Path:
+        """The lock: plan hash, digests of texts and tables, preflight."""
+        return self.path / "study.lock"
+
+    @property
+    def ledger(self) -> Path | str:
+        """Where every call, attempt, reply and source byte is: a file here, or the database that this folder names."""
+        named = self.ledger_url
+        return named.read_text(encoding="utf-8").strip() if named.is_file() else self.path / "ledger.db"
+
+    @property
+    def ledger_url(self) -> Path:
+        """The name of the database that holds the ledger, without a password; absent where it is a file."""
+        return self.path / "ledger.url"
+
+    @property
+    def has_ledger(self) -> bool:
+        """Whether a ledger was begun: in a database it was when the database was named."""
+        return isinstance(self.ledger, str) or self.ledger.is_file()
+
+    @property
+    def tables(self) -> Path:
+        """Parquet tables and their manifest."""
+        return self.path / "tables"
+
+    @property
+    def verdicts(self) -> Path:
+        """The machine-readable deliverable."""
+        return self.path / "verdicts.json"
+
+    @property
+    def certificates(self) -> Path:
+        """One small file per verdict."""
+        return self.path / "certificates"
+
+    @property
+    def sums(self) -> Path:
+        """The sha256 of each file that is handed on, in the form of ``sha256sum``."""
+        return self.path / "SHA256SUMS"
+
+    @property
+    def amendments(self) -> Path:
+        """What was changed in the plan after its lock, one dated and hashed file a change."""
+        return self.path / "amendments"
+
+    @property
+    def datasheets(self) -> Path:
+        """One file a judge that was measured as an instrument."""
+        return self.path / "datasheets"
+
+    @property
+    def rationales(self) -> RunFolder:
+        """The run folder of the panel that graded what models said in a benchmark."""
+        return RunFolder(self.path / "rationales")
+
+    @property
+    def report(self) -> Path:
+        """The pages."""
+        return self.path / "report"
+
+    def require(self) -> RunFolder:
+        """This folder, if records were imported into it.
+
+        Raises
+        ------
+        InputError
+            It does not exist, or holds no records; says which command makes them.
+        """
+        if not self.path.is_dir():
+            raise missing(self.path, "run folder", "make one with: assaymark import, or assaymark run")
+        if not (self.tables / "manifest.json").is_file():
+            raise InputError(
+                str(self.path), [Problem("", f"no records here; run: assaymark import FORMAT PATH --out {self.path}")]
+            )
+        return self
+
+
+def json_text(value: Any) -> str:
+    """A record or mapping as JSON with sorted keys: one key a line, and one line an entry of each list or object in it.
+
+    Two runs can then be compared line by line, and a megabyte of it is written at the speed of the compact form.
+
+    >>> print(json_text({"b": [1, 2], "a": "x"}), end="")
+    {
+    "a": "x",
+    "b": [
+    1,
+    2
+    ]
+    }
+    """
+    plain = value if isinstance(value, dict) else to_json(value)
+    lines = [f"{json.dumps(key)}: {_entries(item)}" for key, item in sorted(plain.items())]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _entries(value: JSON) -> str:
+    if isinstance(value, dict) and value:
+        inner = ",\n".join(f"{json.dumps(key)}: {canonical_json(value[key])}" for key in sorted(value))
+        return "{\n" + inner + "\n}"
+    if isinstance(value, (list, tuple)) and value:
+        return "[\n" + ",\n".join(map(canonical_json, value)) + "\n]"
+    return canonical_json(value)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write ``value`` as `json_text`."""
+    write_atomic(path, json_text(value))
+
+
+def replace_files(folder: Path, files: Mapping[str, str | bytes] | Iterable[tuple[str, str | bytes]]) -> None:
+    """Make ``folder`` hold exactly ``files`` (names relative to it); what an earlier run left is removed last.
+
+    Pairs of name and content are written as they come, so that many files need not be in memory at once.
+
+    Files are replaced one by one, each atomically, so a kill leaves whole files of the old or the new run; the caller
+    records completion elsewhere afterwards.
+    """
+    wanted = set()
+    for name, data in files.items() if isinstance(files, Mapping) else files:
+        write_atomic(folder / name, data)
+        wanted.add(folder / name)
+    for path in sorted(folder.rglob("*"), reverse=True):  # what lies in a folder before the folder
+        if path.is_file() and path not in wanted:
+            path.unlink()
+        elif path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+    _LOG.info("wrote %s: %d files", folder, len(wanted))
+
+
+def read_text(path: Path, what: str) -> str:
+    """The text of a file that a person named.
+
+    Raises
+    ------
+    InputError
+        It is missing, a folder, unreadable, or not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise missing(path, what) from None
+    except UnicodeDecodeError as exc:
+        kind = foreign(exc.object[:8])
+        problem = Problem(f"byte {exc.start}", f"this {what} is not UTF-8 text")
+        raise InputError(str(path), [problem if kind is None else Problem("", kind)]) from None
+    except OSError as exc:
+        raise InputError(str(path), [Problem("", f"cannot read this {what}: {exc.strerror or exc}")]) from None
+
+
+def missing(path: Path, what: str, advice: str = "") -> InputError:
+    """That a file or folder which a person named is not there, with those beside it that may have been meant."""
+    return InputError(str(path), [Problem("", f"no such {what}" + (f"; {advice}" if advice else "") + _beside(path))])
+
+
+def _beside(path: Path) -> str:
+    """What lies where ``path`` should: what is nearly named so, else a few of its kind."""
+    parent = path.parent
+    try:
+        names = sorted(one.name for one in parent.iterdir() if not one.name.startswith("."))
+    except OSError:
+        return f"; there is no folder {parent}"
+    if near := get_close_matches(path.name, names, n=2):
+        return f"; did you mean {' or '.join(str(parent / name) for name in near)}?"
+    kin = [name for name in names if path.suffix and name.endswith(path.suffix)]
+    more = f" and {len(kin) - _LISTED} more" if len(kin) > _LISTED else ""
+    return f"; there is {', '.join(str(parent / name) for name in kin[:_LISTED])}{more}" if kin else ""
+
+
+def read_json(path: Path, what: str) -> JSON:
+    """A JSON file that assaymark wrote.
+
+    Raises
+    ------
+    LedgerError
+        It is damaged.
+    """
+    try:
+        return json.loads(read_text(path, what))
+    except json.JSONDecodeError as exc:
+        raise LedgerError(f"{path}: this {what} is damaged at line {exc.lineno} ({exc.msg})") from None
+
+
+def is_version_1(folder: RunFolder) -> bool:
+    """Whether a plan of version 1 is locked in a run folder."""
+    return folder.lock.is_file() and _lock(folder).get("format") in LOCKS_1
+
+
+def require_version_2(folder: RunFolder) -> None:
+    """Refuse a run folder in which a plan of version 1 is locked; raises as `read_lock`."""
+    if folder.lock.is_file():
+        read_lock(folder)
+
+
+def read_lock(folder: RunFolder) -> dict[str, Any]:
+    """The lock of a run folder as it was written, before anything in it is checked.
+
+    Raises
+    ------
+    PlanError
+        It is of version 1; says which version reads it, and how to go on.
+    LedgerError
+        It is damaged.
+    """
+    stored = _lock(folder)
+    if stored.get("format") in LOCKS_1:
+        raise PlanError(
+            f"{folder.path} is a run of version 1, which assaymark 0.1 reads; its rules published false orders. "
+            f"To go on under those of version 2, with every reply kept: assaymark amend {folder.path} --rules 2"
+        )
+    return stored
+
+
+def _lock(folder: RunFolder) -> dict[str, Any]:
+    stored = read_json(folder.lock, "lock")
+    if not isinstance(stored, dict):
+        raise LedgerError(f"{folder.lock} is damaged: it is no table of fields")
+    return stored
+
+
+# --- what is handed on ------------------------------------------------------------------------------------------------
+
+
+def write_sums(folder: RunFolder) -> None:
+    """Write down the sha256 of each file that is handed on, once they are all written; ``sha256sum -c`` reads it."""
+    write_atomic(folder.sums, "".join(f"{digest}  {name}\n" for name, digest in handed_on(folder).items()))
+
+
+def handed_on(folder: RunFolder) -> dict[str, str]:
+    """The files of a run that are handed on, which no manifest of tables names, with the sha256 of each."""
+    return {
+        str(path.relative_to(folder.path)): file_sha256(path)
+        for pattern in ("certificates/*.json", "datasheets/*.json", "questions.jsonl", "stimuli.json", "verdicts.json")
+        for path in sorted(folder.path.glob(pattern))
+    }
+
+
+# --- the lock in the ledger -------------------------------------------------------------------------------------------
+
+
+def write_lock(folder: RunFolder, lock: Mapping[str, JSON]) -> None:
+    """Write the lock of the plan that lies there, with the sha256 of its bytes.
+
+    Where calls were made under an earlier one, the ledger names both until this one is written. A lock that is gone is
+    written again as it was: its plan was locked then, in this folder or in another that shares the ledger.
+
+    Raises
+    ------
+    PlanError
+        It was of another plan.
+    """
+    stored = {**lock, PLAN_BYTES: file_sha256(folder.plan)}
+    held = anchored(folder)
+    if held and not folder.lock.is_file():
+        earlier = _of_plan(held, lock["plan_hash"])
+        if earlier is None and isinstance(folder.ledger, Path):
+            raise PlanError(f"{folder.path}: calls were made under the lock of another plan; put {folder.lock} back")
+        write_json(folder.lock, earlier or stored)
+        return
+    if held:
+        _anchor(folder, (stored, _lock(folder)))
+    write_json(folder.lock, stored)
+    if held:
+        _anchor(folder, (stored,))
+
+
+def anchored(folder: RunFolder) -> tuple[Mapping[str, JSON], ...]:
+    """The lock as the ledger has it: none before its first call, two while it is being replaced.
+
+    Raises
+    ------
+    LedgerError
+        The ledger cannot be read.
+    """
+    if not folder.has_ledger:
+        return ()
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        return _anchors(ledger)
+
+
+def anchor_lock(folder: RunFolder, ledger: Ledger) -> None:
+    """Write the lock into the ledger before the first call under it, so that no field of it can change unseen.
+
+    Where folders share a ledger, all have the lock of the first.
+
+    Raises
+    ------
+    PlanError
+        The lock is not the one under which calls were made.
+    """
+    if not folder.lock.is_file():
+        return
+    stored, held = _lock(folder), _anchors(ledger)
+    first = _of_plan(held, stored.get("plan_hash")) if ledger.leases is not None else None
+    if first is not None and edited_fields(stored, held):
+        write_json(folder.lock, first)
+        return
+    _require_anchored(folder, stored, held)
+    if len(held) != 1 or edited_fields(stored, held):
+        ledger.notes.replace(_ANCHOR, canonical_json([stored]))
+
+
+def check_lock(folder: RunFolder, stored: Mapping[str, JSON]) -> None:
+    """Refuse a lock of which any field was edited after the first call; a database is asked when calls are made.
+
+    Raises
+    ------
+    PlanError
+        It was.
+    """
+    if isinstance(folder.ledger, Path):
+        _require_anchored(folder, stored, anchored(folder))
+
+
+def edited_fields(stored: Mapping[str, JSON], held: Sequence[Mapping[str, JSON]]) -> list[str]:
+    """The fields in which a lock is not the one that the ledger has; none where it is, or the ledger has none.
+
+    >>> edited_fields({"locked_at": "2026-03-01", "tables": {}}, [{"locked_at": "2026-03-02", "tables": {}}])
+    ['locked_at']
+    """
+    now, then = _fields(stored), [_fields(one) for one in held]
+    if not then or now in then:
+        return []
+    return sorted(name for name in {*now, *then[0]} if now.get(name) != then[0].get(name))
+
+
+def _fields(lock: Mapping[str, JSON]) -> dict[str, str]:
+    return {name: canonical_json(value) for name, value in lock.items()}
+
+
+def _require_anchored(folder: RunFolder, stored: Mapping[str, JSON], held: Sequence[Mapping[str, JSON]]) -> None:
+    if fields := edited_fields(stored, held):
+        raise PlanError(f"{folder.lock} was edited after the first call under it ({', '.join(fields)}); restore it")
+
+
+def _of_plan(held: Sequence[Mapping[str, JSON]], plan_hash: JSON) -> Mapping[str, JSON] | None:
+    return next((one for one in held if one.get("plan_hash") == plan_hash), None)
+
+
+def _anchors(ledger: Ledger) -> tuple[Mapping[str, JSON], ...]:
+    return tuple(json.loads(ledger.notes.read(_ANCHOR) or "[]"))
+
+
+def _anchor(folder: RunFolder, locks: Sequence[Mapping[str, JSON]]) -> None:
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        ledger.notes.replace(_ANCHOR, canonical_json(list(locks)))
+
+
+def file_sha256(path: Path) -> str:
+    """sha256 of a file's bytes; a `LedgerError` if they cannot be read."""
+    try:
+        with path.open("rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError as exc:
+        raise LedgerError(f"cannot read {path}: {exc.strerror or exc}") from None
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[None]:
+    """Create ``path`` for the work inside; if that fails, a folder that was not there before is removed again."""
+    try:
+        made = [parent for parent in (path, *path.parents) if not parent.exists()]
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise PlanError(f"--out {path}: cannot be made a folder ({exc.strerror or exc})") from None
+    try:
+        yield
+    except BaseException:
+        if made:
+            shutil.rmtree(made[-1], ignore_errors=True)
+        raise
+
+
+MANIFEST: Final = "site.json"
+"""The file of a site that says what it shows and which of its files are ours."""
+
+FORMAT: Final = "assaymark season site 1"
+
+_NEW = ".new-"
+
+
+def replace_site(site: Path, season: str, plan_hash: str, write: Callable[[Path], object]) -> tuple[Path, ...]:
+    """Make ``site`` hold the pages that ``write`` makes in an empty folder; returns where they lie now.
+
+    Pages of an earlier time that are no longer made are removed. Files that somebody else put beside them stay.
+
+    Raises
+    ------
+    InputError
+        The folder holds something else: files and no site, or the site of another season or plan.
+    PlanError
+        It cannot be made.
+    """
+    earlier = site_files(site, season, plan_hash)
+
+    def say(files: Iterable[str]) -> None:
+        about = {"format": FORMAT, "season": season, "plan_hash": plan_hash, "files": sorted(files)}
+        write_atomic(site / MANIFEST, json_text(about))
+
+    with _kept(site):
+        say(earlier)  # from here on a kill leaves a folder that is known for what it is
+        for left in site.glob(f"{_NEW}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        # beside its place and so on the same disk: a page that cannot be made leaves the site as it was
+        with tempfile.TemporaryDirectory(dir=site, prefix=_NEW) as made:
+            write(Path(made))
+            names = sorted(str(path.relative_to(made)) for path in Path(made).rglob("*") if path.is_file())
+            say({*earlier, *names})
+            for name in names:
+                (site / name).parent.mkdir(parents=True, exist_ok=True)
+                (Path(made) / name).replace(site / name)
+    _remove(site, set(earlier) - set(names))
+    say(names)
+    return tuple(site / name for name in names)
+
+
+@contextmanager
+def _kept(site: Path) -> Iterator[None]:
+    """Make the folder for the work inside; if that fails, what was not there before is not there after."""
+    known = (site / MANIFEST).is_file()
+    with new_folder(site):
+        try:
+            yield
+        except BaseException:
+            if not known:
+                (site / MANIFEST).unlink(missing_ok=True)
+            raise
+
+
+def site_files(site: Path, season: str, plan_hash: str) -> tuple[str, ...]:
+    """The files of the site that lies there; none where the folder is empty or not there yet.
+
+    Raises
+    ------
+    InputError
+        As `replace_site`.
+    """
+    path = site / MANIFEST
+    if not path.is_file():
+        if site.exists() and (not site.is_dir() or any(site.iterdir())):
+            _refuse(site, f"holds something else than a site ({MANIFEST} is not there)")
+        return ()
+    try:
+        stored = read_json(path, "site")
+    except LedgerError:
+        stored = None
+    if not isinstance(stored, dict) or stored.get("format") != FORMAT or not isinstance(stored.get("files"), list):
+        _refuse(site, f"holds something else than a site of ours (see its {MANIFEST})")
+    if stored.get("season") != season or stored.get("plan_hash") != plan_hash:
+        theirs = f"{stored.get('season')!r:.60}, plan {str(stored.get('plan_hash'))[:12]}..."
+        _refuse(site, f"holds another site ({theirs}; this one is {season!r}, plan {plan_hash[:12]}...)")
+    return tuple(name for name in stored["files"] if isinstance(name, str) and _inside(site, name))
+
+
+def _refuse(site: Path, what: str) -> None:
+    raise InputError("--out", [Problem(str(site), f"{what}; give a new or an empty folder")])
+
+
+def _inside(site: Path, name: str) -> bool:
+    """Whether a name of the manifest, which somebody may have edited, is of a file below the folder."""
+    return (site / name).resolve().is_relative_to(site.resolve())
+
+
+def _remove(site: Path, names: Iterable[str]) -> None:
+    """Remove pages, and the folders that they leave empty."""
+    for name in names:
+        path = site / name
+        path.unlink(missing_ok=True)
+        for folder in path.parents:
+            if folder == site or not folder.is_dir() or any(folder.iterdir()):
+                break
+            folder.rmdir()

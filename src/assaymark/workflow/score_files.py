@@ -1,0 +1,682 @@
+"""`assaymark measure --judgments`: a bare table of scores made elsewhere, measured and put to the gates."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from assaymark import __version__
+from assaymark.claims import decide_claims
+from assaymark.claims.standing import FEW_CLUSTERS
+from assaymark.encoding import write_atomic
+from assaymark.engine import Chunk, ChunkError, Ledger, map_chunks
+from assaymark.engine.compute import DEADLINE_S, How, usable_cores, way
+from assaymark.errors import InputError, PlanError, Problem
+from assaymark.metrology.analysis import analyse
+from assaymark.metrology.arrow import score_table_of
+from assaymark.metrology.columns import Columns, numeric_columns
+from assaymark.metrology.measure_panel import missing_measurements
+from assaymark.metrology.pooled import analyse_sums
+from assaymark.metrology.scores import ScoreTable, is_parquet, read_table
+from assaymark.metrology.stability import gated
+from assaymark.metrology.streaming import THREADS, VERSION, misfits, partition_sums, read_partition, score_sums
+from assaymark.metrology.sums import NotStreamableError, ScoreSums, total
+from assaymark.notebook import Folded, Note, Part, Result, parts_of
+from assaymark.protocol import HUMAN_FAMILY, HUMAN_MODEL, JudgeSpec, Records, RubricChoice, Study, plan_hash
+from assaymark.records import AGGREGATE, DerivationKind, Measurement, Rows, Verdict, measurement_id
+from assaymark.text import clean
+from assaymark.workflow.amend import toml_text
+from assaymark.workflow.claim import tally_of, verdict_file
+from assaymark.workflow.run_folder import RunFolder, missing, write_json, write_sums
+from assaymark.workflow.tables import MEASUREMENTS, Store
+from assaymark.workflow.track import Progress, counted, silent
+
+if TYPE_CHECKING:
+    from assaymark.metrology.controls import Cell
+
+
+# A folder of Parquet partitions, each whole cycles of one table of scores: summed apart, and added up.
+
+
+FORMS: Final = ("*.parquet", "part=*/*.parquet")
+"""Where partitions lie in their folder."""
+
+_SHOWN: Final = 2  # problems of one partition
+
+
+@dataclass(frozen=True, slots=True)
+class Computing:
+    """Where partitions are summed, how many at once, and how many seconds one may take; see `map_chunks`."""
+
+    how: How = "serial"
+    workers: int | None = None
+    address: str | None = None
+    deadline_s: float = DEADLINE_S
+
+
+def computing_of(
+    how: str | None, workers: int | None, address: str | None, deadline_s: float | None
+) -> Computing | None:
+    """What the command line says about it; None if nothing.
+
+    >>> computing_of(None, 4, None, None)
+    Computing(how='processes', workers=4, address=None, deadline_s=3600.0)
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such way to compute.
+    InputError
+        Options that do not go together, or a number that is out of range.
+    """
+    if how is None and workers is None and address is None and deadline_s is None:
+        return None
+    if how is None:
+        how = "ray" if address is not None else "processes"
+    problems = []
+    if how == "serial" and (workers or 1) > 1:
+        problems.append(Problem("--workers", f"with --compute serial there is one (got {workers})"))
+    if how != "ray" and address is not None:
+        problems.append(Problem("--ray", f"needs --compute ray (got {how})"))
+    if deadline_s is not None and not (math.isfinite(deadline_s) and deadline_s > 0):
+        problems.append(Problem("--deadline", f"must be finite and above 0 (got {deadline_s:g})"))
+    if problems:
+        raise InputError("measure", problems)
+    return Computing(way(how), workers, address, DEADLINE_S if deadline_s is None else deadline_s)
+
+
+def folder_sums(
+    folder: Path,
+    weights: Mapping[str, float] | None,
+    computing: Computing,
+    kept: Path | None,
+    progress: Progress,
+    dimensions: Sequence[str] | None = None,
+) -> ScoreSums:
+    """The sums of all partitions below a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds ``*.parquet`` or ``part=*/*.parquet``. Every cycle lies in one of the files.
+    weights : mapping of dimension to weight, optional
+        Weights of the aggregate.
+    computing : Computing
+        Where and how.
+    kept : Path, optional
+        Folder of a ledger that keeps the sums of each partition; what is there is not summed again.
+    progress : Progress
+        Told how many partitions are summed.
+    dimensions : sequence of column names, optional
+        As for `read_scores`.
+
+    Raises
+    ------
+    InputError
+        Partitions that cannot be read or are wrong, all of them; or that are not parts of one table.
+    ChunkError
+        A partition could not be summed for another reason: its process died again and again, or was too slow.
+    """
+    paths = partition_files(folder)
+    names = [str(path.relative_to(folder)) for path in paths]
+    digests = _digests(folder, paths, names)
+    threads = THREADS if computing.how == "serial" else max(1, THREADS // (computing.workers or usable_cores()))
+    chunks = [
+        # The digest, not the path: a folder that is moved is not summed again, a file that was changed is.
+        Chunk(
+            name,
+            {
+                "sha256": digest,
+                "weights": None if weights is None else dict(weights),
+                "dimensions": dimensions if dimensions is None or isinstance(dimensions, str) else list(dimensions),
+            },
+            {"path": str(path.absolute()), "threads": threads},
+        )
+        for name, path, digest in zip(names, paths, digests, strict=True)
+    ]
+    problems: list[Problem] = []
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+    with nullcontext() if kept is None else Ledger.open(kept / "ledger.db") as ledger:
+        try:
+            found = dict(
+                enumerate(
+                    map_chunks(
+                        partition_sums,
+                        chunks,
+                        version=f"{VERSION} of {__version__}",
+                        how=computing.how,
+                        workers=computing.workers,
+                        deadline_s=computing.deadline_s,
+                        ledger=ledger,
+                        address=computing.address,
+                        progress=progress,
+                        what="summing partitions",
+                    )
+                )
+            )
+        except ChunkError as exc:
+            if not exc.of_data:
+                raise
+            found = exc.results
+            problems = [Problem(one.name, what) for one in exc.failures for what in _few(one.problems)]
+    partitions = {names[index]: read_partition(found[index]) for index in sorted(found)}
+    if partitions:
+        problems += misfits(partitions)
+    if problems:
+        raise InputError(str(folder), problems)
+    return total(one.sums for one in partitions.values())
+
+
+def partition_files(folder: Path) -> list[Path]:
+    """The files of a folder of partitions, of which there is at least one."""
+    found = sorted({path for form in FORMS for path in folder.glob(form) if not path.name.startswith((".", "_"))})
+    if not found:
+        raise InputError(str(folder), [Problem("", f"no partitions here: {' or '.join(FORMS)} is looked for")])
+    return found
+
+
+def _few(problems: Sequence[str]) -> list[str]:
+    """The first problems of one file, so that every file is named before the list is cut."""
+    rest = ["and more in this file"] if len(problems) > _SHOWN else []
+    return [*problems[:_SHOWN], *rest]
+
+
+def _digests(folder: Path, paths: Sequence[Path], names: Sequence[str]) -> list[str]:
+    """The sha256 of every file."""
+    problems: dict[str, Problem] = {}
+
+    def digest(path: Path, name: str) -> str:
+        try:
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as exc:
+            problems[name] = Problem(name, f"cannot be read ({exc.strerror})")
+            return ""
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        found = list(pool.map(digest, paths, names))
+    if problems:
+        raise InputError(str(folder), [problems[name] for name in names if name in problems])
+    return found
+
+
+STREAMED_FROM: Final = 2_000_000
+"""From so many rows on, a Parquet file is read in parts of which only sums are kept."""
+
+_LISTED: Final = 5
+
+
+class _Judged(Protocol):
+    @property
+    def judges(self) -> tuple[str, ...]: ...
+
+    @property
+    def families(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TableSize:
+    """How much there is in a score table. ``left_out`` trajectories lack a usable score from some judge."""
+
+    trajectories: int
+    left_out: int
+    agents: int
+    clusters: int
+    judges: int
+    families: int
+    dimensions: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MeasuredTable(Result):
+    """What was found in a bare table of scores.
+
+    ``planned`` says whether a study was given; without one the defaults stand in for it, and nothing was fixed before
+    the scores were seen. ``paired`` says whether the table names cycles.
+    """
+
+    source: str
+    size: TableSize
+    study: Study
+    plan_hash: str
+    planned: bool
+    paired: bool
+    measurements: tuple[Measurement, ...]
+    verdicts: tuple[Verdict, ...]
+    notes: tuple[str, ...] = ()
+    out: Path | None = None
+
+    def _parts(self) -> Iterator[Part]:
+        yield from (Note(clean(line)) for line in self.lines())
+        yield Folded("Every measurement", parts_of(Rows(self.measurements)))
+
+    @property
+    def tally(self) -> Mapping[str, int]:
+        """How many verdicts of each level."""
+        return tally_of(self.verdicts)
+
+    def lines(self) -> list[str]:
+        """What the terminal says: the size, the plan, agreement, and the claims that may be made."""
+        size = self.size
+        scope = f"{size.trajectories:,} trajectories of {size.agents} agents in {size.clusters} clusters"
+        panel = f"{size.judges} judges of {size.families} families on {size.dimensions} dimensions"
+        found = [f"{self.source}: {scope}, scored by {panel}", *self.notes]
+        if not self.paired:
+            found.append("no column cycle: agents are compared by their means in each cluster")
+        if not self.planned:
+            found.append(
+                "plan: defaults, not fixed before the scores were seen, so that no claim is a headline; give a study "
+                "with --study"
+            )
+        found += [self._agreement(), *self._reach(), f"{len(self.measurements)} measurements"]
+        for level in ("headline", "qualified"):
+            found += self._claims(level)
+        found.append(", ".join(f"{count} {level}" for level, count in self.tally.items()))
+        return found if self.out is None else [*found, f"written to {self.out}"]
+
+    def _agreement(self) -> str:
+        name = measurement_id("kappa.mean_pairwise", {"dimension": AGGREGATE})
+        kappa = next(item for item in self.measurements if item.id == name)
+        if kappa.value is None:
+            return f"agreement of the judges: {kappa.state}"
+        ends = f" [{kappa.low:.2f}, {kappa.high:.2f}]" if kappa.low is not None and kappa.high is not None else ""
+        return f"agreement of the judges: mean pairwise kappa {kappa.value:.2f}{ends}"
+
+    def _reach(self) -> Iterator[str]:
+        """What so few clusters can show of orders on the aggregate; nothing where there are more."""
+        pairs = [m for m in self.measurements if m.name == "contrast" and m.labels["dimension"] == AGGREGATE]
+        most = max((int(m.detail["clusters"]) for m in pairs), default=FEW_CLUSTERS + 1)
+        shared = f"{most} cluster{'' if most == 1 else 's'}"
+        if pairs and all(m.value is None for m in pairs):
+            yield f"this study cannot order agents: {shared}"
+        elif most <= FEW_CLUSTERS:
+            (found,) = (m.detail for m in self.measurements if m.name == "order.detectable")
+            gaps = ""
+            if found["pair"] is not None:
+                leader, pair = (f"{found[name]:.2f}" for name in ("leader", "pair"))
+                gaps = f"; smallest detectable difference {leader} for a leader, {pair} for a pair"
+            yield f"few clusters ({most}): this rests on normal errors{gaps}"
+
+    def _claims(self, level: str) -> list[str]:
+        those = [verdict for verdict in self.verdicts if verdict.publication_level == level]
+        shown = [
+            f"{level}: {one.claim.statement}{f' Say also: {one.condition}' if one.condition else ''}"
+            for one in those[:_LISTED]
+        ]
+        return [*shown, f"and {len(those) - _LISTED} more {level}"] if len(those) > _LISTED else shown
+
+
+def measure_table(
+    path: Path,
+    study: Study | None = None,
+    out: RunFolder | Path | None = None,
+    *,
+    dimensions: Sequence[str] | None = None,
+    computing: Computing | None = None,
+    progress: Progress = silent,
+) -> MeasuredTable:
+    """Measure a table of scores made elsewhere, and decide every candidate claim on it.
+
+    Parameters
+    ----------
+    path : Path
+        CSV, JSON lines, Parquet or Arrow IPC with the columns of `read_scores`; or a folder of Parquet partitions, in
+        which every cycle lies in one file (``*.parquet`` or ``part=*/*.parquet``).
+    study : Study, optional
+        The plan. Its judges and families have to be those of the table. Default: `default_study`.
+    out : RunFolder or Path, optional
+        Where to write ``tables/measurements.parquet``, ``verdicts.json`` and ``plan.toml``. The sums of partitions are
+        kept there too, and not made again.
+    dimensions : sequence of column names or comma list, optional
+        Which columns are dimensions. Default: those that the plan names (the keys of ``rubric.weights``, else
+        ``claims.dimensions``); without any, the one numeric column beyond the documented ones if it is called
+        ``score``, ``rating`` or ``grade``.
+    computing : Computing, optional
+        For a folder: where its partitions are summed. Default: here, one after the other.
+    progress : Progress
+        Told how far the work is.
+
+    Returns
+    -------
+    MeasuredTable
+
+    Raises
+    ------
+    InputError
+        Everything wrong with the table, at once.
+    PlanError
+        The plan is about other judges, agents, dimensions or cells, or ``out`` is the folder of a locked run.
+    """
+    folder = RunFolder(out) if isinstance(out, Path) else out
+    named = _planned_dimensions(study) if dimensions is None else dimensions
+    if folder is not None and (folder.lock.exists() or folder.has_ledger):
+        raise PlanError(f"{folder.path} is the folder of a run; give a bare table a folder of its own")
+    if path.is_dir():
+        kept = None if folder is None else folder.path / "partitions"
+        found = _of_folder(path, study, named, computing or Computing(), kept, progress)
+    elif not path.exists():
+        raise missing(path, "score table" if computing is None else "folder of partitions")
+    elif computing is not None:
+        raise PlanError(f"{path} is one file, which is measured here; only a folder of partitions can be spread")
+    else:
+        found = (_streamed if _is_large(path, study) else _in_memory)(path, study, named, progress)
+    if folder is None:
+        return found
+    found = replace(found, out=folder.path)
+    _write(folder, found)
+    return found
+
+
+def default_study(table: _Judged, *, derivations: Iterable[str] = ("honest",)) -> Study:
+    """The study that stands in for a plan: the judges of a table, and the defaults of the protocol.
+
+    Parameters
+    ----------
+    table : ScoreTable or Layout
+        Whoever knows ``judges`` and ``families``.
+    derivations : iterable of str
+        Which kinds of records the table has.
+    """
+    kinds: list[DerivationKind] = ["honest", *sorted(set(derivations) - {"honest"})]  # type: ignore[list-item]
+    judges = [
+        JudgeSpec(name=name, family=family, model=HUMAN_MODEL if family == HUMAN_FAMILY else f"elsewhere/{name}")
+        for name, family in zip(table.judges, table.families, strict=True)
+    ]
+    return Study(
+        name="bare table",
+        seed=0,
+        judges=tuple(judges),
+        records=Records(derivations=tuple(kinds)),
+        rubric=RubricChoice(name="elsewhere"),
+    )
+
+
+def study_toml(study: Study) -> str:
+    """A study as the text of a study file; what is at its default is left out.
+
+    >>> from assaymark.protocol import parse_study
+    >>> text = 'name = "small"\\nseed = 3\\n[[judges]]\\nname = "a"\\nmodel = "elsewhere/a"\\nfamily = "x"\\n'
+    >>> print(study_toml(parse_study(text)), end="")
+    name = "small"
+    seed = 3
+    <BLANKLINE>
+    [[judges]]
+    name = "a"
+    model = "elsewhere/a"
+    family = "x"
+    """
+    return toml_text(study.model_dump(mode="json", exclude_defaults=True, exclude_none=True))
+
+
+# --- both ways of reading ---------------------------------------------------------------------------------------------
+
+
+def _planned_dimensions(study: Study | None) -> tuple[str, ...] | None:
+    """The dimensions that a plan names, if it names any."""
+    if study is None:
+        return None
+    return tuple(study.rubric.weights or (name for name in study.claims.dimensions or () if name != AGGREGATE)) or None
+
+
+def _in_memory(
+    path: Path, study: Study | None, named: Sequence[str] | None, progress: Progress, notes: tuple[str, ...] = ()
+) -> MeasuredTable:
+    progress("reading scores", 0, 1)
+    columns = Columns.of(read_table(path), str(path), named)
+    progress("reading scores", 1, 1)
+    notes = (*notes, *_unused(columns.unused))
+    if study is not None and study.records.agents is not None:
+        columns = _of_agents(columns, study.records.agents, path)
+    present = columns.names.get("derivation", ("honest",))
+    honest = score_table_of(columns, weights=None if study is None else study.rubric.weights)
+    plan = default_study(honest, derivations=present) if study is None else study
+    _require_fit(path, plan, honest, honest.names, honest.agents)
+    if lacking := sorted(set(plan.claims.covariates) - {"log2"}):
+        raise PlanError(
+            f"{path}: a table of scores has no texts to count in (claims.length names {', '.join(lacking)})"
+        )
+    if absent := sorted(set(plan.cells_judged) - set(present)):
+        raise PlanError(f"{path}: the plan names cells that the table lacks ({', '.join(absent)})")
+    if ignored := sorted(set(present) - set(plan.records.derivations)):
+        notes = (*notes, f"rows that the plan does not name are left out: {', '.join(ignored)}")
+    whole, left_out = honest, honest.excess(per_judge=plan.missing.per_judge, per_agent=plan.missing.per_agent)
+    if left_out:
+        columns, notes = _without(columns, left_out, plan, path), (*notes, *_left_out(left_out))
+        honest = score_table_of(columns, weights=None if study is None else study.rubric.weights)
+    if honest.left_out:
+        notes = (*notes, f"{_lacking(len(honest.left_out))}: agreement is measured without them")
+    found = analyse(honest, plan, rng=np.random.default_rng([plan.seed, 1]), progress=counted(progress))
+    found = (*found, *_controls(columns, honest, plan), *missing_measurements(whole, left_out))
+    size = TableSize(
+        honest.n,
+        len(honest.left_out),
+        len(honest.agents),
+        len(honest.clusters),
+        len(honest.judges),
+        len(set(honest.families)),
+        len(honest.dimensions),
+    )
+    return _decided(path, size, plan, study is not None, "cycle" in columns.codes, found, honest.digest, notes)
+
+
+def _streamed(path: Path, study: Study | None, named: Sequence[str] | None, progress: Progress) -> MeasuredTable:
+    weights = None if study is None else study.rubric.weights
+    try:
+        with tempfile.TemporaryDirectory(prefix="assaymark-") as scratch:
+            sums = score_sums(path, weights=weights, dimensions=named, scratch=Path(scratch), progress=progress)
+    except NotStreamableError as reason:
+        return _in_memory(path, study, named, progress, (f"read whole into memory, because {reason}",))
+    return _of_sums(path, sums, study, progress, path)
+
+
+def _of_folder(
+    folder: Path,
+    study: Study | None,
+    named: Sequence[str] | None,
+    computing: Computing,
+    kept: Path | None,
+    progress: Progress,
+) -> MeasuredTable:
+    if study is not None and _needs_rows(study):
+        raise PlanError(
+            f"{folder}: records.agents and [contamination] need the rows of a table; measure it as one file"
+        )
+    weights = None if study is None else study.rubric.weights
+    sums = folder_sums(folder, weights, computing, kept, progress, named)
+    # All partitions have the same columns, or there would be no sums.
+    return _of_sums(folder, sums, study, progress, partition_files(folder)[0])
+
+
+def _of_sums(path: Path, sums: ScoreSums, study: Study | None, progress: Progress, file: Path) -> MeasuredTable:
+    layout = sums.layout
+    plan = default_study(layout) if study is None else study
+    _require_fit(path, plan, layout, (AGGREGATE, *layout.dimensions), sums.agents)
+    if plan.cells_judged:
+        raise PlanError(f"{path}: the plan names cells that the table lacks ({', '.join(plan.cells_judged)})")
+    notes = _unused([name for name in numeric_columns(pq.read_schema(file)) if name not in layout.dimensions])
+    if sums.left_out:
+        why = "partitions are only summed, while one file is read whole"
+        notes = (*notes, f"left out of every number: {_lacking(sums.left_out)}, and {why}")
+    if excess := sums.excess(per_judge=plan.missing.per_judge, per_agent=plan.missing.per_agent):
+        said = "; ".join(f"{judge}: {why}" for judge, why in excess.items())
+        instead = "take these judges out, or measure the table as one file"
+        raise PlanError(f"{path}: too many replies are missing ({said}); {instead}")
+    found = analyse_sums(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=counted(progress))
+    found = (*found, *missing_measurements(sums, {}))
+    size = TableSize(
+        sums.n,
+        sums.left_out,
+        len(sums.agents),
+        int(np.count_nonzero(sums.sizes.sum(axis=0))),
+        len(layout.judges),
+        len(set(layout.families)),
+        len(layout.dimensions),
+    )
+    return _decided(path, size, plan, study is not None, layout.paired, found, sums.digest, notes)
+
+
+def _lacking(count: int) -> str:
+    return f"{count:,} {'trajectory lacks' if count == 1 else 'trajectories lack'} a usable score from some judge"
+
+
+def _unused(columns: Sequence[str]) -> tuple[str, ...]:
+    """What is said of numeric columns that nobody named a dimension."""
+    return (f"numeric columns that are not used: {', '.join(columns)}",) if columns else ()
+
+
+def _is_large(path: Path, study: Study | None) -> bool:
+    """Whether a table is read in parts."""
+    if study is not None and _needs_rows(study):
+        return False
+    if not is_parquet(path):
+        return False
+    try:
+        return bool(pq.read_metadata(path).num_rows >= STREAMED_FROM)
+    except (pa.ArrowException, OSError):
+        return False  # whoever reads it says what is wrong
+
+
+def _needs_rows(study: Study) -> bool:
+    """A choice of agents needs the rows of a table, and so does the contamination probe."""
+    return study.records.agents is not None or study.contamination is not None
+
+
+def _decided(
+    path: Path,
+    size: TableSize,
+    plan: Study,
+    planned: bool,
+    paired: bool,
+    found: Sequence[Measurement],
+    digest: str,
+    notes: tuple[str, ...],
+) -> MeasuredTable:
+    measurements = tuple(found) if paired else tuple(map(_without_cycles, found))
+    fingerprint = plan_hash(plan, {}, {"scores": digest})
+    verdicts = decide_claims(measurements, plan, fingerprint, preregistered=planned)
+    return MeasuredTable(str(path), size, plan, fingerprint, planned, paired, measurements, verdicts, notes)
+
+
+def _without_cycles(item: Measurement) -> Measurement:
+    """The same number with the words that are true where clusters stand for cycles."""
+    if "cycle" not in item.method and "cycle" not in item.n_of:
+        return item
+    method = item.method.replace("cycle", "cluster")
+    return replace(
+        item,
+        method=f"{method}; no cycle was given, so agents are compared by their means in each cluster",
+        n_of=item.n_of.replace("cycle", "cluster"),
+    )
+
+
+def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measurement]:
+    """How far length goes with the score, what the clusters after the cutoff say, and what the control cells do."""
+    found: list[Measurement] = []
+    # Most tables have none of this, and need none of these modules.
+    if honest.lengths is not None:
+        from assaymark.metrology.style import style_measurements
+
+        found += style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))
+    if study.contamination is not None:
+        from assaymark.metrology.probes import contamination_measurements
+
+        found += contamination_measurements(gated(honest, study), study, {})
+    if study.cells_judged:
+        from assaymark.metrology.controls import cell_measurements
+        from assaymark.metrology.style import length_matched_contrasts
+
+        cells = _cells(columns, study)
+        found += cell_measurements(honest, cells, study)
+        for cell in cells:
+            if cell.kind == "length_matched":
+                found += length_matched_contrasts(cell, honest, study)
+    return found
+
+
+def _cells(columns: Columns, study: Study) -> list[Cell]:
+    """The control cells that the plan names. Who wrote a control text is its agent, or that agent's family."""
+    from assaymark.metrology.controls import Cell
+
+    parents = columns.of_trajectories("parent") if "parent" in columns.codes else {}
+    composers = columns.of_trajectories("agent_family" if "agent_family" in columns.codes else "agent")
+    found = []
+    for kind in study.cells_judged:
+        table = score_table_of(columns, weights=study.rubric.weights, derivation=kind)
+        own = table.trajectories
+        found.append(
+            Cell(kind, table, tuple(parents.get(name) or None for name in own), tuple(composers[name] for name in own))
+        )
+    return found
+
+
+# --- plan and table ---------------------------------------------------------------------------------------------------
+
+
+def _without(columns: Columns, left_out: Mapping[str, str], plan: Study, path: Path) -> Columns:
+    """The rows of the judges that answered often enough."""
+    if plan.missing.on_excess == "stop" or len(left_out) == len(columns.names["judge"]):
+        raise PlanError(f"{path}: {'; '.join(f'{judge}: {why}' for judge, why in left_out.items())}")
+    kept = np.array([name not in left_out for name in columns.names["judge"]])
+    return columns.only(kept[columns.codes["judge"]])
+
+
+def _left_out(left_out: Mapping[str, str]) -> list[str]:
+    return [f"judge {judge} is left out: {why}" for judge, why in left_out.items()]
+
+
+def _of_agents(columns: Columns, agents: Sequence[str], path: Path) -> Columns:
+    """The rows of the agents that the plan is about."""
+    known = columns.names["agent"]
+    if unknown := sorted(set(agents) - set(known)):
+        raise PlanError(f"{path}: the plan names agents that the table lacks ({', '.join(unknown)})")
+    wanted = np.array([name in agents for name in known])
+    found = columns.only(wanted[columns.codes["agent"]])
+    if not found.usable.any():
+        raise InputError(str(path), [Problem("", "no row of the plan's agents has a score on every dimension")])
+    return found
+
+
+def _require_fit(path: Path, study: Study, table: _Judged, names: Sequence[str], agents: Sequence[str]) -> None:
+    """A plan is about the judges and dimensions of the table, or about another table."""
+    planned = {judge.name: judge.family for judge in study.judges}
+    seen = dict(zip(table.judges, table.families, strict=True))
+    problems = [f"judge {name} is in the plan and not in the table" for name in sorted(planned.keys() - seen.keys())]
+    problems += [f"judge {name} is in the table and not in the plan" for name in sorted(seen.keys() - planned.keys())]
+    problems += [
+        f"judge {name} has family {planned[name]} in the plan and {seen[name]} in the table"
+        for name in sorted(planned.keys() & seen.keys())
+        if planned[name] != seen[name]
+    ]
+    problems += [
+        f"claims.dimensions names {name}, which the table lacks"
+        for name in study.claims.dimensions or ()
+        if name not in names
+    ]
+    if not agents:
+        problems.append("no agent has an honest first record")
+    if problems:
+        raise PlanError(f"{path}: the plan does not fit: {'; '.join(problems)}")
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _write(folder: RunFolder, found: MeasuredTable) -> None:
+    study = found.study
+    write_atomic(folder.plan, study_toml(study))
+    Store(folder).write(MEASUREMENTS, found.measurements, {"plan": found.plan_hash})
+    file = verdict_file(study, found.plan_hash, found.verdicts, found.measurements, preregistered=found.planned)
+    write_json(folder.verdicts, file)
+    write_sums(folder)

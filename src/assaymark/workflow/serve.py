@@ -1,0 +1,240 @@
+"""`assaymark serve`: the pages of a run folder on this machine, and how far the run is while it goes on.
+
+Nothing is written and nothing is asked. Only pages, datasheets, verdicts and certificates are handed out: never the
+ledger, the plan or the tables. Requests that name another host than this one are refused, so that no web page that is
+open in the same browser can read along under a name of its own (DNS rebinding).
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from assaymark.engine import Ledger
+from assaymark.errors import AssayError, InputError, LedgerError, Problem
+from assaymark.report.site import FRONTS, LiveView, Standing, render_call, render_live, render_missing
+from assaymark.workflow.run_folder import RunFolder, missing, require_version_2
+
+PORT: Final = 8400
+HOST: Final = "127.0.0.1"
+
+EVERY: Final = ("", "0.0.0.0", "::")
+"""Where to listen for all addresses of this machine; requests name one of them, and never this."""
+
+_KINDS: Final = {
+    ".csv": "text/csv; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+_SHOWN: Final = ("report", "datasheets", "certificates")
+_KEY: Final = re.compile(r"/calls/([0-9a-f]{64})")
+_FRESH_S: Final = 1.0
+_LATELY_S: Final = 30.0
+_EVERYWHERE: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is sent back for one request."""
+
+    status: int
+    body: bytes = b""
+    kind: str = _KINDS[".html"]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Served:
+    """A run folder, or the folder of a site, as it is shown; `answer` is all there is to it.
+
+    Parameters
+    ----------
+    path : Path
+    hosts : collection of str
+        Names by which requests may call this server, without the port.
+    clock : callable
+        Seconds that never run backwards.
+
+    Raises
+    ------
+    InputError
+        The folder is neither a run folder nor a site.
+    PlanError
+        It is a run of version 1.
+    """
+
+    def __init__(
+        self, path: Path, hosts: frozenset[str] = frozenset(), *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        if not path.exists():
+            raise missing(path, "folder", "name a run folder, or the folder that a site was written to")
+        self.folder = RunFolder(path)
+        require_version_2(self.folder)
+        self.site = not self.folder.report.is_dir() and (path / "index.html").is_file()
+        if not self.site and not (self.folder.has_ledger or self.folder.report.is_dir()):
+            what = "holds neither pages nor a run; name a run folder, or the folder that a site was written to"
+            raise InputError(str(path), [Problem("", what)])
+        self.hosts = frozenset(map(_host, hosts)) | {"localhost", HOST, "[::1]"}
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._seen: list[tuple[float, LiveView]] = []
+
+    def answer(self, target: str, host: str | None) -> Answer:
+        """The answer to ``GET target``. Whatever the target is, nothing is raised."""
+        if host is None or _host(_without_port(host)) not in self.hosts:
+            return _missing(421, "This server answers under its own names only; --allow-host NAME adds one.")
+        try:
+            path = unquote(urlsplit(target).path)
+            return self._dynamic(path) or self._file(path) or _missing(404, "There is no such page in this folder.")
+        except (AssayError, OSError, ValueError) as exc:
+            return _missing(500, str(exc))
+
+    def _dynamic(self, path: str) -> Answer | None:
+        if self.site:
+            return Answer(302, headers={"Location": "/index.html"}) if path == "/" else None
+        front = next((one for one in FRONTS if (self.folder.report / one).is_file()), None)
+        if path == "/":
+            return Answer(302, headers={"Location": f"/report/{front}" if front else "/live"})
+        if path == "/live":
+            return _page(render_live(self.standing(), report=front))
+        if path == "/live.json":
+            return Answer(200, self.standing().to_json().encode(), _KINDS[".json"])
+        found = _KEY.fullmatch(path)
+        return self._call(found.group(1)) if found else None
+
+    def standing(self) -> LiveView:
+        """How far the run is, looked up once a second at most however many look on."""
+        with self._lock:
+            now = self._clock()
+            if not self._seen or now - self._seen[-1][0] >= _FRESH_S:
+                models = self._models()
+                answered = sum(one.answered for one in models)
+                view = LiveView(self.folder.path.resolve().name, models, self._rate(now, answered))
+                self._seen = [one for one in self._seen if now - one[0] <= _LATELY_S] + [(now, view)]
+            return self._seen[-1][1]
+
+    def _models(self) -> tuple[Standing, ...]:
+        if not self.folder.has_ledger:
+            return ()
+        with Ledger.open(self.folder.ledger, create=False) as ledger:
+            return tuple(Standing(model, *counts) for model, counts in ledger.standing().items())
+
+    def _rate(self, now: float, answered: int) -> float | None:
+        """Replies a second since the oldest look that is not too old."""
+        before = next((one for one in self._seen if now - one[0] <= _LATELY_S), None)
+        if before is None or answered <= before[1].answered:
+            return None
+        return (answered - before[1].answered) / (now - before[0])
+
+    def _call(self, key: str) -> Answer:
+        if not self.folder.has_ledger:
+            return _missing(404, "This folder has no ledger.")
+        with Ledger.open(self.folder.ledger, create=False) as ledger:
+            try:
+                call = ledger.call(key)
+            except LedgerError as exc:
+                return _missing(404, str(exc))
+            return _page(render_call(call, next((reply for _, reply in ledger.replies([key])), None)))
+
+    def _file(self, path: str) -> Answer | None:
+        """A file that may be shown: below one of a few folders, of a kind that pages are made of, and no way out."""
+        root = self.folder.path.resolve()
+        found = (root / path.lstrip("/")).resolve()
+        roots = [root] if self.site else [root / name for name in _SHOWN]
+        inside = any(found.is_relative_to(one) for one in roots) or (not self.site and found == root / "verdicts.json")
+        if not inside or found.suffix not in _KINDS or not found.is_file():
+            return None
+        return Answer(200, found.read_bytes(), _KINDS[found.suffix])
+
+
+def _page(html: str, status: int = 200) -> Answer:
+    return Answer(status, html.encode("utf-8", "replace"))
+
+
+def _missing(status: int, what: str) -> Answer:
+    return _page(render_missing(what), status)
+
+
+def _without_port(host: str) -> str:
+    return host.rpartition(":")[0] if re.search(r":\d+$", host) else host
+
+
+def _host(name: str) -> str:
+    """A name or address of a machine as it stands in a ``Host`` header: lower case, and brackets around IPv6."""
+    plain = name.lower()
+    return f"[{plain}]" if ":" in plain and not plain.startswith("[") else plain
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Hands requests to a `Served`."""
+
+    served: Served
+    server_version = "assaymark"
+    sys_version = ""
+    timeout = 30
+
+    def do_GET(self) -> None:
+        """Answer."""
+        self._send(body=True)
+
+    def do_HEAD(self) -> None:
+        """Answer without the body."""
+        self._send(body=False)
+
+    def _send(self, *, body: bool) -> None:
+        answer = self.served.answer(self.path, self.headers.get("Host"))
+        self.send_response(answer.status)
+        for name, value in {**_EVERYWHERE, **answer.headers}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", answer.kind)
+        self.send_header("Content-Length", str(len(answer.body)))
+        self.end_headers()
+        if body:
+            self.wfile.write(answer.body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing: the terminal is for the address."""
+
+
+def open_server(
+    path: Path, *, host: str = HOST, port: int = PORT, allowed: Collection[str] = ()
+) -> ThreadingHTTPServer:
+    """A server that shows a folder; the caller runs ``serve_forever`` and closes it.
+
+    Parameters
+    ----------
+    host : str
+        Where to listen. Anything but this machine shows the pages to whoever reaches it.
+    port : int
+        0 takes a free one: see ``server_address``.
+    allowed : collection of str
+        Further names and addresses by which this machine is called, without the port.
+
+    Raises
+    ------
+    InputError
+        There is nothing to show, or the port is taken.
+    """
+    named = set() if host in EVERY else {host}
+    handler = type("Handler", (_Handler,), {"served": Served(path, frozenset({*named, *allowed}))})
+    try:
+        server = ThreadingHTTPServer((host, port), handler)
+    except OSError as exc:
+        what = f"cannot be listened on: {exc.strerror or exc}; choose another with --port"
+        raise InputError(f"{host}:{port}", [Problem("", what)]) from None
+    server.daemon_threads = True
+    return server

@@ -1,0 +1,685 @@
+"""`assaymark bench`: models through the questions and the pipeline, then measurements, verdicts and pages."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import product
+from pathlib import Path
+from typing import Final
+
+from assaymark.benchmark.baselines import BaselineResult, run_baselines
+from assaymark.benchmark.episode import EpisodeState
+from assaymark.benchmark.plan import BenchPlan
+from assaymark.benchmark.profiles import profile_named
+from assaymark.benchmark.questions.card import dataset_card, manifest
+from assaymark.benchmark.questions.generate import generate_questions
+from assaymark.benchmark.questions.published import write_questions
+from assaymark.benchmark.questions.templates import Question
+from assaymark.benchmark.reference import PREFIX, reference_benchmark_models
+from assaymark.benchmark.reference.models import words_of
+from assaymark.claims.boards import MISSING, Board, Leaderboard, missing_replies
+from assaymark.claims.kinds import FORMULAS, PIPELINE, BenchRules, BenchVerdicts, decide_benchmark
+from assaymark.claims.messages import english, stand_ins
+from assaymark.claims.words import listing
+from assaymark.encoding import write_atomic
+from assaymark.engine import CallSpec, Model
+from assaymark.engine.providers.http_agent import is_outside
+from assaymark.errors import InputError, Problem
+from assaymark.judging import load_rubric, plan_texts
+from assaymark.market import open_history, synthetic_history
+from assaymark.notebook import Note, Part, Result
+from assaymark.protocol import AgentSpec
+from assaymark.records import Measurement
+from assaymark.report.notebook import bench_parts
+from assaymark.report.portbench import BenchModel, BenchRun, NavPath, ProfileView, WindowView, each_benchmark_page
+from assaymark.report.portbench.inputs import ALL, QUESTIONS
+from assaymark.report.records.study import Calls
+from assaymark.workflow.amend import toml_value
+from assaymark.workflow.ask import say_raised
+from assaymark.workflow.canaries import Canaries, check_call
+from assaymark.workflow.claim import Panel, decided_file, tally_of
+from assaymark.workflow.model_problems import unknown_model
+from assaymark.workflow.raw_calls import calls_of
+from assaymark.workflow.run_folder import RunFolder, read_text, replace_files, write_json, write_sums
+from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store, pipeline_scores
+from assaymark.workflow.track import Progress, silent
+from assaymark.workflow.tracks.benchmark_ask import (
+    Answered,
+    Episode,
+    ask_questions,
+    asked_questions,
+    planned_questions,
+    question_measurements,
+    question_scores,
+    question_traces,
+    rank_measurements,
+    rules_of,
+    run_episodes,
+    stored_answers,
+    stored_episodes,
+    true_episodes,
+)
+from assaymark.workflow.tracks.benchmark_measure import (
+    NO_CHOICE,
+    boards_of,
+    ceiling_measurements,
+    grade_rationales,
+    pipeline_measurements,
+    without_choice,
+)
+from assaymark.workflow.tracks.benchmark_plan import LockedBench, lock_bench, open_bench
+from assaymark.workflow.tracks.benchmark_view import episode_trace, market_view, template_views
+
+# `assaymark bench questions`: a whole set of questions as files, for use anywhere.
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A set that was written: how many questions, and the hash of the file that they are in."""
+
+    questions: int
+    sha256: str
+
+
+def write_set(folder: Path, *, market: str | None, seed: int, progress: Progress = silent) -> Written:
+    """Write a set, its card and its manifest.
+
+    The same market and seed make the same bytes on any machine.
+
+    Raises
+    ------
+    InputError
+        The snapshot cannot be read, or is too short or lacks classes: says what is needed.
+    """
+    progress("making questions", 0, 1)
+    history = synthetic_history(seed) if market is None else open_history(Path(market))
+    made = generate_questions(history, seed=seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    digest = write_questions(folder / "questions.jsonl", made.questions)
+    write_atomic(folder / "card.md", dataset_card(made))
+    write_json(folder / "manifest.json", manifest(made))
+    progress("making questions", 1, 1)
+    return Written(len(made.questions), digest)
+
+
+# From the command line to the plan of a benchmark: a file, or models by name and a few choices.
+
+
+ALIASES: Final[Mapping[str, str]] = {"solver": "literal", "guesser": "prior", "equal-weight": "stubborn"}
+"""Other words for reference models: what they are known as elsewhere."""
+
+TAKES_NONE: Final = ("openai/", "anthropic/")
+"""Providers whose newest models take no temperature: none is sent, unless one is asked for."""
+
+_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a command line asks for; None and empty are the defaults of the plan."""
+
+    models: Sequence[str] = ()
+    judges: Sequence[str] = ()
+    convention: str | None = None
+    market: str | None = None
+    market_seed: int | None = None
+    instruments: int | None = None
+    profiles: Sequence[str] = ()
+    windows: Sequence[str] = ()
+    pace: str | None = None
+    per_template: int | None = None
+    split: str | None = None
+    conditions: Sequence[str] = ()
+    question_file: Path | None = None
+    seed: int | None = None
+    temperature: float | None = None
+    max_tokens: int = 4096
+    base_url: str | None = None
+    key_env: str | None = None
+    concurrency: int | None = None
+
+
+def plan_text(path: Path | None, wanted: Wanted) -> tuple[str, str]:
+    """The text of a plan and where it is from: the file, or one written from what is wanted.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or a model is not named provider/name.
+    """
+    if path is not None:
+        return read_text(path, "benchmark file"), str(path)
+    return "\n".join(_lines(wanted)) + "\n", "the command line"
+
+
+def default_folder(wanted: Wanted) -> Path:
+    """Where a run goes that names no folder: one a model, so that questions and pipeline of one model come together.
+
+    >>> str(default_folder(Wanted(models=["openai/gpt-5.2"]))), str(default_folder(Wanted()))
+    ('assaymark-bench-gpt-5.2', 'assaymark-bench')
+    """
+    if len(wanted.models) != 1:
+        return Path("assaymark-bench")
+    return Path(f"assaymark-bench-{model_name(resolved(wanted.models[0]))}")
+
+
+def resolved(model: str) -> str:
+    """A model by its full name: ``reference/momentum`` is the benchmark's own, not the agent of that name.
+
+    >>> resolved("reference/solver"), resolved("openai/gpt-5.2")
+    ('reference/portbench-literal', 'openai/gpt-5.2')
+    """
+    provider, _, word = model.partition("/")
+    own = PREFIX + ALIASES.get(word, word)
+    return own if provider == "reference" and own in reference_benchmark_models() else model
+
+
+def model_name(model: str) -> str:
+    """What a model is called on the pages: the last part of its name.
+
+    >>> model_name("openai-chat/deepseek-ai/DeepSeek V3"), model_name("reference/portbench-bold")
+    ('DeepSeek-V3', 'bold')
+    """
+    last = model.removeprefix(PREFIX).rpartition("/")[2]
+    return _NAME.sub("-", last).strip("-") or "model"
+
+
+def _lines(wanted: Wanted) -> list[str]:
+    models = [resolved(one) for one in wanted.models] or list(reference_benchmark_models())
+    if wrong := [one for one in (*models, *wanted.judges) if not re.fullmatch(r"[a-z0-9_.-]+/.+", one)]:
+        raise InputError("--model", [Problem(one, "a model is named provider/name") for one in wrong])
+    lines = [
+        'version = "2"',
+        *_given(convention=wanted.convention, seed=wanted.seed),
+        *_table(
+            "market",
+            source=wanted.market,
+            seed=wanted.market_seed,
+            instruments=wanted.instruments,
+        ),
+        *_table(
+            "pipeline",
+            profiles=list(wanted.profiles) or None,
+            windows=list(wanted.windows) or None,
+            frequency=wanted.pace,
+        ),
+        *_table(
+            "questions",
+            per_template=wanted.per_template,
+            split=wanted.split,
+            conditions=list(wanted.conditions) or None,
+            file=None if wanted.question_file is None else str(wanted.question_file),
+        ),
+        *_table("engine", concurrency=wanted.concurrency),
+    ]
+    for name, model in zip(_unique([model_name(one) for one in models]), models, strict=True):
+        lines += ["", "[[models]]", *_model(name, model, wanted)]
+    for name, judge in zip(_unique([model_name(one) for one in wanted.judges]), wanted.judges, strict=True):
+        lines += ["", "[[judges]]", *_given(name=name, model=judge, family=_family(judge))]
+    return lines
+
+
+def _model(name: str, model: str, wanted: Wanted) -> list[str]:
+    own = model.startswith("reference/")
+    if is_outside(model):
+        return _given(name=name, model=model, family=_family(model))
+    args = {} if own else {"max_tokens": wanted.max_tokens, "base_url": wanted.base_url, "api_key_env": wanted.key_env}
+    kept = {key: value for key, value in args.items() if value is not None}
+    return _given(
+        name=name,
+        model=model,
+        family=_family(model) if not own else name,
+        temperature=None if own else _temperature(model, wanted.temperature),
+        args=kept or None,
+    )
+
+
+def _temperature(model: str, wanted: float | None) -> float | None:
+    """The protocol's 0, unless another one is asked for or the provider's newest models take none."""
+    if wanted is None:
+        return None if model.startswith(TAKES_NONE) else 0.0
+    return wanted if wanted >= 0 else None
+
+
+def _family(model: str) -> str:
+    """For whom a model counts: its provider, and for one name on a server of one's own that name."""
+    provider, _, rest = model.partition("/")
+    return model_name(rest) if provider in ("openai-chat", "http", "python", "inspect", "reference") else provider
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """Names that differ: the second of the same name gets a number."""
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        found.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
+    return found
+
+
+def _table(name: str, **values: object) -> list[str]:
+    given = _given(**values)
+    return ["", f"[{name}]", *given] if given else []
+
+
+def _given(**values: object) -> list[str]:
+    return [f"{name} = {toml_value(value)}" for name, value in values.items() if value is not None]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Benched(Result):
+    """Where the page of a benchmark lies, what to say of it in a terminal, and the run that a notebook shows."""
+
+    page: Path
+    lines: tuple[str, ...]
+    run: BenchRun
+
+    def _parts(self) -> Iterator[Part]:
+        yield from bench_parts(self.run)
+        yield Note(f"page: {self.page}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parts:
+    """What a run folder has: the pipeline, the questions, or both."""
+
+    episodes: tuple[Episode, ...] | None
+    baselines: tuple[BaselineResult, ...]
+    answers: tuple[Answered, ...] | None
+
+
+def bench_pipeline(
+    folder: RunFolder,
+    text: str,
+    source: str,
+    models: Mapping[str, Model],
+    *,
+    now: datetime,
+    progress: Progress = silent,
+) -> Benched:
+    """Lock a plan, take every episode to its end, and write what came of it. Run again, it goes on where it was.
+
+    Raises
+    ------
+    InputError, PlanError
+        The plan or its market is wrong, or another plan is locked in the folder.
+    ModelError
+        Calls failed for good; every reply so far is kept.
+    StoppedError
+        The run was asked to stop; every reply so far is kept.
+    """
+    locked = _lock(folder, text, source, models, _opening, now=now, progress=progress)
+    episodes = run_episodes(folder, locked, models, progress=progress)
+    say_raised(models, progress)
+    if locked.plan.judges:
+        grade_rationales(folder, locked, episodes, models, now=now, progress=progress)
+    return _publish(folder, locked, _Parts(episodes, _baselines(locked), stored_answers(folder, locked)))
+
+
+def bench_qa(
+    folder: RunFolder,
+    text: str,
+    source: str,
+    models: Mapping[str, Model],
+    *,
+    now: datetime,
+    progress: Progress = silent,
+) -> Benched:
+    """Lock a plan, have every question answered, and write what came of it; see `bench_pipeline`."""
+    first = lambda bench: [one.call for one in planned_questions(bench)]  # noqa: E731
+    locked = _lock(folder, text, source, models, first, now=now, progress=progress)
+    answers = ask_questions(folder, locked, models, progress=progress)
+    say_raised(models, progress)
+    episodes = stored_episodes(folder, locked, progress=progress)
+    return _publish(folder, locked, _Parts(episodes, _baselines(locked) if episodes else (), answers))
+
+
+def bench_report(folder: RunFolder, *, calls: Calls = "all", progress: Progress = silent) -> Benched:
+    """Write the pages of a benchmark again, from the replies in its ledger; ``calls`` as for the report of a study."""
+    locked = open_bench(folder)
+    return _publish(folder, locked, _stored(folder, locked, progress), calls)
+
+
+def bench_shown(folder: RunFolder, *, progress: Progress = silent) -> BenchRun:
+    """What the pages of a benchmark show, from the replies in its ledger; its tables and verdicts are written."""
+    locked = open_bench(folder)
+    return _decided(folder, locked, _stored(folder, locked, progress))[0]
+
+
+def _stored(folder: RunFolder, locked: LockedBench, progress: Progress) -> _Parts:
+    episodes = stored_episodes(folder, locked, progress=progress)
+    return _Parts(episodes, _baselines(locked) if episodes else (), stored_answers(folder, locked))
+
+
+def _lock(
+    folder: RunFolder,
+    text: str,
+    source: str,
+    models: Mapping[str, Model],
+    calls: Callable[[LockedBench], Iterable[CallSpec]],
+    *,
+    now: datetime,
+    progress: Progress,
+) -> LockedBench:
+    """Lock a plan after one call to each of its models, the first of ``calls``, and one to each judge.
+
+    Raises
+    ------
+    InputError
+        Nobody provides a model.
+    ModelError
+        Models cannot be asked: says of each why. Nothing is locked.
+    """
+    sent: list[Canaries] = []
+
+    def ask(bench: LockedBench) -> None:
+        plan, found = bench.plan, Canaries(models, bench.plan.engine, progress)
+        named = [*(one.model for one in plan.models), *(one.model for one in plan.judges)]
+        wrong = [_no_model(one.model) or unknown_model(one.model, models) for one in plan.models]
+        wrong += [unknown_model(one.model, models) for one in plan.judges]
+        if problems := dict.fromkeys(filter(None, wrong)):
+            raise InputError(source, problems)
+        if not all(name.startswith("reference/") for name in named):
+            schema = plan_texts(load_rubric(plan.rubric))[f"schema {plan.rubric}"]
+            found.ask([*calls(bench), *(check_call(one, schema) for one in plan.judges)])
+            found.require()
+        sent.append(found)
+
+    locked = lock_bench(folder, text, source, now=now, first=ask)
+    for one in sent:
+        one.keep(folder, locked)
+    return locked
+
+
+def _no_model(name: str) -> str | None:
+    """Why a built-in model answers nothing of a benchmark, as agents and judges of studies do not; None if it does."""
+    known = reference_benchmark_models()
+    if not name.startswith("reference/") or name in known:
+        return None
+    meant = f"did you mean {resolved(name)}? " if resolved(name) in known else ""
+    return f"{name} answers nothing of a benchmark; {meant}Built-in models that do: {', '.join(sorted(known))}"
+
+
+def _opening(bench: LockedBench) -> Iterator[CallSpec]:
+    """The first call of the pipeline to each model, window by window."""
+    plan, profile = bench.plan, profile_named(bench.plan.pipeline.profiles[0])
+    for window, agent in product(bench.data.windows, plan.models):
+        if (call := EpisodeState(agent, profile, window, rules_of(plan)).next_call()) is not None:
+            yield call
+
+
+def _baselines(locked: LockedBench) -> tuple[BaselineResult, ...]:
+    chosen = locked.plan.pipeline
+    return run_baselines(
+        locked.data.windows, cash=chosen.cash_baselines, cost_bps=chosen.cost_bps, convention=locked.plan.convention
+    )
+
+
+# --- from replies to files ------------------------------------------------------------------------------------------
+
+
+def _publish(folder: RunFolder, locked: LockedBench, parts: _Parts, calls: Calls = "all") -> Benched:
+    """Write tables, verdicts and pages."""
+    run, decided = _decided(folder, locked, parts)
+    read = None if calls == "none" else calls_of(folder)
+    replace_files(folder.report, each_benchmark_page(run, read=read))
+    return Benched(
+        folder.report / "index.html", tuple(_benching_lines(parts, decided, locked.plan, run.measurements)), run
+    )
+
+
+def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[BenchRun, BenchVerdicts]:
+    """Measure, decide, and write tables and verdicts."""
+    measurements = _measured(locked, parts)
+    boards = _boards(locked, parts)
+    plan = locked.plan
+    rules = BenchRules(plan.inference, plan.agreed, locked.preregistered, locked.families, plan.convention)
+    decided = decide_benchmark(measurements, boards, rules, locked.plan_hash)
+    _write(folder, locked, parts, measurements, decided)
+    return _view(folder, locked, parts, measurements, decided), decided
+
+
+def _measured(locked: LockedBench, parts: _Parts) -> list[Measurement]:
+    found: list[Measurement] = []
+    if parts.episodes is not None:
+        found += pipeline_measurements(locked, parts.episodes, parts.baselines)
+        found += ceiling_measurements(locked, true_episodes(locked))
+    if parts.answers is not None:
+        found += question_measurements(locked, parts.answers)
+    if parts.episodes is not None and parts.answers is not None:
+        found += rank_measurements(locked, parts.episodes, parts.answers)
+    return found
+
+
+def _boards(locked: LockedBench, parts: _Parts) -> list[Board]:
+    """The leaderboards, in words."""
+    windows = len(locked.data.windows)
+    where = "in this window" if windows == 1 else f"in these {windows} windows"
+    boards = []
+    if parts.episodes is not None:
+        for name in boards_of(locked):
+            words = f"CEPS over all profiles {where}" if name == ALL else f"CEPS under the {name} profile {where}"
+            boards.append(Board(name, words, PIPELINE))
+    if parts.answers is not None:
+        boards.append(Board(QUESTIONS, "the questions with full information", QUESTIONS))
+    return boards
+
+
+def _write(
+    folder: RunFolder,
+    locked: LockedBench,
+    parts: _Parts,
+    measurements: Sequence[Measurement],
+    decided: BenchVerdicts,
+) -> None:
+    scores = [
+        *(pipeline_scores(locked, parts.episodes) if parts.episodes is not None else ()),
+        *(question_scores(locked, parts.answers) if parts.answers is not None else ()),
+    ]
+    store, basis = Store(folder), {"plan": locked.plan_hash}
+    store.write(SCORES, scores, basis)
+    store.write(MEASUREMENTS, measurements, basis)
+    store.write(VERDICTS, decided.verdicts, basis)
+    file = decided_file(
+        decided.verdicts,
+        measurements,
+        [one.name for one in locked.plan.models],
+        study=locked.plan.name,
+        title=locked.plan.title,
+        plan_hash=locked.plan_hash,
+        rubric="none",
+        made_by=locked.plan.models,
+        panel=Panel(judges={}, reference=any(one.model.startswith("reference/") for one in locked.plan.models)),
+        amendments=locked.amendments,
+        preregistered=locked.preregistered,
+        missing=_missing_shares(measurements),
+        unranked={one.board.name: frozenset(one.unscored) for one in decided.leaderboards},
+    )
+    write_json(folder.verdicts, file)
+    write_sums(folder)
+
+
+def _missing_shares(measurements: Sequence[Measurement]) -> dict[str, float]:
+    """By model the share of replies that did not come: of the pipeline or of the questions, whichever is larger."""
+    found: dict[str, float] = {}
+    for item in measurements:
+        if item.name == MISSING and item.value:
+            found[item.labels["model"]] = max(found.get(item.labels["model"], 0.0), item.value)
+    return found
+
+
+def _benching_lines(
+    parts: _Parts, decided: BenchVerdicts, plan: BenchPlan, measurements: Sequence[Measurement]
+) -> list[str]:
+    """What the terminal says: what may be said, and where the rest is."""
+    tally = tally_of(decided.verdicts)
+    pairs = ("above", "within")
+    said = [
+        one for one in decided.verdicts if one.publication_level != "no-claim" and not one.claim.id.startswith(pairs)
+    ]
+    overall = {one.board.family: one for one in reversed(decided.leaderboards)}.values()
+    shown = [one for one in decided.leaderboards if len(one.models) == 1 or one in overall]
+    lines = [line for board in shown for line in _board_lines(board, plan.level)]
+    narrow = [name for name, why in shown[0].unscored.items() if why.endswith(NO_CHOICE)] if shown else []
+    lines += [_no_score(narrow)] if narrow else []
+    lines += [missing_replies(item) for item in measurements if item.name == MISSING]
+    lines.append("claims: " + ", ".join(f"{count} {level}" for level, count in tally.items()))
+    models = {one.name: one.model.startswith("reference/") for one in plan.models}
+    for one in said[:12]:
+        built_in = stand_ins(english(), {}, models, one.claim.subjects, made_by="models")
+        words = [f"{one.publication_level}: {one.claim.statement}", built_in, one.condition or ""]
+        lines.append(" ".join(filter(None, words)))
+    if len(said) > 12:
+        lines.append(f"and {len(said) - 12} more on the page")
+    if parts.episodes is None:
+        lines.append("the pipeline was not run yet: assaymark bench pipeline, with the same plan and --out")
+    if parts.answers is None:
+        lines.append("the questions were not asked yet: assaymark bench qa, with the same plan and --out")
+    return lines
+
+
+def _board_lines(board: Leaderboard, level: float) -> Iterator[str]:
+    """Possible ranks and intervals of scores, tier by tier: a point would rank models that cannot be ranked."""
+    models = len(board.models)
+    yield f"{board.board.words[:1].upper()}{board.board.words[1:]}, {level:.0%} intervals:"
+    for name in (name for tier in board.tiers for name in tier):
+        item, (first, last) = board.levels[name], board.ranks[name]
+        ends = "no interval" if item.low is None or item.high is None else f"{item.low:.2f} to {item.high:.2f}"
+        rank = f"{first if first == last else f'{first}-{last}'} of {models}"
+        yield f"  {name:<20} {f'{item.value:.2f} ({ends})' if models == 1 else f'{ends}   rank {rank}'}"
+    for name in board.unscored:
+        yield f"  {name:<20} no score"
+
+
+# --- what the pages show --------------------------------------------------------------------------------------------
+
+
+def _view(
+    folder: RunFolder,
+    locked: LockedBench,
+    parts: _Parts,
+    measurements: Sequence[Measurement],
+    decided: BenchVerdicts,
+) -> BenchRun:
+    plan, data = locked.plan, locked.data
+    episodes = parts.episodes or ()
+    days = {row: data.market.known(row) for one in data.windows for row in one.rows.tolist()} if episodes else {}
+    known, gone = {one.day: one for one in days.values()}, _left_out(measurements)
+    where = "the embedded synthetic market" if data.history.source == "synthetic" else data.history.source
+    return BenchRun(
+        name=plan.name,
+        title=plan.title or "PortBench",
+        plan_hash=locked.plan_hash,
+        locked_at=locked.locked_at,
+        convention=plan.convention,
+        market=f"{where}, snapshot {data.history.snapshot}",
+        instruments=data.universe.size,
+        frequency=plan.pipeline.frequency,
+        cost_bps=plan.pipeline.cost_bps,
+        level=plan.level,
+        models=tuple(_benching_model(one) for one in plan.models),
+        profiles=tuple(_profile(name) for name in plan.pipeline.profiles),
+        windows=tuple(
+            WindowView(
+                name=one.window,
+                title=one.spec.title or one.window,
+                first=str(one.spec.first),
+                last=str(one.spec.last),
+                stress=one.spec.kind == "stress",
+                decisions=len(one.decisions),
+            )
+            for one in data.windows
+        ),
+        leaderboards=decided.leaderboards,
+        verdicts=decided.verdicts,
+        measurements=tuple(measurements),
+        paths=tuple(_paths([one for one in episodes if one.agent.name not in gone], parts.baselines)),
+        episodes=tuple(episode_trace(one.result, one.notes, known, plan) for one in episodes),
+        questions=question_traces(parts.answers) if parts.answers else (),
+        asked=asked_questions(parts.answers or ()),
+        replies=_states(episodes),
+        notes=tuple(_notes(plan, episodes, measurements)),
+        panel="../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
+        answers=Counter(one.scored.state for answered in parts.answers or () for one in answered.items),
+        data=market_view(locked, snapshots=parts.episodes is not None),
+        templates=tuple(template_views(locked, _asked(parts.answers or ()))),
+    )
+
+
+def _asked(answers: Sequence[Answered]) -> list[Question]:
+    """The questions that were asked, each once."""
+    return list({one.question.id: one.question for answered in answers for one in answered.items}.values())
+
+
+def _notes(plan: BenchPlan, episodes: Sequence[Episode], measurements: Sequence[Measurement]) -> Iterator[str]:
+    """What a reader has to know of how models were asked and scored."""
+    lacking = [item for item in measurements if item.name == MISSING]
+    yield from map(missing_replies, lacking)
+    if narrow := sorted(without_choice(episodes, plan.convention).keys() - _left_out(lacking)):
+        yield _no_score(narrow)
+    free = [
+        one.name
+        for one in plan.models
+        if one.temperature is None and not (one.model.startswith("reference/") or is_outside(one.model))
+    ]
+    if free:
+        yield f"No temperature was sent to {', '.join(free)}: the provider's own holds, where the protocol says 0."
+
+
+def _left_out(measurements: Sequence[Measurement]) -> set[str]:
+    """The models that lack so many replies of the pipeline that nothing of it is shown as theirs."""
+    mine = (item for item in measurements if item.name == MISSING and item.labels["part"] == PIPELINE)
+    return {item.labels["model"] for item in mine if item.detail["left_out"]}
+
+
+def _no_score(models: Sequence[str]) -> str:
+    """Why models have no CEPS."""
+    verb, no = ("names", "this model gets") if len(models) == 1 else ("name", "these models get")
+    return (
+        f"No score: on most dates {listing(models)} {verb} at most one instrument to buy. By {FORMULAS['paper']} S3 to "
+        f"S5 then have one possible answer and measure nothing, so {no} no CEPS."
+    )
+
+
+def _benching_model(agent: AgentSpec) -> BenchModel:
+    return BenchModel(name=agent.name, model=agent.model, family=agent.family, words=words_of(agent.model))
+
+
+def _profile(name: str) -> ProfileView:
+    found = profile_named(name)
+    return ProfileView(
+        name=name,
+        equity_cap=found.equity_cap,
+        bond_floor=found.bond_floor,
+        drawdown_tolerance=found.drawdown_tolerance,
+        var_limit=found.var_limit,
+    )
+
+
+def _paths(episodes: Sequence[Episode], baselines: Sequence[BaselineResult]) -> list[NavPath]:
+    own = [
+        NavPath(
+            model=one.result.model,
+            profile=one.result.profile,
+            window=one.result.window,
+            days=tuple(map(str, one.result.days)),
+            nav=one.result.nav,
+        )
+        for one in episodes
+    ]
+    return own + [
+        NavPath(
+            model=one.name, profile="", window=one.window, days=tuple(map(str, one.days)), nav=one.nav, baseline=True
+        )
+        for one in baselines
+    ]
+
+
+def _states(episodes: Sequence[Episode]) -> dict[str, int]:
+    """Replies of the pipeline by how they could be read."""
+    dates = [date for one in episodes for date in one.result.dates]
+    return dict(Counter(state.state for date in dates for state in date.answers.states.values()))

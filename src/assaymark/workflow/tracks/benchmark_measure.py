@@ -1,0 +1,697 @@
+"""The measurements of the pipeline: levels and differences on leaderboards, stages, drawdowns, ratios, adaptation."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, time
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from assaymark.benchmark.baselines import BaselineResult
+from assaymark.benchmark.market import Known
+from assaymark.benchmark.plan import BenchPlan
+from assaymark.benchmark.profiles import (
+    RISK_SAFE,
+    STRESS_SCENARIOS,
+    adaptation_score,
+    profile_named,
+    risk_safe,
+    stress_score,
+)
+from assaymark.benchmark.replies import rationale_of
+from assaymark.benchmark.stages import STAGES, Convention, DateResult, EpisodeResult
+from assaymark.benchmark.windows import Window
+from assaymark.claims.boards import MISSING
+from assaymark.claims.kinds import DRAWDOWN, PIPELINE, SHARPE_CONTRAST
+from assaymark.encoding import content_id
+from assaymark.engine import Ledger, Model, Reply
+from assaymark.errors import InputError, LedgerError, NotMeasurableError, Problem
+from assaymark.metrology.bootstrap import Ratio, sharpe_ratios
+from assaymark.metrology.checks import Floats
+from assaymark.metrology.order_tests import OrderPlan
+from assaymark.metrology.paired import ScoredItems, board_measurements, level_measurements
+from assaymark.metrology.scores import excess_replies
+from assaymark.portfolio import max_drawdown, performance
+from assaymark.records import (
+    JSON,
+    Action,
+    Agent,
+    CallFacts,
+    Constraint,
+    Context,
+    Decision,
+    Fact,
+    Instrument,
+    Measurement,
+    Provenance,
+    Rationale,
+)
+from assaymark.report.portbench.inputs import ALL
+from assaymark.workflow.amend import toml_text
+from assaymark.workflow.import_records import store_records
+from assaymark.workflow.lock import lock
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.track import Progress, silent
+from assaymark.workflow.verbs import finish
+
+if TYPE_CHECKING:
+    from assaymark.workflow.tracks.benchmark_ask import Episode
+    from assaymark.workflow.tracks.benchmark_plan import LockedBench
+
+
+# What models say at S1 to S3, put before a panel of judges: a run folder of its own below that of the benchmark.
+
+
+_COLUMNS: Final[Mapping[str, str]] = {
+    "close": "price",
+    **dict.fromkeys(("return_20", "return_60", "volatility", "max_drawdown", "sharpe", "beta"), "ratio"),
+    "duration": "years",
+}
+"""The numbers of an asset line, with their units."""
+
+_STAGES: Final[Mapping[str, str]] = {"S1": "Views", "S2": "Signals", "S3": "Weights"}
+"""How the rationale of a stage is introduced to a judge."""
+
+_HELD: Final = 1e-6
+_CLOSE: Final = time(21, 0, tzinfo=UTC)
+
+
+def grade_rationales(
+    folder: RunFolder,
+    locked: LockedBench,
+    episodes: Sequence[Episode],
+    models: Mapping[str, Model],
+    *,
+    now: datetime,
+    progress: Progress = silent,
+) -> RunFolder:
+    """Have the plan's judges grade every rationale: a whole assay with its own lock, verdicts and pages.
+
+    Raises
+    ------
+    InputError
+        No model gave a rationale.
+    ModelError
+        Calls failed for good; every reply so far is kept.
+    """
+    within = folder.rationales
+    decisions, contexts = _records(folder, locked, episodes)
+    if not decisions:
+        raise InputError("--judge", [Problem("", "no reply holds a rationale that could be graded")])
+    within.path.mkdir(parents=True, exist_ok=True)
+    store_records(within, decisions, contexts, [])
+    lock(within, study_text(locked.plan), f"judges of {locked.plan.name}", now=now, models=models, progress=progress)
+    finish(within, models, progress=progress)
+    return within
+
+
+def study_text(plan: BenchPlan) -> str:
+    """The study that grades the rationales, as TOML: the benchmark's judges, rubric and rules for orders.
+
+    A date with all of its profiles is one cluster. Grades are wanted too where so few dates can order nobody.
+    """
+    given = plan.model_dump(mode="json", include={"judges", "claims", "missing"}, exclude_defaults=True)
+    inference = plan.inference.model_dump(mode="json", exclude_defaults=True)
+    head = {
+        "version": "2",
+        "name": f"{plan.name}-rationales",
+        "title": f"Rationales of {plan.title or plan.name}",
+        "seed": plan.seed,
+        "rubric": {"name": plan.rubric},
+        "inference": {**inference, "allow_hopeless": True},
+    }
+    return toml_text(head | given)
+
+
+# --- records --------------------------------------------------------------------------------------------------------
+
+
+def _records(
+    folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode]
+) -> tuple[list[Decision], dict[str, Context]]:
+    market = locked.data.market
+    known = {one.day: one for window in locked.data.windows for one in map(market.known, window.rows.tolist())}
+    decisions: list[Decision] = []
+    contexts: dict[str, Context] = {}
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        for episode in episodes:
+            keys: defaultdict[date, dict[str, str]] = defaultdict(dict)
+            for one in episode.state.asked:
+                keys[one.day][one.stage] = one.key
+            for step, dated in enumerate(episode.result.dates):
+                replies = {stage: ledger.reply(key) for stage, key in keys[dated.day].items()}
+                said = {stage: text for stage, reply in replies.items() if (text := rationale_of(reply.text))}
+                if not said:
+                    continue
+                asked = ledger.call(keys[dated.day]["S3"]).messages
+                prompt = "\n\n".join(part.text for message in asked for part in message.parts)
+                context = _context(episode, dated, prompt, known[dated.day])
+                context_id = content_id(context)
+                contexts[context_id] = context
+                decisions.append(_decision(episode, step, dated, said, context_id, _facts_of(replies), locked))
+    return decisions, contexts
+
+
+def _facts_of(replies: Mapping[str, Reply]) -> CallFacts:
+    """Time and tokens of the three stages together; absent where one of them has none."""
+    seconds = [one.seconds for one in replies.values()]
+    told, written = ([getattr(one, name) for one in replies.values()] for name in ("input_tokens", "output_tokens"))
+    return CallFacts(
+        seconds=None if None in seconds else sum(one for one in seconds if one is not None),
+        timing_source="absent" if None in seconds else "measured",
+        input_tokens=None if None in told else sum(told),
+        output_tokens=None if None in written else sum(written),
+    )
+
+
+def _context(episode: Episode, dated: DateResult, prompt: str, known: Known) -> Context:
+    """What the model could see at S3: the prompt, its numbers, and the limits of its profile."""
+    profile, moment = profile_named(episode.result.profile), datetime.combine(dated.day, _CLOSE)
+    return Context(
+        completeness="complete",
+        cutoff=moment,
+        cutoff_source="the close of the decision date",
+        prompt=prompt,
+        facts=tuple(_facts(known, moment)),
+        instruments=tuple(
+            Instrument(id=name, symbol=name, asset_class=kind)
+            for name, kind in zip(known.tickers, known.classes, strict=True)
+        ),
+        constraints=(
+            Constraint(kind="max_weight", limit=profile.equity_cap, unit="nav", scope="equity and crypto"),
+            Constraint(kind="min_weight", limit=profile.bond_floor, unit="nav", scope="bond and cash"),
+            Constraint(kind="max_drawdown", limit=profile.drawdown_tolerance, unit="nav"),
+        ),
+        profile=profile.text,
+    )
+
+
+def _facts(known: Known, moment: datetime) -> Iterator[Fact]:
+    """The numbers of the asset table, under their column names."""
+    for line in known.lines:
+        for name, unit in _COLUMNS.items():
+            value = getattr(line, name)
+            if value is not None:
+                yield Fact(
+                    id=f"{line.ticker}/{name}",
+                    instrument=line.ticker,
+                    field=name,
+                    value=float(value),
+                    unit=unit,
+                    available_at=moment,
+                )
+
+
+def _decision(
+    episode: Episode,
+    step: int,
+    dated: DateResult,
+    said: Mapping[str, str],
+    context_id: str,
+    facts: CallFacts,
+    locked: LockedBench,
+) -> Decision:
+    result, tickers = episode.result, locked.data.universe.ids
+    where = f"{result.profile}/{result.window}"
+    name = f"{episode.agent.name}/{where}/{dated.day}"
+    held = np.flatnonzero(dated.executed > _HELD).tolist()
+    return Decision(
+        record_id=hashlib.sha256(name.encode()).hexdigest(),
+        episode_id=where,
+        step=step,
+        cluster=f"{result.window}/{dated.day}",
+        decided_at=datetime.combine(dated.day, _CLOSE),
+        agent=Agent(id=episode.agent.name, family=episode.agent.family, model=episode.agent.model),
+        context_id=context_id,
+        actions=tuple(
+            Action(instrument=tickers[at], kind="target_weight", weight=float(dated.executed[at])) for at in held
+        ),
+        rationales=tuple(Rationale(text=f"{_STAGES[stage]}: {text}", kind="stage") for stage, text in said.items()),
+        format="assaymark benchmark",
+        provenance=Provenance(source=f"{locked.plan.name}, {where}"),
+        call=facts,
+    )
+
+
+EQUAL_WEIGHT: Final = "EqW"
+"""The baseline that models are held against."""
+
+FIGURES: Final = ("total_return", "volatility", "sortino", "calmar")
+ONE_HISTORY: Final = "from one history, so without an interval"
+
+NO_CHOICE: Final = "on most dates it names at most one instrument to buy, which leaves the oracle no choice"
+"""Why a model has neither S3 to S5 nor CEPS."""
+
+Lacking = Mapping[str, tuple[int, int]]
+"""By model how many replies did not come, of how many that were asked for."""
+
+_CHOSEN: Final = ("S3", "S4", "S5", "CEPS")
+_RULES: Final = ("tolerance", "stress", "wanted", "threshold")  # what a measurement is held against, and not its number
+
+
+def pipeline_measurements(
+    locked: LockedBench, episodes: Sequence[Episode], baselines: Sequence[BaselineResult]
+) -> list[Measurement]:
+    """Every measurement of the pipeline of a run."""
+    rng = np.random.default_rng([locked.plan.seed, 1])
+    specs = {one.name: one for one in locked.data.specs}
+    replies, unscored = pipeline_replies(episodes), unscored_models(locked, episodes)
+    gone = left_out(locked, replies)
+    found = [
+        *_boards(locked, episodes),
+        *_stage_means(locked, [one.result for one in episodes], unscored),
+        *_alignment(locked, episodes),
+        *_falls(episodes, specs),
+        *_ratios(locked, episodes, baselines, specs, rng),
+        *_performances(episodes),
+        *_baseline_figures(baselines, specs, locked.plan.level, rng),
+        *_risk_safe(episodes, specs, unscored),
+    ]
+    return [*missing_measurements(PIPELINE, replies, gone), *without_numbers(found, gone)]
+
+
+# --- missing replies ------------------------------------------------------------------------------------------------
+
+
+def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
+    """How many calls of its episodes each model gave no reply to, of how many; several profiles share some of them."""
+    found: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+    for one in episodes:
+        found[one.agent.name] |= {heard.key: heard.missing for heard in one.notes.heard.values()}
+    return {model: (sum(calls.values()), len(calls)) for model, calls in found.items()}
+
+
+def left_out(locked: LockedBench, replies: Lacking) -> dict[str, str]:
+    """The models that lack more replies of a part than the plan tolerates, each with the reason in words.
+
+    Raises
+    ------
+    LedgerError
+        There are some, and the plan says to stop.
+    """
+    most = locked.plan.missing.per_agent
+    shares = {model: lost / asked for model, (lost, asked) in replies.items()}
+    found = excess_replies(shares, {}, per_judge=most, per_agent=most)
+    if found and locked.plan.missing.on_excess == "stop":
+        words = "; ".join(f"model {model}: {why}" for model, why in found.items())
+        raise LedgerError(f"too many replies are missing: {words}")
+    return found
+
+
+def missing_measurements(part: str, replies: Lacking, gone: Mapping[str, str]) -> Iterator[Measurement]:
+    """``missing.share`` of each model that lacks replies; ``left_out`` is why it was left out, empty if it was not."""
+    for model, (lost, asked) in replies.items():
+        if lost:
+            yield Measurement(
+                name=MISSING,
+                labels={"model": model, "part": part},
+                value=lost / asked,
+                n=asked,
+                n_of="replies asked for",
+                method="share without a reply",
+                detail={"missing": lost, "left_out": gone.get(model, "")},
+            )
+
+
+def without_numbers(measurements: Iterable[Measurement], gone: Mapping[str, str]) -> Iterator[Measurement]:
+    """The same, with no number for the models that were left out."""
+    for item in measurements:
+        if (why := gone.get(item.labels.get("model", ""))) is None:
+            yield item
+        else:
+            kept = {name: value for name, value in item.detail.items() if name in _RULES}
+            yield dataclasses.replace(
+                item, value=None, low=None, high=None, level=None, state=f"no score: {why}", detail=kept
+            )
+
+
+# --- leaderboards ---------------------------------------------------------------------------------------------------
+
+
+def without_choice(episodes: Sequence[Episode], convention: Convention) -> dict[str, str]:
+    """The models whose S3 to S5 say nothing by a convention, so that they have no CEPS, with the reason.
+
+    The oracle of the paper may hold only what a model calls a buy. Where that is one instrument, it holds that one;
+    where it is none, it holds all alike: either way nothing is left to choose. The published code asks nobody.
+    """
+    if convention != "paper":
+        return {}
+    dates: defaultdict[str, list[bool]] = defaultdict(list)
+    for one in episodes:
+        dates[one.agent.name] += [date.answers.signals.count("buy") <= 1 for date in one.result.dates]
+    return {name: NO_CHOICE for name, few in dates.items() if 2 * sum(few) > len(few)}
+
+
+def unscored_models(locked: LockedBench, episodes: Sequence[Episode], *, other: bool = False) -> dict[str, str]:
+    """The models that have no CEPS by the plan's convention or the other one, with the reason."""
+    convention = locked.other if other else locked.plan.convention
+    return without_choice(episodes, convention) | left_out(locked, pipeline_replies(episodes))
+
+
+def ceps_items(
+    episodes: Sequence[Episode], unscored: Mapping[str, str] = MappingProxyType({}), *, other: bool = False
+) -> ScoredItems:
+    """CEPS of every model on every date of these episodes; ``unscored`` have none.
+
+    A cluster is a decision date with all of its profiles: they share the market, and a model that does not heed its
+    profile gives the same answer three times.
+    """
+    models = tuple(dict.fromkeys(one.agent.name for one in episodes))
+    rows: dict[str, list[float]] = {name: [] for name in models}
+    clusters: list[str] = []
+    parts: list[str] = []
+    for one in episodes:
+        result = one.other if other else one.result
+        rows[one.agent.name] += [date.ceps for date in result.dates]
+        if one.agent.name == models[0]:
+            clusters += [f"{result.window}/{date.day}" for date in result.dates]
+            parts += [result.window] * len(result.dates)
+    values = np.array([np.full(len(row), np.nan) if name in unscored else row for name, row in rows.items()])
+    return ScoredItems(models, values, tuple(clusters), tuple(parts), unscored)
+
+
+def _boards(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Measurement]:
+    mine = {name: [one for one in episodes if name in (ALL, one.result.profile)] for name in boards_of(locked)}
+    boards, others = (
+        {
+            name: ceps_items(some, unscored_models(locked, episodes, other=other), other=other)
+            for name, some in mine.items()
+        }
+        for other in (False, True)
+    )
+    yield from family_measurements(locked, boards, others)
+
+
+def family_measurements(
+    locked: LockedBench, boards: Mapping[str, ScoredItems], others: Mapping[str, ScoredItems]
+) -> Iterator[Measurement]:
+    """Levels and differences on the boards of one of the families that share the plan's error rate.
+
+    Dates of windows and days of questions do not follow each other in time unless the plan says that they do.
+    """
+    rules = locked.plan.inference
+    shared = rules.model_copy(update={"alpha": rules.alpha / locked.families})
+    plan = OrderPlan(shared, level=locked.plan.level, span=1.0, unit="", cycle="item")
+    yield from board_measurements(boards, plan, others=others, order=rules.cluster_order or "exchangeable")
+
+
+def boards_of(locked: LockedBench) -> tuple[str, ...]:
+    """The leaderboards of the pipeline: all profiles together where there are several, then each."""
+    profiles = locked.plan.pipeline.profiles
+    return (ALL, *profiles) if len(profiles) > 1 else tuple(profiles)
+
+
+def _stage_means(
+    locked: LockedBench, results: Sequence[EpisodeResult], unscored: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Measurement]:
+    """Mean of each stage by model and profile, over all windows and over the calm and the stressed ones.
+
+    S3, S4, S5 and CEPS of ``unscored`` models are not measured.
+    """
+    stressed = {one.name for one in locked.data.specs if one.kind == "stress"}
+    readings: dict[str, Callable[[DateResult], float]] = {
+        **{stage: (lambda date, at=stage: date.scores[at]) for stage in STAGES},  # type: ignore[misc]
+        "CEPS": lambda date: date.ceps,
+        "PAS": lambda date: date.pas,
+    }
+    kinds = {"all": lambda _: True, "normal": lambda name: name not in stressed, "stress": stressed.__contains__}
+    for profile in boards_of(locked):
+        for kind, wanted in kinds.items():
+            some = [one for one in results if profile in (ALL, one.profile)]
+            mine = [one for one in some if wanted(one.window)]
+            if not mine:
+                continue
+            for stage, read in readings.items():
+                items = _items(mine, read, unscored if stage in _CHOSEN else {})
+                labels = {"profile": profile, "stage": stage, "windows": kind}
+                yield from level_measurements("bench.stage", items, labels, level=locked.plan.level)
+
+
+def _items(
+    results: Sequence[EpisodeResult], read: Callable[[DateResult], float], unscored: Mapping[str, str]
+) -> ScoredItems:
+    models = tuple(dict.fromkeys(one.model for one in results))
+    values = np.array([[read(date) for one in results if one.model == name for date in one.dates] for name in models])
+    first = [one for one in results if one.model == models[0]]
+    clusters = tuple(f"{one.window}/{date.day}" for one in first for date in one.dates)
+    return ScoredItems(models, values, clusters, tuple(one.window for one in first for _ in one.dates), unscored)
+
+
+def ceiling_measurements(locked: LockedBench, results: Sequence[EpisodeResult]) -> list[Measurement]:
+    """What the answers themselves score: the ceiling of every stage."""
+    found = [item for item in _stage_means(locked, results) if item.labels["windows"] == "all"]
+    return [
+        dataclasses.replace(
+            item, name="bench.ceiling", labels={name: item.labels[name] for name in ("profile", "stage")}
+        )
+        for item in found
+    ]
+
+
+def _alignment(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Measurement]:
+    """Adaptation: how far the mean alignments of a model's profiles lie apart (eq. 8)."""
+    means: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    dates: defaultdict[str, int] = defaultdict(int)
+    for agent in locked.plan.models:
+        for profile in locked.plan.pipeline.profiles:
+            seen = [
+                date.pas
+                for one in episodes
+                if one.agent.name == agent.name and one.result.profile == profile
+                for date in one.result.dates
+            ]
+            means[agent.name][profile] = float(np.mean(seen))
+            dates[agent.name] += len(seen)
+    for name, found in means.items():
+        whole = len(found) == len(locked.plan.pipeline.profiles) > 1
+        yield Measurement(
+            name="bench.adaptation",
+            labels={"model": name},
+            value=adaptation_score(found) if whole else None,
+            n=dates[name],
+            n_of="dates",
+            method="population standard deviation of the mean alignment of each profile",
+            state="ok" if whole else "not defined: one profile, needs two",
+            detail={"profiles": dict(found)},
+        )
+
+
+# --- histories ------------------------------------------------------------------------------------------------------
+
+
+def _falls(episodes: Sequence[Episode], specs: Mapping[str, Window]) -> Iterator[Measurement]:
+    """The maximum drawdown of every history, by both conventions, and the stress score of each profile."""
+    wanted = list(STRESS_SCENARIOS)
+    scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for one in episodes:
+        result, tolerance = one.result, profile_named(one.result.profile).drawdown_tolerance
+        stress = specs[result.window].kind == "stress"
+        depth = _depth(result.nav)
+        yield Measurement(
+            name=DRAWDOWN,
+            labels=_labels(result),
+            value=depth,
+            n=result.nav.size,
+            n_of="days",
+            method=f"maximum drawdown, {ONE_HISTORY}",
+            detail={"tolerance": tolerance, "stress": stress, "other": _depth(one.other.nav), "wanted": wanted},
+        )
+        if stress:
+            scores[result.model, result.profile].append(stress_score(depth, tolerance))
+    for (model, profile), found in scores.items():
+        yield Measurement(
+            name="bench.stress",
+            labels={"model": model, "profile": profile},
+            value=float(np.mean(found)),
+            n=len(found),
+            n_of="windows",
+            method=f"mean of 1 - drawdown / tolerance, at least 0, {ONE_HISTORY}",
+        )
+
+
+def _depth(nav: Floats) -> float:
+    return abs(max_drawdown(nav).depth)
+
+
+def _ratios(
+    locked: LockedBench,
+    episodes: Sequence[Episode],
+    baselines: Sequence[BaselineResult],
+    specs: Mapping[str, Window],
+    rng: np.random.Generator,
+) -> Iterator[Measurement]:
+    """Sharpe ratios in the calm windows, and their differences from equal weight."""
+    even = {one.window: one for one in baselines if one.name == EQUAL_WEIGHT}
+    for window in (name for name, one in specs.items() if one.kind == "normal"):
+        for profile in locked.plan.pipeline.profiles:
+            mine = [one for one in episodes if (one.result.window, one.result.profile) == (window, profile)]
+            yield from _ratios_of(mine, even.get(window), locked.plan.level, rng)
+
+
+def _ratios_of(
+    episodes: Sequence[Episode], even: BaselineResult | None, level: float, rng: np.random.Generator
+) -> Iterator[Measurement]:
+    """Of the models in one window under one profile; a history that cannot be resampled has a state in words."""
+    moving = [one for one in episodes if _moves(one.result.nav)]
+    for one in episodes:
+        if one not in moving:
+            for name in ("bench.sharpe", *((SHARPE_CONTRAST,) if even is not None else ())):
+                yield _no_ratio(name, one.result, "not defined: the history does not vary")
+    if not moving:
+        return
+    histories = [_returns(one.result.nav) for one in moving]
+    pairs = [] if even is None else [(at, len(moving)) for at in range(len(moving))]
+    stack = np.stack([*histories, *([] if even is None else [_returns(even.nav)])])
+    try:
+        ratios, gaps = sharpe_ratios(stack, pairs, rng=rng, level=level)
+    except NotMeasurableError as exc:
+        yield from (_no_ratio("bench.sharpe", one.result, f"not defined: {exc}") for one in moving)
+        return
+    for at, one in enumerate(moving):
+        yield _ratio("bench.sharpe", _labels(one.result), ratios[at], level, {})
+        if even is not None:
+            other = performance(one.other.nav).sharpe
+            against = performance(even.nav).sharpe
+            known = {} if other is None or against is None else {"other": other - against}
+            yield _ratio(SHARPE_CONTRAST, _labels(one.result), gaps[at], level, {"p": gaps[at].p, **known})
+
+
+def _moves(nav: Floats) -> bool:
+    return nav.size > 10 and performance(nav).sharpe is not None
+
+
+def _returns(nav: Floats) -> Floats:
+    return np.asarray(nav[1:] / nav[:-1] - 1.0)
+
+
+def _labels(result: EpisodeResult) -> dict[str, str]:
+    return {"model": result.model, "profile": result.profile, "window": result.window}
+
+
+def _ratio(
+    name: str, labels: Mapping[str, str], found: Ratio, level: float, detail: Mapping[str, float]
+) -> Measurement:
+    return Measurement(
+        name=name,
+        labels=dict(labels),
+        value=found.value,
+        n=found.n,
+        n_of="days",
+        method=found.method,
+        low=found.low,
+        high=found.high,
+        level=level,
+        detail={"block": found.block, **detail},
+    )
+
+
+def _no_ratio(name: str, result: EpisodeResult, state: str) -> Measurement:
+    return Measurement(
+        name=name,
+        labels=_labels(result),
+        value=None,
+        n=result.nav.size,
+        n_of="days",
+        method="Sharpe ratio",
+        state=state,
+    )
+
+
+def _performances(episodes: Sequence[Episode]) -> Iterator[Measurement]:
+    for one in episodes:
+        result = one.result
+        labels = _labels(result)
+        yield from _figures("bench.performance", labels, result.nav)
+        weights = np.stack([date.executed for date in result.dates])
+        turnover = np.array([date.turnover for date in result.dates])
+        yield from _book_figures("bench.performance", labels, weights, turnover)
+        bought = float(np.mean([_bought(date) for date in result.dates]))
+        yield Measurement(
+            name="bench.performance",
+            labels={**labels, "figure": "buys"},
+            value=bought,
+            n=len(result.dates),
+            n_of="dates",
+            method="mean share of instruments with the signal buy, of which alone the oracle may hold",
+        )
+
+
+def _bought(date: DateResult) -> float:
+    return sum(one == "buy" for one in date.answers.signals) / len(date.answers.signals)
+
+
+def _baseline_figures(
+    baselines: Sequence[BaselineResult], specs: Mapping[str, Window], level: float, rng: np.random.Generator
+) -> Iterator[Measurement]:
+    for one in baselines:
+        labels = {"baseline": one.name, "window": one.window}
+        yield from _figures("bench.baseline", labels, one.nav)
+        yield from _book_figures("bench.baseline", labels, one.weights, one.turnover)
+        yield _figure("bench.baseline", {**labels, "figure": "drawdown"}, _depth(one.nav), one.nav, {})
+        found = performance(one.nav)
+        labels["figure"] = "sharpe"
+        if specs[one.window].kind == "normal" and _moves(one.nav):
+            ((ratio,), _) = sharpe_ratios([_returns(one.nav)], rng=rng, level=level)
+            yield _ratio("bench.baseline", labels, ratio, level, {})
+        else:
+            yield _figure("bench.baseline", labels, found.sharpe, one.nav, found.undefined)
+
+
+def _figures(name: str, labels: Mapping[str, str], nav: Floats) -> Iterator[Measurement]:
+    found = performance(nav)
+    for figure in FIGURES:
+        yield _figure(name, {**labels, "figure": figure}, getattr(found, figure), nav, found.undefined)
+
+
+def _figure(
+    name: str, labels: Mapping[str, str], value: float | None, nav: Floats, undefined: Mapping[str, str]
+) -> Measurement:
+    state = "ok" if value is not None else f"not defined: {undefined.get(labels['figure'], 'too few days')}"
+    method = f"{labels['figure'].replace('_', ' ')} of daily values, {ONE_HISTORY}"
+    return Measurement(name=name, labels=labels, value=value, n=nav.size, n_of="days", method=method, state=state)
+
+
+def _book_figures(name: str, labels: Mapping[str, str], weights: Floats, turnover: Floats) -> Iterator[Measurement]:
+    """Turnover, number of holdings and largest weight: means over the decisions."""
+    figures = {
+        "turnover": float(turnover.mean()),
+        "holdings": float((weights > 1e-6).sum(axis=1).mean()),
+        "largest_weight": float(weights.max(axis=1).mean()),
+    }
+    for figure, value in figures.items():
+        yield Measurement(
+            name=name,
+            labels={**labels, "figure": figure},
+            value=value,
+            n=turnover.size,
+            n_of="dates",
+            method="mean over the decisions of one history",
+        )
+
+
+def _risk_safe(
+    episodes: Sequence[Episode], specs: Mapping[str, Window], unscored: Mapping[str, str]
+) -> Iterator[Measurement]:
+    """Mean CEPS of each stress window against the least of Table 6."""
+    for one in episodes:
+        result = one.result
+        if specs[result.window].kind != "stress" or result.window not in RISK_SAFE:
+            continue
+        why = unscored.get(result.model)
+        mean = float(np.mean([date.ceps for date in result.dates]))
+        least: dict[str, JSON] = {"threshold": RISK_SAFE[result.window]}
+        yield Measurement(
+            name="bench.risk_safe",
+            labels={"model": result.model, "profile": result.profile, "scenario": result.window},
+            value=mean if why is None else None,
+            state="ok" if why is None else f"no score: {why}",
+            n=len(result.dates),
+            n_of="dates",
+            method="mean CEPS of the decisions of one window",
+            detail=least | {"safe": risk_safe(result.window, mean)} if why is None else least,
+        )

@@ -1,0 +1,327 @@
+"""What the pages of a benchmark show of its data: classes and correlations of the market, snapshots, questions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from assaymark.benchmark.episode import MarketWindow
+from assaymark.benchmark.market import TRAINING_END, Known, is_index
+from assaymark.benchmark.plan import BenchPlan
+from assaymark.benchmark.profiles import CLASS_NAMES, profile_named
+from assaymark.benchmark.questions.generate import COUNTS, shared_out
+from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLATES
+from assaymark.benchmark.questions.published import read_questions
+from assaymark.benchmark.questions.templates import Question
+from assaymark.benchmark.scores import inter_class_score, intra_class_score, weight_accuracy
+from assaymark.benchmark.stage_prompts import layers
+from assaymark.benchmark.stages import STAGES, DateResult, EpisodeResult, Stage, StageState
+from assaymark.engine import CallSpec, Reply
+from assaymark.engine.providers.http_agent import no_reply
+from assaymark.market import CLASS_NAMES as MARKET_CLASS_NAMES
+from assaymark.market import class_index, pairwise_correlation, simple_returns
+from assaymark.portfolio.backtest import CLASSES
+from assaymark.portfolio.qp import Floats
+from assaymark.report.portbench import DateTrace, EpisodeTrace, StageTrace
+from assaymark.report.portbench.inputs import ClassView, MarketView, SnapshotView, TemplateView
+
+if TYPE_CHECKING:
+    from assaymark.workflow.tracks.benchmark_plan import LockedBench
+
+
+# Each date of an episode as in figures 28 to 30 of PortBench: asked, said, true, scored, and the arithmetic.
+
+
+EXCERPT: Final = 900
+"""Characters of a prompt or a reply that a page shows."""
+
+ROWS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Excerpts of one call and its reply; ``missing`` says that none came."""
+
+    prompt: str
+    reply: str
+    cut: bool
+    key: str
+    missing: bool
+
+
+@dataclass(slots=True)
+class Notes:
+    """What was asked and said in one episode, by date and stage."""
+
+    heard: dict[tuple[date, Stage], Heard] = field(default_factory=dict)
+
+    def add(self, day: date, stage: Stage, call: CallSpec, reply: Reply) -> None:
+        """Keep excerpts of one call: how the prompt begins and ends, and how the reply begins."""
+        prompt = "".join(part.text for part in call.messages[-1].parts)
+        cut = len(prompt) > EXCERPT or len(reply.text) > EXCERPT
+        shown = prompt if len(prompt) <= EXCERPT else f"{prompt[: EXCERPT // 2]}\n[...]\n{prompt[-EXCERPT // 2 :]}"
+        self.heard[day, stage] = Heard(shown, reply.text[:EXCERPT], cut, call.key, no_reply(reply))
+
+
+def episode_trace(result: EpisodeResult, notes: Notes, known: Mapping[date, Known], plan: BenchPlan) -> EpisodeTrace:
+    """The trace of one episode.
+
+    Parameters
+    ----------
+    result : EpisodeResult
+    notes : Notes
+    known : mapping of decision date to Known
+        What took part on each date.
+    plan : BenchPlan
+    """
+    return EpisodeTrace(
+        model=result.model,
+        profile=result.profile,
+        window=result.window,
+        dates=tuple(_date(one, result, notes, known[one.day], plan) for one in result.dates),
+    )
+
+
+def _date(one: DateResult, result: EpisodeResult, notes: Notes, known: Known, plan: BenchPlan) -> DateTrace:
+    views, signals, weights = _views(one, known), _signals(one, known), _weights(one, known, plan)
+    parts = {"S1": views, "S2": signals, "S3": weights, "S4": _trade(one), "S5": _risk(one, result, plan)}
+    return DateTrace(
+        day=str(one.day),
+        ceps=one.ceps,
+        pas=one.pas,
+        stages=tuple(_stage(stage, one, notes, *parts[stage]) for stage in STAGES),
+    )
+
+
+def _stage(
+    stage: Stage,
+    one: DateResult,
+    notes: Notes,
+    columns: tuple[str, ...],
+    rows: Sequence[tuple[str, ...]],
+    arithmetic: Sequence[str],
+) -> StageTrace:
+    heard = notes.heard.get((one.day, stage))
+    state = one.answers.states.get(stage, StageState("ok"))
+    return StageTrace(
+        stage=stage,
+        score=one.scores[stage],
+        state=state.state,
+        reason=state.reason,
+        prompt=heard.prompt if heard else "",
+        reply=heard.reply if heard else "",
+        cut=bool(heard and heard.cut),
+        key=heard.key if heard else "",
+        columns=columns,
+        rows=tuple(rows),
+        arithmetic=tuple(arithmetic),
+    )
+
+
+Part = tuple[tuple[str, ...], Sequence[tuple[str, ...]], list[str]]
+
+
+def _views(one: DateResult, known: Known) -> Part:
+    part = known.part
+    said, true = one.answers.views[part], one.truths.views[part]
+    error = np.abs(said - true)
+    rows = [(known.tickers[at], f"{said[at]:+.2f}", f"{true[at]:+.2f}", f"{error[at]:.2f}") for at in _largest(error)]
+    mean = float(error.mean())
+    line = f"1 − {mean:.3f} / 2 = {one.scores['S1']:.3f}; {mean:.3f} is the mean error over {part.size} instruments"
+    return ("instrument", "said", "true", "error"), rows, [line]
+
+
+def _signals(one: DateResult, known: Known) -> Part:
+    pairs = [(one.answers.signals[at], one.truths.signals[at]) for at in known.part.tolist()]
+    counts = Counter(pairs)
+    words = sorted({word for pair in pairs for word in pair})
+    rows = [(said, *(str(counts[said, true]) for true in words)) for said in words]
+    right = sum(said == true for said, true in pairs)
+    line = f"{right} of {len(pairs)} right = {one.scores['S2']:.3f}"
+    return ("said", *(f"true {word}" for word in words)), rows, [line]
+
+
+def _weights(one: DateResult, known: Known, plan: BenchPlan) -> Part:
+    part, alpha = known.part, plan.pipeline.alpha
+    held, best = one.executed[part], one.truths.weights[part]
+    rows = [
+        (known.tickers[at], f"{100 * held[at]:.1f} %", f"{100 * best[at]:.1f} %")
+        for at in _largest(np.maximum(held, best))
+    ]
+    accuracy = weight_accuracy(held, best, convention=plan.convention)
+    intra = intra_class_score(held, known.scored_by, known.classes)
+    inter = inter_class_score(held, known.scored_by, known.classes, convention=plan.convention)
+    lines = [
+        f"accuracy {accuracy:.3f}, within classes {intra:.3f}, between classes {inter:.3f}",
+        f"{alpha:g} × {accuracy:.3f} + {1 - alpha:g} × ({intra:.3f} + {inter:.3f}) / 2 = {one.scores['S3']:.3f}",
+        f"the oracle's solver: {one.truths.weights_status}",
+        _by_class(held, known),
+    ]
+    return ("instrument", "held", "oracle"), rows, lines
+
+
+def _by_class(held: Floats, known: Known) -> str:
+    members = np.array(known.classes)
+    shares = {name: float(held[members == name].sum()) for name in CLASS_NAMES}
+    return "held by class: " + ", ".join(
+        f"{name.replace('_', ' ')} {100 * share:.1f} %" for name, share in shares.items() if share > 0
+    )
+
+
+def _trade(one: DateResult) -> Part:
+    own, best = one.turnover, one.truths.turnover
+    lines = [
+        f"traded {own:.3f} of the portfolio, the oracle {best:.3f}",
+        f"1 − |{own:.3f} − {best:.3f}| / {max(own, best):.3f} = {one.scores['S4']:.3f}"
+        if max(own, best) > 0
+        else "neither traded: 1",
+    ]
+    return (), [], lines
+
+
+def _risk(one: DateResult, result: EpisodeResult, plan: BenchPlan) -> Part:
+    truth = one.truths
+    rows = [
+        ("value at risk, 95 %", _percent(one.var), _percent(truth.var)),
+        ("deepest fall of the lookback", _percent(one.drawdown), _percent(truth.drawdown)),
+        ("largest drift of a weight", _percent(one.drift), _percent(truth.drift)),
+        ("alarm", _yes(one.rebalance), _yes(truth.rebalance)),
+    ]
+    limits, same = profile_named(result.profile), int(one.rebalance == truth.rebalance)
+    lines = [
+        f"limits: drift {100 * plan.pipeline.drift_limit:g} %, value at risk {_percent(limits.var_limit)}",
+        f"0.5 × {same} (the same alarm) + 0.5 × (1 − mean of two relative errors) = {one.scores['S5']:.3f}",
+        f"alignment with the {result.profile} profile: {one.pas:.3f}",
+    ]
+    return ("measure", "held", "oracle"), rows, lines
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %".replace("-", "−")
+
+
+def _yes(flag: bool) -> str:
+    return "yes" if flag else "no"
+
+
+def _largest(values: Floats) -> list[int]:
+    """Places of the largest values, largest first; equal ones in order."""
+    return [int(at) for at in np.argsort(-values, kind="stable")[:ROWS]]
+
+
+_POINTS: Final = 133
+"""Days of a history that are drawn: one a month over eleven years."""
+
+_END: Final = datetime(9999, 1, 1, tzinfo=UTC)
+_OVERLAP: Final = 60
+"""Common days below which a correlation over the training years is left out."""
+
+
+def market_view(locked: LockedBench, *, snapshots: bool) -> MarketView:
+    """The market of a run, with a snapshot from each window where ``snapshots`` are wanted."""
+    history, universe = locked.data.history, locked.data.universe
+    prices = history.as_of(_END).prices(max(history.days.size, 1))
+    column = {name: at for at, name in enumerate(prices.ids)}
+    listing = {one.id: one for one in history.listings}
+    order = sorted(range(universe.size), key=lambda at: (CLASSES.index(universe.classes[at]), at))
+    names = [universe.ids[at] for at in order]
+    closes = prices.values[:, [column[name] for name in names]]
+    groups = np.array([universe.classes[at] for at in order])
+    index = {
+        MARKET_CLASS_NAMES[key]: one for key, one in class_index(closes, [listing[name] for name in names]).items()
+    }
+    shown = np.unique(np.linspace(0, prices.days.size - 1, _POINTS).round().astype(int))
+    tradable = Counter(MARKET_CLASS_NAMES[one.asset_class] for one in history.listings if not is_index(one))
+    training = prices.days <= TRAINING_END
+    rows = np.flatnonzero(training if training.sum() > _OVERLAP else np.ones_like(training))
+    correlation = pairwise_correlation(simple_returns(closes[rows]), min_overlap=_OVERLAP).values
+    return MarketView(
+        days=tuple(map(str, prices.days[shown])),
+        classes=tuple(
+            ClassView(
+                name=name,
+                instruments=int((groups == name).sum()),
+                listed=tradable[name],
+                tickers=tuple(np.array(names)[groups == name].tolist()),
+                lines=_from_100(closes[:, groups == name])[shown],
+                index=index[name][shown],
+            )
+            for name in CLASSES
+            if (groups == name).any()
+        ),
+        correlation=correlation,
+        between=_class_means(correlation, groups),
+        over=(str(prices.days[rows[0]]), str(prices.days[rows[-1]])),
+        snapshots=tuple(_snapshot(one) for one in locked.data.windows) if snapshots else (),
+    )
+
+
+def _from_100(closes: Floats) -> Floats:
+    """Closes as multiples of the first one of each column, which is 100."""
+    first = np.argmax(np.isfinite(closes), axis=0)
+    return np.asarray(100.0 * closes / closes[first, np.arange(closes.shape[1])])
+
+
+def _class_means(correlation: Floats, groups: np.ndarray) -> Floats:
+    """Mean of the pairs that have a correlation, within and between classes."""
+    pairs = np.where(np.eye(groups.size, dtype=bool), np.nan, correlation)
+    names = [name for name in CLASSES if (groups == name).any()]
+    found = np.full((len(names), len(names)), np.nan)
+    for row, one in enumerate(names):
+        for at, other in enumerate(names):
+            some = pairs[np.ix_(groups == one, groups == other)]
+            if np.isfinite(some).any():
+                found[row, at] = float(np.nanmean(some))
+    return found
+
+
+def _snapshot(window: MarketWindow) -> SnapshotView:
+    """The date of a window on which its instruments were most volatile."""
+    day = max(window.decisions, key=lambda one: float(np.mean([line.volatility for line in window.known(one).lines])))
+    found = window.snapshot(day, window.start())
+    between = found.between.copy()
+    for at, one in enumerate(found.classes):
+        between[at, at] = np.nan if one.intra is None else one.intra
+    return SnapshotView(
+        window=window.window,
+        day=str(day),
+        layers=tuple((name, heads, rows) for name, (heads, rows) in layers(found).items()),
+        classes=tuple(one.asset_class for one in found.classes),
+        between=between,
+    )
+
+
+def template_views(locked: LockedBench, asked: Sequence[Question]) -> Iterator[TemplateView]:
+    """The questions by template: the whole set by split, and the split from which those that were asked are drawn."""
+    splits, drawn = _splits(locked), Counter(one.template for one in asked)
+    for name in TEMPLATES:
+        mine = [one for one in locked.pool if one.template == name]
+        if drawn[name]:
+            regimes = Counter(one.regime for one in mine)
+            yield TemplateView(
+                template=name,
+                splits={split: splits[name, split] for split in SPLITS},
+                split=locked.plan.questions.split,
+                asked=drawn[name],
+                regimes={regime: regimes[regime] for regime in REGIME_NAMES},
+                with_text=float(np.mean([bool(one.context.news or one.context.filings) for one in mine])),
+                characters=float(np.mean([len(one.prompt()) for one in mine])),
+            )
+
+
+def _splits(locked: LockedBench) -> Mapping[tuple[str, str], int]:
+    """How many questions of each template and split the set has: counted in a file, or as the generator shares them."""
+    file = locked.plan.questions.file
+    if file is not None:
+        return Counter((one.template, one.split) for one in read_questions(Path(file)))
+    return Counter({(str(name), str(split)): count for (name, split), count in shared_out(COUNTS).items()})

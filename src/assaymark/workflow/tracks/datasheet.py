@@ -1,0 +1,597 @@
+"""`assaymark datasheet`: a judge as an instrument, from calls of our own or from somebody's log of verdicts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from pydantic import ValidationError
+
+from assaymark.encoding import write_atomic
+from assaymark.engine import CallSpec, Ledger, Model
+from assaymark.engine.providers.registry import provider_argument_problems
+from assaymark.errors import InputError, Problem
+from assaymark.importers.verdicts import VerdictMap, parse_verdict_map, read_verdicts, verdict_map
+from assaymark.judging import PLANTED, PlannedCall, Rubric, judgment, load_rubric, plan_calls
+from assaymark.judging.pairs import (
+    PLANTED_PAIRS,
+    STRICT,
+    TIE_ALLOWED,
+    Pair,
+    PointStimulus,
+    PointVariant,
+    Task,
+    build_stimuli,
+    check,
+    finance_tasks,
+    load_tasks,
+    manifest_of,
+    pair_argument_problems,
+    pair_call,
+    pair_prompt_hashes,
+    plan_pair_calls,
+    planted_values,
+    point_records,
+    point_stimuli,
+    stimuli_json,
+)
+from assaymark.metrology.datasheet import (
+    BASE,
+    Datasheet,
+    between_kappa,
+    compare,
+    datasheet_of,
+    pointwise_measurements,
+    sketch,
+    table_measurements,
+)
+from assaymark.notebook import Note, Part, Result
+from assaymark.protocol import JudgeSpec, Records, Study
+from assaymark.records import AGGREGATE, JSON, Judgment, Measurement, PairCall, canonical_json, parse, sha256_text
+from assaymark.report import Frame, judges_frame, render_comparison, render_datasheet
+from assaymark.report.datasheet import datasheet_path
+from assaymark.report.notebook import judges_parts
+from assaymark.report.records.answers import Answers, Booklet, answer_pages
+from assaymark.report.records.calls import ReadCalls
+from assaymark.report.records.study import Calls
+from assaymark.workflow.ask import ask, unusable_of
+from assaymark.workflow.canaries import Canaries
+from assaymark.workflow.model_problems import unknown_model
+from assaymark.workflow.raw_calls import calls_of, stored_answers
+from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_text, replace_files, write_sums
+from assaymark.workflow.tables import MEASUREMENTS, PAIRS, POINTS, Store, log_agreement, log_table
+from assaymark.workflow.track import Progress, silent
+
+# The datasheet of a rubric judge: texts of known quality one at a time, through the ordinary judge prompt.
+
+
+_Scores = Mapping[str, float]
+"""What one grading gave, by dimension and for their mean."""
+
+
+def measure_pointwise(
+    folder: RunFolder,
+    judge: JudgeSpec,
+    models: Mapping[str, Model],
+    tasks: Sequence[Task],
+    *,
+    rubric: str,
+    seed: int,
+    progress: Progress,
+) -> tuple[tuple[Measurement, ...], list[Judgment]]:
+    """What a rubric judge gives to nothing, for each requirement met and for length, by dimension and on their mean.
+
+    Raises
+    ------
+    ModelError
+        Calls failed for good; what was answered is kept, and the same command goes on.
+    """
+    wanted = load_rubric(rubric)
+    stimuli = point_stimuli(tasks, seed)
+    planned = point_calls(stimuli, judge, wanted)
+    replies = ask(
+        folder,
+        [item.call for item in planned],
+        models,
+        judge=judge.name,
+        what="asking for grades by",
+        progress=progress,
+        unusable=unusable_of(planned, lambda one, reply: judgment(one, reply, wanted).reason),
+    )
+    graded = [judgment(item, replies[item.call.key], wanted) for item in planned]
+    return point_measurements(stimuli, graded, wanted.names, judge=judge.name, seed=seed), graded
+
+
+def point_calls(stimuli: Sequence[PointStimulus], judge: JudgeSpec, rubric: Rubric) -> list[PlannedCall]:
+    """Every call of a judge on single texts, through the ordinary judge prompt."""
+    decisions, contexts = point_records(stimuli)
+    study = Study(
+        name="datasheet",
+        seed=0,  # calls are seeded by the judge
+        judges=(judge,),
+        records=Records(derivations=("honest", "vacuum", "ladder", "length_matched"), exclude_flags=()),
+    )
+    return plan_calls(decisions, contexts, study, rubric)
+
+
+def point_measurements(
+    stimuli: Sequence[PointStimulus],
+    graded: Sequence[Judgment],
+    dimensions: Sequence[str],
+    *,
+    judge: str,
+    seed: int,
+) -> tuple[Measurement, ...]:
+    """The grades of single texts as measurements: of the mean of all dimensions, then of each.
+
+    Grades that are not ``ok`` are left out, and a text without any is not there.
+    """
+    scores: defaultdict[str, list[_Scores]] = defaultdict(list)
+    for one in graded:
+        if one.status == "ok":
+            mean = sum(one.scores.values()) / len(one.scores)
+            scores[one.trajectory].append({AGGREGATE: mean, **one.scores})
+    vacuum, ladder, filler = (_given(stimuli, scores, kind) for kind in ("vacuum", "ladder", "filler"))
+    tokens = {one.id: one.tokens for one in stimuli}
+    rng = np.random.default_rng([seed, 9])
+    found: list[Measurement] = []
+    for name in (AGGREGATE, *dimensions):
+        found += pointwise_measurements(
+            [given[name] for _, given in ladder],
+            [one.task for one, _ in ladder],
+            [float(one.level) for one, _ in ladder],
+            judge=judge,
+            dimension=name,
+            vacuum_scores=[given[name] for _, given in vacuum],
+            vacuum_tasks=[one.task for one, _ in vacuum],
+            filler_scores=[given[name] for _, given in filler],
+            filler_tasks=[one.task for one, _ in filler],
+            filler_levels=[float(one.level) for one, _ in filler],
+            filler_tokens=[one.tokens - tokens[one.parent or one.id] for one, _ in filler],
+            rng=rng,
+        )
+    return tuple(found)
+
+
+def _given(
+    stimuli: Sequence[PointStimulus], scores: Mapping[str, Sequence[_Scores]], kind: PointVariant
+) -> list[tuple[PointStimulus, _Scores]]:
+    """Every set of scores that the texts of one kind were given, with its text."""
+    return [(one, given) for one in stimuli if one.variant == kind for given in scores.get(one.id, ())]
+
+
+LOG_NON_CLAIMS: Final = (
+    "That a preference in this log is an error: nothing here says which text is better.",
+    "That another set of pairs, another prompt or another version of the judge would measure the same.",
+    "That judges who agree are right.",
+    "That a stable choice is a good one: it follows the text, whatever in it.",
+)
+"""What a datasheet made from somebody's log does not say."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Made(Result):
+    """Datasheets that were made, how judges agree with each other, and where the pages lie."""
+
+    sheets: tuple[Datasheet, ...]
+    agreement: tuple[Measurement, ...]
+    page: Path
+    calls: int
+
+    def _parts(self) -> Iterator[Part]:
+        yield from judges_parts(self.sheets, self.agreement)
+        yield Note(f"page: {self.page}")
+
+
+# --- from calls of our own ------------------------------------------------------------------------------------------
+
+
+def measure_judges(
+    folder: RunFolder,
+    judges: Sequence[JudgeSpec],
+    models: Mapping[str, Model],
+    *,
+    tasks: Path | None = None,
+    seed: int = 7,
+    strict: bool = True,
+    pointwise: bool = False,
+    rubric: str = "v1.0",
+    study: bool = False,
+    comparator: str | None = None,
+    old: Sequence[Path] = (),
+    progress: Progress = silent,
+) -> Made:
+    """Put texts with known differences before each judge, and write its datasheet.
+
+    Judges are shown pairs, in both orders; with ``pointwise`` also single texts under a rubric. The reference judges
+    that read rubrics are shown single texts only, those that read pairs only pairs. Everything goes through the ledger
+    of ``folder``: a call that has a reply there is never made again. The stimuli pass their gates before any call.
+    With ``study`` the folder may hold a study, whose report then shows the datasheets. ``comparator`` is the judge
+    among them that stands beside the others as a ceiling; every datasheet then says that it is not the truth.
+
+    Raises
+    ------
+    InputError
+        Tasks that are wrong, stimuli that fail a gate, judges that nobody provides, an earlier datasheet of no judge
+        here, or a folder that holds a study; every problem of a kind at once.
+    ModelError
+        Calls failed for good; what was answered is kept, and the same command goes on.
+    """
+    if not study:
+        _require_own_folder(folder)
+    _require_seed(seed)
+    given = finance_tasks() if tasks is None else load_tasks(read_text(tasks, "task file"), str(tasks))
+    pairs = build_stimuli(given, seed)
+    check(pairs)
+    manifest = manifest_of(pairs, seed)
+    _require_judges(judges, models)
+    earlier = _earlier(old, [judge.name for judge in judges])
+    variants = (TIE_ALLOWED, STRICT) if strict else (TIE_ALLOWED,)
+    canaries = Canaries(models, progress=progress)
+    if not folder.has_ledger:  # else whoever has not answered yet is asked one call by the run
+        canaries.ask(_first_calls(judges, pairs[:1]), further=lambda: _first_calls(judges, pairs[1:2]))
+        canaries.require()
+    with new_folder(folder.path), Ledger.open(folder.ledger):
+        pass  # from here on the folder stays, whatever happens: it holds replies that were paid for
+    canaries.keep(folder)
+    calls: dict[str, list[PairCall]] = {}
+    points: list[Judgment] = []
+    sheets = []
+    for at, judge in enumerate(judges):
+        sheet = _Sheet(judge, manifest.sha256, np.random.default_rng([seed, at]))
+        if judge.model not in PLANTED:
+            calls[judge.name], fingerprint = _ask(folder, judge, pairs, variants, models, progress)
+            sheet.of_pairs(calls[judge.name], variants, fingerprint)
+        if judge.model in PLANTED or (pointwise and judge.model not in PLANTED_PAIRS):
+            found, graded = measure_pointwise(folder, judge, models, given, rubric=rubric, seed=seed, progress=progress)
+            sheet.of_points(found, graded)
+            points += graded
+        sheets.append(_beside(sheet.made, comparator))
+    basis: dict[str, str | None] = {"stimuli": manifest.sha256, "judges": sha256_text(canonical_json(list(calls)))}
+    if calls:
+        Store(folder).write(PAIRS, [one for found in calls.values() for one in found], basis)
+    if points:
+        Store(folder).write(POINTS, points, basis)
+    write_atomic(folder.path / "stimuli.json", stimuli_json(pairs, manifest))
+    rng = np.random.default_rng([seed, len(sheets)])
+    agreement = [
+        between_kappa(calls[a], calls[b], rng=rng, content=content)
+        for a, b in combinations(sorted(calls), 2)
+        for content in (True, False)
+    ]
+    return _written(folder, _against(sheets, earlier), agreement)
+
+
+def _beside(sheet: Datasheet, comparator: str | None) -> Datasheet:
+    """The sheet with the word about the judge that the others are held against, if there is one."""
+    if comparator is None:
+        return sheet
+    said = f"That {comparator} is right: it stands beside the others as a ceiling, not as the truth."
+    return replace(sheet, non_claims=(*sheet.non_claims, said))
+
+
+class _Sheet:
+    """A datasheet in the making: of pairs, of single texts, or of both."""
+
+    def __init__(self, judge: JudgeSpec, manifest: str, rng: np.random.Generator) -> None:
+        self.judge = judge
+        self.rng = rng
+        self.made = Datasheet(
+            judge=judge.name,
+            measurements=(),
+            sketch=(),
+            calls={"all": 0, "ok": 0, "invalid": 0},
+            tasks=0,
+            source="run",
+            model=judge.model,
+            family=judge.family,
+            manifest=manifest,
+        )
+
+    def of_pairs(self, calls: Sequence[PairCall], variants: Sequence[str], fingerprint: str | None) -> None:
+        """Everything that pairs show."""
+        self.made = datasheet_of(
+            calls,
+            rng=self.rng,
+            model=self.judge.model,
+            family=self.judge.family,
+            fingerprint=fingerprint,
+            manifest=self.made.manifest,
+            prompts=pair_prompt_hashes(variants),
+            planted=planted_values(self.judge, variants) if self.judge.model in PLANTED_PAIRS else None,
+        )
+
+    def of_points(self, found: Sequence[Measurement], graded: Sequence[Judgment]) -> None:
+        """What single texts under a rubric show, beside the pairs if there are any."""
+        bad = sum(one.status != "ok" for one in graded)
+        counts = {"all": len(graded), "ok": len(graded) - bad, "invalid": bad}
+        self.made = replace(
+            self.made,
+            measurements=(*self.made.measurements, *found),
+            calls={name: self.made.calls[name] + count for name, count in counts.items()},
+            tasks=self.made.tasks or len({one.trajectory.partition(".point.")[0] for one in graded}),
+        )
+
+
+def judges_of(models: Sequence[str], trials: int, args: Mapping[str, JSON] | None = None) -> list[JudgeSpec]:
+    """Judges by the names of their models; each is called by what follows the first slash.
+
+    ``args`` are for all of them but our own.
+
+    Raises
+    ------
+    InputError
+        A name is not of the form ``provider/name``.
+    """
+    problems, found = [], []
+    for model in models:
+        _, slash, name = model.partition("/")
+        try:
+            own = {} if model.startswith("reference/") else dict(args or {})
+            found.append(JudgeSpec(name=name, model=model, family=name, trials=trials, args=own))
+        except ValidationError:
+            problems.append(Problem(model, f"a model is named provider/name{'' if slash else ' (got no slash)'}"))
+    if problems:
+        raise InputError("--judge", problems)
+    return found
+
+
+def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model]) -> None:
+    problems = []
+    names = [judge.name for judge in judges]
+    for judge in judges:
+        if (problem := unknown_model(judge.model, models)) is not None:
+            problems.append(Problem(judge.name, problem))
+        found = (*pair_argument_problems(judge.model, judge.args), *provider_argument_problems(judge.model, judge.args))
+        problems += [Problem(judge.name, what) for what in found]
+    problems += [Problem(name, "is named twice") for name in sorted({name for name in names if names.count(name) > 1})]
+    if not judges:
+        problems.append(Problem("", "no judge is named"))
+    if problems:
+        raise InputError("--judge", problems)
+
+
+def _first_calls(judges: Sequence[JudgeSpec], pairs: Sequence[Pair]) -> Iterator[CallSpec]:
+    """The first call of each judge that is asked over a wire: of our own, some read single texts alone."""
+    for judge in judges:
+        if judge.model not in PLANTED:
+            yield from (one.call for one in plan_pair_calls(pairs, judge, (TIE_ALLOWED,))[:1])
+
+
+def _ask(
+    folder: RunFolder,
+    judge: JudgeSpec,
+    pairs: Sequence[Pair],
+    variants: Sequence[str],
+    models: Mapping[str, Model],
+    progress: Progress,
+) -> tuple[list[PairCall], str | None]:
+    """One judge's answers, and what it calls itself."""
+    planned = plan_pair_calls(pairs, judge, variants)
+    replies = ask(
+        folder,
+        [item.call for item in planned],
+        models,
+        judge=judge.name,
+        what="asking",
+        progress=progress,
+        unusable=unusable_of(planned, lambda one, reply: pair_call(one, reply).reason),
+    )
+    prints = {reply.fingerprint for reply in replies.values() if reply.fingerprint}
+    calls = [pair_call(item, replies[item.call.key]) for item in planned]
+    return calls, ", ".join(sorted(prints)) or None
+
+
+# --- from somebody's log --------------------------------------------------------------------------------------------
+
+
+def measure_log(
+    folder: RunFolder, log: Path, mapping: VerdictMap | None = None, *, seed: int = 7, old: Sequence[Path] = ()
+) -> Made:
+    """Datasheets of the judges in a log of pairwise verdicts that assaymark did not make.
+
+    A log says nothing about which text is better, so there is no dark current, no sensitivity and no threshold in it:
+    what there is, is the decomposition over all its pairs, agreement between judges, and stability over repetitions.
+
+    Raises
+    ------
+    InputError
+        The log is wrong: every problem with its row. An earlier datasheet is of no judge in it, or the folder holds a
+        study.
+    """
+    _require_own_folder(folder)
+    _require_seed(seed)
+    if not log.exists():
+        raise missing(log, "log of verdicts")
+    found = read_verdicts(log.name, log, mapping)
+    earlier = _earlier(old, found.judges)
+    rng = np.random.default_rng([seed, 0])
+    sheets = []
+    for judge in found.judges:
+        table = log_table(found, judge)
+        measurements = table_measurements(table, rng=rng)
+        invalid = int(np.count_nonzero(table.verdict == 4))
+        sheets.append(
+            Datasheet(
+                judge=judge,
+                measurements=measurements,
+                sketch=tuple(chip.text for chip in sketch(measurements)),
+                calls={"all": table.verdict.size, "ok": table.verdict.size - invalid, "invalid": invalid},
+                tasks=len(table.tasks),
+                source="log",
+                arms=(BASE,),
+                non_claims=LOG_NON_CLAIMS,
+            )
+        )
+    agreement = log_agreement(found, rng)
+    with new_folder(folder.path):
+        return _written(folder, _against(sheets, earlier), agreement)
+
+
+def log_map(path: Path | None, only: Sequence[str]) -> VerdictMap | None:
+    """The column map of a log: from its file, with the rows to read.
+
+    Raises
+    ------
+    InputError
+        The file is no such map, or a filter is not of the form ``COLUMN=VALUE``.
+    """
+    wanted = dict(pair.partition("=")[::2] for pair in only)
+    wrong = [pair for pair in only if "=" not in pair]
+    if wrong:
+        raise InputError("--only", [Problem(pair, "must be COLUMN=VALUE") for pair in wrong])
+    if path is None:
+        return verdict_map(filter=wanted) if wanted else None
+    found = parse_verdict_map(read_text(path, "column map"), source=str(path))
+    return found.model_copy(update={"filter": {**found.filter, **wanted}}) if wanted else found
+
+
+# --- both -----------------------------------------------------------------------------------------------------------
+
+
+def read_datasheet(path: Path) -> Datasheet:
+    """A datasheet from its JSON file.
+
+    Raises
+    ------
+    InputError
+        It is missing, or no datasheet; every problem at once.
+    """
+    return parse(Datasheet, read_text(path, "datasheet"), source=str(path))
+
+
+def _earlier(old: Sequence[Path], judges: Sequence[str]) -> dict[str, Datasheet]:
+    """The earlier datasheets by the judge that each is compared with; none is left out without a word.
+
+    A single one is that of a single judge, whatever the judge was called then.
+    """
+    sheets = [read_datasheet(path) for path in old]
+    if len(sheets) == len(judges) == 1:
+        return {judges[0]: replace(sheets[0], judge=judges[0])}
+    found: dict[str, Datasheet] = {}
+    problems = []
+    for path, sheet in zip(old, sheets, strict=True):
+        if sheet.judge not in judges:
+            problems.append(Problem(str(path), f"is of {sheet.judge!r}; measured here: {', '.join(judges)}"))
+        elif sheet.judge in found:
+            problems.append(Problem(str(path), f"is a second datasheet of {sheet.judge!r}; needs one of each judge"))
+        found[sheet.judge] = sheet
+    if problems:
+        raise InputError("--compare", problems)
+    return found
+
+
+def _against(sheets: Sequence[Datasheet], earlier: Mapping[str, Datasheet]) -> list[Datasheet]:
+    """The sheets, each with the drift since the earlier one of its judge, where there is one."""
+    return [
+        replace(sheet, measurements=(*sheet.measurements, *compare(earlier[sheet.judge], sheet)))
+        if sheet.judge in earlier
+        else sheet
+        for sheet in sheets
+    ]
+
+
+def _require_own_folder(folder: RunFolder) -> None:
+    """Refuse the folder of a study: the pages of datasheets would take the place of its own."""
+    for path in (folder.plan, folder.lock, folder.verdicts):
+        if path.exists():
+            problem = Problem(path.name, "is there, so this is the folder of a study; datasheets need one of their own")
+            raise InputError(f"--out {folder.path}", [problem])
+
+
+def _require_seed(seed: int) -> None:
+    if seed < 0:
+        raise InputError("--seed", [f"must be 0 or more (got {seed})"])
+
+
+def datasheet_pages(
+    sheets: Sequence[Datasheet],
+    agreement: Sequence[Measurement] = (),
+    frame: Frame | None = None,
+    *,
+    answers: Answers | None = None,
+    read: ReadCalls | None = None,
+) -> Iterator[tuple[str, str]]:
+    """The page of each judge, and the page that holds them side by side, in the frame of their run.
+
+    With ``answers``, the pages of these and, where ``read`` gives them, of their calls come first.
+    """
+    frame = frame or judges_frame()
+    book = Booklet.of(answers or Answers())
+    yield from answer_pages(book, frame, read)
+    for sheet in sheets:
+        others = [one for one in sheets if one.judge != sheet.judge]
+        yield from render_datasheet(sheet, others, frame, book.rests).items()
+    yield from render_comparison(sheets, agreement=agreement, frame=frame).items()
+
+
+def stored_datasheets(folder: RunFolder) -> list[Datasheet]:
+    """The datasheets that lie in a run folder, by judge."""
+    if not folder.datasheets.is_dir():
+        return []
+    return sorted((read_datasheet(path) for path in folder.datasheets.glob("*.json")), key=lambda one: one.judge)
+
+
+def has_only_datasheets(folder: RunFolder) -> bool:
+    """Whether a folder holds datasheets and no study that they belong to."""
+    return folder.datasheets.is_dir() and not folder.lock.is_file() and not folder.plan.is_file()
+
+
+def stored_agreement(folder: RunFolder) -> list[Measurement]:
+    """How far the judges of a folder of datasheets agree, pair by pair, as it was measured with them."""
+    store = Store(folder)
+    return store.read(MEASUREMENTS) if store.rows(MEASUREMENTS) else []
+
+
+def datasheet_name(judge: str) -> str:
+    """The file name of a judge's datasheet, without its ending: that of its page.
+
+    >>> datasheet_name("slot-biased"), datasheet_name("../Quay J")
+    ('slot-biased', 'quay-j-0a2715ab')
+    """
+    return Path(datasheet_path(judge)).stem
+
+
+def _written(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> Made:
+    """Write every datasheet as JSON and as a page, and the page that holds them side by side."""
+    for sheet in sheets:
+        write_atomic(folder.datasheets / f"{datasheet_name(sheet.judge)}.json", canonical_json(sheet) + "\n")
+    Store(folder).write(MEASUREMENTS, agreement, {})
+    write_sums(folder)
+    for name, text in _pages(folder, sheets, agreement):
+        write_atomic(folder.report / name, text)
+    return _made(folder, sheets, agreement)
+
+
+def datasheet_report(folder: RunFolder, *, calls: Calls = "all") -> Made:
+    """Write the pages of judges that were measured by themselves again, from what lies in their folder.
+
+    ``calls`` is as for the report of a study.
+
+    Raises
+    ------
+    InputError
+        A datasheet is damaged.
+    LedgerError
+        The table of how far they agree is.
+    """
+    sheets, agreement = stored_datasheets(folder), stored_agreement(folder)
+    replace_files(folder.report, _pages(folder, sheets, agreement, calls))
+    return _made(folder, sheets, agreement)
+
+
+def _pages(
+    folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement], calls: Calls = "all"
+) -> Iterator[tuple[str, str]]:
+    read = None if calls == "none" else calls_of(folder)
+    return datasheet_pages(sheets, agreement, answers=stored_answers(folder), read=read)
+
+
+def _made(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> Made:
+    calls = sum(sheet.calls["all"] for sheet in sheets)
+    return Made(tuple(sheets), tuple(agreement), folder.report / "datasheets.html", calls)

@@ -1,0 +1,635 @@
+"""What becomes of a book on a day: corporate actions, then orders through the paper broker, and its value after."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from assaymark.agents.llm import NOT_USABLE, REJECTED
+from assaymark.importers.aitrader.importer import NEXT, WHOLE
+from assaymark.importers.report import CASH, EQUAL_WEIGHT
+from assaymark.market import CorporateAction
+from assaymark.market.calendar import weekdays
+from assaymark.market.clock import Clock, Day, Quote
+from assaymark.portfolio.broker import (
+    RELIABILITY,
+    Bar,
+    Book,
+    Order,
+    StatedFill,
+    StatedStep,
+    orders_of,
+    reconcile,
+    settle_day,
+)
+from assaymark.portfolio.broker.book import SLACK
+from assaymark.records import Decision, Outcome, canonical_json, parse, to_json
+from assaymark.workflow.tracks.season_lock import SeasonData
+from assaymark.workflow.tracks.season_plan import Season
+from assaymark.workflow.tracks.season_record_tables import (
+    DELISTED,
+    DIVIDEND,
+    SPLIT,
+    SeasonCheck,
+    SeasonFill,
+    SeasonNav,
+    SeasonRejection,
+)
+
+if TYPE_CHECKING:
+    from assaymark.workflow.tracks.season_day import Entry
+    from assaymark.workflow.tracks.season_lock import LockedSeason
+
+
+Marks = Mapping[str, tuple[float, str]]
+"""The last known close of each instrument, and its day."""
+
+TOO_MANY: Final = "beyond-count"
+UNREAD: Final = "not-taken"
+"""The reason of an order that broke the form of a reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One agent between two days: its book, and the decision whose orders fill next."""
+
+    book: Book
+    decision: Decision | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As the journal keeps it, beside the decision."""
+        return {"cash": self.book.cash, "positions": dict(self.book.positions)}
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What a day did to one agent's book. ``notes`` say to the agent what was not carried out of its orders.
+
+    ``actions`` tell it of the corporate actions in what it holds.
+    """
+
+    book: Book
+    nav: SeasonNav
+    fills: tuple[SeasonFill, ...] = ()
+    rejections: tuple[SeasonRejection, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+    actions: tuple[str, ...] = field(default=())
+
+
+def due_actions(name: str, day: Day, marks: Marks) -> tuple[CorporateAction, ...]:
+    """The actions that come into force on a day: those since the last close, once there is a bar again."""
+    if name not in day.quotes or name not in marks:
+        return ()
+    return tuple(one for one in day.actions.get(name, ()) if marks[name][1] < str(one.ex_date) <= str(day.date))
+
+
+def marks_after(marks: Marks, day: Day) -> dict[str, tuple[float, str]]:
+    """The last closes once a day is over."""
+    now = str(day.date)
+    found = {name: (one.close, now) for name, one in day.quotes.items() if one.close is not None}
+    return dict(sorted({**marks, **found}.items()))
+
+
+def settle_account(season: Season, agent: str, account: Account, day: Day, marks: Marks) -> Settlement:
+    """Settle the orders of an agent's last decision at the prices of ``day``, and value its book at the close.
+
+    Parameters
+    ----------
+    marks : mapping
+        The last closes before this day.
+    """
+    last = account.decision
+    orders, refused = _orders(season, agent, str(day.date), last)
+    orders = [_split_order(season, one, due_actions(one.symbol, day, marks)) for one in orders]
+    settled = settle_orders(
+        season, agent, account.book, orders, day, marks, source="" if last is None else last.record_id, refused=refused
+    )
+    return replace(settled, notes=(*_unusable(last), *(one.text for one in settled.rejections)))
+
+
+def settle_orders(
+    season: Season,
+    agent: str,
+    book: Book,
+    orders: Sequence[Order],
+    day: Day,
+    marks: Marks,
+    *,
+    source: str = "",
+    refused: Sequence[SeasonRejection] = (),
+) -> Settlement:
+    """Settle orders as `settle_account` does. ``source`` is the decision that they are due to."""
+    now = str(day.date)
+    book, paid = _paid_out(book, agent, day, marks)
+    book, acted, told = _acted(book, agent, day, marks)
+    paid, marks = [*paid, *acted], _acted_marks(book, day, marks)
+    if not orders:  # nothing for the broker to do
+        nav = valued(agent, now, "ok", book, marks_after(marks, day), 0.0)
+        return Settlement(book, nav, tuple(paid), tuple(refused), actions=told)
+    settled = settle_day(book, orders, _bars(season, book, day, marks), season.rules.broker, universe=day.universe)
+    fills = [
+        SeasonFill(
+            day=now, agent=agent, record_id=source, number=one.order + 1, symbol=one.symbol,
+            quantity=one.quantity, price=one.price, cost=one.cost,
+        )
+        for one in settled.fills
+    ]  # fmt: skip
+    rejections = [
+        SeasonRejection(
+            day=now, agent=agent, record_id=source, number=one.order + 1, symbol=one.symbol,
+            reason=one.reason, text=one.text, quantity=one.quantity,
+        )
+        for one in settled.rejections
+    ]  # fmt: skip
+    after = marks_after(marks, day)
+    nav = valued(agent, now, "ok", settled.book, after, settled.costs)
+    return Settlement(settled.book, nav, (*paid, *fills), (*refused, *rejections), actions=told)
+
+
+def unmoved(agent: str, account: Account, day: Day, marks: Marks) -> Settlement:
+    """A day without data: nothing is traded, and orders wait for the next one."""
+    return Settlement(account.book, valued(agent, str(day.date), "no data", account.book, marks, 0.0))
+
+
+def restored(raw: Mapping[str, Any], decision: Any) -> Account:
+    """An account as the journal keeps it."""
+    book = Book(float(raw["cash"]), {name: float(units) for name, units in raw["positions"].items()})
+    return Account(book, None if decision is None else read_decision(decision))
+
+
+def read_decision(raw: Any) -> Decision:
+    """A decision as the journal keeps it."""
+    return parse(Decision, canonical_json(raw), source="journal of the season")
+
+
+def written(decision: Decision) -> Any:
+    """A decision for the journal."""
+    return to_json(decision)
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def _orders(
+    season: Season, agent: str, now: str, decision: Decision | None
+) -> tuple[Sequence[Order], list[SeasonRejection]]:
+    """The orders that the broker is given, and those that never get to it."""
+    if decision is None:
+        return (), []
+    every, most = orders_of(decision.actions), season.rules.max_orders
+
+    def no(number: int, symbol: str, reason: str, text: str) -> SeasonRejection:
+        return SeasonRejection(
+            day=now, agent=agent, record_id=decision.record_id, number=number, symbol=symbol, reason=reason, text=text
+        )
+
+    unread = decision.missing if REJECTED in decision.flags else ()
+    refused = [no(0, "", UNREAD, text) for text in unread]
+    refused += [
+        no(number, one.symbol, TOO_MANY, f"{one}: {len(every)} orders were given and {most} a day are allowed")
+        for number, one in enumerate(every[most:], start=most + 1)
+    ]
+    return every[:most], refused
+
+
+def _unusable(decision: Decision | None) -> tuple[str, ...]:
+    """What an agent is told of a reply that could not be read."""
+    if decision is None or not set(decision.flags) & set(NOT_USABLE):
+        return ()
+    return tuple(f"your last reply could not be used: {reason}" for reason in decision.missing)
+
+
+def _paid_out(book: Book, agent: str, day: Day, marks: Marks) -> tuple[Book, list[SeasonFill]]:
+    """The book without instruments that ended: their last close is paid out, for nobody could ever sell them."""
+    ended = [name for name in sorted(book.positions) if name in day.gone and name not in day.quotes]
+    if not ended:
+        return book, []
+    fills = [
+        SeasonFill(
+            day=str(day.date), agent=agent, record_id="", number=number, symbol=name,
+            quantity=-book.positions[name], price=marks[name][0], cost=0.0, kind=DELISTED,
+        )
+        for number, name in enumerate(ended, start=1)
+    ]  # fmt: skip
+    cash = book.cash - sum(one.quantity * marks[one.symbol][0] for one in fills)
+    return Book(cash, {name: units for name, units in book.positions.items() if name not in ended}), fills
+
+
+def _acted(book: Book, agent: str, day: Day, marks: Marks) -> tuple[Book, list[SeasonFill], tuple[str, ...]]:
+    """The book after the day's corporate actions, a row for each split and dividend, and a sentence for the agent."""
+    fills: list[SeasonFill] = []
+    told = []
+    for name in sorted(book.positions):
+        for one in due_actions(name, day, marks):
+            before, book = book, book.acted(name, one.split, one.dividend)
+            units, paid = book.positions[name], book.cash - before.cash
+            changes = [(SPLIT, units - before.positions[name], 0.0, 0.0)] if one.split != 1.0 else []
+            changes += [(DIVIDEND, 0.0, one.dividend, -paid)] if one.dividend else []
+            fills += [
+                SeasonFill(
+                    day=str(day.date), agent=agent, record_id="", number=len(fills) + at, symbol=name,
+                    quantity=quantity, price=price, cost=cost, kind=kind,
+                )
+                for at, (kind, quantity, price, cost) in enumerate(changes, start=1)
+            ]  # fmt: skip
+            cash = f", and {paid:,.2f} was paid into its cash" if one.dividend else ""
+            told.append(f"{one}; your book now holds {units:.6g} units{cash}")
+    return book, fills, tuple(told)
+
+
+def _acted_marks(book: Book, day: Day, marks: Marks) -> Marks:
+    """The last closes as prices of today's units, for what is held and has no price at which orders fill."""
+    if not day.actions:
+        return marks
+    found = dict(marks)
+    for name in book.positions:
+        for one in due_actions(name, day, marks):
+            price, of = found[name]
+            found[name] = (max(price / one.split - one.dividend, 0.0) or price, of)
+    return found
+
+
+def _split_order(season: Season, order: Order, actions: Sequence[CorporateAction]) -> Order:
+    """An order that waited through a split, in the units after it; where units are whole, without the odd rest."""
+    split = math.prod(one.split for one in actions)
+    if split == 1.0 or not isinstance(order.quantity, int | float) or isinstance(order.quantity, bool):
+        return order
+    lots = order.quantity * split / season.rules.lot
+    if not season.rules.fractional and abs(lots) < math.inf:
+        lots = float(math.floor(lots * (1 + SLACK)))
+    return replace(order, quantity=lots * season.rules.lot)
+
+
+def _bars(season: Season, book: Book, day: Day, marks: Marks) -> dict[str, Bar]:
+    """The day's bars for the broker; what is held and did not trade stands at its last close, too old to fill at."""
+    bars = dict(todays_bars(day))
+    for name in book.positions:
+        if name not in bars or bars[name].at(season.rules.fill) is None:
+            bars[name] = _old(day.date, marks[name], day.quotes.get(name))
+    return bars
+
+
+@lru_cache(maxsize=2)
+def todays_bars(day: Day) -> dict[str, Bar]:
+    """The bars of a day, made once for all agents."""
+    return {name: Bar(one.open, one.high, one.low, one.close) for name, one in day.quotes.items()}
+
+
+def _old(now: date, mark: tuple[float, str], quote: Quote | None) -> Bar:
+    price, of = mark
+    age = max((now - date.fromisoformat(of)).days, 1)
+    return Bar(price, close=price if quote is None else quote.close, age=age)
+
+
+def valued(agent: str, now: str, state: str, book: Book, marks: Marks, costs: float) -> SeasonNav:
+    """The book at the last known closes."""
+    positions = dict(sorted(book.positions.items()))
+    return SeasonNav(
+        day=now,
+        agent=agent,
+        state=state,
+        cash=book.cash,
+        nav=Book(book.cash, positions).nav({name: marks[name][0] for name in positions}),
+        costs=costs,
+        positions=positions,
+        stale=tuple(name for name in positions if marks[name][1] != now),
+    )
+
+
+# What follows from a season that was run here: books nobody decided about, checks of the books, and outcomes.
+#
+# Baselines are kept in the journal day by day, beside the agents. A live source may correct old prices, so a baseline
+# that is worked out afterwards would have bought at prices nobody saw.
+
+
+SIXTY_FORTY: Final = "60/40"
+_CLASSES: Final = {"EQ": 0.6, "BO": 0.4}
+_SOURCE: Final = "books of the season at its closes"
+MOVE: Final = "price of "
+"""How a sentence of `unexplained` begins."""
+
+_JUMP: Final = math.log(4 / 3)
+_TIMES_USUAL: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A book that nobody decides about, and the weights that it buys on the next day with data."""
+
+    book: Book
+    wanted: Mapping[str, float] = field(default_factory=dict)
+
+    def to_json(self, nav: SeasonNav) -> dict[str, Any]:
+        """As the journal keeps it, with the row that holds its book."""
+        return {"wanted": dict(self.wanted), "nav": to_json(nav)}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Baseline:
+        """From the journal."""
+        return cls(Book(float(raw["nav"]["cash"]), dict(raw["nav"]["positions"])), dict(raw["wanted"]))
+
+
+def new_baselines(season: Season, classes: Mapping[str, str]) -> dict[str, Baseline]:
+    """The baselines before the first day: equal weight, cash, and 60/40 where there are equities and bonds.
+
+    Parameters
+    ----------
+    classes : mapping of instrument to class
+        Of the universe.
+    """
+    names = [EQUAL_WEIGHT, *([SIXTY_FORTY] if set(_CLASSES) <= set(classes.values()) else []), CASH]
+    return {name: Baseline(Book(season.capital)) for name in names}
+
+
+def begun(name: str, one: Baseline, classes: Mapping[str, str], day: Day) -> Baseline:
+    """A baseline on the first day with data: it wants its weights of what trades on that day."""
+    there = [symbol for symbol in day.universe if symbol in day.quotes]
+    if name == EQUAL_WEIGHT:
+        return Baseline(one.book, {symbol: 1.0 / len(there) for symbol in there})
+    if name == SIXTY_FORTY:
+        members = {kind: [symbol for symbol in there if classes[symbol] == kind] for kind in _CLASSES}
+        wanted = {symbol: _CLASSES[kind] / len(of) for kind, of in members.items() for symbol in of}
+        return Baseline(one.book, wanted)
+    return one
+
+
+def settle_baseline(season: Season, name: str, one: Baseline, day: Day, marks: Marks) -> tuple[Baseline, SeasonNav]:
+    """A baseline after a day: it buys once, as an agent would on its second day, and holds.
+
+    The season's rules hold for it, but for the number of orders; what a limit forbids stays in cash.
+    """
+    rules = season.rules.model_copy(update={"excess": "cut"})
+    cost = 1.0 + season.rules.cost_bps / 1e4  # what is bought and its cost make up the weight, so that cash lasts
+    orders = [Order(symbol=symbol, side="buy", weight=share / cost) for symbol, share in sorted(one.wanted.items())]
+    ruled = season.model_copy(update={"rules": rules})
+    settled = settle_orders(ruled, name, one.book, orders, day, marks)
+    return Baseline(settled.book), settled.nav
+
+
+def waiting(name: str, one: Baseline, day: Day, marks: Marks) -> SeasonNav:
+    """A baseline on a day without data."""
+    return valued(name, str(day.date), "no data", one.book, marks, 0.0)
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def checked(
+    season: Season, before: Book, after: Settlement, day: Day, record_id: str, marks: Marks | None = None
+) -> dict[str, Any]:
+    """One agent's stated fills and book of a day held against each other and the day's bars, for the journal.
+
+    `reconcile` does it: code of its own, which knows nothing of how orders are settled. It starts from the book before,
+    after the corporate actions of the market. A held instrument whose price moved as no action explains fails its check
+    (`unexplained`), because the value of the book then rests on a price that may be of other units.
+
+    Parameters
+    ----------
+    marks : mapping, optional
+        The last closes before this day; without them nothing is known of actions and moves.
+    """
+    marks = marks or {}
+    fills = tuple(
+        StatedFill(symbol=one.symbol, quantity=one.quantity, price=one.price, cost=one.cost)
+        for one in after.fills
+        if one.kind not in (SPLIT, DIVIDEND)
+    )
+    held = sorted(before.positions)
+    for one in (one for name in held for one in due_actions(name, day, marks)):
+        before = before.acted(one.instrument, one.split, one.dividend)
+    stated = Book(after.nav.cash, after.nav.positions)
+    step = StatedStep(name=record_id, fills=fills, book=stated, bars=todays_bars(day))
+    found = reconcile(before, [step], fill=season.rules.fill, short=season.rules.short)
+    counts = {kind: [found.checks[kind], found.passed[kind]] for kind in RELIABILITY if found.checks[kind]}
+    kinds = {"negative-position": "position"}
+    mismatches = [
+        [kinds.get(one.kind, one.kind.partition("-")[0]), str(one).removeprefix(f"{record_id}: ")]
+        for one in found.mismatches
+    ]
+    failed, traded = {one.symbol for one in found.mismatches}, {one.symbol for one in fills}
+    for name in held:
+        if sentence := unexplained(name, day, marks):
+            kind = "fill" if name in traded else "position"
+            mismatches.append([kind, sentence])
+            counts[kind][1] -= name not in failed
+    return {"record_id": record_id, "counts": counts, "mismatches": mismatches}
+
+
+def unexplained(name: str, day: Day, marks: Marks) -> str:
+    """What is wrong with a move of the price since the last close that no corporate action explains; else nothing.
+
+    A move counts as such a jump where it is more than a third up or a quarter down and more than ten times the median
+    daily move of the closes that are shown. It may be true: then the check fails for a price that is right, and a
+    reader knows where to look.
+    """
+    if name not in day.quotes or name not in marks:
+        return ""
+    price, of = marks[name]
+    close = day.quotes[name].close or price
+    worth, actions = Book(0.0, {name: 1.0}), due_actions(name, day, marks)
+    for one in actions:
+        worth = worth.acted(name, one.split, one.dividend)
+    move = abs(math.log(worth.nav({name: close}) / price))
+    if move <= _JUMP:  # nearly always, so that the usual move is seldom needed
+        return ""
+    closes = day.closes[:, day.universe.index(name)]
+    moves = np.abs(np.diff(np.log(closes[np.isfinite(closes)])))
+    if moves.size and move <= _TIMES_USUAL * float(np.median(moves)):
+        return ""
+    known = "; ".join(map(str, actions))
+    why = f"not explained by {known}" if known else "explained by no action"
+    return f"{MOVE}{name} on {day.date}: {close:.10g} after {price:.10g} on {of}, {why}"
+
+
+def check_rows(entries: Iterable[Entry]) -> list[SeasonCheck]:
+    """The checks of all days, by agent and kind."""
+    counts: dict[tuple[str, str], list[int]] = {}
+    said: dict[tuple[str, str], list[str]] = {}
+    for entry in entries:
+        for agent, raw in entry.record["agents"].items():
+            made = raw["checks"] or {"record_id": "", "counts": {}, "mismatches": []}
+            for kind, (checks, passed) in made["counts"].items():
+                row = counts.setdefault((agent, kind), [0, 0])
+                row[0] += checks
+                row[1] += passed
+            for kind, sentence in made["mismatches"]:
+                said.setdefault((agent, kind), []).append(f"{made['record_id']}\t{sentence}")
+    return [
+        SeasonCheck(agent=agent, kind=kind, checks=row[0], passed=row[1], mismatches=tuple(said.get((agent, kind), ())))
+        for (agent, kind), row in counts.items()
+    ]
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def baseline_rows(entries: Iterable[Entry]) -> Iterator[SeasonNav]:
+    """The baselines day by day."""
+    for entry in entries:
+        for one in entry.record["baselines"].values():
+            yield parse(SeasonNav, canonical_json(one["nav"]), source="journal of the season")
+
+
+def outcomes_of(season: Season, entries: Sequence[Entry]) -> Iterator[Outcome]:
+    """What each agent's book earned from a decision to the next one, and at the last one since the season began.
+
+    Both are differences of net asset values after costs, at the closes of the days of decision; the benchmark is equal
+    weight over the same days. An order fills on the day after its decision, so what is earned before that is earned by
+    the book as it was. The last decision has no next one yet, and a book that is worth nothing has no return.
+    """
+    days = [entry for entry in entries if entry.record["state"] == "ok"]
+    for agent in season.agents:
+        names = [_decision(entry, agent.name) for entry in days]
+        for at, (early, late) in enumerate(pairwise(days)):
+            value = _earned(_nav(early, agent.name), _nav(late, agent.name))
+            if value is not None:
+                yield _outcome(names[at], NEXT, value, _earned(_nav(early), _nav(late)), late)
+        if len(days) > 1:
+            value = _nav(days[-1], agent.name) / season.capital - 1.0
+            yield _outcome(names[-1], WHOLE, value, _nav(days[-1]) / season.capital - 1.0, days[-1])
+
+
+def _decision(entry: Entry, agent: str) -> str:
+    """The record id of an agent's decision on a day."""
+    return next(
+        str(one["record_id"])
+        for one in entry.record["decisions"]
+        if one["agent"]["id"] == agent and one["replicate"] == 1
+    )
+
+
+def _nav(entry: Entry, agent: str | None = None) -> float:
+    """What an agent's book, or equal weight, was worth after a day."""
+    row = entry.record["baselines"][EQUAL_WEIGHT] if agent is None else entry.record["agents"][agent]
+    return float(row["nav"]["nav"])
+
+
+def _earned(before: float, after: float) -> float | None:
+    return after / before - 1.0 if before > 0 else None
+
+
+def _outcome(record_id: str, horizon: str, value: float, benchmark: float | None, at: Entry) -> Outcome:
+    return Outcome(
+        record_id=record_id,
+        horizon=horizon,
+        value=value,
+        benchmark=benchmark,
+        resolved_at=datetime.fromisoformat(at.record["moment"].replace("Z", "+00:00")),
+        source=_SOURCE,
+    )
+
+
+# Which days of a season can be done now: those whose data are there, in order; and what is waited for, or overdue.
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """The days that are due, each with the market that it is run on, and what is said of days without data.
+
+    ``lost`` are due days of a live season whose data did not come in time: they are recorded without. ``waiting`` is
+    the first day whose data may still come, until ``deadline``; ``overdue`` says that the deadline is past and that
+    nothing came after it either. ``reached`` is the last day of which there is anything.
+    """
+
+    days: tuple[tuple[date, SeasonData], ...]
+    reached: date | None
+    lost: tuple[date, ...] = ()
+    waiting: date | None = None
+    deadline: datetime | None = None
+    overdue: bool = False
+    later: bool = False
+
+    def until(self, day: date) -> Arrivals:
+        """The days up to one that somebody named."""
+        days = tuple(one for one in self.days if one[0] <= day)
+        return Arrivals(days, self.reached, tuple(one for one in self.lost if one <= day))
+
+    @property
+    def first(self) -> Arrivals:
+        """The first day alone: a step of a replay."""
+        return Arrivals(self.days[:1], self.reached)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A line for each thing that somebody has to look at."""
+        lines = [
+            f"{day}: its data did not come in time; the day is recorded without, nobody was asked, and orders waited"
+            for day in self.lost
+        ]
+        if self.overdue:
+            there = "there are no data" if self.reached is None else f"the data end on {self.reached}"
+            lines.append(f"{self.waiting}: its data are overdue since {_shown(self.deadline)}; {there}")
+        return tuple(lines)
+
+    @property
+    def announced(self) -> str:
+        """What is waited for in good time, and until when."""
+        if self.waiting is None or self.overdue:
+            return ""
+        then = "; the days after it are there and follow in order" if self.later else ""
+        return f"waiting for the data of {self.waiting} until {_shown(self.deadline)}{then}"
+
+
+def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> Arrivals:
+    """The days after ``done`` that can be done at ``now``.
+
+    In a replay these are all that the market reaches. Live, a day whose data are there is due once its hour of decision
+    has come, however long ago that was. A weekday without data holds up the days after it until ``late_after_h`` hours
+    after its hour of decision. If data of a later day are there by then it is lost, else it is overdue.
+
+    Raises
+    ------
+    InputError
+        ``now`` has no zone.
+    """
+    season, newest = locked.season, locked.data
+    clock = newest.clock(season)
+    if not season.market.live:
+        return Arrivals(tuple((day, newest) for day in clock.due(done)), clock.reached)
+    due = set(clock.due(done, now=now)) | set(_weekdays(clock, done, now))
+    sources = [(clock, newest)]
+    found: list[tuple[date, SeasonData]] = []
+    lost: list[date] = []
+    for day in sorted(due):
+        holding = _holding(locked, sources, day)
+        deadline = clock.moment(day) + timedelta(hours=season.calendar.late_after_h)
+        reached = max((one.reached for one, _ in sources if one.reached), default=None)
+        later = reached is not None and reached > day
+        if holding is None and (now < deadline or not later):
+            over = now >= deadline
+            return Arrivals(tuple(found), reached, tuple(lost), day, deadline, over, later)
+        if holding is None:
+            lost.append(day)
+        found.append((day, holding or newest))
+    return Arrivals(tuple(found), max((one.reached for one, _ in sources if one.reached), default=None), tuple(lost))
+
+
+def _weekdays(clock: Clock, done: date | None, now: datetime) -> list[date]:
+    """The weekdays after ``done`` whose hour of decision has come, whether the market reaches them or not."""
+    days: list[date] = weekdays(clock.first, clock.last).astype(object).tolist()
+    return [day for day in days if (done is None or day > done) and clock.moment(day) <= now]
+
+
+def _holding(locked: LockedSeason, sources: list[tuple[Clock, SeasonData]], day: date) -> SeasonData | None:
+    """The market that was retrieved last and knows bars of a day; older ones are opened where no newer one does.
+
+    A day that came late may have been retrieved after the next one, and then hold nothing of that.
+    """
+    if found := next((data for clock, data in sources if clock.knows(day)), None):
+        return found
+    while older := sources[-1][1].older(locked.season, day):
+        sources.append((older.clock(locked.season), older))
+        if sources[-1][0].knows(day):
+            return older
+    return None
+
+
+def _shown(moment: datetime | None) -> str:
+    return "" if moment is None else f"{moment:%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,353 @@
+"""What an agent of a season is shown on one day: the market, which all share, and its own book beside it.
+
+The shared part is written out once a day, as JSON and as prompt sections, because a context of a hundred series takes
+longer to write than everything else on that day. Tests hold both against the slow way.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from assaymark.agents.llm import fenced
+from assaymark.engine.calls import Text
+from assaymark.judging.season.market_lines import ACTION
+from assaymark.market import Filing, Listing, MacroReading
+from assaymark.market.clock import Day, shown_prices
+from assaymark.market.history import FIELDS
+from assaymark.portfolio.broker import Book
+from assaymark.prompting.context import material_blocks, moment
+from assaymark.prompting.fences import row
+from assaymark.records import Constraint, Context, Fact, Instrument, Portfolio, Series, canonical_json
+from assaymark.workflow.tracks.season_plan import FEWEST_BARS, Season
+
+INTERVAL_S: Final = 86_400
+_CLOSE: Final = timedelta(hours=21)
+_ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_MOST_NEWS: Final = 30
+_PERIODS: Final = 4
+"""Periods of each filed field that are shown: the newest ones, a year of quarters."""
+
+_PERIOD: Final = re.compile(r"(?P<year>\d{4})(?:-Q(?P<quarter>[1-4])|-(?P<month>\d\d)(?:-(?P<day>\d\d))?)?")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DayMaterial:
+    """What all agents are shown on a day. ``held`` are instruments that are only shown because somebody holds them.
+
+    ``facts``, ``series`` and ``instruments`` are the JSON of those parts, ``missing`` is what is not there.
+    """
+
+    context: Context
+    facts: str
+    series: str
+    instruments: str
+    sections: dict[str, Text]
+
+
+def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial:
+    """The shared material of a day: instruments that can be traded or are held, with their bars, splits, dividends,
+    sector and filings, the economy and news.
+
+    An instrument without a bar of the day, or with fewer than `FEWEST_BARS` closes, is not offered.
+    """
+    lines = _bars(season, day, held)
+    series = tuple(lines.values())
+    known = {one.id: one for one in day.view.instruments}
+    macro = day.view.all_macro()
+    prices = tuple(_prices(day, series))
+    about = [fact for one in series for fact in _about(day, known[one.instrument], one)]
+    others = (*about, *_macro(macro), *_news(season, day, frozenset(day.universe)))
+    context = Context(
+        completeness="complete",
+        cutoff=day.moment,
+        cutoff_source="the season's clock",
+        prompt="",
+        facts=(*prices, *others),
+        series=series,
+        instruments=tuple(known[name].as_record() for name in lines),
+        constraints=limits_of(season),
+        missing=tuple(f"{one.id}: {one.state}" for one in macro if one.state != "ok"),
+    )
+    offered = _offered(context.instruments)
+    sections = {
+        label: fenced((label, text)) for label, text in material_blocks(replace(context, series=(), instruments=()))
+    }
+    sections |= offered.sections
+    columns = [{name: list(map(repr, getattr(one, name))) for name in FIELDS} for one in series]
+    if series:
+        sections["series"] = fenced(("series", "\n".join(map(_series_text, series, columns))))
+    return DayMaterial(
+        context,
+        "[" + ",".join(filter(None, [*map(_price_json, prices), canonical_json(others)[1:-1]])) + "]",
+        "[" + ",".join(map(_series_json, series, columns)) + "]",
+        offered.text,
+        sections,
+    )
+
+
+def agent_context(shared: DayMaterial, book: Book, nav: float, currency: str, prompt: str) -> Context:
+    """The context of one agent."""
+    held = Portfolio(currency=currency, cash=book.cash, nav=nav, positions=dict(sorted(book.positions.items())))
+    return replace(shared.context, portfolio=held, prompt=prompt)
+
+
+def context_json(context: Context, facts: str, series: str, instruments: str) -> str:
+    """The canonical JSON of a context whose large parts are written already."""
+    whole = canonical_json(replace(context, facts=(), series=(), instruments=()))
+    head, rest = whole.split('"facts":[],"instruments":[],', 1)
+    # the series come last in the order of the keys, so that no text of anybody can be taken for their place
+    body = rest.removesuffix('"series":[]}')
+    return f'{head}"facts":{facts},"instruments":{instruments},{body}"series":{series}}}'
+
+
+def agent_sections(shared: DayMaterial, context: Context) -> list[Text]:
+    """The sections of an agent's prompt, in the order of `material_blocks`; the shared ones are not made again."""
+    own = dict(material_blocks(replace(context, facts=(), series=(), instruments=(), constraints=())))
+    order = ("situation", "constraints", "instruments", "holdings", "facts", "series", "prompt")
+    found: list[Text] = []
+    for label in order:
+        if label in own:
+            found.append(fenced((label, own[label])))
+        elif label in shared.sections and label not in ("situation", "prompt"):
+            found.append(shared.sections[label])
+    return found
+
+
+def told(season: Season, agent: str, notes: Sequence[str], actions: Sequence[str] = ()) -> str:
+    """The text that an agent is given on a day: what it was told, how orders fill, and what became of its last ones.
+
+    ``actions`` are sentences on splits and dividends of what it holds.
+    """
+    rules = season.rules
+    at = "open" if rules.fill == "next_open" else "close"
+    beyond = "rejected" if rules.excess == "reject" else "cut to what is allowed"
+    lines = [
+        season.told(agent).strip(),
+        f"Orders fill at the {at} of the next trading day; one beyond cash, holding or limits is {beyond}.",
+    ]
+    if notes:
+        lines.append("\n".join(["Of your last orders, these were not carried out:", *(f"- {one}" for one in notes)]))
+    if actions:
+        lines.append(
+            "\n".join(["Splits and dividends of what you hold, since the last day:", *map("- {}".format, actions)])
+        )
+    return "\n\n".join(lines)
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Offered:
+    """The instruments of a day as JSON and as a prompt section: hardly ever others than on the day before."""
+
+    text: str
+    sections: dict[str, Text]
+
+
+@lru_cache(maxsize=8)
+def _offered(instruments: tuple[Instrument, ...]) -> _Offered:
+    alone = Context(completeness="complete", cutoff=_ANY_TIME, cutoff_source="", prompt="", instruments=instruments)
+    blocks = {label: text for label, text in material_blocks(alone) if label == "instruments"}
+    return _Offered(canonical_json(instruments), {label: fenced((label, text)) for label, text in blocks.items()})
+
+
+def _bars(season: Season, day: Day, held: Collection[str]) -> dict[str, Series]:
+    """The last bars of the instruments that are shown, by name; a field that some bar lacks is left out."""
+    fields = {name: shown_prices(values) for name, values in day.bars.items()}
+    shown = fields.pop("close")
+    there = np.isfinite(shown)
+    # Of most instruments there is a close on every day: those are cut out together.
+    whole = there[-season.bars :].all(axis=0) & (shown.shape[0] >= season.bars)
+    last = shown[-season.bars :].T.tolist()
+    others = {name: values[-season.bars :].T.tolist() for name, values in fields.items()}
+    times = _closes_of(day.days[-season.bars :].tobytes(), min(season.bars, day.days.size))
+    found = {}
+    for at, name in enumerate(day.universe):
+        if whole[at]:
+            own, close = times, tuple(last[at])
+            more = {field: values[at] for field, values in others.items()}
+        else:
+            rows = np.flatnonzero(there[:, at])[-season.bars :]
+            own, close = _closes_of(day.days[rows].tobytes(), rows.size), tuple(shown[rows, at].tolist())
+            more = {field: values[rows, at].tolist() for field, values in fields.items()}
+        offered = name in day.quotes and len(close) >= FEWEST_BARS
+        if close and (offered or name in held):
+            kept = {field: tuple(values) for field, values in more.items() if all(map(math.isfinite, values))}
+            found[name] = Series(instrument=name, interval_s=INTERVAL_S, times=own, close=close, **kept)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _closes_of(raw: bytes, count: int) -> tuple[datetime, ...]:
+    """The closing times of days; nearly all instruments of a day share them."""
+    days: list[date] = np.frombuffer(raw, dtype="datetime64[D]", count=count).astype(object).tolist()
+    return tuple(datetime(one.year, one.month, one.day, tzinfo=UTC) + _CLOSE for one in days)
+
+
+def _prices(day: Day, series: Sequence[Series]) -> Iterator[Fact]:
+    """The last close of each instrument that is shown."""
+    for one in series:
+        yield Fact(
+            id=f"{one.instrument}.price",
+            instrument=one.instrument,
+            field="price",
+            value=one.close[-1],
+            unit="price",
+            available_at=day.moment,
+            as_of=one.times[-1],
+            source="close",
+        )
+
+
+def _about(day: Day, listing: Listing, series: Series) -> Iterator[Fact]:
+    """What is known of one instrument beside its bars: its sector, splits and dividends within them, and filings."""
+    name = listing.id
+    if listing.sector:
+        yield Fact(
+            id=f"{name}.sector", instrument=name, field="sector", value=listing.sector, unit="text",
+            available_at=day.moment, source="listing",
+        )  # fmt: skip
+    for one in day.actions.get(name, ()):
+        closed = datetime(one.ex_date.year, one.ex_date.month, one.ex_date.day, tzinfo=UTC) + _CLOSE
+        if closed < series.times[0]:
+            continue
+        said = (("split", one.split, "multiple"),) if one.split != 1.0 else ()
+        paid = (("dividend", one.dividend, "price"),) if one.dividend else ()
+        for field, value, unit in (*said, *paid):
+            yield Fact(
+                id=f"{name}.{field}.{one.ex_date}", instrument=name, field=field, value=value, unit=unit,
+                available_at=min(closed, day.moment), as_of=closed - _CLOSE, source=ACTION,
+            )  # fmt: skip
+    filed: dict[str, list[Filing]] = {}
+    for filing in day.view.fundamentals(name):  # by period
+        filed.setdefault(filing.field, []).append(filing)
+    for filing in (filing for ones in filed.values() for filing in ones[-_PERIODS:]):
+        ends = _end_of(filing.period)
+        yield Fact(
+            id=f"{name}.{filing.field}.{filing.period}", instrument=name, field=filing.field,
+            value=float(filing.value), unit=filing.unit, available_at=filing.filed_at, as_of=ends, source="filing",
+            note="" if ends else f"period {filing.period}",
+        )  # fmt: skip
+
+
+@lru_cache(maxsize=1024)
+def _end_of(period: str) -> datetime | None:
+    """The last day of a period such as 2024, 2024-Q1 or 2024-03, or the day that it names; None for other words.
+
+    >>> str(_end_of("2024-Q1")), str(_end_of("FY24"))
+    ('2024-03-31 00:00:00+00:00', 'None')
+    """
+    found = _PERIOD.fullmatch(period)
+    if found is None:
+        return None
+    year, month = int(found["year"]), 3 * int(found["quarter"]) if found["quarter"] else int(found["month"] or 12)
+    if not 1 <= month <= 12:
+        return None
+    if found["day"]:
+        try:
+            return datetime(year, month, int(found["day"]), tzinfo=UTC)
+        except ValueError:
+            return None
+    return datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC) - timedelta(days=1)
+
+
+def _macro(readings: Iterable[MacroReading]) -> Iterator[Fact]:
+    """The economy as it reads now; a series that is stale or not out yet stands under ``missing``."""
+    for one in readings:
+        if one.value is None or one.period is None or one.released is None:
+            continue
+        period = one.period.astype("datetime64[D]").astype(object)
+        yield Fact(
+            id=f"macro.{one.id}",
+            instrument="",
+            field=one.id,
+            value=float(one.value),
+            unit=one.unit,
+            available_at=datetime.fromtimestamp(one.released, UTC),
+            as_of=datetime(period.year, period.month, period.day, tzinfo=UTC),
+            source="macro",
+        )
+
+
+def _news(season: Season, day: Day, universe: frozenset[str]) -> Iterator[Fact]:
+    """The last news about the universe or about nobody in particular, oldest first."""
+    if not season.news_days:
+        return
+    items = [one for one in day.view.news(season.news_days) if not one.instruments or universe & set(one.instruments)]
+    for number, one in enumerate(items[-_MOST_NEWS:], start=1):
+        about = one.instruments[0] if len(one.instruments) == 1 and one.instruments[0] in universe else ""
+        yield Fact(
+            id=f"news.{number}",
+            instrument=about,
+            field="news",
+            value=one.text,
+            unit="text",
+            available_at=one.published_at,
+            as_of=one.published_at,
+            source=one.source,
+        )
+
+
+def limits_of(season: Season) -> tuple[Constraint, ...]:
+    """The rules of the season as limits of the book."""
+    rules = season.rules
+    cap = [] if rules.max_weight is None else [Constraint(kind="max_weight", limit=rules.max_weight, unit="nav",
+                                                          scope="holding")]  # fmt: skip
+    return (
+        *cap,
+        Constraint(kind="min_cash", limit=0.0, unit="nav"),
+        Constraint(kind="max_leverage", limit=rules.max_exposure, unit="multiple"),
+        Constraint(kind="max_orders", limit=float(rules.max_orders), unit="count"),
+        Constraint(kind="allow_short", limit=float(rules.short), unit="count"),
+        *(() if rules.fractional else (Constraint(kind="whole_units", limit=rules.lot, unit="units"),)),
+        Constraint(kind="fee", limit=rules.cost_bps, unit="bps", scope="order"),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _json(value: str | datetime | None) -> str:
+    return canonical_json(value)
+
+
+def _price_json(fact: Fact) -> str:
+    """As `canonical_json`, for a fact of `_prices`."""
+    return (
+        f'{{"as_of":{_json(fact.as_of)},"available_at":{_json(fact.available_at)},"field":"price","id":{_json(fact.id)},'
+        f'"instrument":{_json(fact.instrument)},"note":"","source":"close","unit":"price","value":{fact.value!r}}}'
+    )
+
+
+@lru_cache(maxsize=64)
+def _times_json(times: tuple[datetime, ...]) -> str:
+    return canonical_json(times)
+
+
+@lru_cache(maxsize=64)
+def _times_text(times: tuple[datetime, ...]) -> tuple[str, ...]:
+    return tuple(map(moment, times))
+
+
+def _series_json(series: Series, columns: Mapping[str, Sequence[str]]) -> str:
+    """As `canonical_json`, for a series whose numbers are given as texts."""
+    close, high, low, opened, volume = (",".join(columns[name]) for name in ("close", "high", "low", "open", "volume"))
+    return (
+        f'{{"close":[{close}],"high":[{high}],"instrument":{_json(series.instrument)},"interval_s":'
+        f'{series.interval_s},"low":[{low}],"open":[{opened}],"times":{_times_json(series.times)},"volume":[{volume}]}}'
+    )
+
+
+def _series_text(series: Series, columns: Mapping[str, Sequence[str]]) -> str:
+    """As the section of `material_blocks`, for a series whose numbers are given as texts."""
+    head = row(("bars", str(len(series.times)), series.instrument, str(series.interval_s)))
+    filled = [name for name in FIELDS if columns[name]]
+    rows = map("\t".join, zip(_times_text(series.times), *(columns[name] for name in filled), strict=True))
+    return f"{head}\n{row(('time', *filled))}\n" + "\n".join(rows)

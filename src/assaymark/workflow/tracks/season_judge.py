@@ -1,0 +1,570 @@
+"""`assaymark season judge`: every agent's record before every judge, whole and period by period."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from assaymark.engine import Ledger, Model
+from assaymark.errors import InputError, ModelError, Problem
+from assaymark.judging.season.calls import (
+    AuthorGuess,
+    HorizonTask,
+    PlannedProbe,
+    grader_version,
+    horizon_tasks,
+    outcome_calls,
+    probe_calls,
+)
+from assaymark.judging.season.ledger import HorizonLedger, horizon_ledgers
+from assaymark.judging.season.plans import ScoringPlan
+from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
+from assaymark.judging.season.replies import Read, ReplyState
+from assaymark.judging.season.scoring import GradedPart, HorizonGrades, HorizonScore, OutcomeGrade, horizon_score
+from assaymark.market.calendar import weekdays
+from assaymark.notebook import Told
+from assaymark.protocol import JudgeSpec
+from assaymark.records import Evidence, Judgment, JudgmentStatus
+from assaymark.report.text import counted
+from assaymark.workflow.ask import again_line
+from assaymark.workflow.import_records import import_grades
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.sharing import hold_ledger
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, OUTCOMES, Store
+from assaymark.workflow.track import Progress, silent
+from assaymark.workflow.tracks.season_calls import SeasonAsker
+from assaymark.workflow.tracks.season_day import alone, not_stepping
+from assaymark.workflow.tracks.season_lock import stored_season
+from assaymark.workflow.tracks.season_material import material_of
+from assaymark.workflow.tracks.season_plan import Season, period_of
+from assaymark.workflow.tracks.season_record_tables import (
+    FILLS,
+    GRADES,
+    GUESSES,
+    NAVS,
+    REJECTIONS,
+    REPLACED,
+    TIMES,
+    GradeScope,
+    SeasonGrade,
+    SeasonGuess,
+    SeasonReplaced,
+)
+
+if TYPE_CHECKING:
+    from assaymark.workflow.tracks.season_lock import StoredSeason
+    from assaymark.workflow.tracks.season_material import SeasonMaterial
+
+
+# What of a season is graded: whole records, their periods, and the decisions of replicates.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SeasonPart:
+    """A part of a season that is graded on its own; the fields are those of `SeasonGrade`.
+
+    ``ledger`` is the numeric one of its steps.
+    """
+
+    agent: str
+    scope: GradeScope
+    period: str
+    replicate: int
+    first: str
+    last: str
+    horizon: Horizon
+    ledger: HorizonLedger
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A probe of the blinding, and the period that it shows; empty for a whole record."""
+
+    planned: PlannedProbe
+    period: str
+
+
+def asked_judges(season: Season) -> tuple[JudgeSpec, ...]:
+    """The judges of the panel that are models."""
+    return tuple(one for one in season.panel if not one.human)
+
+
+def season_horizons(material: SeasonMaterial) -> dict[str, Horizon]:
+    """The whole record of each agent, blinded as its judges see it."""
+    return {name: _horizon(material, name, steps) for name, steps in material.steps.items()}
+
+
+def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
+    """Everything that is graded: whole records first, then periods in order, then replicates.
+
+    A record is blinded once, and its periods are cut from it. Periods are those of the season file; a replicate is its
+    decisions alone, since only the first one trades.
+    """
+    shown: dict[tuple[str, int], Sequence[StepRecord]] = {(name, 0): ones for name, ones in material.steps.items()}
+    shown |= material.replicates
+    horizons = {key: _horizon(material, key[0], steps) for key, steps in shown.items()}
+    decisions = [step.decision for steps in shown.values() for step in steps]
+    ledgers = horizon_ledgers(list(horizons.values()), decisions, material.contexts)
+    whole: list[SeasonPart] = []
+    periods: list[SeasonPart] = []
+    replicates: list[SeasonPart] = []
+    for (key, horizon), ledger in zip(horizons.items(), ledgers, strict=True):
+        days = [step.day for step in shown[key]]
+        if key[1]:
+            replicates.append(_part(key[0], "replicate", "", key[1], days, horizon, ledger))
+        else:
+            whole.append(_part(key[0], "whole", "", 1, days, horizon, ledger))
+            periods += _periods(material, key[0], days, horizon, ledger)
+    return [*whole, *sorted(periods, key=lambda one: one.period), *replicates]
+
+
+def season_tasks(
+    parts: Sequence[SeasonPart], judges: Sequence[JudgeSpec], plan: ScoringPlan, *, budget: int
+) -> list[tuple[SeasonPart, HorizonTask]]:
+    """Every part before every judge: whole records in as many trials as the judge has, all else in one.
+
+    Repeated trials of whole records show the noise of a judge. Periods are many, and their spread shows it too.
+    """
+    once = [one.model_copy(update={"trials": 1}) for one in judges]
+    return [
+        (part, task)
+        for part in parts
+        for task in horizon_tasks(
+            {part.agent: part.horizon}, judges if part.scope == "whole" else once, plan, budget=budget
+        )
+    ]
+
+
+def season_probes(parts: Sequence[SeasonPart], judges: Sequence[JudgeSpec], *, budget: int) -> list[Probe]:
+    """Who made it: asked of every whole record, and of every period in which all agents decided.
+
+    Among fewer agents a guess would be another question. A period that is the whole season is asked about once, and a
+    season of one agent is not.
+    """
+    once = [one.model_copy(update={"trials": 1}) for one in judges]
+    found: dict[tuple[str, str], Probe] = {}
+    agents = {one.agent for one in parts}
+    for period, ones in _by_period(parts).items():
+        horizons = {one.agent: one.horizon for one in ones}
+        if set(horizons) != agents or len(agents) < 2:
+            continue
+        for probe in probe_calls(horizons, once if period else judges, budget=budget):
+            found.setdefault((probe.author, probe.call.key), Probe(probe, period))
+    return list(found.values())
+
+
+def _by_period(parts: Sequence[SeasonPart]) -> Mapping[str, list[SeasonPart]]:
+    """Whole records under an empty name, then the periods."""
+    found: dict[str, list[SeasonPart]] = {}
+    for one in parts:
+        if one.scope != "replicate":
+            found.setdefault(one.period, []).append(one)
+    return found
+
+
+def _horizon(material: SeasonMaterial, agent: str, steps: Sequence[StepRecord]) -> Horizon:
+    return horizon_of(
+        steps,
+        material.contexts,
+        agents=material.agents,
+        keep=material.universe,
+        mandate=material.season.told(agent).strip(),
+    )
+
+
+def _periods(
+    material: SeasonMaterial, agent: str, days: Sequence[str], horizon: Horizon, ledger: HorizonLedger
+) -> Iterator[SeasonPart]:
+    """One agent's record, period by period."""
+    length = material.season.judging.period
+    numbered = enumerate(days, start=1)
+    for period, steps in groupby(numbered, key=lambda one: period_of(one[1], length)):
+        within = list(steps)
+        first, last = within[0][0], within[-1][0]
+        shown = [day for _, day in within]
+        yield _part(agent, "period", period, 1, shown, horizon.between(first, last), ledger.between(first, last))
+
+
+def _part(
+    agent: str,
+    scope: GradeScope,
+    period: str,
+    replicate: int,
+    days: Sequence[str],
+    horizon: Horizon,
+    ledger: HorizonLedger,
+) -> SeasonPart:
+    return SeasonPart(
+        agent=agent,
+        scope=scope,
+        period=period,
+        replicate=replicate,
+        first=days[0],
+        last=days[-1],
+        horizon=horizon,
+        ledger=ledger,
+    )
+
+
+# The tables of a judged season: grades, guesses, what blinding did, and every number beside its material.
+
+
+_STATUS: Final[dict[ReplyState, JudgmentStatus]] = {
+    "ok": "ok",
+    "refused": "refused",
+    "invalid": "invalid",
+    "truncated": "invalid",
+    "failed": "invalid",
+}
+
+
+def grade_row(part: SeasonPart, score: HorizonScore) -> SeasonGrade:
+    """One judge's score of one part."""
+    grades = score.grades
+    return SeasonGrade(
+        agent=part.agent,
+        judge=grades.judge,
+        family=grades.family,
+        trial=grades.trial,
+        scope=part.scope,
+        period=part.period,
+        replicate=part.replicate,
+        first=part.first,
+        last=part.last,
+        steps=len(part.horizon.steps),
+        score=score,
+    )
+
+
+def human_rows(
+    judgments: Iterable[Judgment], parts: Iterable[SeasonPart], plan: ScoringPlan, judges: Collection[str]
+) -> Iterator[SeasonGrade]:
+    """What people of the panel gave whole records and periods, as grades; the numeric ledger caps them like any other.
+
+    Grades of records that the season does not have, or of others than ``judges``, are left out, and so are those of
+    parts that are not applicable. A record of which some part of ``plan`` was not graded is invalid.
+    """
+    names = [each.name for each in (*plan.reasoning, *plan.evidence)]
+    known = {f"{one.agent}/{one.period}" if one.period else one.agent: one for one in parts if one.scope != "replicate"}
+    for one in judgments:
+        part = known.get(one.trajectory)
+        if part is None or one.judge not in judges:
+            continue
+        lacking = [name for name in names if name not in one.scores]
+        graded = one.status == "ok" and not lacking
+        grades = HorizonGrades(
+            agent=part.agent,
+            judge=one.judge,
+            family=one.family,
+            trial=one.trial,
+            horizon=part.horizon.id,
+            grader=grader_version(plan),
+            state="ok" if graded else "invalid",
+            parts=(GradedPart(first=1, last=len(part.horizon.steps), tokens=0, over=False, call_key=one.call_key,
+                              state="ok" if graded else "invalid"),),
+            reason=None if graded else one.reason or f"not graded: {', '.join(lacking)}",
+            reasoning={each.name: one.scores[each.name] for each in plan.reasoning} if graded else {},
+            evidence={each.name: one.scores[each.name] for each in plan.evidence} if graded else {},
+            data_reliability=one.scores.get("data_reliability"),
+        )  # fmt: skip
+        points = one.scores.get("outcome")
+        outcome = None if points is None or part.period else OutcomeGrade(state="ok", outcome=points)
+        yield grade_row(part, horizon_score(grades, plan, horizon=part.horizon, ledger=part.ledger, outcome=outcome))
+
+
+def guess_row(probe: Probe, read: Read[AuthorGuess]) -> SeasonGuess:
+    """One guess at an author."""
+    planned = probe.planned
+    return SeasonGuess(
+        author=planned.author,
+        judge=planned.judge,
+        trial=planned.trial,
+        period=probe.period,
+        options=len(planned.options),
+        state=read.state,
+        guess=None if read.answer is None else read.answer.author,
+        call_key=planned.call.key,
+    )
+
+
+def replaced_rows(parts: Iterable[SeasonPart]) -> Iterator[SeasonReplaced]:
+    """What blinding did in the whole records."""
+    for part in parts:
+        if part.scope == "whole":
+            for line in part.horizon.audit:
+                yield SeasonReplaced(agent=part.agent, name=line.name, state=line.state, count=line.count, why=line.why)
+
+
+def evidence_rows(parts: Iterable[SeasonPart]) -> Iterator[Evidence]:
+    """Every number in the reasons of the whole records. ``part`` and ``start`` are places in the blinded texts."""
+    for part in parts:
+        if part.scope == "whole":
+            for found in part.ledger.steps.values():
+                yield from found
+
+
+def judgment_row(grade: SeasonGrade) -> Judgment:
+    """A grade as a judgment: what is graded is the agent, with its period or replicate behind a slash.
+
+    A reply that was cut off, or never came, counts as invalid; the reason says which.
+    """
+    grades, score = grade.score.grades, grade.score.score
+    within = grade.period or (f"r{grade.replicate}" if grade.scope == "replicate" else "")
+    scores = {} if score is None else {
+        "reasoning": score.reasoning,
+        "evidence": score.evidence,
+        "process": score.process,
+        "composite": score.composite,
+        **({} if score.outcome is None else {"outcome": score.outcome}),
+    }  # fmt: skip
+    return Judgment(
+        trajectory=f"{grade.agent}/{within}" if within else grade.agent,
+        judge=grade.judge,
+        family=grade.family,
+        rubric=grades.grader,
+        trial=grade.trial,
+        status=_STATUS[grades.state],
+        scores=scores,
+        call_key=grades.parts[-1].call_key,
+        first_key=grades.parts[-1].first_key,
+        lookahead_check=grades.lookahead_check,
+        reason=grades.reason,
+    )
+
+
+# --- lines ------------------------------------------------------------------------------------------------------------
+
+
+def judged_lines(
+    name: str, grades: Sequence[SeasonGrade], guesses: Sequence[SeasonGuess], last: str, over: bool, period: str
+) -> list[str]:
+    """What was graded and what was not, for whoever called."""
+    agents, judges = ({one.agent for one in grades}, {one.judge for one in grades})
+    soon = "" if over else "; the season is not over, and is graded anew when it has gone on"
+    lines = [f"{name}: {counted(len(agents), 'agent')} graded by {counted(len(judges), 'judge')} up to {last}{soon}"]
+    counts = [
+        _share(what, [one.score.grades.state for one in grades if one.scope == scope])
+        for scope, what in (("whole", "whole records"), ("period", f"{period}s"), ("replicate", "replicates"))
+    ]
+    outcomes = [one.score.outcome.state for one in grades if one.score.outcome is not None]
+    counts += [_share("outcomes", outcomes), _share("author identification", [one.state for one in guesses])]
+    return [*lines, ", ".join(one for one in counts if one), *_again(grades), *_useless(grades, guesses)]
+
+
+def _again(grades: Sequence[SeasonGrade]) -> Iterator[str]:
+    """A line for each judge that was asked once more."""
+    replies = [(one.judge, part.first_key, part.state) for one in grades for part in one.score.grades.parts]
+    for judge in sorted({judge for judge, _, _ in replies}):
+        states = [state for name, first, state in replies if name == judge and first]
+        if states:
+            yield again_line(judge, len(states), sum(one == judge for one, _, _ in replies), states.count("ok"))
+
+
+def _share(what: str, states: Sequence[str]) -> str:
+    return f"{what} {sum(one == 'ok' for one in states):,} of {len(states):,}" if states else ""
+
+
+def _useless(grades: Sequence[SeasonGrade], guesses: Sequence[SeasonGuess]) -> Iterator[str]:
+    """A line for each judge and kind of reply that nothing can be made of."""
+    replies = [(one.judge, one.score.grades.state, one.score.grades.reason) for one in grades]
+    replies += [(one.judge, one.score.outcome.state, one.score.outcome.reason) for one in grades if one.score.outcome]
+    replies += [(one.judge, _state(one.state), None) for one in guesses]
+    for judge in sorted({judge for judge, _, _ in replies}):
+        of = [(state, reason) for name, state, reason in replies if name == judge]
+        for state, words in _KINDS.items():
+            bad = [reason for found, reason in of if found == state]
+            if bad:
+                first = next((f" (first: {reason})" for reason in bad if reason), "")
+                yield f"{judge}: {len(bad):,} of {len(of):,} replies {words[0]}{first}; {words[1]}"
+
+
+def _state(state: str) -> ReplyState:
+    return next(one for one in _STATUS if one == state)
+
+
+_STAYS: Final = "stored verbatim and not retried"
+_KINDS: Final[dict[ReplyState, tuple[str, str]]] = {
+    "invalid": ("do not have the form that was asked for", _STAYS),
+    "refused": ("are refusals", _STAYS),
+    "truncated": ("were cut off", _STAYS),
+    "failed": ("never came", "recorded, and retried by the same command"),
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SeasonJudged(Told):
+    """What judging did: how many replies came now, and lines for whoever called."""
+
+    made: int
+    lines: tuple[str, ...]
+
+
+def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> SeasonJudged:
+    """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates.
+
+    Outcomes are shown once the grades of a record are there, in a call of their own, and on whole records alone. A
+    judge that refuses, answers nonsense or never answers is recorded. People of the panel are not asked: their grades
+    are read as they were imported (`import_grades`, or the file that the plan names). A call with a reply in the ledger
+    is never made again, so it can be killed and called again; and a season that has gone on is graded anew, to its last
+    day.
+
+    Raises
+    ------
+    InputError
+        No panel of models, or no decision yet.
+    PlanError
+        No season is locked here, or its file changed after the lock.
+    LedgerError
+        Somebody else judges or steps this season now, or a table is damaged.
+    ModelError
+        Its budget is used up, or no judge answered anything; nothing is written then, and what was answered is kept.
+    StoppedError
+        The run was asked to stop; what was answered is kept.
+    """
+    stored, store = stored_season(folder), Store(folder)
+    _take_grades(folder, stored.season)
+    refuse_unjudgeable(folder, stored.season, store)
+    with alone(folder.path / "season" / "judging.lock", f"{folder.path}: this season is being judged by another run"):
+        with not_stepping(folder):
+            basis = judging_basis(store, stored)
+            done = is_judged(store, stored)
+            material = None if done else material_of(store, stored)
+        if material is None:
+            return SeasonJudged(0, tuple(_lines(folder, stored.season, store.read(GRADES), store.read(GUESSES))))
+        progress("reading the records", 0, 1)
+        parts = season_parts(material)
+        progress("reading the records", 1, 1)
+        with Ledger.open(folder.ledger) as ledger:
+            hold_ledger(folder, ledger, stored)
+            asker = SeasonAsker(folder, ledger, models, stored.season.engine, progress)
+            grades, guesses = _graded(asker, material, parts)
+        people = {one.name for one in stored.season.panel if one.human}
+        grades += human_rows(_given(store), parts, material.scoring, people)
+        _require_some(folder, grades)
+        _write(store, basis, parts, grades, guesses)
+        return SeasonJudged(asker.made, tuple(_lines(folder, stored.season, grades, guesses)))
+
+
+def judging_basis(store: Store, stored: StoredSeason) -> dict[str, str | None]:
+    """What the grades of a season are made from: its plan, the tables that judges are shown, and people's grades."""
+    tables = (CONTEXTS, DECISIONS, FILLS, REJECTIONS, NAVS, OUTCOMES)
+    given = store.content(HUMAN)
+    people = {} if given is None else {HUMAN.name: given}
+    return {"plan": stored.plan_hash, **{table.name: store.content(table) for table in tables}, **people}
+
+
+def is_judged(store: Store, stored: StoredSeason) -> bool:
+    """Whether the grades are whole, of the season as it is now, and no call is left that never brought a reply."""
+    basis = judging_basis(store, stored)
+    if not all(store.done(table, basis) for table in (GRADES, GUESSES, REPLACED, EVIDENCE, JUDGMENTS)):
+        return False
+    failed = any(one.state == "failed" for one in store.read(GUESSES))
+    return not failed and not any(_failed(one) for one in store.read(GRADES))
+
+
+def _failed(one: SeasonGrade) -> bool:
+    outcome = one.score.outcome
+    return one.score.grades.state == "failed" or (outcome is not None and outcome.state == "failed")
+
+
+def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
+    """See that there is somebody who can grade, and something to be graded.
+
+    Raises
+    ------
+    InputError
+        Neither a panel of models nor grades of people, or no decision yet.
+    """
+    if not asked_judges(season) and not _given(store):
+        people = any(one.human for one in season.panel)
+        what = "this season has no panel of models that could grade it"
+        then = "name judges in the season file ([[panel]]) and lock it in a new run folder"
+        if people:
+            then = f"read what people graded with: assaymark import human FILE --out {folder.path}"
+        raise InputError(str(folder.path), [Problem("", f"{what}; {then}")])
+    if not store.rows(TIMES):  # an import leaves decisions before a season of them is locked
+        verb = "init FILE --out" if season.recorded else "run"
+        what = f"no decision was made yet; run: assaymark season {verb} {folder.path}"
+        raise InputError(str(folder.path), [Problem("", what)])
+
+
+def _given(store: Store) -> Sequence[Judgment]:
+    """What people graded, as far as it was imported."""
+    return store.read(HUMAN) if store.digest(HUMAN) is not None else ()
+
+
+def _take_grades(folder: RunFolder, season: Season) -> None:
+    """Read the file of grades that the season file names, if it is there: in the run folder, or as it is named."""
+    if season.human.grades is None:
+        return
+    for path in (folder.path / season.human.grades, Path(season.human.grades)):
+        if path.is_file():
+            import_grades(folder, path)
+            return
+
+
+def _graded(
+    asker: SeasonAsker, material: SeasonMaterial, parts: Sequence[SeasonPart]
+) -> tuple[list[SeasonGrade], list[SeasonGuess]]:
+    """Ask everything: grades first, outcomes once they are there, author identification last."""
+    season = material.season
+    plan, judges, budget = material.scoring, asked_judges(season), season.judging.token_budget
+    planned = season_tasks(parts, judges, plan, budget=budget)
+    given = asker.grades([task for _, task in planned])
+    outcomes = asker.outcomes(
+        [
+            outcome_calls(grades, part.horizon, material.outcomes, task.judge, plan, budget=budget)
+            if part.scope == "whole" and grades.state == "ok"
+            else []
+            for (part, task), grades in zip(planned, given, strict=True)
+        ]
+    )
+    rows = [
+        grade_row(part, _score(part, grades, outcome, plan))
+        for (part, _), grades, outcome in zip(planned, given, outcomes, strict=True)
+    ]
+    probes = season_probes(parts, judges, budget=budget) if season.judging.author_probe else []
+    return rows, [guess_row(*one) for one in asker.guesses(probes)]
+
+
+def _score(part: SeasonPart, grades: HorizonGrades, outcome: OutcomeGrade | None, plan: ScoringPlan) -> HorizonScore:
+    return horizon_score(grades, plan, horizon=part.horizon, ledger=part.ledger, outcome=outcome)
+
+
+def _require_some(folder: RunFolder, grades: Sequence[SeasonGrade]) -> None:
+    """See that somebody answered at all."""
+    if all(one.score.grades.state == "failed" for one in grades):
+        first = next(one.score.grades for one in grades)
+        what = f"no judge answered anything (first: {first.judge}, {first.reason}); nothing was written, and the same "
+        raise ModelError(f"{folder.path}: {what}command asks again", retryable=True)
+
+
+def _write(
+    store: Store,
+    basis: Mapping[str, str | None],
+    parts: Sequence[SeasonPart],
+    grades: Sequence[SeasonGrade],
+    guesses: Sequence[SeasonGuess],
+) -> None:
+    """The tables; grades last, so that whoever finds them done finds the others done."""
+    store.write(REPLACED, replaced_rows(parts), basis)
+    store.write(EVIDENCE, evidence_rows(parts), basis)
+    store.write(JUDGMENTS, map(judgment_row, grades), basis)
+    store.write(GUESSES, guesses, basis)
+    store.write(GRADES, grades, basis)
+
+
+def _lines(
+    folder: RunFolder, season: Season, grades: Sequence[SeasonGrade], guesses: Sequence[SeasonGuess]
+) -> list[str]:
+    last = max(one.last for one in grades)
+    over = weekdays(date.fromisoformat(last[:10]) + timedelta(days=1), season.calendar.last).size == 0
+    lines = judged_lines(season.name, grades, guesses, last, over, season.judging.period)
+    graded = {one.judge for one in grades}
+    people = ", ".join(one.name for one in season.panel if one.human and one.name not in graded)
+    how = f"read them with: assaymark import human FILE --out {folder.path}, and judge again"
+    return [*lines, *([f"no grades of people yet: {people}; {how}"] if people else [])]

@@ -1,0 +1,528 @@
+"""The plan of a season in its run folder: locked on the file, the texts and the market before an agent is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from assaymark import __version__
+from assaymark.agents.llm import season_texts
+from assaymark.encoding import write_atomic
+from assaymark.engine import Model
+from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
+from assaymark.judging.season.calls import author_texts, horizon_texts, outcome_texts
+from assaymark.market import CLASSES, History, Listing, open_history, read_manifest, synthetic_history
+from assaymark.market.calendar import weekdays
+from assaymark.market.clock import Clock
+from assaymark.plan import read_toml
+from assaymark.protocol import AgentSpec, JudgeSpec
+from assaymark.records import JSON, canonical_json, content_id, parse, sha256_text, to_json
+from assaymark.workflow.amendments import Amendment, read_amendments
+from assaymark.workflow.model_problems import absent_problems, agent_problems, season_judge_problems
+from assaymark.workflow.run_folder import (
+    RunFolder,
+    check_lock,
+    new_folder,
+    read_lock,
+    read_text,
+    require_version_2,
+    write_lock,
+)
+from assaymark.workflow.tracks.season_plan import (
+    Follows,
+    Season,
+    SeasonMarket,
+    is_recorded,
+    parse_season,
+    period_preflight,
+    read_recorded,
+    recorded_season,
+    season_hash,
+)
+from assaymark.workflow.tracks.season_records import find_season, records_digest, write_season
+
+if TYPE_CHECKING:
+    from assaymark.workflow.tracks.season_records import FoundSeason
+
+
+FORMAT: Final = "assaymark season lock 2"
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeasonData:
+    """What a season is run on: the store, its digest, and the instruments in the order of the store.
+
+    A season that somebody else ran has no store; its digest is that of the records. ``earlier`` are the folders of the
+    other snapshots of a growing source, the one retrieved last first.
+    """
+
+    store: History | None
+    digest: str
+    universe: tuple[str, ...]
+    earlier: tuple[Path, ...] = ()
+
+    @property
+    def history(self) -> History:
+        """The store.
+
+        Raises
+        ------
+        PlanError
+            Somebody else ran the season.
+        """
+        if self.store is None:
+            raise PlanError("this season was run by somebody else, and its market is not here")
+        return self.store
+
+    def clock(self, season: Season) -> Clock:
+        """The clock of a season over this store."""
+        days = season.calendar
+        return Clock(self.history, self.universe, days.first, days.last, at=days.decide_at, bars=season.bars)
+
+    def older(self, season: Season, day: date) -> SeasonData | None:
+        """The snapshot that was retrieved before this one, if that was on ``day`` or later: an earlier one lacks it.
+
+        Raises
+        ------
+        InputError
+            It lacks instruments of the season, or does not say whether its prices are adjusted.
+        """
+        if not self.earlier or read_manifest(self.earlier[0]).origin.retrieved_at.date() < day:
+            return None
+        folder, *rest = self.earlier
+        history = open_history(folder)
+        _check_chosen(season, history, self.universe, str(folder))
+        return SeasonData(history, read_manifest(folder).digest, self.universe, tuple(rest))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LockedSeason:
+    """A locked season with its data. ``preflight`` are sentences on what its design can never say.
+
+    ``preregistered`` is false where the rules of version 2 came after something had been decided or judged.
+    """
+
+    season: Season
+    plan_hash: str
+    locked_at: str
+    data: SeasonData
+    preflight: tuple[str, ...] = ()
+    amendments: tuple[Amendment, ...] = ()
+    preregistered: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSeason:
+    """What the lock of a season says, without its market. ``universe`` are the instruments that were chosen.
+
+    ``preregistered`` as in `LockedSeason`.
+    """
+
+    season: Season
+    plan_hash: str
+    locked_at: str
+    universe: tuple[str, ...]
+    amendments: tuple[Amendment, ...] = ()
+    preregistered: bool = True
+
+
+def is_season(folder: RunFolder) -> bool:
+    """Whether a season is locked in a run folder."""
+    return folder.lock.is_file() and read_lock(folder).get("format") == FORMAT
+
+
+def lock_season(
+    folder: RunFolder,
+    text: str,
+    source: str,
+    models: Mapping[str, Model] | None = None,
+    *,
+    now: datetime,
+    allow_absent: Collection[str] = (),
+    first: Callable[[Season, SeasonData], object] | None = None,
+) -> LockedSeason:
+    """Lock a season in a run folder; the same season again changes nothing, and a failure leaves nothing behind.
+
+    Parameters
+    ----------
+    models : mapping of name to Model, optional
+        Who answers. Without them it is not seen whether agents and judges exist.
+    allow_absent : collection of names
+        Agents that need not answer now. The lock says which of them did not.
+    first : callable, optional
+        Called with what is to be locked, before anything is written.
+
+    Raises
+    ------
+    InputError
+        The file is wrong, by itself, for its market or for its models, or an agent of one's own does not answer: every
+        problem at once.
+    PlanError
+        Another season, a study or a benchmark is locked here.
+    """
+    require_version_2(folder)
+    found: FoundSeason | None = None
+    absent: tuple[str, ...] = ()
+    if is_recorded(text, source=source):
+        file = read_recorded(text, source=source)
+        unknown = () if file.panel is None else _panel_problems(file.panel, models)
+        found = find_season(folder, file, unknown, source=source)
+        season = recorded_season(file, found.follows, source=source)
+        data = SeasonData(None, found.digest, found.follows.universe)
+    else:
+        # Agents that were there when the season was locked may be gone when it is locked again.
+        there = None if folder.lock.is_file() else models
+        season, data, absent = _checked(text, source, models, there, allow_absent)
+    made = fingerprint(season, data)
+    if folder.lock.is_file():
+        locked = open_season(folder)
+        if locked.plan_hash != made:
+            raise PlanError(
+                f"{source} differs from the season locked in {folder.path} (plan hash {made[:12]}..., locked "
+                f"{locked.plan_hash[:12]}...); a locked season is not changed: use a new run folder (--out)"
+            )
+    elif first is not None:
+        first(season, data)
+    with new_folder(folder.path):
+        if found is not None:
+            write_season(folder, found, made)
+        if not folder.lock.is_file():
+            write_atomic(folder.plan, text)
+            inputs = _inputs(season, data)
+            write_lock(folder, season_lock(season, made, to_json(now), inputs, data.universe, found, absent))
+    return open_season(folder, data)
+
+
+def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeason:
+    """The locked season of a run folder, with its market as it is now.
+
+    Raises
+    ------
+    PlanError
+        There is none, or the file, the texts or the market changed after it was locked. A live market may grow.
+    """
+    stored = _stored(folder)
+    season = _planned(folder, stored)
+    chosen = tuple(str(one) for one in stored["universe"])
+    if data is not None:
+        found = data
+    elif season.recorded:
+        found = SeasonData(None, records_digest(folder), chosen)
+    else:
+        found = open_market(season, source=str(folder.plan), chosen=chosen)
+    if _inputs(season, found) != stored["inputs"]:
+        what = "records" if season.recorded else "market"
+        instead = "use a new run folder" if season.recorded else "lock a season with market.live"
+        raise PlanError(
+            f"{folder.path}: the {what} changed after the lock (now {found.digest[:24]}..., locked "
+            f"{str(stored['inputs'].get('market'))[:24]}...); put them back, or {instead}"
+        )
+    made = fingerprint(season, found)
+    if made != stored["plan_hash"]:
+        raise _edited(folder, made, stored)
+    preflight = tuple(str(one) for one in stored.get("preflight", ()))
+    return LockedSeason(season, made, str(stored["locked_at"]), found, preflight, *_history_of(folder, stored))
+
+
+def stored_season(folder: RunFolder) -> StoredSeason:
+    """The locked season of a run folder, for those who read its tables and need no market.
+
+    Raises
+    ------
+    PlanError
+        There is none, or the file or the texts changed after it was locked.
+    """
+    stored = _stored(folder)
+    season = _planned(folder, stored)
+    made = season_hash(season, texts_of(season), {str(key): str(value) for key, value in stored["inputs"].items()})
+    if made != stored["plan_hash"]:
+        raise _edited(folder, made, stored)
+    universe = tuple(str(one) for one in stored["universe"])
+    return StoredSeason(season, made, str(stored["locked_at"]), universe, *_history_of(folder, stored))
+
+
+def _history_of(folder: RunFolder, stored: Mapping[str, Any]) -> tuple[tuple[Amendment, ...], bool]:
+    """How the plan was amended, and whether it is preregistered all the same."""
+    return read_amendments(folder, stored.get("amendments", ())), bool(stored.get("preregistered", True))
+
+
+def fingerprint(season: Season, data: SeasonData) -> str:
+    """The plan hash: the season, every text that makes a prompt, the scoring plan, and the data."""
+    return season_hash(season, texts_of(season), _inputs(season, data))
+
+
+def texts_of(season: Season) -> dict[str, str]:
+    """The digest of every text that makes a prompt, for agents and for judges, and of the scoring plan."""
+    plan = season.scoring_plan
+    texts = {**season_texts(), **horizon_texts(plan), **outcome_texts(), **author_texts()}
+    return {**{name: sha256_text(text) for name, text in texts.items()}, "scoring": plan.digest}
+
+
+def _planned(folder: RunFolder, stored: Mapping[str, Any]) -> Season:
+    """The season as the run folder keeps it."""
+    return season_of(read_text(folder.plan, "season"), stored, source=str(folder.plan))
+
+
+def season_of(text: str, stored: Mapping[str, Any], *, source: str) -> Season:
+    """The season of a file, beside what its lock says of the records of somebody else's."""
+    if "follows" not in stored:
+        return parse_season(text, source=source)
+    follows = parse(Follows, canonical_json(stored["follows"]), source="the lock")
+    return recorded_season(read_recorded(text, source=source), follows, source=source)
+
+
+def season_lock(
+    season: Season,
+    made: str,
+    locked_at: JSON,
+    inputs: Mapping[str, str],
+    universe: Sequence[str],
+    found: FoundSeason | None,
+    absent: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The lock of a season. Of one that somebody else ran it holds what follows from its records.
+
+    ``absent`` are the agents that did not answer and were allowed to.
+    """
+    lock: dict[str, Any] = {
+        "format": FORMAT,
+        "software": f"assaymark {__version__}",
+        "plan_hash": made,
+        "locked_at": locked_at,
+        "inputs": dict(inputs),
+        "universe": list(universe),
+        "amendments": [],
+        "preregistered": True,
+        "preflight": list(period_preflight(_days(season, found), season.judging.period, season.cluster_order)),
+    }
+    if absent:
+        lock["preflight"].append(f"when this season was locked, no answer came from: {', '.join(absent)}")
+    if found is not None:
+        lock["preflight"] += found.preflight
+        lock |= {"follows": to_json(found.follows), "tables": dict(found.tables)}
+    return lock
+
+
+def _days(season: Season, found: FoundSeason | None) -> list[str]:
+    """The days on which anybody decides: of records those that they are of, else every weekday."""
+    if found is not None:
+        return sorted(set(found.days.values()))
+    return [str(day) for day in weekdays(season.calendar.first, season.calendar.last)]
+
+
+def _edited(folder: RunFolder, made: str, stored: Mapping[str, Any]) -> PlanError:
+    return PlanError(
+        f"{folder.plan} was edited after the lock (plan hash {made[:12]}..., locked "
+        f"{str(stored['plan_hash'])[:12]}...), or the texts of this version differ; restore it, or use a new "
+        "run folder"
+    )
+
+
+def _inputs(season: Season, data: SeasonData) -> dict[str, str]:
+    """Digests of what a season is run on. A live market grows, so of it there is no digest before its end."""
+    market = "live" if season.market.live else data.digest
+    return {"market": market, "universe": content_id(list(data.universe))}
+
+
+# --- the market -------------------------------------------------------------------------------------------------------
+
+
+def open_market(season: Season, *, source: str, chosen: Sequence[str] = ()) -> SeasonData:
+    """The market of a season; ``chosen`` are the instruments of its lock.
+
+    Raises
+    ------
+    InputError
+        The market lacks instruments or days that the season names: all of them at once.
+    """
+    history, digest, earlier = _history(season)
+    if chosen:
+        _check_chosen(season, history, chosen, source)
+        return SeasonData(history, digest, tuple(chosen), earlier)
+    universe, problems = _universe(season, history.listings)
+    problems = [*problems, *_day_problems(season, history), *_unstated(season, history, universe)]
+    if problems:
+        raise InputError(source, problems)
+    return SeasonData(history, digest, universe, earlier)
+
+
+def _check_chosen(season: Season, history: History, chosen: Sequence[str], source: str) -> None:
+    """See that a market has what a locked season trades."""
+    known = {one.id for one in history.listings}
+    if lost := [name for name in chosen if name not in known]:
+        raise InputError(source, [Problem("market", f"has no {', '.join(lost[:5])} any more")])
+    if problems := _unstated(season, history, chosen):
+        raise InputError(source, problems)
+
+
+def _history(season: Season) -> tuple[History, str, tuple[Path, ...]]:
+    """The store, the digest of what is in it, and the folders of earlier snapshots."""
+    market = season.market
+    if market.source == "synthetic":
+        return synthetic_history(market.seed), synthetic_digest(market), ()
+    folder, *earlier = snapshots_in(Path(market.source)) if market.live else [Path(market.source)]
+    return open_history(folder), read_manifest(folder).digest, tuple(earlier)
+
+
+def synthetic_digest(market: SeasonMarket) -> str:
+    """The digest of the embedded market: the seed and the program that it is made by."""
+    return f"synthetic-{market.seed} of assaymark {__version__}"
+
+
+def snapshots_in(folder: Path) -> list[Path]:
+    """The snapshots of a growing source: the folder itself, or the folders in it, the one retrieved last first.
+
+    Raises
+    ------
+    InputError
+        There is none.
+    """
+    if (folder / "snapshot.json").is_file():
+        return [folder]
+    found = sorted(path.parent for path in folder.glob("*/snapshot.json"))
+    if not found:
+        what = "holds no snapshot; put one in with: assaymark data pull SOURCE --out"
+        raise InputError(str(folder), [Problem("", f"{what} {folder}/DAY")])
+    return sorted(found, key=lambda one: (read_manifest(one).origin.retrieved_at, one.name), reverse=True)
+
+
+def _universe(season: Season, listings: Sequence[Listing]) -> tuple[tuple[str, ...], list[Problem]]:
+    """The instruments of a season in the order of the store, and what is wrong with them."""
+    wanted = season.universe
+    if not isinstance(wanted, int):
+        ids = [one.id for one in listings]
+        return (
+            tuple(name for name in ids if name in wanted),
+            [Problem("universe", str(UnknownNameError("instrument", one, ids))) for one in wanted if one not in ids],
+        )
+    there = [one for one in listings if one.trades_on(season.calendar.first)]
+    if wanted > len(there):
+        what = f"{wanted} instruments are asked for, and {len(there)} trade on {season.calendar.first}"
+        return (), [Problem("universe", f"{what}; allowed: 1 to {len(there)}")]
+    # the classes in turn, so that a small universe is not all of one class
+    hands = [[one.id for one in there if one.asset_class == name] for name in CLASSES]
+    dealt = [one for row in zip_longest(*hands) for one in row if one is not None]
+    chosen = set(dealt[:wanted])
+    return tuple(one.id for one in there if one.id in chosen), []
+
+
+def _unstated(season: Season, history: History, universe: Sequence[str]) -> list[Problem]:
+    """Prices of a live market that may or may not be adjusted: a book would gain or lose by every split."""
+    unsaid = [name for name in universe if name in history.unstated]
+    if not season.market.live or not unsaid:
+        return []
+    names = f"{', '.join(unsaid[:5])}{f' and {len(unsaid) - 5} more' if len(unsaid) > 5 else ''}"
+    what = f"{history.source or 'it'} does not say whether prices are adjusted for splits and dividends ({names})"
+    instead = (
+        "give each bar an adj_factor (1 where nothing is adjusted), or list splits and dividends on their ex-dates"
+    )
+    return [Problem("market", f"{what}; a live season needs to know: {instead}")]
+
+
+def _day_problems(season: Season, history: History) -> list[Problem]:
+    """Days of the season on which the market has nothing."""
+    if not history.days.size:
+        return [Problem("market", "holds no day")]
+    first, last = (history.days[row].astype("datetime64[D]").astype(object) for row in (0, -1))
+    allowed = f"the market has days from {first} to {last}"
+    problems = []
+    if season.calendar.first < first or (season.calendar.first > last and not season.market.live):
+        problems.append(Problem("calendar.first", f"{season.calendar.first} lies outside of the market: {allowed}"))
+    if not season.market.live and season.calendar.last > last:
+        problems.append(Problem("calendar.last", f"{season.calendar.last} lies outside of the market: {allowed}"))
+    return problems
+
+
+# --- what is there ----------------------------------------------------------------------------------------------------
+
+
+def _checked(
+    text: str,
+    source: str,
+    models: Mapping[str, Model] | None,
+    there: Mapping[str, Model] | None,
+    allow_absent: Collection[str],
+) -> tuple[Season, SeasonData, tuple[str, ...]]:
+    """A season with its market and the agents that may be absent and are; ``there`` are models that have to answer.
+
+    Raises
+    ------
+    InputError
+        The file is wrong, its market or its models are not there, or agents do not answer: every problem at once.
+    """
+    raw, problems, data = read_toml(text, source=source), [], None
+    try:
+        season: Season | None = parse_season(text, source=source)
+    except InputError as exc:
+        season, problems = None, [*exc.problems]
+        if any(one.where == "version" for one in problems):
+            raise
+    agents = _each(AgentSpec, raw.get("agents"))
+    for agent in agents:
+        problems += agent_problems(f"agents.{agent.name}", agent, models)
+    problems += _panel_problems(_each(JudgeSpec, raw.get("panel")), models)
+    try:
+        if (market := season or _of_market(raw)) is not None:
+            data = open_market(market, source=source)
+    except InputError as exc:
+        problems += exc.problems
+    names = [one.name for one in agents]
+    problems += [
+        Problem("--allow-absent", str(UnknownNameError("agent", name, names)))
+        for name in sorted({*allow_absent})
+        if name not in names
+    ]
+    absent = {one.name: [*absent_problems(f"agents.{one.name}", one, there)] for one in agents}
+    problems += [
+        replace(one, what=f"{one.what}, or lock the season without it answering: --allow-absent {name}")
+        for name, found in absent.items()
+        if name not in allow_absent
+        for one in found
+    ]
+    if problems or season is None or data is None:
+        raise InputError(source, problems)
+    return season, data, tuple(name for name, found in absent.items() if found)
+
+
+def _each(kind: type[M], given: object) -> list[M]:
+    """Those tables of a list that are right by themselves."""
+    found = []
+    for one in given if isinstance(given, list) else ():
+        with suppress(ValidationError):
+            found.append(kind.model_validate(one))
+    return found
+
+
+def _of_market(raw: Mapping[str, Any]) -> Season | None:
+    """What a wrong file says of its market, as far as that is right by itself: for problems beside its own."""
+    parts = {name: raw[name] for name in ("market", "calendar", "universe") if name in raw}
+    agent = {"name": "agent", "family": "family", "model": "reference/agent"}
+    with suppress(ValidationError):
+        return Season.model_validate({"name": "season", "prompt": "-", "agents": [agent], **parts})
+    return None
+
+
+def _panel_problems(panel: Sequence[JudgeSpec], models: Mapping[str, Model] | None) -> list[Problem]:
+    return [one for judge in panel for one in season_judge_problems(f"panel.{judge.name}", judge, models)]
+
+
+def _stored(folder: RunFolder) -> dict[str, Any]:
+    if not folder.lock.is_file():
+        raise PlanError(f"{folder.path} holds no season; make one with: assaymark season init FILE --out {folder.path}")
+    stored = read_lock(folder)
+    if stored.get("format") != FORMAT:
+        raise PlanError(f"{folder.path} holds no season but a study or a benchmark; use another folder")
+    whole = isinstance(stored.get("universe"), list) and isinstance(stored.get("inputs"), dict)
+    if not whole or not isinstance(stored.get("plan_hash"), str):
+        raise LedgerError(f"{folder.lock} is damaged; lock the season again in a new folder")
+    check_lock(folder, stored)
+    return stored

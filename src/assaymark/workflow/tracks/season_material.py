@@ -1,0 +1,229 @@
+"""What a season left behind, read from the tables of its run folder alone: what is judged, measured and shown.
+
+A season that was run here and one that somebody else made have the same tables, and are the same from here on.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from assaymark.judging.season.plans import ScoringPlan, applicable
+from assaymark.judging.season.record import StepRecord
+from assaymark.portfolio.broker import Book
+from assaymark.records import Agent, Context, Decision, Outcome
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.tables import DECISIONS, OUTCOMES, Store
+from assaymark.workflow.tracks.season_lock import stored_season
+from assaymark.workflow.tracks.season_plan import Season
+from assaymark.workflow.tracks.season_record_tables import (
+    BASELINES,
+    CHECKS,
+    FILLS,
+    NAVS,
+    REJECTIONS,
+    TIMES,
+    SeasonCheck,
+    SeasonNav,
+    SeasonRejection,
+)
+from assaymark.workflow.tracks.season_records import stated_book
+
+if TYPE_CHECKING:
+    from assaymark.workflow.tables import Table
+    from assaymark.workflow.tracks.season_lock import StoredSeason
+    from assaymark.workflow.tracks.season_record_tables import SeasonFill, SeasonTime
+
+
+T = TypeVar("T")
+
+_LARGE: Final = ("facts", "series", "instruments")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeasonMaterial:
+    """A season as its tables hold it.
+
+    Attributes
+    ----------
+    universe : tuple of ids
+        The instruments of the lock.
+    agents : tuple of Agent
+        Those that decided, in the order of the season file.
+    contexts : mapping of context id to Context
+        Of the decisions of ``steps`` and ``replicates``.
+    steps : mapping of agent to steps
+        First replicate, in order, each with the fills and rejections that are due to it and the book after them. A
+        decision whose orders did not fill yet has none of these.
+    replicates : mapping of (agent, replicate) to steps
+        Decisions alone, the first replicate among them; empty where the season has none.
+    outcomes : tuple of Outcome
+        Of these decisions, for outcome calls and returns. No other call may be shown one.
+    navs, baselines : mapping of name to books
+        In the order of the days.
+    checks : tuple of SeasonCheck
+    seconds : mapping of record id to float or None
+        What a decision took, as it was measured.
+    rejections : mapping of agent to rejections
+    partial : bool
+        Whether some context does not hold all that its agent could see; then nothing can be called contradicted.
+    """
+
+    season: Season
+    plan_hash: str
+    universe: tuple[str, ...]
+    agents: tuple[Agent, ...]
+    contexts: Mapping[str, Context]
+    steps: Mapping[str, tuple[StepRecord, ...]]
+    replicates: Mapping[tuple[str, int], tuple[StepRecord, ...]]
+    outcomes: tuple[Outcome, ...]
+    navs: Mapping[str, tuple[SeasonNav, ...]]
+    baselines: Mapping[str, tuple[SeasonNav, ...]]
+    checks: tuple[SeasonCheck, ...]
+    seconds: Mapping[str, float | None]
+    rejections: Mapping[str, tuple[SeasonRejection, ...]]
+    partial: bool
+
+    @property
+    def scoring(self) -> ScoringPlan:
+        """The scoring plan of the season, without the parts for which its contexts have no field."""
+        return applicable(self.season.scoring_plan, self.contexts.values())
+
+
+def season_material(folder: RunFolder) -> SeasonMaterial:
+    """Everything that a season left in its tables.
+
+    The decisions of the season are those that `TIMES` lists; a run folder of imported records may hold others.
+
+    Raises
+    ------
+    PlanError
+        No season is locked here, or its file changed after the lock.
+    LedgerError
+        A table is not there, or damaged; says which command makes it.
+    """
+    return material_of(Store(folder), stored_season(folder))
+
+
+def material_of(store: Store, stored: StoredSeason) -> SeasonMaterial:
+    """As `season_material`, for a season whose lock was read."""
+    season = stored.season
+    navs = _by_agent(store.read(NAVS))
+    times = {one.record_id: one for one in store.read(TIMES)}
+    rejections = store.read(REJECTIONS)
+    settled = _Settled(season, navs, store.read(FILLS), rejections)
+    decided = _decided(season, (one for one in store.read(DECISIONS) if one.record_id in times))
+    shown = {one.context_id for ones in decided.values() for one in ones}
+    contexts = _contexts(store, shown)
+    names = list(dict.fromkeys(agent for agent, _ in decided))
+    families = {one.name: one.family for one in season.agents}  # of records, the file's word counts for more
+    return SeasonMaterial(
+        season=season,
+        plan_hash=stored.plan_hash,
+        universe=stored.universe,
+        agents=tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names),
+        contexts=contexts,
+        steps={name: tuple(settled.step(one, times[one.record_id].day) for one in decided[name, 1]) for name in names},
+        replicates=_replicates(season, decided, times),
+        outcomes=tuple(one for one in _if_there(store, OUTCOMES) if one.record_id in times),
+        navs={name: navs.get(name, ()) for name in names},
+        baselines=_by_agent(_if_there(store, BASELINES)),
+        checks=tuple(_if_there(store, CHECKS)),
+        seconds={name: one.seconds for name, one in times.items()},
+        rejections={name: tuple(one for one in rejections if one.agent == name) for name in names},
+        partial=any(one.completeness != "complete" for one in contexts.values()),
+    )
+
+
+class _Settled:
+    """What became of decisions: their fills and rejections, and the books after them."""
+
+    def __init__(
+        self,
+        season: Season,
+        navs: Mapping[str, Sequence[SeasonNav]],
+        fills: Iterable[SeasonFill],
+        rejections: Iterable[SeasonRejection],
+    ) -> None:
+        self.recorded = season.recorded
+        self.traded = {name: [one for one in ones if one.state == "ok"] for name, ones in navs.items()}
+        self.fills = _lists(fills)
+        self.refused = _lists(rejections)
+
+    def step(self, decision: Decision, day: str) -> StepRecord:
+        """A decision with what the broker made of it. What was paid out on that day stands among the fills."""
+        nav = None if self.recorded else self._after(decision.agent.id, day)
+        paid = [one for one in self.fills.get("", ()) if nav and (one.agent, one.day) == (nav.agent, nav.day)]
+        book = stated_book(decision) if self.recorded else nav and Book(nav.cash, nav.positions)
+        return StepRecord(
+            day=day,
+            decision=decision,
+            fills=(*paid, *self.fills.get(decision.record_id, ())),
+            rejections=tuple(self.refused.get(decision.record_id, ())),
+            book=book,
+        )
+
+    def _after(self, agent: str, day: str) -> SeasonNav | None:
+        """The book on the day on which the orders of a day were settled; None where it did not come yet."""
+        return next((one for one in self.traded.get(agent, []) if one.day > day), None)
+
+
+def _decided(season: Season, decisions: Iterable[Decision]) -> dict[tuple[str, int], list[Decision]]:
+    """The decisions by agent, as the season file names them, and replicate; each in order."""
+    order = {one.name: at for at, one in enumerate(season.agents)}
+    found: dict[tuple[str, int], list[Decision]] = defaultdict(list)
+    for one in sorted(decisions, key=lambda one: (one.decided_at, one.record_id)):
+        if one.agent.id in order and one.derivation.kind == "honest":
+            found[one.agent.id, one.replicate].append(one)
+    return dict(sorted(found.items(), key=lambda item: (order[item[0][0]], item[0][1])))
+
+
+def _replicates(
+    season: Season, decided: Mapping[tuple[str, int], Sequence[Decision]], times: Mapping[str, SeasonTime]
+) -> dict[tuple[str, int], tuple[StepRecord, ...]]:
+    """The decisions of all replicates; none where nothing was repeated."""
+    if season.replicates == 1:
+        return {}
+    return {
+        key: tuple(StepRecord(day=times[one.record_id].day, decision=one) for one in ones)
+        for key, ones in decided.items()
+    }
+
+
+def _contexts(store: Store, wanted: Collection[str]) -> dict[str, Context]:
+    """Some contexts. What agents of one day share stands in memory once."""
+    found: dict[str, Context] = {}
+    last: Context | None = None
+    for name, context in store.each_context():
+        if name in wanted:
+            last = context if last is None else _sharing(context, last)
+            found[name] = last
+    return found
+
+
+def _sharing(context: Context, other: Context) -> Context:
+    """An equal context that holds the parts of another one where they are equal."""
+    same = {part: getattr(other, part) for part in _LARGE if getattr(context, part) == getattr(other, part)}
+    return replace(context, **same) if same else context
+
+
+def _by_agent(rows: Iterable[SeasonNav]) -> dict[str, tuple[SeasonNav, ...]]:
+    found: dict[str, list[SeasonNav]] = defaultdict(list)
+    for one in sorted(rows, key=lambda one: one.day):
+        found[one.agent].append(one)
+    return {name: tuple(ones) for name, ones in found.items()}
+
+
+def _lists(rows: Iterable[Any]) -> dict[str, list[Any]]:
+    """Fills or rejections by the decision that they are due to, in their order."""
+    found: dict[str, list[Any]] = defaultdict(list)
+    for one in sorted(rows, key=lambda one: (one.day, one.number)):
+        found[one.record_id].append(one)
+    return found
+
+
+def _if_there(store: Store, table: Table[T]) -> list[T]:
+    """The records of a table that not every season has."""
+    return [] if store.digest(table) is None else store.read(table)

@@ -1,0 +1,444 @@
+"""The agents of a season in facts: what they earned, what they stated, how they traded, and whether records hold up."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from statistics import fmean, median
+from typing import Any, Final, Literal, TypeVar
+
+import numpy as np
+
+from assaymark.agents.llm import ABSENT, NOT_USABLE
+from assaymark.errors import InputError, LedgerError, NotMeasurableError
+from assaymark.judging.evidence import Material, chance_corrected
+from assaymark.judging.season.ledger import BORNE_OUT
+from assaymark.judging.season.record import Filled, StepRecord
+from assaymark.judging.season.replies import ReplyState
+from assaymark.judging.season.round_trips import thrashing
+from assaymark.judging.season.scoring import JudgeScore
+from assaymark.metrology.checks import Ints
+from assaymark.metrology.contrasts import daily_excess
+from assaymark.metrology.measure_panel import lacking_records
+from assaymark.metrology.scores import excess_replies, missing_shares
+from assaymark.plan import Missing
+from assaymark.portfolio import performance
+from assaymark.portfolio.broker.reconciling import RELIABILITY
+from assaymark.records import JSON, Evidence, Measurement
+from assaymark.workflow.tracks.season_material import SeasonMaterial
+from assaymark.workflow.tracks.season_record_tables import SPLIT, SeasonCheck, SeasonGrade, SeasonNav
+
+# The grades of a season as numbers: composites by agent, judge, trial, period and replicate.
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+Composites = Mapping[str, Mapping[str, float]]
+"""By agent and then judge; a judge without a usable grade is left out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeasonReplies:
+    """What each judge was asked about each agent, with and without a usable grade [J, A, 2], and who lacks too much.
+
+    Whole records, periods and replicates count alike; one that some trial graded is not missing. ``left_out`` are the
+    judges that lack more than the plan tolerates, with the reason.
+    """
+
+    judges: tuple[str, ...]
+    agents: tuple[str, ...]
+    replies: Ints
+    left_out: Mapping[str, str]
+
+    @classmethod
+    def of(cls, grades: Iterable[SeasonGrade], agents: Sequence[str], missing: Missing) -> SeasonReplies:
+        """Count the grades of some agents.
+
+        Raises
+        ------
+        LedgerError
+            A judge lacks too much, and the plan says to stop.
+        """
+        usable: dict[tuple[str, str, str, str, int], bool] = {}
+        for one in grades:
+            if one.agent in agents:
+                key = (one.judge, one.agent, one.scope, one.period, one.replicate)
+                usable[key] = usable.get(key, False) or one.score.score is not None
+        judges = tuple(sorted({key[0] for key in usable}))
+        replies = np.zeros((len(judges), len(agents), 2), dtype=np.int64)
+        for (judge, agent, *_), ok in usable.items():
+            replies[judges.index(judge), agents.index(agent), int(not ok)] += 1
+        shares = missing_shares(judges, agents, replies)
+        left_out = excess_replies(*shares, per_judge=missing.per_judge, per_agent=missing.per_agent)
+        if left_out and missing.on_excess == "stop":
+            words = "; ".join(f"judge {judge}: {why}" for judge, why in left_out.items())
+            raise LedgerError(f"too many replies are missing: {words}")
+        # Where all lack too much it is of some agent, which then has no number; the others keep theirs.
+        return cls(judges, tuple(agents), replies, {} if len(left_out) == len(judges) else left_out)
+
+    def of_judge(self, judge: str) -> dict[str, JSON]:
+        """What a judge lacks of whom, and why it was left out; empty where nothing is missing."""
+        if judge not in self.judges or not self.replies[self.judges.index(judge), :, 1].any():
+            return {}
+        found = lacking_records(self.agents, self.replies, self.judges.index(judge))
+        return {**found, "left_out": self.left_out.get(judge, "")}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeasonScores:
+    """What the judges of a season gave.
+
+    Attributes
+    ----------
+    agents : tuple of names
+        In the order of the season file, also those without a usable grade.
+    families : mapping of judge to family
+        In alphabetical order of the judges; also judges without a usable grade.
+    whole : mapping of agent to judge to scores
+        One for each usable trial on the whole record, by trial.
+    composites : mapping of agent to judge to composite
+        Of whole records, the mean over trials.
+    periods : mapping of period to agent to judge to composite
+    replicates : mapping of agent to replicate to judge to composite
+    states : mapping of (agent, judge) to state
+        Of the first whole grade, for those without a usable one; "left out" where the plan leaves the judge out.
+    """
+
+    agents: tuple[str, ...]
+    families: Mapping[str, str]
+    whole: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]
+    composites: Composites
+    periods: Mapping[str, Composites]
+    replicates: Mapping[str, Mapping[int, Mapping[str, float]]]
+    states: Mapping[tuple[str, str], ReplyState | Literal["left out"]]
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(self.families)
+
+    def without(self, agents: Collection[str]) -> SeasonScores:
+        """The grades of all other agents: judges agree on an empty record, and that says nothing about them."""
+        if not agents:
+            return self
+        return replace(
+            self,
+            agents=tuple(one for one in self.agents if one not in agents),
+            whole=_but(self.whole, agents),
+            composites=_but(self.composites, agents),
+            periods={name: _but(row, agents) for name, row in self.periods.items()},
+            replicates=_but(self.replicates, agents),
+        )
+
+    def axis(self, agent: str, name: str) -> dict[str, float]:
+        """What judges gave an agent on an axis of the composite, the mean over trials."""
+        points = attrgetter(name)
+        return {judge: fmean(map(points, trials.values())) for judge, trials in self.whole[agent].items()}
+
+    def outcomes(self, agent: str) -> dict[str, float]:
+        """What judges gave an agent's outcome, the mean over trials that have one."""
+        found = {}
+        for judge, trials in self.whole[agent].items():
+            points = [one.outcome for one in trials.values() if one.outcome is not None]
+            if points:
+                found[judge] = fmean(points)
+        return found
+
+    def gradings(self, agent: str) -> list[float]:
+        """The panel's median of one agent's whole record in each trial that all its judges have."""
+        mine = self.whole[agent].values()
+        common = set.intersection(*(set(trials) for trials in mine)) if mine else set()
+        return [median(trials[at].composite for trials in mine) for at in sorted(common)]
+
+    def repeated(self, agent: str) -> list[float]:
+        """The panel's median of each replicate that all judges of the agent's replicates have graded."""
+        mine = self.replicates.get(agent, {})
+        panel = {judge for row in mine.values() for judge in row}
+        return [median(row.values()) for _, row in sorted(mine.items()) if set(row) == panel]
+
+
+def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out: Collection[str] = ()) -> SeasonScores:
+    """The grades of a season without those of agents that are not among ``agents``, and of the judges ``left_out``."""
+    rows = sorted(
+        (one for one in grades if one.agent in agents), key=lambda one: (one.judge, one.trial, one.period, one.agent)
+    )
+    whole: dict[str, dict[str, dict[int, JudgeScore]]] = {agent: defaultdict(dict) for agent in agents}
+    periods: dict[str, dict[str, dict[str, list[float]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    replicates: dict[str, dict[int, dict[str, list[float]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
+    states: dict[tuple[str, str], ReplyState | Literal["left out"]] = {}
+    for one in rows:
+        score, out = one.score.score, one.judge in left_out
+        if one.scope == "whole":
+            state = one.score.grades.state
+            states.setdefault((one.agent, one.judge), "left out" if out and state == "ok" else state)
+        if score is None or out:
+            continue
+        if one.scope == "whole":
+            whole[one.agent][one.judge][one.trial] = score
+        elif one.scope == "period":
+            periods[one.period][one.agent][one.judge].append(score.composite)
+        else:
+            replicates[one.agent][one.replicate][one.judge].append(score.composite)
+    return SeasonScores(
+        agents=tuple(agents),
+        families={one.judge: one.family for one in rows},
+        whole=whole,
+        composites=mean_composites(whole),
+        periods={name: _means(periods[name]) for name in sorted(periods)},
+        replicates={agent: _means(found) for agent, found in replicates.items()},
+        states={key: state for key, state in states.items() if key[1] not in whole[key[0]]},
+    )
+
+
+def mean_composites(whole: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]) -> Composites:
+    """The composite of every agent by every judge, the mean over trials."""
+    return {
+        agent: {judge: fmean(one.composite for one in trials.values()) for judge, trials in row.items()}
+        for agent, row in whole.items()
+    }
+
+
+def _but(rows: Mapping[str, V], agents: Collection[str]) -> dict[str, V]:
+    return {agent: row for agent, row in rows.items() if agent not in agents}
+
+
+def _means(found: Mapping[K, Mapping[str, Collection[float]]]) -> dict[K, dict[str, float]]:
+    return {key: {judge: fmean(points) for judge, points in row.items()} for key, row in found.items()}
+
+
+WITHIN: Final = 5
+"""Days within which a trade that takes back an earlier one is a round trip."""
+
+SAMPLED: Final = 60
+"""Decisions of one agent, at most, over which chance agreement is found: the material of each is read anew."""
+
+
+def agent_measurements(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Iterator[Measurement]:
+    """``season.reliability``, ``.lookahead``, ``.thrash`` and ``.decisions`` of every agent."""
+    days = sorted({one.day for steps in material.steps.values() for one in steps})
+    built_in = {one.name for one in material.season.panel if one.model.startswith("reference/")}
+    looked = [one for one in grades if one.scope == "whole" and one.judge not in built_in]  # those read no tenses
+    for agent, steps in material.steps.items():
+        yield _reliability(agent, [one for one in material.checks if one.agent == agent])
+        yield _lookahead(agent, [one for one in looked if one.agent == agent])
+        yield _thrash(agent, steps, days if material.season.has_books else None)
+        yield _decisions(agent, steps, len(material.rejections.get(agent, ())))
+
+
+def _reliability(agent: str, checks: Sequence[SeasonCheck]) -> Measurement:
+    counted = [one for one in checks if one.kind in RELIABILITY]
+    n, passed = sum(one.checks for one in counted), sum(one.passed for one in counted)
+    return Measurement(
+        name="season.reliability",
+        labels={"agent": agent},
+        value=100.0 * passed / n if n else None,
+        n=n,
+        n_of="checks",
+        state="ok" if n else "nothing could be checked",
+        detail={one.kind: [one.passed, one.checks] for one in checks},
+        method="100 times the share of fill, cash and position checks that reconcile",
+    )
+
+
+def _lookahead(agent: str, grades: Sequence[SeasonGrade]) -> Measurement:
+    """How many judges say that later data were used; a judge says so if it does in any trial."""
+    said: dict[str, list[str]] = defaultdict(list)
+    for one in grades:
+        if one.score.grades.lookahead_check is not None:
+            said[one.judge].append(one.score.grades.lookahead_check)
+    checks = {judge: "fail" if "fail" in found else "pass" for judge, found in sorted(said.items())}
+    failed = sum(check == "fail" for check in checks.values())
+    return Measurement(
+        name="season.lookahead",
+        labels={"agent": agent},
+        value=float(failed) if checks else None,
+        n=len(checks),
+        n_of="judges",
+        state="ok" if checks else "not graded",
+        detail=checks,
+        method="judges that say an earlier decision was graded on, or made with, later data",
+    )
+
+
+def _thrash(agent: str, steps: Sequence[StepRecord], days: Sequence[str] | None) -> Measurement:
+    """Round trips over the days of the season, on some of which a log may have several decisions, or none."""
+    empty = Measurement(
+        name="season.thrash", labels={"agent": agent}, value=None, n=0, n_of="days", state="no fill is recorded",
+        method="trades that take back earlier ones of the same name within some days, the latest first",
+    )  # fmt: skip
+    if days is None:
+        return empty
+    fills: dict[str, list[Filled]] = {day: [] for day in days}
+    for step in steps:
+        fills[step.day] += [fill for fill in step.fills if fill.quantity and getattr(fill, "kind", "") != SPLIT]
+    found = thrashing(list(fills.values()), within=WITHIN)
+    detail = {"within": WITHIN, "trades": found.trades, "by_symbol": found.by_symbol}
+    return replace(empty, value=float(len(found.trips)), n=len(days), state="ok", detail=detail)
+
+
+def _decisions(agent: str, steps: Sequence[StepRecord], rejected: int) -> Measurement:
+    silent = sum(bool({*NOT_USABLE} & {*step.decision.flags}) for step in steps)
+    absent = sum(ABSENT in step.decision.flags for step in steps)
+    detail, n = {"rejected": rejected, "silent": silent, "absent": absent}, len(steps)
+    return Measurement(
+        name="season.decisions", labels={"agent": agent}, value=float(n), n=n, n_of="decisions", method="counted",
+        detail=detail,
+    )  # fmt: skip
+
+
+# --- returns ----------------------------------------------------------------------------------------------------------
+
+
+def return_measurements(material: SeasonMaterial, *, level: float, rng: np.random.Generator) -> Iterator[Measurement]:
+    """``season.return`` and ``season.drawdown`` of agents and baselines, and ``season.excess`` of every two of them."""
+    capital = material.season.capital
+    for label, books in (("agent", material.navs), ("baseline", material.baselines)):
+        for name, rows in books.items():
+            yield from _performance({label: name}, rows, capital)
+    for agent, rows in material.navs.items():
+        for baseline in sorted(material.baselines):
+            yield _excess(agent, baseline, rows, material.baselines[baseline], capital, level, rng)
+
+
+def _performance(labels: Mapping[str, str], rows: Sequence[SeasonNav], capital: float) -> Iterator[Measurement]:
+    values = [capital, *(one.nav for one in rows)]
+    state, total, fall = "no days", None, None
+    if rows:
+        try:
+            found = performance(values)
+            state, total, fall = "ok", found.total_return, found.max_drawdown
+        except InputError:
+            state = "its value fell to zero"
+    for name, value, method in (
+        ("season.return", total, "last value over the capital, less 1"),
+        ("season.drawdown", fall, "deepest fall below an earlier high, the capital being the first"),
+    ):
+        yield Measurement(
+            name=name, labels=labels, value=value, n=len(rows), n_of="days", method=method, state=state, unit="share"
+        )  # fmt: skip
+
+
+def _excess(
+    agent: str,
+    baseline: str,
+    own: Sequence[SeasonNav],
+    other: Sequence[SeasonNav],
+    capital: float,
+    level: float,
+    rng: np.random.Generator,
+) -> Measurement:
+    """The mean daily difference, over the days on which both were valued."""
+    base = {one.day: one.nav for one in other if one.state == "ok"}
+    days = [one for one in own if one.state == "ok" and one.day in base]
+    n = len(days)
+    empty = Measurement(
+        name="season.excess", labels={"agent": agent, "baseline": baseline}, value=None, n=n, n_of="days", method="",
+        state="no common days",
+    )  # fmt: skip
+    paths = [np.array([capital, *values]) for values in ([one.nav for one in days], [base[one.day] for one in days])]
+    if not n or any((path <= 0).any() for path in paths):
+        return empty if not n else replace(empty, state="its value fell to zero")
+    mine, theirs = (path[1:] / path[:-1] - 1.0 for path in paths)
+    whole = float(paths[0][-1] / capital - paths[1][-1] / capital)
+    try:
+        found = daily_excess(mine, theirs, rng=rng, level=level)
+    except NotMeasurableError:
+        state = "too few days" if n < 10 else "the difference does not vary"
+        return replace(empty, state=state, detail={"whole": whole})
+    return replace(
+        empty,
+        value=found.mean,
+        state="ok",
+        method=f"mean daily difference; {found.method}",
+        low=found.low,
+        high=found.high,
+        level=level,
+        unit="share a day",
+        detail={"p": found.p, "whole": whole, "block": found.block},
+    )
+
+
+# --- the ledger -------------------------------------------------------------------------------------------------------
+
+
+def ledger_measurements(
+    material: SeasonMaterial,
+    evidence: Iterable[Evidence],
+    grades: Iterable[SeasonGrade],
+    *,
+    rng: np.random.Generator,
+) -> Iterator[Measurement]:
+    """``season.ledger`` of every agent: the share of its numbers that its own material bears out.
+
+    ``detail`` has the counts by state, the decisions without any number (``silent``), and how many claims of judges
+    (``claims``) the numbers contradict where the judge says supported or the other way round (``disagreements``). Over
+    `SAMPLED` decisions at most it has agreement with the right asset's row (``observed``), what a permutation of rows
+    within unit and decimals reaches (``chance``), and what is left of the one beyond the other (``corrected``).
+    """
+    of = {step.decision.record_id: agent for agent, steps in material.steps.items() for step in steps}
+    rows: dict[str, list[Evidence]] = defaultdict(list)
+    for one in evidence:
+        if one.decision in of:
+            rows[of[one.decision]].append(one)
+    whole = [one for one in grades if one.scope == "whole"]
+    for agent, steps in material.steps.items():
+        mine = [one for one in whole if one.agent == agent]
+        yield _ledger(agent, steps, rows[agent], mine, material, rng)
+
+
+def _ledger(
+    agent: str,
+    steps: Sequence[StepRecord],
+    rows: Sequence[Evidence],
+    grades: Sequence[SeasonGrade],
+    material: SeasonMaterial,
+    rng: np.random.Generator,
+) -> Measurement:
+    counts = Counter(one.state for one in rows)
+    numbers = len(rows) - counts["own_action"]
+    spoken = {one.decision for one in rows}
+    compared = [one.score.disagreement for one in grades if one.score.disagreement is not None]
+    detail: dict[str, Any] = {
+        "counts": dict(sorted(counts.items())),
+        "silent": sum(step.decision.record_id not in spoken for step in steps),
+        "steps": len(steps),
+        "claims": sum(one.claims for one in compared),
+        "disagreements": sum(one.overruled + one.strict for one in compared),
+        "misquoted": sum(one.misquoted for one in compared),
+        **_chance(steps, rows, material, rng),
+    }
+    borne = sum(counts[state] for state in BORNE_OUT)
+    return Measurement(
+        name="season.ledger",
+        labels={"agent": agent},
+        value=borne / numbers if numbers else None,
+        n=numbers,
+        n_of="numbers",
+        state="ok" if numbers else "no number",
+        detail=detail,
+        method="share of numbers that the agent's own material bears out",
+    )
+
+
+def _chance(
+    steps: Sequence[StepRecord], rows: Sequence[Evidence], material: SeasonMaterial, rng: np.random.Generator
+) -> dict[str, Any]:
+    """What of the agreement with the right row is more than chance; nothing where it is not defined.
+
+    Of a long record decisions at equal distances are taken.
+    """
+    chosen = steps[:: math.ceil(len(steps) / SAMPLED)] if steps else steps
+    contexts = {step.decision.record_id: step.decision.context_id for step in chosen}
+    wanted = {contexts[one.decision] for one in rows if one.decision in contexts}
+    known = {name: Material.of(material.contexts[name]) for name in sorted(wanted) if name in material.contexts}
+    try:
+        found = chance_corrected(rows, known, contexts, rng=rng)
+    except NotMeasurableError:
+        return {}
+    return {"observed": found.observed, "chance": found.chance, "corrected": found.corrected, "rows": found.n}

@@ -1,0 +1,493 @@
+"""The file of a season that somebody else ran, and the season it comes to beside its records.
+
+What follows from the records (universe, capital, currency, days, and the agents unless the file names some) does not
+stand in the file. From there on it is a `Season` as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, time
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from assaymark.claims.standing import FEW_CONSECUTIVE
+from assaymark.errors import InputError, Problem
+from assaymark.judging.season.plans import DEFAULT_SCORING, EfficiencyScale, ScoringPlan, load_scoring, scoring_names
+from assaymark.judging.season.record import BUDGET, LEAST_BUDGET
+from assaymark.metrology.moderated import FEWEST_CLUSTERS
+from assaymark.metrology.serial import FEWEST_CONSECUTIVE
+from assaymark.plan import (
+    BiasRules,
+    ClusterOrder,
+    Frozen,
+    Human,
+    Missing,
+    OrderRules,
+    plan_problems,
+    read_plan,
+    read_toml,
+    refuse_version_1,
+)
+from assaymark.portfolio.broker import Rules
+from assaymark.protocol import AgentSpec, DatasheetLimits, EngineChoice, JudgeSpec, Name
+from assaymark.records import content_id, problems_of, record
+
+# The periods of a season: what orders of its agents are tested over, and whether there are enough of them.
+
+
+def period_of(day: str, period: Literal["week", "month"]) -> str:
+    """The period that a day lies in: its week by ISO 8601, or its month.
+
+    >>> period_of("2024-12-30", "week"), period_of("2024-12-30", "month")
+    ('2025-W01', '2024-12')
+    """
+    if period == "month":
+        return day[:7]
+    week = date.fromisoformat(day[:10]).isocalendar()
+    return f"{week.year}-W{week.week:02d}"
+
+
+def period_preflight(
+    days: Iterable[str], period: Literal["week", "month"], order: ClusterOrder = "consecutive"
+) -> tuple[str, ...]:
+    """Warn of a season of these days that cannot rank its agents; nothing where it can.
+
+    >>> for line in period_preflight(["2024-03-01", "2024-03-04"], "week"):
+    ...     print(line)
+    2 weeks: this season cannot rank agents; 12 that follow each other are needed, 24 for a claim without this condition
+    >>> period_preflight(["2024-03-01", "2024-03-04"], "month", "exchangeable")[0].partition(":")[0]
+    '1 month'
+    """
+    n = len({period_of(one, period) for one in days})
+    serial = order == "consecutive"
+    needed = FEWEST_CONSECUTIVE if serial else FEWEST_CLUSTERS
+    if n >= needed:
+        return ()
+    more = f"{needed} that follow each other are needed, {FEW_CONSECUTIVE} for a claim without this condition"
+    what = more if serial else f"{needed} are needed"
+    return (f"{n} {period}{'' if n == 1 else 's'}: this season cannot rank agents; {what}",)
+
+
+# The season file: which agents trade which universe under which rules, and who grades them, written down and locked.
+#
+# Defaults are those of the season methodology where it names one (equal capital of 100,000, long only); what it leaves
+# open is a field with its default explained in ``docs/season.md``.
+
+
+FEWEST_BARS = 20
+"""An instrument with fewer known closes is not offered yet."""
+
+RECORDS: Final = "records"
+"""The source of a season that somebody else ran: records that were imported into its run folder."""
+
+
+class SeasonMarket(Frozen):
+    """Where prices come from: ``synthetic``, the folder of a snapshot (`assaymark data`), or `RECORDS`.
+
+    With ``live`` the source may grow: it is a folder that a new snapshot is put into each day, and the one that was
+    retrieved last is read. ``format``, ``track`` and ``exclude_flags`` choose among imported records.
+    """
+
+    source: str = "synthetic"
+    seed: int = Field(default=0, ge=0, description="of the synthetic market")
+    live: bool = False
+    format: str = Field(default="", max_length=60, description="of imported records, as in assaymark import")
+    track: str = Field(default="", max_length=120, description="which of the markets that the records are of")
+    exclude_flags: tuple[Name, ...] = Field(default=(), description="records with one of these flags are left out")
+
+    @model_validator(mode="after")
+    def _source(self) -> SeasonMarket:
+        if self.live and self.source in ("synthetic", RECORDS):
+            why = "are" if self.source == RECORDS else "market is"
+            raise ValueError(f"live needs a source that grows; the {self.source} {why} there whole")
+        if self.source != RECORDS and (self.format or self.track or self.exclude_flags):
+            raise ValueError(f'format, track and exclude_flags go with source = "{RECORDS}" (got {self.source!r})')
+        if self.source == RECORDS and not self.format:
+            raise ValueError("format: which importer made the records, such as aitrader")
+        return self
+
+
+class SeasonCalendar(Frozen):
+    """First and last day, and the time of day in UTC at which agents decide, once that day's bars are complete.
+
+    A live season waits ``late_after_h`` hours after that time for the data of a day before it goes on without them.
+    """
+
+    first: date
+    last: date
+    decide_at: time = Field(default=time(21, 30), description="in UTC, from 21:00 on")
+    late_after_h: float = Field(
+        default=48.0, gt=0, le=24 * 30, description="live: hours after decide_at that the data of a day are waited for"
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> SeasonCalendar:
+        if self.first > self.last:
+            raise ValueError(f"first must not be later than last (got {self.first} and {self.last})")
+        return self
+
+    @field_validator("decide_at")
+    @classmethod
+    def _after_the_close(cls, value: time) -> time:
+        if value.tzinfo is not None:
+            raise ValueError(f"is a time of day in UTC and takes no zone (got {value.isoformat()})")
+        if value < time(21):
+            raise ValueError(f"must be from 21:00 on, when the bars of a day are complete (got {value.isoformat()})")
+        return value
+
+
+class SeasonRules(Frozen):
+    """The broker's rules (`assaymark.portfolio.broker.Rules`), and how many orders of a day are taken."""
+
+    fill: Literal["next_open", "close"] = Field(
+        default="next_open", description="orders fill on the next trading day: at its open, or at its close"
+    )
+    cost_bps: float = Field(default=10.0, ge=0, lt=10_000)
+    fractional: bool = True
+    lot: float = Field(default=1.0, gt=0)
+    short: bool = False
+    max_weight: float | None = Field(default=None, gt=0, le=10)
+    max_exposure: float = Field(default=1.0, gt=0, le=10)
+    excess: Literal["reject", "cut"] = "reject"
+    max_orders: int = Field(default=10, ge=1, le=50, description="a day and agent; later ones are rejected")
+
+    @property
+    def broker(self) -> Rules:
+        """As the broker takes them. No order fills at a price that is older than its day."""
+        return Rules(**self.model_dump(exclude={"max_orders"}))
+
+
+class SeasonJudging(Frozen):
+    """How records are graded, beside the panel and the scoring plan.
+
+    Periods are what orders are tested over; ``token_budget`` is how much of a record one call may show before it is
+    split, and ``alpha`` the error rate that all claims share: the same as ``inference.alpha``.
+    """
+
+    period: Literal["week", "month"] = Field(default="week", description="each agent is graded by it as well as whole")
+    token_budget: int = Field(default=BUDGET, ge=LEAST_BUDGET, le=2_000_000)
+    author_probe: bool = Field(default=True, description="judges are asked whose record it is; no grade comes of it")
+    alpha: float = Field(default=0.05, gt=0, lt=1)
+    publish: float = Field(default=0.4, ge=-1, le=1, description="kappa of the panel from which orders are published")
+    halt: float = Field(default=0.2, ge=-1, le=1, description="kappa below which no order is")
+
+    @model_validator(mode="after")
+    def _gates(self) -> SeasonJudging:
+        if self.halt > self.publish:
+            raise ValueError(f"halt must not be higher than publish (got {self.halt} and {self.publish})")
+        return self
+
+
+class Season(Frozen):
+    """A whole season file; see ``docs/season.md``."""
+
+    version: Literal["2"] = "2"
+    name: Name
+    title: str = ""
+    seed: int = Field(default=0, ge=0, description="of resampling")
+    agents: tuple[AgentSpec, ...] = Field(min_length=1)
+    prompt: str = Field(default="", max_length=100_000, description="what all agents are told")
+    strategies: dict[Name, Annotated[str, Field(min_length=1, max_length=100_000)]] = Field(
+        default_factory=dict, description="by agent, in place of one prompt"
+    )
+    market: SeasonMarket = SeasonMarket()
+    universe: int | tuple[Name, ...] = Field(
+        default=20, description="how many, of the classes in turn, or which instruments"
+    )
+    capital: float = Field(default=100_000.0, gt=0, le=1e12)
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3,5}$")] = "USD"
+    calendar: SeasonCalendar
+    rules: SeasonRules = SeasonRules()
+    bars: int = Field(default=30, ge=FEWEST_BARS, le=252, description="daily closes shown of each instrument")
+    news_days: int = Field(default=5, ge=0, le=60, description="0 shows none")
+    panel: tuple[JudgeSpec, ...] = ()
+    scoring: str = DEFAULT_SCORING
+    efficiency: EfficiencyScale = Field(default=EfficiencyScale(), description="what 100 points of efficiency are")
+    judging: SeasonJudging = SeasonJudging()
+    inference: OrderRules = OrderRules()
+    claims: BiasRules = BiasRules()
+    missing: Missing = Missing()
+    human: Human = Human()
+    datasheets: DatasheetLimits | None = None
+    replicates: int = Field(default=1, ge=1, le=50, description="decisions on identical input; the first one trades")
+    engine: EngineChoice = EngineChoice()
+
+    @model_validator(mode="after")
+    def _names(self) -> Season:
+        for what, names in (
+            ("agents", [one.name for one in self.agents]),
+            ("panel", [one.name for one in self.panel]),
+            ("universe", [] if isinstance(self.universe, int) else list(self.universe)),
+        ):
+            if twice := sorted({name for name in names if names.count(name) > 1}):
+                raise ValueError(f"{what}: each is named once (twice: {', '.join(twice)})")
+        if odd := [one.name for one in self.agents if "/" in one.name or one.name.startswith(".")]:
+            raise ValueError(f"agents: a name is part of record ids and holds no slash (got {', '.join(odd)})")
+        if "panel" in [one.name for one in self.agents]:
+            raise ValueError("agents: panel is what the judges are called together; choose another name")
+        return self
+
+    @model_validator(mode="before")
+    @classmethod
+    def _alpha_given_once(cls, raw: Any) -> Any:
+        judging, inference = (
+            (raw.get(name, {}) for name in ("judging", "inference")) if isinstance(raw, dict) else ({}, {})
+        )
+        if not (isinstance(judging, dict) and isinstance(inference, dict)):
+            return raw
+        if "alpha" in judging:
+            return {**raw, "inference": {"alpha": judging["alpha"], **inference}}
+        return {**raw, "judging": {**judging, "alpha": inference["alpha"]}} if "alpha" in inference else raw
+
+    @model_validator(mode="after")
+    def _one_alpha(self) -> Season:
+        one, other = self.judging.alpha, self.inference.alpha
+        if one != other:
+            raise ValueError(f"judging.alpha and inference.alpha are one error rate; give one (got {one} and {other})")
+        return self
+
+    @model_validator(mode="after")
+    def _asked_apart(self) -> Season:
+        asked: dict[str, list[str]] = {}
+        for one in self.panel:
+            call = one.model_dump_json(exclude={"name", "family", "trials"})
+            asked.setdefault(one.name if one.human else call, []).append(one.name)
+        if same := next((names for names in asked.values() if len(names) > 1), None):
+            what = "are asked the very same call, and one answer would count as several that agree"
+            raise ValueError(f"panel: {' and '.join(same)} {what}; give them other models, seeds or args")
+        return self
+
+    @field_validator("universe")
+    @classmethod
+    def _some_universe(cls, value: int | tuple[str, ...]) -> int | tuple[str, ...]:
+        if (value if isinstance(value, int) else len(value)) < 1:
+            raise ValueError(f"needs at least one instrument (got {value!r})")
+        return value
+
+    @field_validator("scoring")
+    @classmethod
+    def _known_scoring(cls, value: str) -> str:
+        if value not in scoring_names():
+            raise ValueError(f"is no scoring plan; known: {', '.join(scoring_names())}")
+        return value
+
+    @model_validator(mode="after")
+    def _told(self) -> Season:
+        names = [one.name for one in self.agents]
+        if self.recorded and not self.strategies:
+            return self  # what somebody else told them need not be known
+        if bool(self.prompt.strip()) == bool(self.strategies):
+            raise ValueError("agents are told either one prompt or a strategy each; give one of the two")
+        if self.strategies and set(self.strategies) != set(names):
+            raise ValueError(
+                f"strategies: one for each agent and no other (agents: {', '.join(sorted(names))}; got "
+                f"{', '.join(sorted(self.strategies))})"
+            )
+        return self
+
+    @property
+    def scoring_plan(self) -> ScoringPlan:
+        """The plan by which grades become scores, with the scale of efficiency that the file names."""
+        plan = load_scoring(self.scoring)
+        rule = plan.efficiency.model_copy(update=self.efficiency.model_dump())
+        return plan.model_copy(update={"efficiency": rule})
+
+    @property
+    def recorded(self) -> bool:
+        """Whether somebody else ran it, and its records were imported."""
+        return self.market.source == RECORDS
+
+    @property
+    def has_books(self) -> bool:
+        """Whether books are known: always, but for records without a track, which have neither prices nor capital."""
+        return not self.recorded or bool(self.market.track)
+
+    @property
+    def cluster_order(self) -> ClusterOrder:
+        """Periods follow each other in time, unless the file says that they are not to count so."""
+        return self.inference.cluster_order or "consecutive"
+
+    def told(self, agent: str) -> str:
+        """What an agent of that name is told: the prompt, or its own strategy."""
+        return self.strategies.get(agent, self.prompt)
+
+
+def parse_season(text: str, *, source: str = "season.toml") -> Season:
+    """A season from the text of its file.
+
+    Raises
+    ------
+    InputError
+        Not TOML, of version 1, or fields that are wrong, missing or unknown: all of them at once.
+
+    Examples
+    --------
+    >>> season = parse_season('''
+    ... name = "spring"
+    ... prompt = "Grow the book."
+    ... [calendar]
+    ... first = 2024-03-01
+    ... last = 2024-05-31
+    ... [[agents]]
+    ... name = "one"
+    ... family = "reference"
+    ... model = "reference/equal-weight"
+    ... ''')
+    >>> season.capital, season.rules.fill, season.scoring
+    (100000.0, 'next_open', 'v0.4')
+    """
+    return read_plan(Season, read_toml(text, source=source), source=source)
+
+
+def season_hash(season: Season, texts: Mapping[str, str], inputs: Mapping[str, str]) -> str:
+    """sha256 of the canonical season, of the digests of every text it uses, and of the data it is run on."""
+    plan = season.model_dump(mode="json", exclude={"engine": True, "human": {"grades"}})
+    return content_id({"season": plan, "texts": dict(texts), "inputs": dict(inputs)})
+
+
+FOLLOWS: Final = (
+    "universe",
+    "capital",
+    "currency",
+    "calendar",
+    "rules",
+    "bars",
+    "news_days",
+    "replicates",
+    "strategies",
+)
+"""Fields of a season file that follow from the records."""
+
+_STAND_IN: Final = {
+    "agents": [{"name": "agent", "family": "family", "model": f"{RECORDS}/agent"}],
+    "calendar": {"first": "2000-01-01", "last": "2000-01-01"},
+}
+
+
+class RecordedAgent(Frozen):
+    """One agent of the records, and the family it counts for if it is not the importer's."""
+
+    name: Name
+    family: Name | None = None
+
+
+@record
+class Follows:
+    """What the records say of a season: each agent's (name, family, model), and the rest as in a season file.
+
+    ``capital`` and ``currency`` are None where the records do not state them.
+    """
+
+    agents: tuple[tuple[str, str, str], ...]
+    universe: tuple[str, ...]
+    first: str
+    last: str
+    replicates: int = 1
+    capital: float | None = None
+    currency: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordedFile:
+    """The file as it was read; ``market``, ``panel`` and ``agents`` are absent as far as they could not be."""
+
+    raw: Mapping[str, Any]
+    market: SeasonMarket | None
+    panel: tuple[JudgeSpec, ...] | None
+    agents: tuple[RecordedAgent, ...]
+    problems: tuple[Problem, ...]
+
+
+def is_recorded(text: str, *, source: str) -> bool:
+    """Whether a season file names imported records as its market."""
+    market = read_toml(text, source=source).get("market")
+    return isinstance(market, dict) and market.get("source") == RECORDS
+
+
+def read_recorded(text: str, *, source: str) -> RecordedFile:
+    """The file of a season of records, and everything that is wrong with it by itself.
+
+    Raises
+    ------
+    InputError
+        It is of version 1.
+    """
+    raw = read_toml(text, source=source)
+    refuse_version_1(raw, source=source)
+    problems = [
+        Problem(name, "follows from the records; leave it out (or market.source, for a season of your own)")
+        for name in FOLLOWS
+        if name in raw
+    ]
+    rest = {name: value for name, value in raw.items() if name not in (*FOLLOWS, "agents")}
+    panel: tuple[JudgeSpec, ...] | None = None
+    try:
+        panel = Season.model_validate(rest | _STAND_IN).panel
+    except ValidationError as exc:
+        problems += plan_problems(exc, Season)
+    agents, wrong = _agents(raw.get("agents", []))
+    return RecordedFile(rest, _market(rest["market"]), panel, agents, (*problems, *wrong))
+
+
+def recorded_season(file: RecordedFile, follows: Follows, *, source: str) -> Season:
+    """The season that a file comes to beside its records.
+
+    Agents stand in the order of the file, or of the records if it names none; a family in the file counts for more than
+    the importer's.
+
+    Raises
+    ------
+    InputError
+        The file is wrong.
+    """
+    if file.problems:
+        raise InputError(source, list(file.problems))
+    known = {name: (family, model) for name, family, model in follows.agents}
+    chosen = file.agents or tuple(RecordedAgent(name=name) for name in known)
+    agents = [
+        {"name": one.name, "family": one.family or known[one.name][0], "model": f"{RECORDS}/{known[one.name][1]}"}
+        for one in chosen
+    ]
+    stated = {"capital": follows.capital, "currency": follows.currency}
+    whole = {
+        **file.raw,
+        "agents": agents,
+        "universe": list(follows.universe),
+        "calendar": {"first": follows.first, "last": follows.last},
+        "replicates": follows.replicates,
+        **{name: value for name, value in stated.items() if value is not None},
+    }
+    return read_plan(Season, whole, source=source)
+
+
+def _agents(given: Any) -> tuple[tuple[RecordedAgent, ...], list[Problem]]:
+    """The agents that the file names, and what is wrong with them."""
+    found: list[RecordedAgent] = []
+    problems: list[Problem] = []
+    if not isinstance(given, list):
+        return (), [Problem("agents", f"must be tables [[agents]] (got {type(given).__name__})")]
+    for number, one in enumerate(given):
+        try:
+            found.append(RecordedAgent.model_validate(one))
+        except ValidationError as exc:
+            problems += [
+                Problem(f"agents.{number}.{problem.where}", problem.what) for problem in problems_of(exc, RecordedAgent)
+            ]
+    problems += [Problem("agents", f"each is named once (twice: {', '.join(twice)})") for twice in _twice(found)]
+    return tuple(found), problems
+
+
+def _twice(agents: Sequence[RecordedAgent]) -> list[list[str]]:
+    names = [one.name for one in agents]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    return [twice] if twice else []
+
+
+def _market(given: Mapping[str, Any]) -> SeasonMarket | None:
+    try:
+        return SeasonMarket.model_validate(given)
+    except ValidationError:
+        return None
