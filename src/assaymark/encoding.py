@@ -24,15 +24,7 @@ T = TypeVar("T")
 
 
 def to_json(value: Any) -> JSON:
-    """``value`` as plain JSON types: records become objects, datetimes RFC 3339 in UTC, tuples lists.
-
-    Raises
-    ------
-    TypeError
-        Something in it has no JSON form.
-    ValueError
-        A number is NaN or infinite, or a datetime has no time zone.
-    """
+    """``value`` as plain JSON types: records become objects, datetimes RFC 3339 in UTC, tuples lists."""
     return json.loads(canonical_json(value))
 
 
@@ -108,13 +100,7 @@ _ADAPTERS: dict[type, TypeAdapter[Any]] = {}
 
 
 def parse(kind: type[T], text: str | bytes, *, source: str = "record") -> T:
-    """One record from JSON: types are strict, unknown keys are refused, and every problem is named at once.
-
-    Raises
-    ------
-    InputError
-        The text is not JSON, or not such a record.
-    """
+    """One record from JSON: types are strict, unknown keys are refused, and every problem is named at once."""
     if kind not in _ADAPTERS:
         _ADAPTERS[kind] = TypeAdapter(kind)
     try:
@@ -131,11 +117,6 @@ def write_atomic(path: Path, data: bytes | str) -> None:
     """Write a file so that a reader sees the old bytes or the new ones, never a part: temp, fsync, rename.
 
     A file that holds these bytes is left alone, so that what is finished can be read where nothing can be written.
-
-    Raises
-    ------
-    LedgerError
-        The file system refused (no room, no permission); the old file is untouched.
     """
     raw = data.encode() if isinstance(data, str) else data
     with suppress(OSError):

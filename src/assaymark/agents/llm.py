@@ -269,18 +269,7 @@ def envelope_of(context: Context) -> Message:
 
 
 def agent_call(spec: AgentSpec, message: Message, *, template: str = TEMPLATE, trial: int = 1) -> CallSpec:
-    """The call that asks an agent about one context.
-
-    Parameters
-    ----------
-    spec : AgentSpec
-    message : Message
-        `prompt_of` the context, or `envelope_of` it for an agent outside; made once for all agents.
-    template : str
-        What the message was made with, and the instruction is.
-    trial : int
-        Counts replicates on identical input, from 1.
-    """
+    """The call that asks an agent about one context."""
     outside = is_outside(spec.model)
     return CallSpec(
         model=spec.model,
@@ -330,15 +319,6 @@ def season_call(spec: AgentSpec, context: Context, message: Message, *, trial: i
     """The call that asks an agent of a season about one day.
 
     An agent outside is sent the context as JSON, as in a study; see `envelope_of`.
-
-    Parameters
-    ----------
-    spec : AgentSpec
-    context : Context
-    message : Message
-        `season_message` of the sections of that context.
-    trial : int
-        Counts replicates on identical input, from 1.
     """
     shown = envelope_of(context) if is_outside(spec.model) else message
     return agent_call(spec, shown, template=SEASON_TEMPLATE, trial=trial)

@@ -84,13 +84,7 @@ class Observation:
 
 
 def observe(context: Context) -> Observation:
-    """Read a context of minute bars.
-
-    Raises
-    ------
-    InputError
-        No book, no bars of an instrument, too few of them, or a price that is none: every problem at once.
-    """
+    """Read a context of minute bars."""
     bars = {one.instrument: one for one in context.series}
     problems = [
         Problem(f"series.{item.id}", f"at least {_FEWEST_BARS} bars with positive prices are needed")

@@ -171,11 +171,6 @@ def orders_towards(seen: Observation, wanted: Floats) -> tuple[Action, ...]:
 
     At most as many orders as allowed are given, for the largest gaps. If the book after them breaks a limit, all orders
     shrink until it does not; a book that kept its limits before can always keep them by doing nothing.
-
-    Parameters
-    ----------
-    wanted : array of shape (n_assets,)
-        Fractions of equity, not negative, summing to at most 1.
     """
     room = 1.0 - seen.limit("min_cash", 0.0) - 0.005
     cap = seen.limit("max_weight", 1.0) - 0.004

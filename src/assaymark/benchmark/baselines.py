@@ -70,21 +70,6 @@ def run_baselines(
     """Every baseline through every window.
 
     Weights are estimated on the lookback of each decision date and traded at its close.
-
-    Parameters
-    ----------
-    windows : sequence of MarketWindow
-    names : sequence of str
-        Of `BASELINES`.
-    cash : bool
-        Whether instruments of the class cash can be held: with them minimum variance is little else.
-    cost_bps : float
-    convention : {"paper", "reference"}
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such baseline.
     """
     for name in names:
         if name not in BASELINES:

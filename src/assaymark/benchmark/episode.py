@@ -48,12 +48,6 @@ class MarketWindow:
 
     Decisions are named by their day. Weights are of the whole universe, shape (n_assets,).
 
-    Parameters
-    ----------
-    market : BenchMarket
-    spec : Window
-    pace : {"weekly", "monthly", "quarterly"}
-
     Attributes
     ----------
     rows : int array of shape (n_decisions,)
@@ -62,11 +56,6 @@ class MarketWindow:
         Trading days after a decision that its truths look at.
     days : datetime64[D] array of shape (n_days,)
         From the first decision to the end of the window: those of a NAV path.
-
-    Raises
-    ------
-    InputError
-        The market does not reach far enough, or a class is missing on a date; see `BenchMarket.decisions`.
 
     Examples
     --------
@@ -241,15 +230,6 @@ class EpisodeState:
     ``next_call`` gives the pending call until ``take`` has been handed its reply, then the one after it; None when
     the window is over, and then ``result`` has everything. The same replies always lead to the same calls, and a call
     shows nothing that was not known at the close of its day.
-
-    Parameters
-    ----------
-    agent : AgentSpec
-        Who is asked: model, arguments, temperature, seed.
-    profile : Profile
-    world : MarketWindow
-        Shared by all episodes in it.
-    rules : EpisodeRules, optional
     """
 
     def __init__(
@@ -295,25 +275,13 @@ class EpisodeState:
         return today.pending
 
     def take(self, reply: Reply) -> None:
-        """Hand in the reply to the pending call, whatever it is: what cannot be read is scored by PortBench's rule.
-
-        Raises
-        ------
-        ValueError
-            No call is pending.
-        """
+        """Hand in the reply to the pending call, whatever it is: what cannot be read is scored by PortBench's rule."""
         if self.over or self._today.pending is None:
             raise ValueError(f"episode {self.name} waits for no reply")
         self.follow(reply)
 
     def follow(self, reply: Reply) -> None:
-        """Hand in a reply to the stage that is next, given to somebody else's call: no prompt of its own is written.
-
-        Raises
-        ------
-        ValueError
-            The episode is over.
-        """
+        """Hand in a reply to the stage that is next, given to somebody else's call: no prompt of its own is written."""
         if self.over:
             raise ValueError(f"episode {self.name} is over")
         today, tickers = self._today, self._today.known.tickers
@@ -332,11 +300,6 @@ class EpisodeState:
         """What somebody who knows what happened next would reply to the pending call: the ceiling of every score.
 
         S3's is the oracle's book under the signals that were given in S2.
-
-        Raises
-        ------
-        ValueError
-            The episode is over.
         """
         if self.over:
             raise ValueError(f"episode {self.name} is over")
@@ -349,13 +312,7 @@ class EpisodeState:
         return reply_text(today.stage, {self.world.tickers[at]: values[at] for at in today.known.part.tolist()})
 
     def result(self) -> EpisodeResult:
-        """Everything that came of the episode.
-
-        Raises
-        ------
-        ValueError
-            It is not over.
-        """
+        """Everything that came of the episode."""
         if not self.over:
             raise ValueError(f"episode {self.name} is not over: {len(self._dates)} of {len(self._days)} decisions")
         return EpisodeResult(

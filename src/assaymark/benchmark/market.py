@@ -77,14 +77,6 @@ def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT
     first. So 81 of the embedded market's 183 are all bonds, commodities, real estate, crypto and cash, and 24
     equities. How an instrument ends is not looked at: one that is delisted later can be chosen.
 
-    Raises
-    ------
-    UnknownNameError
-        An instrument is named that the store does not have.
-    InputError
-        A class has no instrument, fewer than six are asked for or more than there are, one is named twice, or one is
-        an index, which nobody can hold.
-
     Examples
     --------
     >>> from assaymark.market import synthetic_history
@@ -252,16 +244,6 @@ class _Part:
 class BenchMarket:
     """One store and one universe as arrays, with what was knowable on each date kept for every model that asks.
 
-    Parameters
-    ----------
-    history : History
-    universe : Universe
-    lookback : int
-        Trading days behind covariance, VaR, drawdown and correlations, 60 in PortBench.
-    frozen : bool
-        Whether the layers of S3 are scored by the correlation of the training years, up to `TRAINING_END`, on every
-        date. What a model is shown is always that of the lookback.
-
     Attributes
     ----------
     days : datetime64[D] array of shape (n_days,)
@@ -273,11 +255,6 @@ class BenchMarket:
     returns : float array of shape (n_days, n_assets)
         Row t from the close of t-1 to that of t; 0 where there is no price, in row 0, and after a delisting (what is
         left is money).
-
-    Raises
-    ------
-    InputError
-        The store is shorter than a lookback.
     """
 
     def __init__(self, history: History, universe: Universe, *, lookback: int = 60, frozen: bool = False) -> None:
@@ -307,28 +284,14 @@ class BenchMarket:
         self._yield_at = lru_cache(maxsize=4096)(self._read_yield)
 
     def row_of(self, day: date) -> int:
-        """The row of a day.
-
-        Raises
-        ------
-        InputError
-            The store has no such weekday.
-        """
+        """The row of a day."""
         row = int(np.searchsorted(self.days, np.datetime64(day)))
         if row == self.days.size or self.days[row] != np.datetime64(day):
             raise InputError("market", [f"{day} is no weekday from {self.days[0]} to {self.days[-1]}"])
         return row
 
     def decisions(self, window: Window, pace: Pace) -> np.ndarray:
-        """The rows of the decisions of a window, increasing; each has a lookback behind it and a horizon before it.
-
-        Raises
-        ------
-        InputError
-            No trading day lies in the window; the prices begin too late for the first lookback, or end too early for
-            the last horizon; a class has no instrument that takes part on the first date (on a later one it may have
-            none: a gap is no reason to stop). Says what is needed.
-        """
+        """The rows of the decisions of a window, increasing; each has a lookback behind it and a horizon before it."""
         rows = decision_rows(self.days, self.open_days, window, pace)
         first, last = int(rows[0]), int(rows[-1])
         problems = []

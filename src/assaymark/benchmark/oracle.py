@@ -87,19 +87,6 @@ def turnover_between(held: ArrayLike, target: ArrayLike) -> float:
 def trade(position: Position, target: Floats | None, *, cost_bps: float = COST_BPS) -> Trade:
     """Trade to the target weights and pay; None holds what there is and costs nothing.
 
-    Parameters
-    ----------
-    position : Position
-    target : float array of shape (n_assets,) or None
-        At least 0, sum at most 1; a sum within 1e-4 of 1 is brought to 1.
-    cost_bps : float
-        Basis points of the traded value.
-
-    Raises
-    ------
-    InputError
-        Weights that are negative, not finite, or sum to more than 1, or not one for each asset.
-
     Examples
     --------
     >>> done = trade(equal_start(np.arange(2), 2), np.array([1.0, 0.0]))
@@ -121,23 +108,6 @@ def hold(
     position: Position, returns: Floats, *, to_decision: bool, convention: Convention = "paper"
 ) -> tuple[Position, Floats]:
     """Let a portfolio drift through the days after a close, without trades.
-
-    Parameters
-    ----------
-    position : Position
-        After the trade.
-    returns : float array of shape (n_days, n_assets)
-        Simple returns of the days that follow, at least -1.
-    to_decision : bool
-        Whether the last of them is the day of the next decision; ``reference`` drops its return.
-    convention : {"paper", "reference"}
-
-    Returns
-    -------
-    Position
-        At the last close.
-    float array of shape (n_days,)
-        NAV at each close.
 
     Examples
     --------
@@ -236,13 +206,7 @@ class Ahead:
 
 
 def ahead_of(market: BenchMarket, row: int, horizon: int, *, convention: Convention = "paper") -> Ahead:
-    """The horizon of a decision at the close of a row.
-
-    Raises
-    ------
-    InputError
-        The store ends before the horizon.
-    """
+    """The horizon of a decision at the close of a row."""
     if row + horizon >= market.days.size:
         last = f"{market.days[-1]}, {market.days.size - 1 - row} days after {market.days[row]}"
         raise InputError("market", [f"a horizon of {horizon} days is needed (the store ends on {last})"])
@@ -277,15 +241,6 @@ def oracle_weights(
     Nothing allowed: equal weight over all, status ``empty``. A solver that gives no answer: equal weight over what is
     allowed, status ``not-solved``.
 
-    Parameters
-    ----------
-    mean : float array of shape (n,)
-        Daily mean returns of the horizon.
-    covariance : float array of shape (n, n)
-        Daily.
-    allowed : bool array of shape (n,)
-    convention : {"paper", "reference"}
-
     Examples
     --------
     >>> mean, cov = np.array([0.002, 0.001]), np.diag([0.0004, 0.0001])
@@ -318,16 +273,6 @@ def risk_of(
 
     VaR is the 5 % quantile of the daily returns of the weights (historical simulation), drawdown the deepest fall of
     their compounded value, both signed as in Table 7: a loss is negative.
-
-    Parameters
-    ----------
-    weights : float array of shape (n,)
-        What is missing to 1 is money.
-    returns : float array of shape (lookback, n)
-        Without gaps.
-    profile : Profile
-    drift_limit : float
-    convention : {"paper", "reference"}
 
     Examples
     --------
@@ -371,13 +316,7 @@ class Scene:
 
 
 def scene_on(market: BenchMarket, row: int, horizon: int, *, convention: Convention = "paper") -> Scene:
-    """What came of the market after the close of a row.
-
-    Raises
-    ------
-    InputError
-        The store ends before the horizon.
-    """
+    """What came of the market after the close of a row."""
     known, size = market.known(row), market.universe.size
     ahead = ahead_of(market, row, horizon, convention=convention)
     daily = ahead.daily[:, known.part]
@@ -398,16 +337,6 @@ def truths_of(scene: Scene, *, buys: Bools, held: Floats, profile: Profile, drif
 
     What does not take part on the date has the view 0, the signal hold and the weight 0; it is in no prompt, so leave
     it out of the scores (`Known.part`).
-
-    Parameters
-    ----------
-    scene : Scene
-    buys : bool array of shape (n_assets,)
-        What the model says to buy (S2).
-    held : float array of shape (n_assets,)
-        The weights before the trade.
-    profile : Profile
-    drift_limit : float
     """
     known, convention = scene.known, scene.convention
     part = known.part

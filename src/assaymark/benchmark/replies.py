@@ -87,20 +87,6 @@ def find_values(
 ) -> Found:
     """Every value that a reply names for a ticker.
 
-    Parameters
-    ----------
-    text : str
-        The reply.
-    tickers : tuple of str
-    key : str
-        Where a JSON object keeps its rows: ``views``, ``signals`` or ``weights``.
-    column : str
-        The key of the value in a row.
-    cut : bool
-        Whether the reply ends in the middle: the row or line it was cut in is left out.
-    salvage : bool
-        Whether whole rows are taken out of JSON that as a whole cannot be read.
-
     Examples
     --------
     >>> find_values("- **SPY**: +0.3 (calm)", ("SPY",), key="views", column="view").values
@@ -573,22 +559,6 @@ def outside_call(
 ) -> CallSpec:
     """The call that puts a prompt to an agent of its own.
 
-    Parameters
-    ----------
-    agent : AgentSpec
-    prompt : str
-        The text that any other model would be sent.
-    reply_schema : mapping
-        JSON Schema of the answer.
-    template : str
-        sha256 of the prompt's template.
-    day : date
-        Of the decision; nothing in the prompt is later than its close.
-    market : tuple of OwnNumbers and Text, optional
-        The numbers of a stage: its own, and `market_numbers` of the date.
-    asked : tuple of str and mapping, optional
-        The template of a question and the numbers that it states.
-
     Examples
     --------
     >>> agent = AgentSpec(name="mine", family="mine", model="python/mine.agents:decide")
@@ -622,14 +592,7 @@ def outside_call(
 
 
 def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
-    """The market of a decision date as members of a `MarketContext`: the same text for every stage, profile and agent.
-
-    Parameters
-    ----------
-    known : Known
-    listings : sequence of Listing
-        As they read on the date.
-    """
+    """The market of a decision date as members of a `MarketContext`: one text for every stage, profile and agent."""
     at = datetime.combine(known.day, _OUTSIDE_CLOSE)
     places = {one.id: one for one in listings}
     times = tuple(datetime.combine(day, _OUTSIDE_CLOSE) for day in known.times.tolist())

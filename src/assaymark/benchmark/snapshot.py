@@ -146,18 +146,7 @@ class MarketSnapshot:
 def asset_lines(
     tickers: Sequence[str], classes: Sequence[str], closes: Floats, returns: Floats, yields: Floats
 ) -> tuple[AssetLine, ...]:
-    """The lines of the instruments that take part.
-
-    Parameters
-    ----------
-    tickers, classes : sequences of n str
-    closes : float array of shape (n_days, n)
-        As known at the view's time, up to `LISTED_DAYS` of them; NaN where missing.
-    returns : float array of shape (lookback, n)
-        Without gaps.
-    yields : float array of shape (lookback,)
-        Change of the ten-year yield on each of these days, in percent; NaN where it is not known yet, or not at all.
-    """
+    """The lines of the instruments that take part."""
     nav = np.vstack([np.ones(len(tickers)), np.cumprod(1.0 + returns, axis=0)])
     falls = (nav / np.maximum.accumulate(nav, axis=0) - 1.0).min(axis=0)
     means, spreads = returns.mean(axis=0), returns.std(axis=0, ddof=1)
@@ -240,15 +229,6 @@ def own_regimes(closes: Floats) -> np.ndarray:
 
     Gaps longer than the gap rule carries are left out of the averages; with more than a tenth of the slow average's
     days missing it is undefined.
-
-    Parameters
-    ----------
-    closes : float array of shape (n_days, n)
-        The last `LISTED_DAYS` days; NaN where missing, but not on the last.
-
-    Returns
-    -------
-    str array of shape (n,)
     """
     known = np.isfinite(closes)
     paid = np.where(known, closes, 0.0)

@@ -93,13 +93,7 @@ def _system() -> Message:
 
 
 def market_text(snapshot: MarketSnapshot) -> Text:
-    """The market as every stage that looks at it reads it; the same text whoever is asked.
-
-    Parameters
-    ----------
-    snapshot : MarketSnapshot
-        Its portfolio is not looked at.
-    """
+    """The market as every stage that looks at it reads it; the same text whoever is asked."""
     parts = {name: fence(name, _table(heads, rows)) for name, (heads, rows) in layers(snapshot).items()}
     return Text.of(stage_template().filled("market", day=snapshot.day.isoformat(), lookback=snapshot.lookback, **parts))
 
@@ -127,20 +121,7 @@ def views_call(
     convention: Convention = "paper",
     numbers: Text | None = None,
 ) -> CallSpec:
-    """S1: the call that asks for a view of every asset.
-
-    Parameters
-    ----------
-    agent : AgentSpec
-    market : Text
-        `market_text` of the snapshot, made once for every stage and model.
-    snapshot : MarketSnapshot
-    horizon : int
-        Trading days that a view is about. The authors' truths are of the past, so ``reference`` names none.
-    convention : {"paper", "reference"}
-    numbers : Text, optional
-        `assaymark.benchmark.replies.market_numbers` of the date, for an agent of one's own.
-    """
+    """S1: the call that asks for a view of every asset."""
     scale = stage_template().filled("scale", horizon=horizon) if convention == "paper" else ""
     own = OwnNumbers("S1", horizon=horizon if convention == "paper" else None)
     asked = Text.of(stage_template().filled("S1", count=len(snapshot.assets), scale=scale))
@@ -155,20 +136,7 @@ def signals_call(
     convention: Convention = "paper",
     numbers: Text | None = None,
 ) -> CallSpec:
-    """S2: the call that asks for a signal for every asset.
-
-    Parameters
-    ----------
-    agent : AgentSpec
-    snapshot : MarketSnapshot
-        For the day and the assets.
-    views : float array of shape (n_assets,)
-        The answers of S1 in the order of the universe.
-    convention : {"paper", "reference"}
-        Decides the threshold (`THRESHOLD`).
-    numbers : Text, optional
-        As for `views_call`.
-    """
+    """S2: the call that asks for a signal for every asset."""
     said = {one.ticker: view for one, view in zip(snapshot.assets, views[snapshot.taking_part].tolist(), strict=True)}
     rows = ((ticker, f"{view:.6g}") for ticker, view in said.items())
     filled = stage_template().filled(
@@ -194,25 +162,7 @@ def weights_call(
     cost_bps: float,
     numbers: Text | None = None,
 ) -> CallSpec:
-    """S3: the call that asks for the weights of the portfolio.
-
-    Parameters
-    ----------
-    agent : AgentSpec
-    market : Text
-        `market_text` of the snapshot.
-    snapshot : MarketSnapshot
-    tickers : sequence of n_assets str
-        The universe, which the portfolio is in the order of.
-    profile : Profile
-    views, signals : float array, sequence, of n_assets
-        The answers of S1 and S2 in the order of the universe.
-    horizon : int
-        Trading days to the next decision.
-    cost_bps : float
-    numbers : Text, optional
-        As for `views_call`.
-    """
+    """S3: the call that asks for the weights of the portfolio."""
     places = dict(zip([one.ticker for one in snapshot.assets], snapshot.taking_part.tolist(), strict=True))
     rows = ((ticker, f"{views[at]:.6g}", signals[at]) for ticker, at in places.items())
     own = OwnNumbers(

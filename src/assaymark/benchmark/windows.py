@@ -89,13 +89,7 @@ def windows_of(history: History) -> tuple[Window, ...]:
 
 
 def window_named(name: str, windows: tuple[Window, ...]) -> Window:
-    """The window of that name.
-
-    Raises
-    ------
-    UnknownNameError
-        There is none.
-    """
+    """The window of that name."""
     for one in windows:
         if one.name == name:
             return one
@@ -107,23 +101,6 @@ def decision_rows(days: np.ndarray, open_days: np.ndarray, window: Window, pace:
 
     A first of a period that is less than half a horizon after the window's first decision is left out, so that a
     window which begins on the 28th does not decide twice within a week.
-
-    Parameters
-    ----------
-    days : datetime64[D] array of shape (n_days,)
-    open_days : bool array of shape (n_days,)
-        On which of them there was trading.
-    window : Window
-    pace : {"weekly", "monthly", "quarterly"}
-
-    Returns
-    -------
-    int array of shape (n_decisions,)
-
-    Raises
-    ------
-    InputError
-        There is no trading day in the window.
 
     Examples
     --------

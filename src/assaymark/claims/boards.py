@@ -90,25 +90,7 @@ class Leaderboard:
 def board_verdicts(
     measurements: Sequence[Measurement], boards: Sequence[Board], rules: Rules, plan_hash: str, other: str
 ) -> tuple[list[Verdict], list[Leaderboard]]:
-    """The verdicts on one family of boards, and the leaderboards that follow from them.
-
-    Parameters
-    ----------
-    measurements : sequence of Measurement
-        As `assaymark.metrology.paired.board_measurements` makes them.
-    boards : sequence of Board
-        Of one family, the one over everything first.
-    rules : Rules
-        ``alpha`` is the family's share of the error rate.
-    plan_hash : str
-    other : str
-        The formulas that scores are compared with, as a condition names them.
-
-    Returns
-    -------
-    verdicts, leaderboards
-        For each board first ranks, then pairs by name, then on the first board pairs within the margin.
-    """
+    """The verdicts on one family of boards, and the leaderboards that follow from them."""
     family = _Family.of(measurements, boards, rules, other)
     found = {board: [family.verdict(board, claim, plan_hash) for claim in family.claims(board)] for board in boards}
     leaderboards = [family.leaderboard(board, found[board]) for board in boards]

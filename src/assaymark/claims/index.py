@@ -299,13 +299,7 @@ class SeasonIndex:
 
 
 def season_index(measurements: Sequence[Measurement]) -> SeasonIndex:
-    """Index the measurements of one season.
-
-    Raises
-    ------
-    NotMeasurableError
-        A measurement is there twice, or the contrast of two graded agents is missing.
-    """
+    """Index the measurements of one season."""
     totals = {one.labels["agent"]: one for one in measurements if one.name == TOTAL}
     graded = [name for name, one in totals.items() if one.value is not None]
     dropped = sorted({one.labels["dropped"] for one in measurements if one.name == "lofo.contrast"})

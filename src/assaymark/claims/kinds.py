@@ -81,24 +81,7 @@ class BenchVerdicts:
 def decide_benchmark(
     measurements: Sequence[Measurement], boards: Sequence[Board], rules: BenchRules, plan_hash: str
 ) -> BenchVerdicts:
-    """Decide every claim about a benchmark.
-
-    Parameters
-    ----------
-    measurements : sequence of Measurement
-        Of a run.
-    boards : sequence of Board
-        The leaderboards, the first one of each family first.
-    rules : BenchRules
-    plan_hash : str
-        Of the plan that the measurements were made under.
-
-    Returns
-    -------
-    BenchVerdicts
-        For each board first ranks, pairs and pairs within the margin; then drawdown limits, equal weight, and rank
-        agreement.
-    """
+    """Decide every claim about a benchmark."""
     ratios = [item for item in measurements if item.name == SHARPE_CONTRAST]
     families: dict[str, list[Board]] = {}
     for board in boards:

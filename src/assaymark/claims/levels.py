@@ -349,16 +349,6 @@ TOUCHES: Final[Mapping[str, frozenset[ClaimKind]]] = {
 def amended_for(claim: Claim, amended: Sequence[str]) -> tuple[str, ...]:
     """The amended plan fields under which a claim was made, in the order given, each once.
 
-    Parameters
-    ----------
-    claim : Claim
-    amended : sequence of str
-        Dotted plan fields, such as ``"gates.publish"`` or ``"judges.0.trials"``.
-
-    Returns
-    -------
-    tuple of str
-
     Examples
     --------
     >>> from assaymark.claims import pair_claim

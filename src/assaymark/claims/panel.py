@@ -50,19 +50,6 @@ def adversarial_of(claim: Claim, known: Index, rules: Rules) -> Adversarial:
     *construct-sensitive*: brevity alone moves the score, style alone moves it, a changed number goes unnoticed, or
     the claim compares an agent whose rationales are mostly terse. Else *not tested* where cell A or cell B was not
     judged or stayed open. Else *passed*.
-
-    Parameters
-    ----------
-    claim : Claim
-        Any claim but one about a control cell.
-    known : Index
-        From `index`.
-    rules : Rules
-        ``rules.cells`` has the cut-offs.
-
-    Returns
-    -------
-    Adversarial
     """
     states = cell_states(known)
     findings = [_cell_finding(state, claim.dimension, rules) for state in states.values()]
@@ -279,13 +266,7 @@ def _shown(kappa: float, rules: Rules) -> str:
 
 
 def cell_state(claim: Claim, known: Index) -> CellState:
-    """The state of the cell that a claim is about.
-
-    Raises
-    ------
-    NotMeasurableError
-        No gate of it was measured.
-    """
+    """The state of the cell that a claim is about."""
     state = cell_states(known).get(claim.subjects[0])
     if state is None:
         raise NotMeasurableError(f"no gate of the control cell {claim.subjects[0]} was measured")

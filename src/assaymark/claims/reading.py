@@ -211,13 +211,7 @@ _EARLIER: Final = ("assaymark certificate 1", "assaymark certificate 2")
 
 
 def read_certificate(certificate: Mapping[str, JSON]) -> Read:
-    """A certificate with every field checked for its kind.
-
-    Raises
-    ------
-    InputError
-        Fields are missing, unknown, of the wrong kind or contradict each other: all of it at once.
-    """
+    """A certificate with every field checked for its kind."""
     if not isinstance(certificate, Mapping):
         raise InputError(SOURCE, [Problem("", f"must be a JSON object (got {type(certificate).__name__})")])
     stated = certificate.get("format")

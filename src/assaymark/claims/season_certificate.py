@@ -160,13 +160,7 @@ def _said_of(raw: Any) -> Said:
 
 
 def _gates_of(raw: Mapping[str, Any]) -> SeasonGates:
-    """The decision rules as a plan locks them.
-
-    Raises
-    ------
-    InputError
-        They are not those of a plan.
-    """
+    """The decision rules as a plan locks them."""
     known = {one.name: one for one in fields(SeasonGates)}
     problems = [
         Problem(f"rules.{name}", "is missing" if name in known else "is no rule") for name in sorted({*raw} ^ {*known})
@@ -204,11 +198,6 @@ def verify_season(certificate: Mapping[str, JSON]) -> Verification:
     Kappa is computed again from its contingency tables, the contrast of the claim from its sums over periods, the
     range of the judges from their composites. Then the claims of the season are decided again, also under the other
     rules, and the verdict on this one is compared with the stated one.
-
-    Raises
-    ------
-    InputError
-        Not a certificate of a season: fields are missing, unknown or of the wrong kind.
     """
     try:
         raw = {**arranged(certificate)}

@@ -50,15 +50,7 @@ a fifth of the time of a report."""
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command, and return its exit status.
-
-    Returns
-    -------
-    int
-        0 done; 1 something in the input or the run is wrong, one line on stderr says what; 2 the command line is
-        wrong; 3 done, but degraded: something that should have been there was not, such as an agent of a season; 70 a
-        defect of assaymark, with a traceback if it is verbose; 130 stopped, by Ctrl-C or SIGTERM.
-    """
+    """Run one command, and return its exit status."""
     if argv is None:  # the process is this command's alone
         gc.set_threshold(*_COLLECTED)
     with speaking():

@@ -181,13 +181,7 @@ def console(*, stderr: bool = False) -> Console:
 
 @contextmanager
 def progress(kept: str = KEPT) -> Iterator[Progress]:
-    """How far the work in the block is, on stderr. When it is stopped, ``kept`` says what is safe.
-
-    Raises
-    ------
-    StoppedError
-        It was stopped, by Ctrl-C or SIGTERM.
-    """
+    """How far the work in the block is, on stderr. When it is stopped, ``kept`` says what is safe."""
     from assaymark.workflow.progress import bars
 
     with bars(console(stderr=True), quiet=loudness() is Loudness.QUIET) as shown:

@@ -38,13 +38,7 @@ _LONGEST_WAIT_S: Final = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """How batches are made; see `run_batches`.
-
-    Raises
-    ------
-    ValueError
-        A number is out of its range.
-    """
+    """How batches are made; see `run_batches`."""
 
     poll_s: float = 60.0
     most_items: int = 10_000

@@ -89,13 +89,7 @@ class BatchBook:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Be the only one to work on the batches of a ledger that workers share; others may go on asking single calls.
-
-        Raises
-        ------
-        LedgerError
-            Somebody else does.
-        """
+        """Be the only one to work on the batches of a ledger that workers share; others may ask single calls."""
         if not self._store.shared:
             yield  # whoever works on batches in a file holds the whole ledger
             return
@@ -108,13 +102,7 @@ class BatchBook:
                 connection.execute(sa.select(sa.func.pg_advisory_unlock(_ALONE)))
 
     def begin(self, label: str, lane: str, begins: Sequence[Begin]) -> list[Attempt | None]:
-        """Write down that a batch of these calls is about to be sent, in one transaction with its attempts.
-
-        Returns
-        -------
-        list of Attempt or None
-            In the order of ``begins``; None where the claim of a call is lost, which is then not in the batch.
-        """
+        """Write down that a batch of these calls is about to be sent, in one transaction with its attempts."""
         store = self._store
         with database.plainly(store.name), database.writing(store.engine) as connection:
             fences = commits.locked(connection, begins, ()) if store.shared else None
@@ -265,13 +253,6 @@ class Reading:
     """One reading of a file of results, from its start to its end.
 
     The first reply to a call counts, whatever else comes for it. A failure counts if no reply comes.
-
-    Parameters
-    ----------
-    attempts : mapping of key to Attempt
-        What the batch consists of.
-    open_ : mapping of key to Attempt
-        Those of them that have no reply yet.
     """
 
     def __init__(self, attempts: Mapping[str, Attempt], open_: Mapping[str, Attempt]) -> None:

@@ -50,13 +50,7 @@ def pack(data: bytes) -> Packed:
 
 
 def unpack(sha256: str, codec: str, size: int, data: bytes) -> bytes:
-    """The bytes that were packed.
-
-    Raises
-    ------
-    LedgerError
-        They are not what ``sha256`` names: damaged, cut short, or packed by a codec we do not know.
-    """
+    """The bytes that were packed."""
     if codec not in ("raw", "zstd"):
         raise LedgerError(f"object {sha256}: unknown codec {codec!r} (known: raw, zstd)")
     if not isinstance(data, bytes):
@@ -96,13 +90,7 @@ class ObjectFiles:
             sync_folder(self.folder)
 
     def read(self, sha256: str) -> bytes:
-        """The packed bytes of one object.
-
-        Raises
-        ------
-        LedgerError
-            The file is gone or cannot be read.
-        """
+        """The packed bytes of one object."""
         try:
             return self._path(sha256).read_bytes()
         except OSError as exc:

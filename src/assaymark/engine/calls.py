@@ -199,13 +199,7 @@ class Unseen:
 
 
 def pack_text(text: Text) -> Packed:
-    """A text as the object that it is stored as.
-
-    Raises
-    ------
-    LedgerError
-        It is not the text that its digest names.
-    """
+    """A text as the object that it is stored as."""
     packed = pack(text_bytes(text.text))
     if packed.sha256 != text.sha256:
         raise LedgerError(

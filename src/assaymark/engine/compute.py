@@ -128,11 +128,6 @@ Ended = Done | Refused | Defect
 def target_of(function: Function) -> str:
     """The name that a function is imported by elsewhere.
 
-    Raises
-    ------
-    ValueError
-        It has none: a lambda, a method, or something inside another function.
-
     Examples
     --------
     >>> from assaymark.encoding import sync_folder
@@ -189,13 +184,7 @@ class Turns:
         self._lost: Counter[int] = Counter()
 
     def lost(self, task: Task, why: str) -> None:
-        """Note that whoever had this task is gone.
-
-        Raises
-        ------
-        ChunkError
-            It was lost as often as it may be.
-        """
+        """Note that whoever had this task is gone."""
         self._lost[task.index] += 1
         times = self._lost[task.index]
         if times >= self._attempts:
@@ -241,13 +230,7 @@ class ChunkBook:
         self._store = store
 
     def held(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """The results of those of these chunks that are finished.
-
-        Raises
-        ------
-        LedgerError
-            A stored result is damaged.
-        """
+        """The results of those of these chunks that are finished."""
         found: dict[str, bytes] = {}
         with database.plainly(self._store.name), self._store.engine.connect() as connection:
             if not sa.inspect(connection).has_table(chunks.name):
@@ -297,11 +280,6 @@ def in_processes(tasks: Sequence[Task], *, workers: int, deadline_s: float, atte
     """Run tasks in so many processes and hand out how each ended, in the order in which they end.
 
     Closing the iterator early kills what is under way.
-
-    Raises
-    ------
-    ChunkError
-        A task was lost ``attempts`` times: its process died, or did not answer within ``deadline_s``.
     """
     turns = Turns(tasks, attempts)
     hands: list[_Hand] = []
@@ -583,13 +561,7 @@ def _run(
 
 
 def way(name: str) -> How:
-    """The way to compute with this name.
-
-    Raises
-    ------
-    UnknownNameError
-        There is none.
-    """
+    """The way to compute with this name."""
     if name not in HOWS:
         raise UnknownNameError("way to compute", name, HOWS)
     return cast(How, name)

@@ -64,15 +64,7 @@ def on_ray(
     attempts: int,
     address: str | None,
 ) -> Iterator[Ended]:
-    """Run tasks on a cluster and hand out how each ended, in the order in which they end.
-
-    Raises
-    ------
-    ChunkError
-        A task was lost ``attempts`` times: its node died, or it did not end within ``deadline_s``.
-    AssayError
-        Ray is not installed, the cluster is gone or does not let us in, or nothing at all ended within ``stall_s``.
-    """
+    """Run tasks on a cluster and hand out how each ended, in the order in which they end."""
     if importlib.util.find_spec("ray") is None:
         raise AssayError("ray is not installed: pip install 'assaymark[ray]', or compute with processes")
     context = get_context("spawn")

@@ -194,13 +194,7 @@ def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
 
 
 def prepare(engine: sa.Engine, path: Path, *, create: bool) -> None:
-    """Check that ``path`` holds a ledger of this version, or make one where there is nothing yet.
-
-    Raises
-    ------
-    LedgerError
-        Something else is there, or nothing and ``create`` is false.
-    """
+    """Check that ``path`` holds a ledger of this version, or make one where there is nothing yet."""
     if not _has_content(path) or has_no_tables(engine):
         if not create:
             raise LedgerError(f"{path}: there is no ledger here; import records first, or name another file")
@@ -250,13 +244,7 @@ def plainly(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Hold the right to run calls on the ledger ``path``. The operating system lets go of it when we die.
-
-    Raises
-    ------
-    LedgerError
-        Another process, or another thread of this one, holds it.
-    """
+    """Hold the right to run calls on the ledger ``path``. The operating system lets go of it when we die."""
     with plainly(path):
         handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
@@ -375,11 +363,6 @@ def is_url(where: str | Path) -> bool:
 
     >>> is_url("postgresql+psycopg://ledgers.example/study"), is_url("run/ledger.db")
     (True, False)
-
-    Raises
-    ------
-    LedgerError
-        It is a URL of something that cannot hold a ledger.
     """
     found = _URL.match(where) if isinstance(where, str) else None
     if found is not None and found[1] not in _SCHEMES:

@@ -25,13 +25,7 @@ class Notes:
         self._store = store
 
     def read(self, name: str) -> str | None:
-        """The note of this name; None if nobody left one.
-
-        Raises
-        ------
-        LedgerError
-            It is damaged.
-        """
+        """The note of this name; None if nobody left one."""
         with database.plainly(self._store.name), self._store.engine.connect() as connection:
             return get(connection, name)
 

@@ -140,17 +140,6 @@ class Prices:
     ) -> float | None:
         """What one call cost, in USD; None where the price or a number of tokens is unknown.
 
-        Parameters
-        ----------
-        model : str
-            ``provider/name`` as in the study file.
-        input_tokens, output_tokens : int or None
-            As the provider counted them; the output with what was thought and not shown.
-        cached_tokens : int or None
-            The part of ``input_tokens`` that was read from a cache.
-        batch : bool
-            Whether it was asked in a batch.
-
         Examples
         --------
         >>> prices = load_prices()
@@ -240,11 +229,6 @@ def load_prices(path: Path | None = None) -> Prices:
 
     A file of one's own replaces the shipped table as a whole, so that no price is from a list one did not read.
 
-    Raises
-    ------
-    InputError
-        The file cannot be read or is no such table; every problem of it is named.
-
     Examples
     --------
     >>> load_prices().of("openai/gpt-4o-2024-11-20").pattern
@@ -277,11 +261,6 @@ def text_of_prices(prices: Prices) -> str:
 
 def prices_of_text(text: str) -> Prices:
     """The table of prices that `text_of_prices` wrote down.
-
-    Raises
-    ------
-    InputError
-        It is of a form that this version does not know.
 
     >>> prices_of_text(text_of_prices(load_prices())) == load_prices()
     True

@@ -95,26 +95,7 @@ class Leases:
         model: str | None = None,
         since: float = math.inf,
     ) -> tuple[list[Claim], int]:
-        """Take up to ``n`` calls that nobody holds. An attempt that its last holder left open is marked ``lost``.
-
-        Parameters
-        ----------
-        worker : str
-            Who asks; up to 64 characters, different for every run.
-        n : int
-            At most so many.
-        lease_s : float
-            Seconds until somebody else may take them, unless the lease is renewed.
-        keys, model : optional
-            Only these calls, or only those of this model.
-        since : float
-            Calls that were given up at this time of the server or later are left alone.
-
-        Returns
-        -------
-        claims, lost
-            The claims in the order of their keys, and how many attempts were lost.
-        """
+        """Take up to ``n`` calls that nobody holds. An attempt that its last holder left open is marked ``lost``."""
         which: dict[str, Any] = {} if model is None else {"model": rows.plain(model)}
         statement = _CLAIM_ANY if model is None else _CLAIM_OF_MODEL
         if keys is not None:
@@ -297,19 +278,7 @@ class Planned(Held):
 
 
 class Shared:
-    """Calls of a ledger that others work on too: each is held by a lease of ``lease_s`` seconds while it is asked.
-
-    Parameters
-    ----------
-    ledger, leases
-        The ledger, and its leases.
-    lease_s : float
-        How long it takes until another worker may ask what this one was asking when it died.
-    calls : mapping of key to CallSpec, optional
-        The calls to ask; without it all that are planned and have a model of ``sizes``.
-    sizes : mapping of lane to int
-        How many calls each lane has.
-    """
+    """Calls of a ledger that others work on too: each is held by a lease of ``lease_s`` seconds while it is asked."""
 
     def __init__(
         self,

@@ -100,23 +100,7 @@ def reserve(
     tokens: Sequence[int],
     corrections: Mapping[int, int],
 ) -> Grant:
-    """Book as many requests as the limits leave room for, in the order given.
-
-    Parameters
-    ----------
-    connection : Connection
-        In a transaction that writes.
-    store : Store
-        Whose clock counts.
-    provider : str
-        Whom the requests go to.
-    limits : Limits
-        What it may get. Whoever works on the ledger is expected to name the same.
-    tokens : sequence of int
-        Tokens expected of each request. More than the limit of a whole minute count as that.
-    corrections : mapping of bucket to int
-        Tokens to add to what was booked earlier, because replies have said how many there were.
-    """
+    """Book as many requests as the limits leave room for, in the order given."""
     at = {"at": plain(provider)}
     gate = {"provider": at["at"], "bucket": _GATE, "requests": 0, "tokens": 0}
     connection.execute(store.insert_new(windows), gate)
@@ -319,17 +303,7 @@ _LONGEST_S = 3600.0
 
 
 class Gate:
-    """What every attempt at one provider passes first. One for each `Door` of a run.
-
-    Parameters
-    ----------
-    provider : str
-        Its name.
-    patience : Patience
-        When it is not asked any more.
-    reserve : callable, optional
-        Books an attempt in the ledger; without it there is no limit.
-    """
+    """What every attempt at one provider passes first. One for each `Door` of a run."""
 
     def __init__(self, provider: str, patience: Patience, reserve: Reserve | None) -> None:
         self._breaker = Breaker(provider, patience)

@@ -133,13 +133,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """How calls are made; see `run_calls`.
-
-    Raises
-    ------
-    ValueError
-        A number is out of its range.
-    """
+    """How calls are made; see `run_calls`."""
 
     concurrency: int = 64
     deadline_s: float = 120.0

@@ -43,13 +43,7 @@ _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def unpack(name: str, data: bytes, *, largest: int = LARGEST) -> bytes:
-    """The bytes of a file, decompressed when they are gzip (told by their first bytes, not by the name).
-
-    Raises
-    ------
-    InputError
-        Damaged or cut-off gzip, or one that unfolds to more than ``largest`` bytes.
-    """
+    """The bytes of a file, decompressed when they are gzip (told by their first bytes, not by the name)."""
     if not data.startswith(_GZIP):
         return data
     out = io.BytesIO()
@@ -65,13 +59,7 @@ def unpack(name: str, data: bytes, *, largest: int = LARGEST) -> bytes:
 
 
 def pick(files: Mapping[str, bytes], wanted: str) -> tuple[str, bytes] | None:
-    """The file called ``wanted``, with or without ``.gz`` and folders, decompressed; None if it is not there.
-
-    Raises
-    ------
-    InputError
-        It is there twice, or damaged.
-    """
+    """The file called ``wanted``, with or without ``.gz`` and folders, decompressed; None if it is not there."""
     held = sorted(name for name in files if name.rsplit("/", 1)[-1].removesuffix(".gz") == wanted)
     if len(held) > 1:
         raise InputError(wanted, [f"given twice ({', '.join(held)}); keep one"])
@@ -79,13 +67,7 @@ def pick(files: Mapping[str, bytes], wanted: str) -> tuple[str, bytes] | None:
 
 
 def require(files: Mapping[str, bytes], wanted: str) -> tuple[str, bytes]:
-    """Like `pick`, for a file without which nothing can be imported.
-
-    Raises
-    ------
-    InputError
-        There is no such file.
-    """
+    """Like `pick`, for a file without which nothing can be imported."""
     found = pick(files, wanted)
     if found is None:
         held = ", ".join(sorted(files)) or "no file at all"
@@ -94,13 +76,7 @@ def require(files: Mapping[str, bytes], wanted: str) -> tuple[str, bytes]:
 
 
 def text_of(name: str, data: bytes) -> str:
-    """Bytes as UTF-8 text, a byte order mark dropped.
-
-    Raises
-    ------
-    InputError
-        Not UTF-8.
-    """
+    """Bytes as UTF-8 text, a byte order mark dropped."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
@@ -118,13 +94,7 @@ def json_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def json_object(line: bytes) -> dict[str, Any]:
-    """One JSON object, as strict as it gets.
-
-    Raises
-    ------
-    ValueError
-        Not JSON, not an object, a key twice in one object, NaN or infinity, or nested too deep.
-    """
+    """One JSON object, as strict as it gets."""
     try:
         value = json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant, parse_int=whole_number)
     except json.JSONDecodeError as exc:
@@ -148,13 +118,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def whole_number(text: str) -> int:
-    """A whole number of sensible length.
-
-    Raises
-    ------
-    ValueError
-        It has more digits than any number here can need.
-    """
+    """A whole number of sensible length."""
     if len(text) > LONGEST_NUMBER:
         raise ValueError(f"a number of {len(text)} digits (allowed at most {LONGEST_NUMBER})")
     return int(text)
@@ -174,13 +138,7 @@ def shaped(kind: Any, line: bytes | str, place: str, tally: Tally) -> Any:
 
 
 def object_as_shape(kind: Any, text: str) -> Any:
-    """A JSON text with one object, read as strictly as `json_object` does, as a ``kind``.
-
-    Raises
-    ------
-    ValueError
-        Not such JSON; or (`ShapeError`) not such a shape.
-    """
+    """A JSON text with one object, read as strictly as `json_object` does, as a ``kind``."""
     json_object(text.encode("utf-8", "surrogatepass"))
     return json_as_shape(kind, text)
 
@@ -200,13 +158,7 @@ def joined(*places: str) -> str:
 
 
 def yaml_tree(text: str) -> Any:
-    """A YAML text through the safe loader, as plain JSON values: its dates and times are text again.
-
-    Raises
-    ------
-    ValueError
-        Not YAML, with the line where it stops to be; or one with aliases, whose few lines can unfold without end.
-    """
+    """A YAML text through the safe loader, as plain JSON values: its dates and times are text again."""
     try:
         if _ALIAS.search(text) and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, _SafeLoader)):
             raise ValueError("aliases (*name) are not read; write the value out")
@@ -225,11 +177,6 @@ def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int
     """The rows of a CSV text with a header, with the line where each ends.
 
     A row that cannot be read, or is not as long as the header, goes to ``wrong`` with its line; the next is read.
-
-    Raises
-    ------
-    ValueError
-        No header, or a column name twice: no row can be read then.
     """
     with closing(_csv_lines(text, wrong)) as lines:
         _, header = next(lines, (1, []))
@@ -303,11 +250,6 @@ def moment(text: str) -> datetime:
 
     >>> moment("2026-05-01T09:30:00-04:00")
     datetime.datetime(2026, 5, 1, 13, 30, tzinfo=datetime.timezone.utc)
-
-    Raises
-    ------
-    ValueError
-        Not ISO 8601, or without a zone: whose nine o'clock it was cannot be guessed.
     """
     try:
         found = datetime.fromisoformat(text.strip())
@@ -322,13 +264,7 @@ def moment(text: str) -> datetime:
 
 
 def day(value: object) -> date:
-    """A calendar day from ISO text or from what YAML made of it.
-
-    Raises
-    ------
-    ValueError
-        Not a day.
-    """
+    """A calendar day from ISO text or from what YAML made of it."""
     if isinstance(value, datetime):
         return value.date()
     if isinstance(value, date):

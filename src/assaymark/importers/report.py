@@ -50,11 +50,6 @@ def as_shape(kind: Any, value: Any) -> Any:
     >>> as_shape(dict[str, int], {"a": "many"})
     Traceback (most recent call last):
     assaymark.importers.report.ShapeError: a: must be a whole number (got 'many')
-
-    Raises
-    ------
-    ShapeError
-        It has another shape: every problem at once.
     """
     try:
         return adapter(kind).validate_python(value)

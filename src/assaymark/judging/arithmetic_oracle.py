@@ -149,13 +149,6 @@ def sentences(text: str) -> Iterator[str]:
 def figures(text: str, names: Sequence[str] = ()) -> Iterator[Figure]:
     """Every number of a text that states a quantity of a book.
 
-    Parameters
-    ----------
-    text : str
-        Any text, from anybody.
-    names : sequence of str
-        What the instruments are called; a number beside one of them may be of that position alone.
-
     Examples
     --------
     >>> [one.readings[0] for one in figures("Cash 900.00 less cost 200.00 leaves 700.00.")]

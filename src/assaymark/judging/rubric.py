@@ -26,13 +26,7 @@ def shipped_names(folder: str) -> tuple[str, ...]:
 
 
 def shipped_text(kind: str, folder: str, name: str) -> str:
-    """The file ``name`` in a folder of this package.
-
-    Raises
-    ------
-    UnknownNameError
-        There is none; the message says of which ``kind``, and offers the closest name.
-    """
+    """The file ``name`` in a folder of this package."""
     if name not in shipped_names(folder):
         raise UnknownNameError(kind, name, shipped_names(folder))
     return (files("assaymark.judging") / folder / f"{name}.toml").read_text(encoding="utf-8")
@@ -117,13 +111,7 @@ def _dimension_text(dimension: Dimension) -> str:
 
 
 def parse_rubric(text: str, *, source: str = "rubric.toml") -> Rubric:
-    """A rubric from the text of its TOML file.
-
-    Raises
-    ------
-    InputError
-        Not TOML, or fields that are wrong, missing or unknown: all of them at once.
-    """
+    """A rubric from the text of its TOML file."""
     return read_model(Rubric, text, source=source)
 
 

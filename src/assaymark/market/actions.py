@@ -50,13 +50,6 @@ def implied_action(instrument: str, ex_date: date, ratio: float, before: float) 
     the ex-date are multiplied by 1 - dividend / last close. A factor alone cannot tell a dividend of a third of the
     price from a split of three for two; a snapshot that lists its actions leaves nothing to be told.
 
-    Parameters
-    ----------
-    ratio : float
-        The factor of the ex-date over that of the bar before it, both of one snapshot.
-    before : float
-        The close of the bar before, not adjusted.
-
     Examples
     --------
     >>> print(implied_action("A", date(2024, 3, 12), 10.0, 1000.0))
@@ -93,15 +86,7 @@ def _split_in(ratio: float) -> float:
 def implied_actions(
     instrument: str, days: np.ndarray, closes: np.ndarray, factors: np.ndarray, listed: Sequence[CorporateAction]
 ) -> tuple[CorporateAction, ...]:
-    """The actions of one instrument over its bars, oldest first: those that are listed, else what factors imply.
-
-    Parameters
-    ----------
-    days, closes, factors : arrays of shape (n_days,)
-        Closes as they were traded, NaN where there is no bar.
-    listed : sequence of CorporateAction
-        Of this instrument. Between two bars with a listed action nothing is inferred.
-    """
+    """The actions of one instrument over its bars, oldest first: those that are listed, else what factors imply."""
     rows = np.flatnonzero(np.isfinite(closes))
     ratios = factors[rows[1:]] / factors[rows[:-1]]
     found = list(listed)

@@ -111,13 +111,7 @@ def simple_returns(prices: np.ndarray) -> np.ndarray:
 
 
 def instant(moment: datetime) -> int:
-    """Seconds since 1970 in UTC of a time that has a zone.
-
-    Raises
-    ------
-    InputError
-        The time has no zone: which instant it means cannot be known.
-    """
+    """Seconds since 1970 in UTC of a time that has a zone."""
     if moment.tzinfo is None:
         raise InputError("time", [f"an as-of time needs a time zone (got {moment.isoformat()})"])
     # integer arithmetic: a float timestamp may round a microsecond up over a release time

@@ -68,24 +68,6 @@ class Day:
 class Clock:
     """Hands out the days of a season.
 
-    Parameters
-    ----------
-    history : History
-    universe : sequence of ids
-    first, last : date
-        Of the season, both included.
-    at : time
-        Of day in UTC, without a zone, from 21:00 on: when the bars of a day are complete.
-    bars : int
-        How many days of closes a day carries, at least.
-
-    Raises
-    ------
-    InputError
-        The time has a zone or lies before the close; the universe is empty; the days are not in order. All at once.
-    UnknownNameError
-        An instrument is not in the store.
-
     Examples
     --------
     >>> from assaymark.market import synthetic_history
@@ -144,18 +126,6 @@ class Clock:
 
         They are all weekdays, and the days of a weekend on which something of the universe traded. A weekday on which
         nothing did is among them, so that it can be written down.
-
-        Parameters
-        ----------
-        after : date or None
-            The last day that was done; None at the start.
-        now : datetime, optional
-            The time, with a zone: days whose hour of decision lies ahead are not due.
-
-        Raises
-        ------
-        InputError
-            ``now`` has no zone.
         """
         reached = self.reached
         last = None if reached is None else min(self.last, reached)
@@ -184,13 +154,7 @@ class Clock:
         return [days[row].astype(object) for row in rows[there]]
 
     def day(self, day: date, *, after: date | None = None) -> Day:
-        """A day as it could be seen at its hour of decision.
-
-        Raises
-        ------
-        InputError
-            The day lies outside of the season, or not after ``after``: a clock does not run backwards.
-        """
+        """A day as it could be seen at its hour of decision."""
         if after is not None and day <= after:
             raise InputError("clock", [f"{day} does not lie after {after}, the last day that was done"])
         if not self.first <= day <= self.last:

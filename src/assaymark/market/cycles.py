@@ -174,25 +174,6 @@ def cycles_of(
     Equal arguments give equal bytes, and a cycle does not depend on how many others are made. The day, the minute and
     the order of the neutral names are drawn by regime and number; an instrument that did not trade is left out.
 
-    Parameters
-    ----------
-    source : MinuteSource
-    wanted : sequence of regime names
-    cycles : int
-        A regime.
-    bars : int
-        Bars of each cycle.
-    seed : int
-    prompt : str
-        The task in words, as agents are given it.
-
-    Raises
-    ------
-    UnknownNameError
-        The source has no such regime.
-    NotMeasurableError
-        No complete hour of two instruments was found in a regime.
-
     Examples
     --------
     >>> cycle = next(cycles_of(synthetic_minutes(0), ["recent"], cycles=1, bars=60, seed=1))
@@ -269,13 +250,7 @@ def key_of(cycle: Cycle, context_id: str, source: str) -> CycleKey:
 
 
 def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Generator, *, prompt: str = "") -> Context:
-    """The context of sanitised bars: bars, features, a drawn book and drawn limits, on the neutral clock.
-
-    Raises
-    ------
-    InputError
-        A class is missing for one of the instruments.
-    """
+    """The context of sanitised bars: bars, features, a drawn book and drawn limits, on the neutral clock."""
     if unknown := [one.instrument for one in shown.bars if one.instrument not in classes]:
         raise InputError("cycle", [Problem(name, "has no asset class") for name in unknown])
     limits = _constraints(rng)

@@ -95,14 +95,7 @@ def history_from_file(
 
 
 def read_price_table(path: Path) -> Any:
-    """A CSV or Parquet file as an Arrow table.
-
-    Raises
-    ------
-    InputError
-        It cannot be read, is too large, has no rows or a column twice, or is a web page: what a server sends with an
-        error, saved under the name of a table.
-    """
+    """A CSV or Parquet file as an Arrow table."""
     try:
         table = _parsed(path)
     except (OSError, pa.ArrowException) as exc:

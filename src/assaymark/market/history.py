@@ -137,12 +137,6 @@ def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
     is not 1 the factors are kept as a field of their own, so that prices as they were traded can be had back. Days are
     all weekdays from the first bar to the last, so that a missing day shows; bars of weekends are left out. Of several
     versions of a bar, the one known first goes into the table and the others into ``restated``.
-
-    Raises
-    ------
-    InputError
-        Bars of unknown instruments, without a day or the time at which they became known, with an impossible factor,
-        of several snapshots, or two versions of one bar at one time; every kind at once.
     """
     problems = [*_row_problems(table, ids), *_mixed(table)]
     if problems:

@@ -155,15 +155,7 @@ class FileMinutes:
     windows: Mapping[str, tuple[date, date]]
 
     def days_of(self, regime: str) -> np.ndarray:
-        """The days of a regime on which any instrument has a bar (datetime64[D]).
-
-        Raises
-        ------
-        UnknownNameError
-            The study has no window of that name.
-        InputError
-            No bar lies in the window.
-        """
+        """The days of a regime on which any instrument has a bar (datetime64[D])."""
         if regime not in self.windows:
             raise UnknownNameError("regime", regime, tuple(self.windows))
         first, last = (np.datetime64(day, "D") for day in self.windows[regime])
@@ -201,12 +193,6 @@ def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> F
 
     ``time`` is the close of the bar, with a zone (or a Parquet timestamp in UTC). A column ``class`` names the asset
     class of each instrument; without it all are equities.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, lacks columns, or holds bars that are none: prices that are not positive and finite,
-        a high below a low, times that are repeated or without a zone; every kind of problem at once.
     """
     table = _read(path)
     if missing := [name for name in _NEEDED if name not in table.column_names]:

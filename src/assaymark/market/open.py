@@ -215,13 +215,7 @@ def class_overviews(history: History) -> tuple[ClassOverview, ...]:
 
 
 def gaps_of(history: History, instrument: str) -> tuple[Gap, ...]:
-    """The gaps of one instrument, oldest first.
-
-    Raises
-    ------
-    UnknownNameError
-        The store has no such instrument.
-    """
+    """The gaps of one instrument, oldest first."""
     ids = [one.id for one in history.listings]
     if instrument not in ids:
         raise UnknownNameError("instrument", instrument, ids)

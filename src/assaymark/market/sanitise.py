@@ -223,13 +223,7 @@ class ProbeResult:
 def probe_result(
     probe: str, hits: Sequence[bool], control_hits: Sequence[bool], *, chance: float, alpha: float, control: float
 ) -> ProbeResult:
-    """The result of a probe from its hits.
-
-    Raises
-    ------
-    NotMeasurableError
-        Nothing was asked.
-    """
+    """The result of a probe from its hits."""
     if not hits or not control_hits:
         raise NotMeasurableError(f"the {probe} date probe was asked about nothing")
     found = sum(map(bool, hits))
@@ -251,18 +245,6 @@ def day_of(bars: Sequence[Bars], columns: Mapping[str, int], ranges: DailyRanges
 
     For each day, the instruments whose prices all lie between its low and high are counted; among the days with the
     most of them, the one whose ranges are tightest around the hour wins.
-
-    Parameters
-    ----------
-    bars : sequence of Bars
-        Of one hour, under names that are keys of ``columns``.
-    columns : mapping of name to column of ``ranges``
-    ranges : DailyRanges
-
-    Raises
-    ------
-    InputError
-        A name has no column.
     """
     if unknown := [one.instrument for one in bars if one.instrument not in columns]:
         raise InputError("date probe", [f"no history of {', '.join(unknown)}"])

@@ -482,13 +482,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def check_files(folder: Path, manifest: Manifest) -> None:
-    """Compare every file of a snapshot with its digest.
-
-    Raises
-    ------
-    LedgerError
-        Files are missing or damaged; each is named.
-    """
+    """Compare every file of a snapshot with its digest."""
     wrong = [what for name, entry in manifest.files.items() if (what := _damage(folder, name, entry))]
     if wrong:
         again = "fetch the snapshot again: the same one puts back what is damaged"
@@ -496,13 +490,7 @@ def check_files(folder: Path, manifest: Manifest) -> None:
 
 
 def read_table(folder: Path, name: str, manifest: Manifest) -> Any:
-    """One table of a snapshot, its page checksums verified. Call `check_files` before.
-
-    Raises
-    ------
-    LedgerError
-        It cannot be read, or has other columns or rows than it should.
-    """
+    """One table of a snapshot, its page checksums verified. Call `check_files` before."""
     path = _file(folder, name)
     try:
         # Not read_table: it reads through datasets, which bring pandas in where there is one.

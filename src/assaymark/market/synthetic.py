@@ -62,13 +62,6 @@ def two_speed_volatility(rng: np.random.Generator, shocks: np.ndarray, leverage:
 
     ``shocks[t]`` are the standardised returns of day t; with ``leverage`` below zero a fall raises the volatility of
     the following days, never of its own day.
-
-    Parameters
-    ----------
-    shocks : float array of shape (n_days, k)
-        Of about unit variance.
-    leverage : float array of shape (k,)
-        Correlation of today's shock with tomorrow's change of the fast part, in (-1, 1).
     """
     if not (np.abs(leverage) < 1).all():
         raise InputError("leverage", ["must be between -1 and 1"])
@@ -223,14 +216,7 @@ SUB_VOLATILITY: dict[str, tuple[float, float]] = {
 
 
 def factor_correlation(mean_loading: np.ndarray) -> np.ndarray:
-    """Correlation of the six class factors that gives the wanted correlations with equities.
-
-    Parameters
-    ----------
-    mean_loading : float array of shape (6,)
-        Mean loading of each class's instruments on their factor, in the order of `CLASSES`: two instruments of
-        different classes correlate by the product of their loadings and this matrix.
-    """
+    """Correlation of the six class factors that gives the wanted correlations with equities."""
     place = {name: i for i, name in enumerate(CLASSES)}
     found = np.eye(len(CLASSES))
     for name, target in WITH_EQUITIES.items():

@@ -467,16 +467,6 @@ def block_length(values: ArrayLike) -> float:
     Autocorrelations up to the last one that stands out are weighed by a flat-top window, and the length that
     minimises the mean squared error of the variance follows from them.
 
-    Parameters
-    ----------
-    values : float array of shape (n,)
-        In the order of time, 10 or more, not all equal.
-
-    References
-    ----------
-    Politis, D. and White, H. (2004). Automatic block-length selection for the dependent bootstrap. Econometric Reviews
-    23, 53-70; corrected by Patton, Politis and White (2009), Econometric Reviews 28, 372-375.
-
     Examples
     --------
     >>> rng = np.random.default_rng(1)
@@ -519,39 +509,6 @@ def sharpe_ratios(
     Read an interval as what the ratio might have been in another stretch of the same market. It is symmetric: as wide
     on each side as the share ``level`` of the resampled ratios strays from the observed one at most, so that 0 lies
     outside when ``p`` is below 1 - ``level``.
-
-    Parameters
-    ----------
-    returns : float array of shape (k, n)
-        Simple returns of k histories on the same n days, 10 or more.
-    pairs : sequence of (i, j)
-        Differences wanted: history i minus history j.
-    rng : Generator
-    rf : float
-        Risk-free rate a year, as in `assaymark.portfolio.performance`.
-    periods : int
-        Returns a year.
-    level : float
-        Coverage aimed at. It is about level - .01 at a year of daily returns.
-    resamples : int
-    block : float, optional
-        Mean block length; by default the longest that `block_length` finds for a history or a difference of two.
-
-    Returns
-    -------
-    (ratios, differences)
-
-    Raises
-    ------
-    NotMeasurableError
-        Fewer than 10 days, or a history that does not vary.
-    InputError
-        Returns that are missing or infinite; a pair of histories that are not there; a level outside (0, 1).
-
-    References
-    ----------
-    Politis, D. and Romano, J. (1994). The stationary bootstrap. JASA 89, 1303-1313. Ledoit, O. and Wolf, M. (2008).
-    Robust performance hypothesis testing with the Sharpe ratio. Journal of Empirical Finance 15, 850-859.
 
     Examples
     --------

@@ -78,13 +78,7 @@ class Columns:
 
     @classmethod
     def of(cls, table: pa.Table, source: str = "scores", dimensions: Sequence[str] | None = None) -> Columns:
-        """The columns of a raw table, or everything that is wrong with it.
-
-        Raises
-        ------
-        InputError
-            See `read_scores`.
-        """
+        """The columns of a raw table, or everything that is wrong with it."""
         known = "family" in table.column_names
         if not known and "judge" in table.column_names:
             table = table.append_column("family", table.column("judge"))

@@ -527,30 +527,6 @@ def daily_excess(
     Holm over many agents multiplies past every threshold. Coverage of 95 % intervals in simulations: 93 to 96 % for 20
     to 250 independent days; where neighbouring days are correlated at .3, 91 % from 60 days on and 87 % at 20.
 
-    Parameters
-    ----------
-    returns, baseline : float arrays of shape (n,)
-        Simple daily returns on the same days, 10 or more.
-    rng : Generator
-    level : float
-    resamples : int
-
-    Returns
-    -------
-    DailyExcess
-        In the unit of the returns.
-
-    Raises
-    ------
-    NotMeasurableError
-        Fewer than 10 days, or differences that do not vary.
-    InputError
-        Returns that are missing or infinite, or lengths that differ.
-
-    References
-    ----------
-    Politis, D. and Romano, J. (1994). The stationary bootstrap. JASA 89, 1303-1313.
-
     Examples
     --------
     >>> rng = np.random.default_rng(4)

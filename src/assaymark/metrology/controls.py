@@ -93,26 +93,6 @@ def cell_outcome(
 ) -> CellOutcome:
     """What the rule of a control cell says of its number (ValueBlindBench section 3.5).
 
-    Parameters
-    ----------
-    cell : str
-        The cell's kind, such as ``"cell_b"``.
-    value : float
-        The number the rule looks at, in rubric points.
-    p, p_holm : float
-        One-sided for cells that have to score lower, else two-sided; alone and after Holm over all cells.
-    flat : bool
-        Whether all clusters differ by one amount: only a sign test is left, which few clusters cannot pass.
-    cells : Cells
-        The cut-offs.
-    alpha : float
-        Level of the Holm family of the cells.
-
-    Returns
-    -------
-    str
-        The outcome, as in `Measurement.detail` of a ``cell.gate``.
-
     Examples
     --------
     >>> rule = {"flat": False, "cells": Cells(), "alpha": 0.05}

@@ -177,24 +177,6 @@ def contrast_components(cells: Floats, cluster: Ints, liking: Floats) -> Contras
 
     Of every pair of agents the differences in common cycles that all judges scored, judges crossed with cycles nested
     in clusters: mean squares within clusters and of cluster means, averaged over pairs, equal to their expectations.
-
-    Parameters
-    ----------
-    cells : float array [C, K, J, S]
-        Scores by cycle, agent, judge and scale, NaN where missing.
-    cluster : int array [C], ascending
-        The cluster of each cycle.
-    liking : float array [S]
-        Judge x agent, from `judge_agent_variance`.
-
-    Returns
-    -------
-    ContrastComponents or None
-        None where no pair of agents has two common clusters with scores from two judges or more.
-
-    References
-    ----------
-    Brennan, R. L. (2001). Generalizability Theory. Springer, sections 3.4 and 5.1.
     """
     whole: Bools = np.asarray(~np.isnan(cells).any(axis=(2, 3)))
     judges, scales = cells.shape[2:]

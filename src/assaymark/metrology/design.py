@@ -308,11 +308,6 @@ def fitted_truth(table: ScoreTable, components: Components) -> Truth:
     aggregate. The variance that whole scores add is taken off the judges' noise, because simulated scores are rounded
     again. Judges' likings of agents are shrunk by the share of them that is noise. Noise between trials is taken as
     independent between dimensions, because only that of the aggregate is known. Undefined components count as 0.
-
-    Raises
-    ------
-    NotMeasurableError
-        An agent has no trajectory, or shares no cycle with the others, directly or through others: no common levels.
     """
     table = averaged(table)
     levels = _levels(table)
@@ -446,11 +441,6 @@ def joined(table: ScoreTable, more: ScoreTable, rng: np.random.Generator) -> Sco
     """Records with those of new cycles, in new clusters, below them.
 
     Agents, judges and dimensions are the same. Each new record has a format that its agent used before.
-
-    Raises
-    ------
-    InputError
-        The tables are not of the same agents, judges and dimensions.
     """
     for what in ("agents", "judges", "dimensions"):
         if getattr(table, what) != getattr(more, what):
@@ -499,11 +489,6 @@ def with_judge(
 
     What it sees is the quality of each trajectory, known from the panel's mean as well as that mean is reliable. Its
     likings of agents are drawn with the size that the panel's have.
-
-    Raises
-    ------
-    InputError
-        A judge of that name is there.
     """
     if name in table.judges:
         raise InputError("with_judge", [Problem("name", f"must be a new one (got {name!r})")])

@@ -47,27 +47,7 @@ Maker = Callable[..., Measurement]
 def order_measurements(
     found: Comparisons, plan: OrderPlan, make: Maker, other: PairTests | None = None
 ) -> Iterator[Measurement]:
-    """Every measurement that claims about orders rest on.
-
-    Parameters
-    ----------
-    found : Comparisons
-        What every judge gave every agent.
-    plan : OrderPlan
-        Test, level, margin, and which biases are looked for.
-    make : callable
-        Makes a measurement of its name, labels and parts, with the digest of the table.
-    other : PairTests, optional
-        The other tests of the same pairs, shown beside the one that decides.
-
-    Yields
-    ------
-    Measurement
-        By scale and pair: ``contrast`` (the panel's difference), ``lofo.contrast`` (without each judge family),
-        ``recusal.contrast`` (judges standing aside for agents of their own family), ``length.contrast`` (at equal
-        length), ``judges.contrast`` (with judges as a sample). Then ``judge.own_family``, ``length.slope``,
-        ``dimension.distinct``, ``dimension.mtmm``, ``order.autocorrelation`` and ``order.detectable``.
-    """
+    """Every measurement that claims about orders rest on."""
     tests = OrderTests(found, plan)
     if found.judged:
         yield _families(found, make)

@@ -418,14 +418,7 @@ def _redundancy(scores: Floats) -> list[float | str]:
 
 
 def alpha_measurements(found: Comparisons, level: float, make: Callable[..., Measurement]) -> Iterator[Measurement]:
-    """Krippendorff's alpha on every scale, which judge pulls it down, and the panel's intraclass correlations.
-
-    Yields
-    ------
-    Measurement
-        ``panel.alpha`` by dimension, of all records that two judges scored. ``detail["without"]`` has by judge alpha
-        without it, the gain with its interval, and whether that lies above 0.
-    """
+    """Krippendorff's alpha on every scale, which judge pulls it down, and the panel's intraclass correlations."""
     for s, name in enumerate(found.names):
         grades, clusters = found.ratings(s)
         parts: dict[str, Any] = {"n": len(grades), "n_of": "trajectories", "method": _ALPHA}
@@ -465,15 +458,7 @@ def alpha_measurements(found: Comparisons, level: float, make: Callable[..., Mea
 
 
 def variance_measurements(found: Comparisons, make: Callable[..., Measurement]) -> Iterator[Measurement]:
-    """Variance components of a contrast of two agents, and how well the design tells agents apart on average.
-
-    Yields
-    ------
-    Measurement
-        By dimension ``panel.variance`` for each component (``part``; judge x agent from `judge_agent_variance`), in
-        squared points, and ``panel.generalizability`` of the agents' means, whose ``detail`` has the variance of their
-        error.
-    """
+    """Variance components of a contrast of two agents, and how well the design tells agents apart on average."""
     parts: dict[str, Any] = {"n": len(found.clusters), "n_of": "clusters"}
     lacking = ONE_FAMILY if len(set(found.families)) < 2 else _NO_PAIR
     state, known, liking = _IN_PARTS if found.in_parts else lacking, None, np.full(len(found.names), np.nan)

@@ -86,19 +86,6 @@ def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str],
 
     Scores lie in 0..1; an interval that would reach beyond ends there. A model without a score has its reason as state.
 
-    Parameters
-    ----------
-    name : str
-        Of the measurements; ``labels`` are added to the model's.
-    items : ScoredItems
-    level : float
-        Coverage of the intervals.
-
-    Raises
-    ------
-    InputError
-        No items, scores that are missing, or lengths that differ.
-
     Examples
     --------
     >>> items = ScoredItems(("a",), np.array([[0.4, 0.6, 0.5]]), ("x", "y", "z"), ("p", "p", "p"))
@@ -132,28 +119,6 @@ def board_measurements(
 
     The first board is over everything, the others are of its parts; all are scored on the same clusters. A level is the
     mean of cluster means, because every cluster counts once.
-
-    Parameters
-    ----------
-    boards : mapping of name to ScoredItems
-        Of the same models and clusters.
-    plan : OrderPlan
-    others : mapping of name to ScoredItems, optional
-        The same items scored by the other convention.
-    order : "exchangeable" or "consecutive"
-        Whether clusters follow each other in time, in the order of their names (9 before 10).
-
-    Yields
-    ------
-    Measurement
-        ``bench.level`` by board and model; ``contrast``, ``order.autocorrelation`` and ``order.detectable`` with the
-        board as dimension. Beside its tests a contrast has the difference under the other convention (``other``) and
-        without each part (``without``), in its own direction.
-
-    Raises
-    ------
-    InputError
-        As for `level_measurements`.
 
     Examples
     --------
@@ -220,17 +185,6 @@ def rank_agreement(
 
     The interval is over other items of the same kind: clusters of each set are drawn anew, on their own. It says how
     firm the correlation is for the models at hand, and nothing about other models. Models without a score are left out.
-
-    Parameters
-    ----------
-    one, two : ScoredItems
-        The same models in the same order, three or more.
-    rng : Generator
-
-    Raises
-    ------
-    InputError
-        Other models, or fewer than three.
 
     Examples
     --------

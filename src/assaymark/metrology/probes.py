@@ -463,21 +463,6 @@ def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, *, le
     One cluster on each side cannot be tested: p is 1 and there is no interval. Where cluster means do not vary at all,
     p is 1 over the number of ways to choose as many clusters as lie after the cutoff (1 for no difference).
 
-    Parameters
-    ----------
-    scores : float array of shape (n,)
-        Panel scores.
-    agents, clusters : int arrays of shape (n,)
-        Codes of the agent and the cluster of each record.
-    post : bool array of shape (n,)
-        Whether the record's cluster lies after the cutoff; every agent has records on both sides.
-    level : float
-        Coverage of the interval.
-
-    Returns
-    -------
-    Gap
-
     Examples
     --------
     >>> clusters = np.repeat(np.arange(5), 2)

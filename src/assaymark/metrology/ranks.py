@@ -44,24 +44,6 @@ def rank_shares(
     Levels are least-squares effects beside cycle effects, fitted to each resample; levels within 1e-9 tie and share
     their ranks equally. Up to 8 clusters every resample is enumerated with its weight.
 
-    Parameters
-    ----------
-    design : Design
-        Sums of scores by agent and cycle.
-    agents : int array of shape (A,)
-        The agents that are ranked; they have a common level in the full data.
-    columns : slice
-        Which K columns of the design.
-    resamples : int
-        Draws when there are more than 8 clusters.
-    rng : numpy Generator, optional
-        Required above 8 clusters.
-
-    Returns
-    -------
-    RankShares
-        Shares of each agent sum to 1, and so do those of each rank, unless every resample was left out: then all are 0.
-
     Examples
     --------
     >>> agent, cycle = (axis.ravel() for axis in np.indices((2, 3)))
@@ -171,20 +153,6 @@ def single_measurements(panel: Panel, levels: Levels, tests: PairTests) -> Itera
     Where the judges' rankings differ, a study with one of them would have published an order that another one would
     not (ValueBlindBench section 5.4). Every judge is read on the same trajectories, by a cluster t that weighs clusters
     by their records, in the same Holm family as the panel.
-
-    Parameters
-    ----------
-    panel : Panel
-    levels : Levels
-        Of all columns of the panel, from `levels_of`.
-    tests : PairTests
-        From `pair_tests`.
-
-    Yields
-    ------
-    Measurement
-        ``single.level`` by name, judge and agent; ``single.rho`` by name and pair of judges; ``single.discoveries``
-        by judge; ``panel.discoveries``.
     """
     for j, judge in enumerate(panel.table.judges):
         yield from agent_levels(panel, "single.level", levels, panel.alone(j), {"judge": judge}, ends=True)

@@ -537,11 +537,6 @@ def read_table(path: Path) -> pa.Table:
     Parquet, Arrow IPC (Feather), JSON lines, or text with a header line and columns separated by comma, semicolon, tab
     or bar. Text may be compressed (``.gz``, ``.zst``, ``.bz2``). Columns of text files stay text here: what they have
     to be is known only when they are checked.
-
-    Raises
-    ------
-    InputError
-        No such file, or not a table; lines of the wrong length or that are no JSON, all of them.
     """
     try:
         with path.open("rb") as handle:

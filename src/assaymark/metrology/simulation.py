@@ -71,26 +71,7 @@ class Composer:
 
 @dataclass(frozen=True, slots=True)
 class Panelist:
-    """A judge: how severe, how noisy, and what it likes for the wrong reasons (rubric points throughout).
-
-    Parameters
-    ----------
-    severity : float
-        Added to every score: negative is a strict judge.
-    halo : float
-        Bonus to agents of its own family.
-    bonus : tuple of (agent name, points)
-        Bonus to single agents, whatever their family.
-    disagreement : Spread
-        How differently from the panel it reads a trajectory, the same in each trial. The part that the dimensions
-        share is the noise of judge x item, the rest that of judge x item x dimension.
-    trials : int
-        Calls on each trajectory.
-    trial_noise : Spread
-        What changes from call to call.
-    terse_penalty : float
-        Taken off texts below the token threshold of the `Truth`.
-    """
+    """A judge: how severe, how noisy, and what it likes for the wrong reasons (rubric points throughout)."""
 
     name: str
     family: str

@@ -40,13 +40,6 @@ def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence
 
     Columns are the documented ones and the ``dimensions``. Ids of cycles and trajectories become whole numbers in the
     order of their names; whole-number scores become small integers, NaN an empty score.
-
-    Raises
-    ------
-    NotStreamableError
-        Scores that are not whole numbers.
-    InputError
-        Columns of other types, or a trajectory in two cycles: rows of it would not meet in any order.
     """
     import duckdb  # here, because it costs every command 30 MB and 80 ms, and one needs it
 
@@ -209,19 +202,7 @@ def sums_of(
     dimensions: Sequence[str] | None = None,
     judges: Mapping[str, str] | None = None,
 ) -> ScoreSums:
-    """The sums of a table in memory that holds whole cycles, in the order of cycle, trajectory and judge.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Columns and types as for `score_sums`.
-    weights : mapping of dimension to weight, optional
-        Weights of the aggregate.
-    dimensions : sequence of column names, optional
-        As for `read_scores`.
-    judges : mapping of judge to family, optional
-        The whole panel, where this table may hold only a part of it; default: the judges of this table.
-    """
+    """The sums of a table in memory that holds whole cycles, in the order of cycle, trajectory and judge."""
     named = _named_columns(table.schema, dimensions)
     _require_summable(table.schema, named)
     panel = dict(judges) if judges is not None else _streaming_judges(table)
@@ -535,19 +516,7 @@ class Partition:
 
 
 def partition_sums(given: Mapping[str, Any]) -> bytes:
-    """The `Partition` in the Parquet file ``given["path"]``, as bytes that `read_partition` reads.
-
-    Parameters
-    ----------
-    given : mapping
-        ``path``; ``weights`` of the aggregate and names of the ``dimensions``, or None; ``threads`` that decode and
-        count.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, is no Parquet file, or its rows are wrong or cannot be counted as they pass by.
-    """
+    """The `Partition` in the Parquet file ``given["path"]``, as bytes that `read_partition` reads."""
     import duckdb  # here, because it costs every command 30 MB and 80 ms, and one needs it
 
     path = Path(given["path"])

@@ -324,27 +324,6 @@ def season_verbosity(
 
     The interval is from a jackknife over periods on Student's t.
 
-    Parameters
-    ----------
-    own, others : float arrays of shape (n,)
-        Composite by the judge, and median of the other judges, of each agent in each period; points.
-    tokens : float array of shape (n,)
-        Length of what the agent wrote in that period, 1 or more.
-    agents, periods : sequences of n names
-    level : float
-
-    Returns
-    -------
-    Verbosity
-        In points per doubling of the length.
-
-    Raises
-    ------
-    NotMeasurableError
-        No agent's records differ in length, or there are fewer than two periods.
-    InputError
-        Values that are not finite, lengths that differ, fewer than 1 token.
-
     Examples
     --------
     >>> found = season_verbosity([60, 64, 68, 50, 54, 58], [60, 60, 60, 50, 50, 50], [100, 200, 400, 50, 100, 200],

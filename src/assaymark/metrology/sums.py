@@ -280,11 +280,6 @@ def require_room(layout: Layout, agents: int, clusters: int, formats: int, lineu
 def whole_weights(dimensions: tuple[str, ...], weights: Mapping[str, float] | None) -> tuple[int, ...]:
     """Weights as the smallest whole numbers in their ratio.
 
-    Raises
-    ------
-    InputError
-        Weights that do not fit the dimensions, or are no ratio of whole numbers up to 1,000.
-
     Examples
     --------
     >>> whole_weights(("clarity", "risk"), {"clarity": 0.5, "risk": 0.25})
@@ -354,15 +349,7 @@ class Complete:
 
 
 def count(part: Part, layout: Layout) -> ScoreSums:
-    """The sums of one part.
-
-    Raises
-    ------
-    NotStreamableError
-        The rows of a cycle or of a trajectory do not stand together, or a judge has two of them for one trajectory.
-    InputError
-        A trajectory with two agents, clusters, formats or lengths, or a cycle in two clusters.
-    """
+    """The sums of one part."""
     rows, replies, left_out = _complete(part, len(layout.judges))
     a, g = len(part.agents), len(part.clusters)
     which, lineups, places, cycles = _lineups(rows, a, g)

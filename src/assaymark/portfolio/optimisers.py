@@ -145,13 +145,7 @@ def volatilities(cov: Floats) -> Floats:
 
 
 def correlations(source: str, cov: Floats, sizes: Floats) -> Floats:
-    """The covariance matrix on the scale of correlations.
-
-    Raises
-    ------
-    InputError
-        It is not positive semidefinite, as a pairwise-complete matrix often is not.
-    """
+    """The covariance matrix on the scale of correlations."""
     matrix: Floats = cov / sizes / sizes[:, None]
     np.fill_diagonal(matrix, 1.0)
     shifted = matrix.copy()

@@ -146,20 +146,6 @@ class Support:
 def minimise(matrix: Floats, linear: Floats, *, limit: int | None = None) -> Minimum:
     """Argmin over y >= 0 of y'Cy/2 - b'y.
 
-    Parameters
-    ----------
-    matrix : float array of shape (n, n)
-        C: symmetric, positive semidefinite, with ones on the diagonal (scale y to make it so).
-    linear : float array of shape (n,)
-        b, not all 0.
-    limit : int, optional
-        Most newcomers allowed; by default 50 times n, which no problem has come near.
-
-    Raises
-    ------
-    NotMeasurableError
-        The limit was reached, or rounding keeps the conditions from being met.
-
     Examples
     --------
     >>> minimise(np.eye(2), np.array([1.0, -1.0])).point.tolist()

@@ -39,13 +39,7 @@ def moment(when: datetime) -> str:
 
 
 def refuse_future(decision: Decision, context: Context) -> None:
-    """Refuse a context that holds anything from after the decision.
-
-    Raises
-    ------
-    InputError
-        A fact was available, or a bar closed, later than ``decided_at``.
-    """
+    """Refuse a context that holds anything from after the decision."""
     late = [
         Problem(f"fact {fact.id}", f"available at {moment(fact.available_at)}, after the decision")
         for fact in context.facts
@@ -197,13 +191,7 @@ _COLUMN = re.compile(r"(.*) \[(.*)\]", re.DOTALL)
 
 
 def read_material(found: Sequence[Section]) -> Context:
-    """The material of a prompt as a context. Facts are numbered, and count as available at the cutoff.
-
-    Raises
-    ------
-    InputError
-        There is no material in these sections.
-    """
+    """The material of a prompt as a context. Facts are numbered, and count as available at the cutoff."""
     content = {section.label: section.content for section in reversed(found)}
     situation = dict(pair for line in lines_of(content.get("situation", "")) if len(pair := cells(line)) == 2)
     if "cutoff" not in situation:

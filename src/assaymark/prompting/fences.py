@@ -57,13 +57,7 @@ def fence(label: str, content: str) -> str:
 
 
 def sections(text: str) -> tuple[Section, ...]:
-    """The outermost fenced sections of a prompt, in order. What looks like a fence inside of one is content.
-
-    Raises
-    ------
-    InputError
-        A fence is not closed, or its nonce does not belong to its content.
-    """
+    """The outermost fenced sections of a prompt, in order. What looks like a fence inside of one is content."""
     found = []
     at = 0
     while begin := _BEGIN.search(text, at):

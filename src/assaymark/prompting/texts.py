@@ -60,11 +60,6 @@ def no_json(text: str) -> bool:
 def strict_json(text: str) -> JSON:
     """The one JSON value that ``text`` is.
 
-    Raises
-    ------
-    Rejected
-        It is not one (`NotJson`), a key comes twice, a number is none, or it is nested too deeply.
-
     >>> strict_json('{"a": 1}')
     {'a': 1}
     """

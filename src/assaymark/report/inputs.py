@@ -131,36 +131,6 @@ class PaidView:
 class AssayRun:
     """Everything that the pages and the terminal show about one run.
 
-    Parameters
-    ----------
-    study, plan_hash, locked_at
-        The plan, its sha256, and the date of its lock as text (None: never locked).
-    rubric : RubricView
-    verdicts, measurements, decisions, evidence
-        The records of the run. Order does not matter; the report sorts.
-    invalid : mapping of judge name to number of replies without a usable score
-    calls : int
-        Judge calls that were answered.
-    again : int
-        Those of them that were made once more, because the first reply was no JSON.
-    in_flight_bound : int
-        The most calls that are paid twice after a hard kill.
-    reference_panel : tuple of PlantedView
-        One per built-in judge; empty when every judge is a language model.
-    import_notes : tuple of str
-        What the records lack, in words.
-    excluded : mapping of reason to number of records left out
-    datasheets : tuple of str
-        Judges whose datasheets lie beside the pages.
-    substrate : SubstrateView or None
-        What a study that makes its own records showed its agents; None for imported records.
-    reference_agents : tuple of PlantedView
-        One per built-in agent of such a study.
-    paid : tuple of PaidView or None
-        One per model that somebody is paid for, by name; None where the ledger could not be read.
-    judged : Judged
-        What each judge said of each decision; pages of records are made where it holds anything.
-
     Examples
     --------
     >>> from assaymark.protocol import JudgeSpec

@@ -183,23 +183,7 @@ def rows_of(
     groups: Mapping[str, str] = MappingProxyType({}),
     hidden: Callable[[Measurement], str] = lambda _: "",
 ) -> tuple[MeasuredRow, ...]:
-    """Measurements by kind, in the order of the titles, and then by what they are about; never by value.
-
-    Parameters
-    ----------
-    measurements : of one run
-    titles : mapping of name to title
-        A kind without one comes last, by its name.
-    shown : callable
-        The label of a key and its value, as pages show it.
-    rests : callable
-        The records that a measurement was computed from.
-    groups : mapping of name, or head of a name, to words
-        Kinds that one button shows together; any other has a button of its own.
-    hidden : callable
-        Why a value may not be shown, or what stands in its place; empty where it may. Two agents are then in
-        alphabetical order.
-    """
+    """Measurements by kind, in the order of the titles, and then by what they are about; never by value."""
     order = {name: at for at, name in enumerate(titles)}
     ordered = sorted(measurements, key=lambda m: (order.get(m.name, len(order)), _undirected(m), m.id))
     seen: Counter[str] = Counter()

@@ -383,25 +383,7 @@ class Frame:
         connect: bool = False,
         **values: Any,
     ) -> str:
-        """One page.
-
-        Parameters
-        ----------
-        template : str
-            Extends ``base.html``.
-        title : str
-            Set as it is: clean what comes from a record.
-        here : str
-            Its key in the menu; empty for pages that are not there.
-        root : str
-            The way from the page to the folder of the run's pages: empty or ``../``.
-        styles, scripts : sequence of str
-            Style sheets beside those of every page; all scripts of the page. By name.
-        connect : bool
-            Whether its script asks the server that the page came from.
-        **values
-            What the template needs.
-        """
+        """One page."""
         words = {} if self.ui is None else {"ui": self.ui}
         return (
             environment()

@@ -157,15 +157,7 @@ _LOG: Final[_Columns] = (
 
 
 def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> RenderableType:
-    """Judges in alphabetical order with what was measured, and how far every two of them agree.
-
-    Parameters
-    ----------
-    sheets : sequence of Datasheet
-        All from runs, or all from one log.
-    agreement : sequence of Measurement
-        ``between.kappa_content`` and ``between.kappa``, in the order in which they are printed.
-    """
+    """Judges in alphabetical order with what was measured, and how far every two of them agree."""
     log = all(sheet.source == "log" for sheet in sheets)
     wanted = ((_LOG, ""),) if log else ((_RUN, "dark_current"), (_POINTS, "point.slope"))
     tables = [_table(sheets, columns, head) for columns, head in wanted]
@@ -248,13 +240,7 @@ def origin_summary(manifest: Manifest) -> RenderableType:
 
 
 def store_summary(manifest: Manifest, history: History, *, instrument: str | None = None) -> RenderableType:
-    """Origin, licence and notes, then one row a class, then what else there is; with ``instrument``, its gaps.
-
-    Raises
-    ------
-    UnknownNameError
-        The store has no such instrument.
-    """
+    """Origin, licence and notes, then one row a class, then what else there is; with ``instrument``, its gaps."""
     parts: list[RenderableType] = [origin_summary(manifest)]
     if found := class_overviews(history):
         parts += [Text(), _classes(found)]
@@ -268,11 +254,6 @@ def view_summary(view: AsOf, *, instrument: str | None = None) -> RenderableType
     """What could be known at the view's time: last closes, macro readings with their states, and the newest news.
 
     Without ``instrument``, the first few instruments of each class stand for all of them.
-
-    Raises
-    ------
-    UnknownNameError
-        No such instrument is listed by then.
     """
     known = [one.id for one in view.instruments]
     if instrument is not None and instrument not in known:

@@ -77,13 +77,7 @@ def record_amendment(
     before: str,
     after: tuple[str, str],
 ) -> tuple[str, ...]:
-    """Write down how the plan changes, before it does: from the hash ``before`` to hash and text of ``after``.
-
-    Returns
-    -------
-    tuple of str
-        The digests of all amendments, which the lock has to name.
-    """
+    """Write down how the plan changes, before it does: from the hash ``before`` to hash and text of ``after``."""
     raw = {
         "format": FORMAT,
         "number": len(earlier) + 1,
@@ -114,13 +108,7 @@ def amendment_path(folder: RunFolder, number: int) -> Path:
 
 
 def read_amendments(folder: RunFolder, digests: Sequence[str]) -> tuple[Amendment, ...]:
-    """The amendments that a lock names, in their order.
-
-    Raises
-    ------
-    LedgerError
-        One is missing, damaged, edited, or follows another than it says.
-    """
+    """The amendments that a lock names, in their order."""
     found: list[Amendment] = []
     for number, digest in enumerate(digests, start=1):
         path = amendment_path(folder, number)

@@ -161,16 +161,7 @@ def _line(name: str, n: int, of: int, what: str, if_all: str) -> str:
 def ask_in_batches(
     ledger: Ledger, calls: Sequence[CallSpec], engine: EngineChoice, *, what: str, progress: Progress
 ) -> None:
-    """Ask the calls whose provider takes batches in batches, and wait for them; the others are left to be asked alone.
-
-    Raises
-    ------
-    ModelError
-        Calls failed, are still with their provider, or a provider could not be asked to the end. Nothing of it is asked
-        alone instead: that would cost twice as much without anybody having said so.
-    StoppedError
-        The waiting was asked to stop; the batches go on.
-    """
+    """Ask the calls whose provider takes batches in batches, and wait for them; the others are left for later."""
     takers = batch_providers()
     batched = batched_calls(calls)
     if not batched:
@@ -239,21 +230,6 @@ def run_all(
     Whoever answers is first seen to be ready. Of a model that has answered nothing on this ledger yet, one call is
     asked before all others: what no call of it can pass, is found by that one. With a purse, nothing is asked that it
     does not pay; calls in batches, which cannot be stopped one by one, have to fit into it together.
-
-    Parameters
-    ----------
-    unusable : callable, optional
-        Says why nothing can be made of a reply: a model whose first replies are all unusable is asked no further.
-    first : bool
-        Without it, all calls are asked together, and what a model cannot do stops nothing but its own calls.
-
-    Raises
-    ------
-    ModelError
-        A model is not ready: no key, nobody at its address. Nothing was sent. Or its first call failed in a way that
-        all others would: nothing else was sent.
-    PlanError
-        There is a budget, and a call without a known price, or batches that do not fit.
     """
     _check_ready(ledger, calls, models)
     if ledger.leases is not None:  # for workers that have nothing but the ledger
@@ -365,13 +341,7 @@ def _cost_told(models: Mapping[str, Model], progress: Progress) -> Callable[[str
 
 
 def manner_left(ledger: Ledger) -> EngineChoice | None:
-    """The manner in which calls of a shared ledger were asked last; None if none were.
-
-    Raises
-    ------
-    InputError
-        It is of a form that this version does not know.
-    """
+    """The manner in which calls of a shared ledger were asked last; None if none were."""
     text = ledger.notes.read(_MANNER)
     try:
         return None if text is None else EngineChoice.model_validate_json(text)
@@ -432,15 +402,7 @@ def ask(
     engine: EngineChoice | None = None,
     unusable: Unusable | None = None,
 ) -> dict[str, Reply]:
-    """The replies to one judge's calls by key, asking only for those that the ledger does not have.
-
-    Raises
-    ------
-    ModelError
-        Calls failed for good.
-    StoppedError
-        The run was asked to stop.
-    """
+    """The replies to one judge's calls by key, asking only for those that the ledger does not have."""
     with Ledger.open(folder.ledger) as ledger:
         anchor_lock(folder, ledger)
         ledger.plan(calls)
@@ -453,15 +415,7 @@ def ask(
 
 
 def require_all(summary: RunSummary, judge: str, folder: RunFolder) -> None:
-    """Stop here unless every call of a judge has its reply.
-
-    Raises
-    ------
-    ModelError
-        Calls failed for good; says which came first, and that replies are kept.
-    StoppedError
-        The run was asked to stop; says how many have their reply.
-    """
+    """Stop here unless every call of a judge has its reply."""
     require_not_stopped(summary, folder)
     kept = f"every reply so far is kept in {folder.path}, and the same command goes on"
     if summary.stopped:
@@ -476,13 +430,7 @@ def require_all(summary: RunSummary, judge: str, folder: RunFolder) -> None:
 
 
 def require_not_stopped(summary: RunSummary, folder: RunFolder | str) -> None:
-    """Stop here if a run of calls was asked to stop before its end.
-
-    Raises
-    ------
-    StoppedError
-        It was; says how many calls have their reply, and where that is kept.
-    """
+    """Stop here if a run of calls was asked to stop before its end."""
     if summary.interrupted:
         answered = summary.already + summary.made + summary.elsewhere
         where = folder if isinstance(folder, str) else folder.path

@@ -174,11 +174,6 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model],
     """The canaries of a study whose cycles or records are there: its agents, its date probe, then its judges.
 
     Judges are shown what the first agent decided in its canary. Where none did, a text stands in for it.
-
-    Raises
-    ------
-    ModelError
-        A model cannot be asked; says of each why.
     """
     found = Canaries(models, study.engine, progress)
     judges = [*study.model_judges, *([study.stability.probe] if study.stability.probe else [])]

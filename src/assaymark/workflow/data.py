@@ -105,13 +105,6 @@ def show(folder: Path, *, at: str | None = None, instrument: str | None = None) 
     """What a folder holds or, with ``at``, what could be known from it at that time.
 
     ``at`` is a time with a zone in ISO form, or a day, which means its end in UTC.
-
-    Raises
-    ------
-    InputError
-        There is no snapshot, or ``at`` is no time.
-    UnknownNameError
-        There is no such instrument, or not yet at that time.
     """
     moment = None if at is None else parse_moment(at)
     manifest, history = _manifest(folder), open_history(folder)
@@ -174,11 +167,6 @@ def _manifest(folder: Path) -> Manifest:
 
 def parse_moment(text: str) -> datetime:
     """A time from the command line.
-
-    Raises
-    ------
-    InputError
-        It is no time, or has no zone.
 
     Examples
     --------

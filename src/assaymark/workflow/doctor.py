@@ -52,15 +52,7 @@ class Finding:
 
 
 def examine(environment: Mapping[str, str], installed: Callable[[str], str | None] | None = None) -> list[Finding]:
-    """Look at the interpreter, the packages and the keys. Values of keys are not read beyond "is it empty".
-
-    Parameters
-    ----------
-    environment : mapping
-        Environment variables, usually ``os.environ``.
-    installed : callable, optional
-        Package name to version or None; the installed distributions by default.
-    """
+    """Look at the interpreter, the packages and the keys. Values of keys are not read beyond "is it empty"."""
     lookup = installed or _installed
     findings = [Finding("assaymark", True, f"{__version__} on Python {platform.python_version()}")]
     for name in CORE:

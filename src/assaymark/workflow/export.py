@@ -102,13 +102,7 @@ class _Asked:
 
 
 def require_inspect(name: str = "inspect_ai") -> ModuleType:
-    """A module of Inspect AI, imported now.
-
-    Raises
-    ------
-    AssayError
-        It is not installed; the message is the command that installs it.
-    """
+    """A module of Inspect AI, imported now."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -120,20 +114,6 @@ def export_inspect(folder: RunFolder, out: Path, *, progress: Progress = silent)
     """Write what the judges of a run were asked and answered, one ``.eval`` log for each judge.
 
     The outside judge and the anchor probe get logs of their own. People on a panel have none: they answered no prompt.
-
-    Parameters
-    ----------
-    folder : RunFolder
-        A judged run.
-    out : Path
-        Where the logs go; logs of the same names are replaced, each as a whole.
-
-    Raises
-    ------
-    AssayError
-        Inspect AI is not installed.
-    LedgerError
-        The run was not judged, or its tables and its ledger do not go together.
     """
     require_inspect()
     locked = open_version_1(folder) if is_version_1(folder) else open_locked(folder)
@@ -174,13 +154,6 @@ def export_arrow(folder: RunFolder, out: Path) -> list[Path]:
     """Copies of all tables of a run as Arrow IPC files, for whoever reads them without Parquet.
 
     Those of the panel of a benchmark go into a folder of their own.
-
-    Raises
-    ------
-    InputError
-        There is no run, or it holds no records.
-    LedgerError
-        A table is damaged.
     """
     store = Store(folder.require())
     made = [_arrow_copy(folder, name, out) for name in store.contents if store.whole(name)]
@@ -419,22 +392,7 @@ def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
 
 
 def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
-    """The pairs of a judge datasheet on the finance tasks, each in both orders.
-
-    Parameters
-    ----------
-    seed : int
-        Of the stimuli: a datasheet with the same seed shows the same pairs.
-    prompt : str
-        ``tie-allowed`` or ``strict``.
-    trials : int
-        How often each question is asked, as Inspect's epochs.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such prompt.
-    """
+    """The pairs of a judge datasheet on the finance tasks, each in both orders."""
     stimuli = build_stimuli(finance_tasks(), seed)
     check(stimuli)
     planned = plan_pair_calls(stimuli, _ASKED, [prompt])
@@ -464,11 +422,6 @@ def preferred_value(text: str, stop: str, better: str) -> tuple[Value, str | Non
 
     ``first`` is 1 where slot 1 is preferred and 0 where slot 2 is; ``right`` is 1 where the better text is preferred
     and 0 where the other is or neither. They are NaN where that is no question: of a tie, and where neither is better.
-
-    Parameters
-    ----------
-    better : str
-        The slot of the better text, ``1`` or ``2``; empty where neither is better.
 
     >>> preferred_value('{"verdict": "2", "reason": "It names a stop."}', "stop", "2")
     ({'usable': 1.0, 'first': 0.0, 'right': 1.0}, None)

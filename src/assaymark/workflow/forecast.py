@@ -88,11 +88,6 @@ def paid_models(
     """``models`` at the prices of a file, or those that come with assaymark, within a budget in USD if there is one.
 
     With ``strict`` an exception of a Python agent stops the run.
-
-    Raises
-    ------
-    InputError
-        The file of prices cannot be read, or the budget is negative or no number.
     """
     if prices is not None and not prices.exists():
         raise missing(prices, "file of prices")
@@ -109,13 +104,7 @@ def paid_models(
 
 
 def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], prices: Prices) -> Forecast:
-    """What `assaymark run` would ask and cost. Nothing is sent, and nothing is written into the folder.
-
-    Raises
-    ------
-    InputError, PlanError
-        The study could not be locked.
-    """
+    """What `assaymark run` would ask and cost. Nothing is sent, and nothing is written into the folder."""
     require_version_2(folder)
     study = parse_study(text, source=source)
     with _prepared(folder, study) as where:

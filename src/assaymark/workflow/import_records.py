@@ -135,11 +135,6 @@ def store_records(
     """Write the three tables of imported records; the same records again change nothing.
 
     Decisions whose texts address the judge, or imitate its prompt, are flagged.
-
-    Raises
-    ------
-    PlanError
-        A plan was locked here on other records.
     """
     store = Store(folder)
     made: dict[Table[Any], pa.Table] = {

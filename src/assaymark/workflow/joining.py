@@ -69,24 +69,6 @@ def join_runs(
     """Make one site of several finished runs, whatever they are.
 
     Each run is reported anew from its records; its own ``report/`` is not touched.
-
-    Parameters
-    ----------
-    folders : sequence of RunFolder
-        Studies, benchmarks, judged seasons and folders of datasheets.
-    site : Path
-        A new or empty folder, or one that holds a site of several runs.
-    title : str
-        Of the first page.
-    calls : {"all", "judged", "none"}
-        Which calls of a study get pages, as for its own report.
-
-    Raises
-    ------
-    InputError
-        A folder is no run, is named twice, or the site's folder holds something else.
-    PlanError, LedgerError
-        A run is not finished; says which command finishes it.
     """
     _check(folders)
     site_files(site, _NAME, "")

@@ -48,11 +48,6 @@ def prepare(folder: RunFolder, study: Study, *, progress: Progress = silent) -> 
 
     Equal studies make equal bytes; what is there already for this substrate is not made again. Nothing is done for a
     study whose records are imported.
-
-    Raises
-    ------
-    PlanError
-        The folder holds other records already.
     """
     if study.substrate is None:
         return
@@ -91,13 +86,7 @@ def cut(substrate: Substrate, *, cycles: int | None = None) -> list[Cycle]:
 
 
 def source_of(substrate: Substrate) -> MinuteSource:
-    """Where the minutes of a substrate come from.
-
-    Raises
-    ------
-    InputError
-        A file of minutes that cannot be read, or holds bars that are none.
-    """
+    """Where the minutes of a substrate come from."""
     if substrate.source == "synthetic":
         return synthetic_minutes(substrate.seed)
     return minutes_from_file(Path(substrate.source), substrate.windows or {})
@@ -141,15 +130,7 @@ def _digest(substrate: Substrate) -> str:
 def probe_dates(
     folder: RunFolder, study: Study, models: Mapping[str, Model] | None, *, progress: Progress = silent
 ) -> tuple[ProbeResult, ...]:
-    """The mechanical probe, and the model probe if the plan names a model that is at hand.
-
-    Raises
-    ------
-    PlanError
-        A probe dates the sanitised cycles, or cannot date anything: the lock is refused.
-    ModelError
-        The probe model did not answer.
-    """
+    """The mechanical probe, and the model probe if the plan names a model that is at hand."""
     substrate = study.substrate
     if substrate is None:
         return ()
@@ -330,15 +311,7 @@ class Checked:
 def check_plan(
     folder: RunFolder, study: Study, source: str, models: Mapping[str, Model] | None, *, refuse_hopeless: bool = True
 ) -> Checked:
-    """Validate a study against the records of a run folder, and run the preflight.
-
-    Raises
-    ------
-    InputError
-        The plan names things that the records do not have; every problem at once.
-    PlanError
-        It can never reject anything, and ``refuse_hopeless``.
-    """
+    """Validate a study against the records of a run folder, and run the preflight."""
     store = Store(folder)
     decisions = store.read(DECISIONS) if study.substrate is None else planned_decisions(study, store.read(CYCLES))
     selection = select(decisions, study)

@@ -116,11 +116,6 @@ def scored_by_oracle(store: Store, locked: Locked) -> dict[str, int]:
 
     For `oracle_measurements`. Every control cell of the plan is scored like the honest records. The oracle reads the
     prompt that the judges are shown. Empty where no record is made of orders on a portfolio with prices.
-
-    Raises
-    ------
-    LedgerError
-        The records are not there.
     """
     decisions: Sequence[Decision] = store.read(DECISIONS)
     return oracle_scores(decisions, store.each_context(), locked.study)
@@ -134,15 +129,6 @@ def oracle_known(
     The oracle's scores count as known quality only under a rubric that words constraint awareness as the oracle scores
     it (v1.1, constraints-1.0): under other anchors a judge may differ from it and make no error. What a record's own
     construction fixes goes before.
-
-    Parameters
-    ----------
-    locked : Locked
-        For the rubric.
-    scores : mapping of record id to score
-        From `scored_by_oracle`.
-    known : mapping of record id to {dimension or "aggregate": score}
-        From the construction of control records.
     """
     found = (
         {name: {ORACLE_DIMENSION: float(score)} for name, score in scores.items()} if asked_alike(locked.rubric) else {}

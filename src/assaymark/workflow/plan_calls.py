@@ -325,35 +325,6 @@ def plan_calls_report(
     Each option is carried out many times in simulation: new scores are drawn from the fitted variance components and
     added to the records, and the extended study goes through `analyse` and `decide_claims` like any other. Adversarial
     fields stay as they are, except in options that include control cells, where they are taken as passed.
-
-    Parameters
-    ----------
-    table : ScoreTable
-        The judged honest records, before or after `gated`: simulated studies decide anew whose trials are averaged.
-    study : Study
-        The locked plan.
-    verdicts, measurements : of this study
-        Where its claims stand now.
-    budget_calls : int
-        Judge calls that can be paid for, 1 or more.
-    seed : int
-        Of the simulation; equal inputs give equal plans.
-    claim : str, optional
-        Id of the claim to plan for; default: the highest agent's "ranks first" on the aggregate if it is below
-        headline, else the first claim that calls can move.
-    studies : int
-        Simulated studies for each option, 100 or more for a plan that is acted on.
-
-    Returns
-    -------
-    CallPlan
-
-    Raises
-    ------
-    InputError
-        No budget, or an unknown claim.
-    NotMeasurableError
-        The records are too few to fit: agents that share no cycle, or no scores at all.
     """
     below = [verdict for verdict in verdicts if verdict.claim.asserts_order and verdict.publication_level in NEXT]
     _check(budget_calls, studies, claim, {verdict.claim.id for verdict in below})

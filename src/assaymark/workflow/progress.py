@@ -43,19 +43,7 @@ def noted_prices(ledger: Ledger) -> Prices:
 
 
 def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidView, ...]:
-    """What each model that somebody is paid for has been asked, and what that came to; nothing where none is.
-
-    Parameters
-    ----------
-    folder : RunFolder
-    prices : Prices, optional
-        Without them, those that were noted with the calls, else those that come with assaymark.
-
-    Raises
-    ------
-    LedgerError
-        What is stored of a reply, or of the prices, is damaged.
-    """
+    """What each model that somebody is paid for has been asked, and what that came to; nothing where none is."""
     if not folder.has_ledger:
         return ()
     found: defaultdict[str, list[Answered]] = defaultdict(list)
@@ -212,14 +200,6 @@ def bars(console: Console, *, quiet: bool = False, every_s: float = EVERY_S) -> 
     """Progress on ``console``: a bar for each piece of work on a terminal, and lines that somebody is told in any case.
 
     When each piece of work begins and ends is noted in the log, and, where there is no terminal, how far it is.
-
-    Parameters
-    ----------
-    console : Console
-    quiet : bool
-        Show nothing at all.
-    every_s : float
-        Seconds between two notes of how far one is.
     """
     columns = (TextColumn("{task.description}"), BarColumn(_BAR), _State(lambda: shown))
     hidden = quiet or not console.is_terminal

@@ -67,13 +67,7 @@ _PROBE: Final = tuple(item.name for item in dataclasses.fields(DateProbeView))
 
 
 def substrate_view(locked: Locked, store: Store) -> SubstrateView | None:
-    """What a study showed its agents; None for a study whose records are imported.
-
-    Raises
-    ------
-    LedgerError
-        The cycles are not there, or the lock is damaged.
-    """
+    """What a study showed its agents; None for a study whose records are imported."""
     substrate = locked.study.substrate
     if substrate is None:
         return None
@@ -101,13 +95,7 @@ def _regime(name: str, keys: Sequence[CycleKey]) -> RegimeView:
 
 
 def _probe(found: Mapping[str, JSON]) -> DateProbeView:
-    """A probe as the lock holds it.
-
-    Raises
-    ------
-    LedgerError
-        Something of it is missing: the lock was written by hand, or is damaged.
-    """
+    """A probe as the lock holds it."""
     try:
         return parse(DateProbeView, canonical_json({name: found[name] for name in _PROBE}), source="date probe")
     except (KeyError, InputError) as exc:
@@ -189,13 +177,7 @@ class StudyShown:
 
 
 def study_shown(folder: RunFolder) -> StudyShown:
-    """Everything that the pages of a finished study show.
-
-    Raises
-    ------
-    LedgerError
-        There are no verdicts yet: claim first.
-    """
+    """Everything that the pages of a finished study show."""
     locked = open_locked(folder)
     sheets = tuple(stored_datasheets(folder))
     paid = _paid(folder)

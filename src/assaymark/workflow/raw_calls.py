@@ -19,13 +19,7 @@ from assaymark.workflow.tables import PAIRS, POINTS, Store
 
 
 def stored_answers(folder: RunFolder) -> Answers:
-    """What judges answered for the datasheets of a folder; empty for those read from a log.
-
-    Raises
-    ------
-    LedgerError
-        A table is damaged.
-    """
+    """What judges answered for the datasheets of a folder; empty for those read from a log."""
     store = Store(folder)
     pairs: defaultdict[str, list[PairCall]] = defaultdict(list)
     for pair in store.read(PAIRS) if store.rows(PAIRS) else ():
@@ -45,13 +39,7 @@ def calls_of(folder: RunFolder) -> ReadCalls | None:
 
 
 def raw_calls(folder: RunFolder, keys: Sequence[str]) -> Iterator[AskedCall]:
-    """The calls with these keys and their replies, in this order; of each text only its first call has the words.
-
-    Raises
-    ------
-    LedgerError
-        The ledger cannot be read, a call was never planned in it, or what is stored is damaged.
-    """
+    """The calls with these keys and their replies, in this order; of each text only its first call has the words."""
     seen: dict[str, Text] = {}
     with Ledger.open(folder.ledger, create=False) as ledger:
         prices = noted_prices(ledger)

@@ -109,13 +109,7 @@ class RunFolder:
         return self.path / "report"
 
     def require(self) -> RunFolder:
-        """This folder, if records were imported into it.
-
-        Raises
-        ------
-        InputError
-            It does not exist, or holds no records; says which command makes them.
-        """
+        """This folder, if records were imported into it."""
         if not self.path.is_dir():
             raise missing(self.path, "run folder", "make one with: assaymark import, or assaymark run")
         if not (self.tables / "manifest.json").is_file():
@@ -179,13 +173,7 @@ def replace_files(folder: Path, files: Mapping[str, str | bytes] | Iterable[tupl
 
 
 def read_text(path: Path, what: str) -> str:
-    """The text of a file that a person named.
-
-    Raises
-    ------
-    InputError
-        It is missing, a folder, unreadable, or not UTF-8.
-    """
+    """The text of a file that a person named."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -218,13 +206,7 @@ def _beside(path: Path) -> str:
 
 
 def read_json(path: Path, what: str) -> JSON:
-    """A JSON file that assaymark wrote.
-
-    Raises
-    ------
-    LedgerError
-        It is damaged.
-    """
+    """A JSON file that assaymark wrote."""
     try:
         return json.loads(read_text(path, what))
     except json.JSONDecodeError as exc:
@@ -243,15 +225,7 @@ def require_version_2(folder: RunFolder) -> None:
 
 
 def read_lock(folder: RunFolder) -> dict[str, Any]:
-    """The lock of a run folder as it was written, before anything in it is checked.
-
-    Raises
-    ------
-    PlanError
-        It is of version 1; says which version reads it, and how to go on.
-    LedgerError
-        It is damaged.
-    """
+    """The lock of a run folder as it was written, before anything in it is checked."""
     stored = _lock(folder)
     if stored.get("format") in LOCKS_1:
         raise PlanError(
@@ -293,11 +267,6 @@ def write_lock(folder: RunFolder, lock: Mapping[str, JSON]) -> None:
 
     Where calls were made under an earlier one, the ledger names both until this one is written. A lock that is gone is
     written again as it was: its plan was locked then, in this folder or in another that shares the ledger.
-
-    Raises
-    ------
-    PlanError
-        It was of another plan.
     """
     stored = {**lock, PLAN_BYTES: file_sha256(folder.plan)}
     held = anchored(folder)
@@ -315,13 +284,7 @@ def write_lock(folder: RunFolder, lock: Mapping[str, JSON]) -> None:
 
 
 def anchored(folder: RunFolder) -> tuple[Mapping[str, JSON], ...]:
-    """The lock as the ledger has it: none before its first call, two while it is being replaced.
-
-    Raises
-    ------
-    LedgerError
-        The ledger cannot be read.
-    """
+    """The lock as the ledger has it: none before its first call, two while it is being replaced."""
     if not folder.has_ledger:
         return ()
     with Ledger.open(folder.ledger, create=False) as ledger:
@@ -332,11 +295,6 @@ def anchor_lock(folder: RunFolder, ledger: Ledger) -> None:
     """Write the lock into the ledger before the first call under it, so that no field of it can change unseen.
 
     Where folders share a ledger, all have the lock of the first.
-
-    Raises
-    ------
-    PlanError
-        The lock is not the one under which calls were made.
     """
     if not folder.lock.is_file():
         return
@@ -351,13 +309,7 @@ def anchor_lock(folder: RunFolder, ledger: Ledger) -> None:
 
 
 def check_lock(folder: RunFolder, stored: Mapping[str, JSON]) -> None:
-    """Refuse a lock of which any field was edited after the first call; a database is asked when calls are made.
-
-    Raises
-    ------
-    PlanError
-        It was.
-    """
+    """Refuse a lock of which any field was edited after the first call; a database is asked when calls are made."""
     if isinstance(folder.ledger, Path):
         _require_anchored(folder, stored, anchored(folder))
 
@@ -433,13 +385,6 @@ def replace_site(site: Path, season: str, plan_hash: str, write: Callable[[Path]
     """Make ``site`` hold the pages that ``write`` makes in an empty folder; returns where they lie now.
 
     Pages of an earlier time that are no longer made are removed. Files that somebody else put beside them stay.
-
-    Raises
-    ------
-    InputError
-        The folder holds something else: files and no site, or the site of another season or plan.
-    PlanError
-        It cannot be made.
     """
     earlier = site_files(site, season, plan_hash)
 
@@ -478,13 +423,7 @@ def _kept(site: Path) -> Iterator[None]:
 
 
 def site_files(site: Path, season: str, plan_hash: str) -> tuple[str, ...]:
-    """The files of the site that lies there; none where the folder is empty or not there yet.
-
-    Raises
-    ------
-    InputError
-        As `replace_site`.
-    """
+    """The files of the site that lies there; none where the folder is empty or not there yet."""
     path = site / MANIFEST
     if not path.is_file():
         if site.exists() and (not site.is_dir() or any(site.iterdir())):

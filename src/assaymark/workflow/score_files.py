@@ -72,13 +72,6 @@ def computing_of(
 
     >>> computing_of(None, 4, None, None)
     Computing(how='processes', workers=4, address=None, deadline_s=3600.0)
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such way to compute.
-    InputError
-        Options that do not go together, or a number that is out of range.
     """
     if how is None and workers is None and address is None and deadline_s is None:
         return None
@@ -104,30 +97,7 @@ def folder_sums(
     progress: Progress,
     dimensions: Sequence[str] | None = None,
 ) -> ScoreSums:
-    """The sums of all partitions below a folder.
-
-    Parameters
-    ----------
-    folder : Path
-        Holds ``*.parquet`` or ``part=*/*.parquet``. Every cycle lies in one of the files.
-    weights : mapping of dimension to weight, optional
-        Weights of the aggregate.
-    computing : Computing
-        Where and how.
-    kept : Path, optional
-        Folder of a ledger that keeps the sums of each partition; what is there is not summed again.
-    progress : Progress
-        Told how many partitions are summed.
-    dimensions : sequence of column names, optional
-        As for `read_scores`.
-
-    Raises
-    ------
-    InputError
-        Partitions that cannot be read or are wrong, all of them; or that are not parts of one table.
-    ChunkError
-        A partition could not be summed for another reason: its process died again and again, or was too slow.
-    """
+    """The sums of all partitions below a folder."""
     paths = partition_files(folder)
     names = [str(path.relative_to(folder)) for path in paths]
     digests = _digests(folder, paths, names)
@@ -327,38 +297,7 @@ def measure_table(
     computing: Computing | None = None,
     progress: Progress = silent,
 ) -> MeasuredTable:
-    """Measure a table of scores made elsewhere, and decide every candidate claim on it.
-
-    Parameters
-    ----------
-    path : Path
-        CSV, JSON lines, Parquet or Arrow IPC with the columns of `read_scores`; or a folder of Parquet partitions, in
-        which every cycle lies in one file (``*.parquet`` or ``part=*/*.parquet``).
-    study : Study, optional
-        The plan. Its judges and families have to be those of the table. Default: `default_study`.
-    out : RunFolder or Path, optional
-        Where to write ``tables/measurements.parquet``, ``verdicts.json`` and ``plan.toml``. The sums of partitions are
-        kept there too, and not made again.
-    dimensions : sequence of column names or comma list, optional
-        Which columns are dimensions. Default: those that the plan names (the keys of ``rubric.weights``, else
-        ``claims.dimensions``); without any, the one numeric column beyond the documented ones if it is called
-        ``score``, ``rating`` or ``grade``.
-    computing : Computing, optional
-        For a folder: where its partitions are summed. Default: here, one after the other.
-    progress : Progress
-        Told how far the work is.
-
-    Returns
-    -------
-    MeasuredTable
-
-    Raises
-    ------
-    InputError
-        Everything wrong with the table, at once.
-    PlanError
-        The plan is about other judges, agents, dimensions or cells, or ``out`` is the folder of a locked run.
-    """
+    """Measure a table of scores made elsewhere, and decide every candidate claim on it."""
     folder = RunFolder(out) if isinstance(out, Path) else out
     named = _planned_dimensions(study) if dimensions is None else dimensions
     if folder is not None and (folder.lock.exists() or folder.has_ledger):
@@ -380,15 +319,7 @@ def measure_table(
 
 
 def default_study(table: _Judged, *, derivations: Iterable[str] = ("honest",)) -> Study:
-    """The study that stands in for a plan: the judges of a table, and the defaults of the protocol.
-
-    Parameters
-    ----------
-    table : ScoreTable or Layout
-        Whoever knows ``judges`` and ``families``.
-    derivations : iterable of str
-        Which kinds of records the table has.
-    """
+    """The study that stands in for a plan: the judges of a table, and the defaults of the protocol."""
     kinds: list[DerivationKind] = ["honest", *sorted(set(derivations) - {"honest"})]  # type: ignore[list-item]
     judges = [
         JudgeSpec(name=name, family=family, model=HUMAN_MODEL if family == HUMAN_FAMILY else f"elsewhere/{name}")

@@ -37,13 +37,7 @@ class Scores:
 
     @classmethod
     def of(cls, store: Store, locked: Locked) -> Scores:
-        """Read and arrange the judgments of a run.
-
-        Raises
-        ------
-        LedgerError
-            The judgments are not there yet: judge first. Or too many replies are missing, and the plan says to stop.
-        """
+        """Read and arrange the judgments of a run."""
         study = locked.study
         selection = select(store.read(DECISIONS), study)
         judgments: Mapping[str, list[Judgment]] = defaultdict(list)

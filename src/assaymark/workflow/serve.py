@@ -59,23 +59,7 @@ class Answer:
 
 
 class Served:
-    """A run folder, or the folder of a site, as it is shown; `answer` is all there is to it.
-
-    Parameters
-    ----------
-    path : Path
-    hosts : collection of str
-        Names by which requests may call this server, without the port.
-    clock : callable
-        Seconds that never run backwards.
-
-    Raises
-    ------
-    InputError
-        The folder is neither a run folder nor a site.
-    PlanError
-        It is a run of version 1.
-    """
+    """A run folder, or the folder of a site, as it is shown; `answer` is all there is to it."""
 
     def __init__(
         self, path: Path, hosts: frozenset[str] = frozenset(), *, clock: Callable[[], float] = time.monotonic
@@ -213,22 +197,7 @@ class _Handler(BaseHTTPRequestHandler):
 def open_server(
     path: Path, *, host: str = HOST, port: int = PORT, allowed: Collection[str] = ()
 ) -> ThreadingHTTPServer:
-    """A server that shows a folder; the caller runs ``serve_forever`` and closes it.
-
-    Parameters
-    ----------
-    host : str
-        Where to listen. Anything but this machine shows the pages to whoever reaches it.
-    port : int
-        0 takes a free one: see ``server_address``.
-    allowed : collection of str
-        Further names and addresses by which this machine is called, without the port.
-
-    Raises
-    ------
-    InputError
-        There is nothing to show, or the port is taken.
-    """
+    """A server that shows a folder; the caller runs ``serve_forever`` and closes it."""
     named = set() if host in EVERY else {host}
     handler = type("Handler", (_Handler,), {"served": Served(path, frozenset({*named, *allowed}))})
     try:

@@ -71,14 +71,7 @@ def check_ledger_name(folder: RunFolder, url: str) -> bool:
 
 
 def hold_ledger(folder: RunFolder, ledger: Ledger, locked: LockedPlan) -> None:
-    """Before calls: anchor the lock, and see that a shared ledger is of this plan, which an amended one still is.
-
-    Raises
-    ------
-    PlanError
-        The lock was edited after the first call. Or the ledger is of another plan, whose calls workers would ask in the
-        manner of this one.
-    """
+    """Before calls: anchor the lock, and see that a shared ledger is of this plan, which an amended one still is."""
     if ledger.leases is not None:
         _hold_shared(ledger, locked)
     anchor_lock(folder, ledger)

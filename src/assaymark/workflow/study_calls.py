@@ -87,15 +87,6 @@ class Desk:
         """Put decisions before judges under a rubric: ask what has no reply yet, and parse all replies strictly.
 
         A call whose reply is no JSON at all is made once more.
-
-        Raises
-        ------
-        ModelError
-            Calls failed for good; what was answered is kept, and the same command goes on.
-        StoppedError
-            The run was asked to stop; what was answered is kept too.
-        LedgerError
-            A recorded reply cannot be found.
         """
         study = self.locked.study
         planned = plan_calls(self.decisions, {}, study, rubric, judges=judges, only=only, shown=self.shown)
@@ -119,13 +110,7 @@ class Desk:
 
 
 def parsed(planned: Sequence[PlannedCall], ledger: Ledger, rubric: Rubric) -> list[Judgment]:
-    """What the stored replies to planned calls amount to, those of second calls included.
-
-    Raises
-    ------
-    LedgerError
-        A recorded reply cannot be found.
-    """
+    """What the stored replies to planned calls amount to, those of second calls included."""
     replies = dict(ledger.replies([item.call.key for item in planned]))
     missing = sum(item.call.key not in replies for item in planned)
     if missing:

@@ -442,13 +442,7 @@ class Store:
 
     @property
     def contents(self) -> dict[str, str]:
-        """All tables that were written here by name, with the sha256 of the records that each should have.
-
-        Raises
-        ------
-        LedgerError
-            The manifest is damaged.
-        """
+        """All tables that were written here by name, with the sha256 of the records that each should have."""
         return {name: str(entry["content"]) for name, entry in sorted(self._manifest().items())}
 
     def move_out(self, table: Table[Any], folder: Path) -> None:
@@ -459,13 +453,7 @@ class Store:
             self._path(table.name).rename(folder / self._path(table.name).name)
 
     def read(self, table: Table[T]) -> Rows[T]:
-        """The records of a table, in its order; in a notebook they show themselves as one.
-
-        Raises
-        ------
-        LedgerError
-            The table was never finished, or its bytes are damaged.
-        """
+        """The records of a table, in its order; in a notebook they show themselves as one."""
         if self.digest(table) is None:
             raise LedgerError(f"{self._path(table.name)} is not there; make it with {MADE_BY[table.name]}")
         return Rows(table.from_arrow(self._file(table).read()))

@@ -147,13 +147,7 @@ def checked_rubric(
     models: Mapping[str, Model] | None = None,
     graders: Collection[str] = (),
 ) -> Rubric:
-    """The rubric of a study, after everything that the study names was found.
-
-    Raises
-    ------
-    InputError
-        Agents, models, arguments, dimensions or weights that do not exist or do not fit: all of them at once.
-    """
+    """The rubric of a study, after everything that the study names was found."""
     problems = [
         *_agent_problems(study, decisions),
         *_own_agent_problems(study, models),

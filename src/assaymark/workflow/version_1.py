@@ -94,13 +94,7 @@ class _Renewed:
 
 
 def open_version_1(folder: RunFolder) -> Locked:
-    """The study of a run folder of version 1, for those who only copy what was asked and answered.
-
-    Raises
-    ------
-    PlanError
-        It is no study, or its plan, its texts or its records changed after the lock.
-    """
+    """The study of a run folder of version 1, for those who only copy what was asked and answered."""
     folder.require()
     stored = _lock_1(folder)
     if stored["format"] != "assaymark lock 1":
@@ -120,13 +114,7 @@ def open_version_1(folder: RunFolder) -> Locked:
 
 
 def _lock_1(folder: RunFolder) -> Mapping[str, Any]:
-    """The lock of a run folder of version 1.
-
-    Raises
-    ------
-    PlanError
-        There is none, or it is of version 2.
-    """
+    """The lock of a run folder of version 1."""
     if not folder.lock.is_file():
         raise PlanError(f"{folder.path} has no locked plan, and so no rules that could be amended")
     if not is_version_1(folder):
@@ -155,13 +143,6 @@ def adopt_rules(folder: RunFolder, *, now: datetime) -> Amendment:
 
     What the plan says is kept; fields that were replaced are dropped, and new ones have their defaults. No table and no
     reply is touched. The panel of a benchmark goes with it.
-
-    Raises
-    ------
-    PlanError
-        Nothing of version 1 is locked here, or the plan, its texts or its records changed after the lock.
-    InputError
-        The plan cannot be one of version 2: every problem at once.
     """
     stored = _lock_1(folder)
     undo_unfinished(folder, stored)

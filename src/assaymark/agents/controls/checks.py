@@ -251,11 +251,6 @@ def statements_of(text: str, context: Context, actions: Sequence[Action], book: 
     A figure is a *feature* where its clause names one field, its horizon if several fields differ in nothing else, and
     an instrument stands in the sentence; an *amount* by the cue before it ("cost", "leaves", "leverage" ...); a
     *limit* behind a cap or floor; an *order* behind a verb of trading and before an instrument.
-
-    Parameters
-    ----------
-    book : Book, optional
-        The book after the actions; None where there is none to settle, and no amount or limit is then read.
     """
     mentions = mentions_in(text, context)
     figures = outside(figures_in(text), mentions)

@@ -32,15 +32,7 @@ class Book:
 
 
 def book_of(context: Context, actions: Sequence[Action]) -> Book:
-    """The book of a context after orders.
-
-    Raises
-    ------
-    NotMeasurableError
-        The context has no portfolio, or nothing is left of its equity.
-    InputError
-        An order cannot be settled, or trades an instrument that the context does not have.
-    """
+    """The book of a context after orders."""
     if context.portfolio is None:
         raise NotMeasurableError("a control cell needs a context with a portfolio (got none)")
     known = {item.id for item in context.instruments}

@@ -80,11 +80,6 @@ def split_of(year: int) -> Split:
 def shared_out(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], int]:
     """Items of each template and split: in proportion to `SHARES`, whole, and even for T6.
 
-    Raises
-    ------
-    InputError
-        A template is unknown, a count is negative, or that of T6 is odd.
-
     Examples
     --------
     >>> {split: n for (name, split), n in shared_out({"T6": 778}).items()}
@@ -119,11 +114,6 @@ def chosen_days(
     """The rows of the days of each split, in order, each with the class whose regime T7 asks for on it.
 
     That is equities, except on days that stand in for a regime which equities are hardly ever in during the split.
-
-    Raises
-    ------
-    InputError
-        The market has too few days for what is wanted; every split that lacks some is named.
     """
     problems, found = [], {}
     rows = np.arange(max(window, LONGEST_LOOK), history.days.size - horizon)

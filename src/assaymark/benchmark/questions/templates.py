@@ -152,15 +152,7 @@ def way_of(forward: float) -> Way:
 
 
 def answer_of(payload: Payload) -> Answer:
-    """The answer of T2 to T6, from the numbers as they are printed.
-
-    Raises
-    ------
-    NotMeasurableError
-        The payload has no single answer: nothing at risk, two instruments that cannot be told apart, no instrument that
-        is expected to earn more than the riskless rate, two weights that are equally far off. Or its template is T1 or
-        T7, whose answers do not follow from the prompt.
-    """
+    """The answer of T2 to T6, from the numbers as they are printed."""
     match payload:
         case TailRisk():
             return Number(-value_at_risk(payload.returns, level=payload.level))

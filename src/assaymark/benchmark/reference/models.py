@@ -162,13 +162,7 @@ def stage_of(text: str) -> Stage | None:
 
 
 def sheet_of(parts: Sequence[str]) -> Sheet:
-    """The market of a prompt, out of whichever part of it shows it.
-
-    Raises
-    ------
-    InputError
-        None does.
-    """
+    """The market of a prompt, out of whichever part of it shows it."""
     for part in parts:
         if "<<<BEGIN assets " in part:
             return _sheet(part)

@@ -61,19 +61,7 @@ class Catalogue:
 
     @classmethod
     def of(cls, sources: Mapping[str, str], language: str) -> Catalogue:
-        """A language from the texts of its files, held against English.
-
-        Parameters
-        ----------
-        sources : mapping of file name to text
-            TOML; tables are joined by dots, so that ``[places] range`` is ``places.range``.
-
-        Raises
-        ------
-        InputError
-            Not TOML, a key that is missing or unknown, braces or formats that cannot be set, other values in a sentence
-            than the English one has: all at once.
-        """
+        """A language from the texts of its files, held against English."""
         texts, problems = _read(sources)
         problems += _unset(texts)
         if language != ENGLISH:
@@ -89,13 +77,7 @@ class Catalogue:
         return self.render(Said(key, values))
 
     def render(self, sentence: Said) -> str:
-        """A sentence in words.
-
-        Raises
-        ------
-        UnknownNameError
-            No such key, or a value that the text asks for and the sentence does not have.
-        """
+        """A sentence in words."""
         text = self.texts.get(self._key(sentence))
         if text is None:
             raise UnknownNameError("message", sentence.key, tuple(self.texts))
@@ -151,13 +133,7 @@ class Catalogue:
 
 @cache
 def catalogue(language: str) -> Catalogue:
-    """A language that comes with the package.
-
-    Raises
-    ------
-    UnknownNameError
-        There is none of that name.
-    """
+    """A language that comes with the package."""
     if language not in languages():
         raise UnknownNameError("language", language, languages())
     folder = files(__name__)
@@ -186,16 +162,6 @@ def stand_ins(
     *, made_by: str = "agents",
 ) -> str:  # fmt: skip
     """The sentence to say with a claim whose judges or agents are built in; empty where none is.
-
-    Parameters
-    ----------
-    words : Catalogue
-        The language.
-    judges, agents : mapping of name to bool
-        Whether each is built in. A claim that rests on no grade, or is about no agent, has none of them.
-    subjects : iterable of str
-        Whom the claim is about: those of them that are built in are named where others are not.
-    made_by : {"agents", "models"}
 
     Examples
     --------

@@ -108,18 +108,6 @@ class AnthropicModel(SdkModel):
 
     The text of a reply is that of its text blocks; what the model thought is only in ``raw``.
 
-    Parameters
-    ----------
-    name : str
-        The model as the API knows it, such as ``claude-opus-5-5``.
-    environ : mapping, optional
-        Where keys and addresses are looked up at each call; ``os.environ`` by default.
-
-    Raises
-    ------
-    InputError
-        The name can be none.
-
     Examples
     --------
     >>> AnthropicModel("claude-opus-5-5").name
@@ -223,13 +211,7 @@ def _request(call: CallSpec, at: Transport) -> dict[str, Any]:
 
 
 def message_params(call: CallSpec, at: Transport) -> dict[str, Any]:
-    """The body of the request of a call as it is on the wire, for a batch.
-
-    Raises
-    ------
-    ModelError
-        The call asks for what the API does not have.
-    """
+    """The body of the request of a call as it is on the wire, for a batch."""
     refuse(call, list(_call_problems(call)))
     request = _request(call, at)
     for name in ("timeout", "extra_headers"):

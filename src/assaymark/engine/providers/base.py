@@ -128,13 +128,6 @@ def as_model_error(exc: BaseException, transport: Transport) -> ModelError:
     """What any exception of an SDK comes to: one line that says what happened, where, and what to do.
 
     The exception itself is not chained to it: raise the result outside of the ``except`` block.
-
-    Parameters
-    ----------
-    exc : BaseException
-        Of the SDK, of the HTTP client below it, or of the operating system.
-    transport : Transport
-        Where the request went. Its key is taken out of everything that the provider said.
     """
     found = _refused(exc)
     return refusal(found, transport) if found is not None else _unanswered(exc, transport)
@@ -365,14 +358,7 @@ _WORD_CHARS: Final = 200
 
 
 async def attempt(at: Transport, work: Awaitable[T]) -> T:
-    """Await one request and its body, within the time of the transport.
-
-    Raises
-    ------
-    ModelError
-        Whatever went wrong, as `as_model_error` puts it; no exception of the SDK is chained to it, for it holds the
-        request.
-    """
+    """Await one request and its body, within the time of the transport."""
     try:
         async with asyncio.timeout(at.timeout_s):
             return await work
@@ -402,13 +388,7 @@ def too_large(body: bytes, call: CallSpec, at: Transport) -> Reply | None:
 
 
 def read_object(body: bytes, at: Transport) -> tuple[str, dict[str, Any]]:
-    """The body of a reply as text without the key, and as the JSON object that it is.
-
-    Raises
-    ------
-    ModelError
-        It is a page, no JSON (which another attempt may mend), or no object.
-    """
+    """The body of a reply as text without the key, and as the JSON object that it is."""
     text = at.scrubbed(body.decode("utf-8", "replace"))
     if is_html(text):
         raise ModelError(f"{at.provider.name}: {not_an_api(at, 200)}", retryable=False)
@@ -470,11 +450,6 @@ def strict_schema(schema: Text) -> dict[str, JSON]:
 
     Strict output needs objects whose every key is required and which take no other keys, and knows only part of JSON
     Schema. A schema outside of that is refused here: to change it would be to ask another question.
-
-    Raises
-    ------
-    ModelError
-        It is no such schema; every problem is named.
 
     >>> strict_schema(Text.of('{"type": "object", "properties": {}, "required": [], "additionalProperties": false}'))
     {'type': 'object', 'properties': {}, 'required': [], 'additionalProperties': False}
@@ -592,17 +567,7 @@ def _found(node: Any, where: str, unknown: frozenset[str]) -> Iterator[tuple[str
 
 
 class SdkModel(ABC):
-    """A model of a provider, asked over the provider's own client. A new provider fills in four methods.
-
-    Parameters
-    ----------
-    name : str
-        The model, as the provider names it; who calls this has checked it.
-    environ : mapping or None
-        Where keys and addresses are looked up at each call; None for ``os.environ``.
-    clients : PerLoop
-        Makes the client for an event loop, and closes it.
-    """
+    """A model of a provider, asked over the provider's own client. A new provider fills in four methods."""
 
     provider: ClassVar[Provider]
 
@@ -612,24 +577,12 @@ class SdkModel(ABC):
         self._clients = clients
 
     def check(self, args: Mapping[str, JSON] | None = None) -> None:
-        """See that the SDK is installed and a key is set, before a run asks anything; nothing is sent.
-
-        Raises
-        ------
-        ModelError
-            Something is missing; the message says what to do.
-        """
+        """See that the SDK is installed and a key is set, before a run asks anything; nothing is sent."""
         load_sdk(self.provider)
         transport(self.provider, CallSpec(model=self.name, messages=(), template="", args=args or {}), self._environ)
 
     async def complete(self, call: CallSpec) -> Reply:
-        """Ask once.
-
-        Raises
-        ------
-        ModelError
-            The call asks for what the API does not have, the SDK or the key is missing, or the attempt failed.
-        """
+        """Ask once."""
         refuse(call, list(self._problems(call)))
         at = transport(self.provider, call, self._environ)
         request = self._request(call, at)

@@ -99,18 +99,6 @@ class RemoteBatches:
     """The batches of one lane at its provider. Everything it does has a time limit, and fails as a `ModelError`.
 
     It has an event loop of its own. Close it.
-
-    Parameters
-    ----------
-    like : CallSpec
-        Any call of the lane; where it goes, all go.
-    environ : mapping, optional
-        Where the key and the address are looked up; ``os.environ`` by default.
-
-    Raises
-    ------
-    ModelError
-        The key or the SDK is missing, or an argument is wrong.
     """
 
     provider: ClassVar[Provider]
@@ -126,13 +114,7 @@ class RemoteBatches:
         self._clients: dict[int, Any] = {}
 
     def size(self, key: str, call: CallSpec) -> int:
-        """How many bytes of a batch a call takes.
-
-        Raises
-        ------
-        ModelError
-            The call asks for what the provider does not have.
-        """
+        """How many bytes of a batch a call takes."""
         return len(self._line(key, call))
 
     def submit(self, items: Sequence[Item], *, label: str) -> str:
@@ -152,13 +134,7 @@ class RemoteBatches:
         self._do(self._cancel(remote))
 
     def results(self, remote: str) -> Iterator[Result]:
-        """What came back, call by call, in any order. A key can come twice, and keys can come that nobody sent.
-
-        Raises
-        ------
-        ModelError
-            The file of results broke off. What came before is right, and it can be read again from its start.
-        """
+        """What came back, call by call, in any order. A key can come twice, and keys can come that nobody sent."""
         pages = self._results(remote)
         while (page := self._do(anext(pages, None))) is not None:
             yield from page
@@ -218,13 +194,7 @@ class RemoteBatches:
         return read_object(body, self.at)[1]
 
     def remote_of(self, value: object) -> str:
-        """The id of a batch, which becomes part of addresses.
-
-        Raises
-        ------
-        ModelError
-            It is none.
-        """
+        """The id of a batch, which becomes part of addresses."""
         if isinstance(value, str) and _REMOTE.fullmatch(value) and ".." not in value:
             return value
         raise ModelError(f"{self.provider.name}: {self.at.address} gave no id of a batch or file", retryable=True)

@@ -30,19 +30,6 @@ def bounded_client(provider: Provider, *, before: Hook | None = None, most_bytes
     It follows no redirect, for the prompt and the key would go along. It asks for bodies as they are and takes no
     packed one, whose length nobody can know. A body that is too long raises `TooLong`; that of a failure is cut. A
     large one waits for its `Place`.
-
-    Parameters
-    ----------
-    before : callable, optional
-        Sees each request before it is sent.
-    most_bytes : int
-        The longest body. Where that is more than is kept of a reply, the body is a stream that nobody holds as a
-        whole, and `TooLong` comes without its start.
-
-    Raises
-    ------
-    ModelError
-        httpx2 is not installed.
     """
     httpx = load_sdk(replace(provider, sdk="httpx2"))
 

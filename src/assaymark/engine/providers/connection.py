@@ -81,14 +81,6 @@ T = TypeVar("T")
 async def apart(work: Callable[[], T], *, leave: Callable[[], None] | None = None) -> T:
     """The result of ``work()``, done in a thread of its own while the event loop goes on.
 
-    Parameters
-    ----------
-    work : callable
-        What blocks. What it raises is raised here.
-    leave : callable, optional
-        Called when the waiting is cancelled, to make the work end early. The thread is not waited for, not even when
-        the program ends: an executor would do that, and a hung agent would hang the program.
-
     Examples
     --------
     >>> asyncio.run(apart(lambda: 6 * 7))

@@ -107,18 +107,6 @@ class GoogleModel(SdkModel):
 
     The text of a reply is that of its first candidate; what the model thought is only in ``raw``.
 
-    Parameters
-    ----------
-    name : str
-        The model as the API knows it, such as ``gemini-3.8-flash``.
-    environ : mapping, optional
-        Where keys and addresses are looked up at each call; ``os.environ`` by default.
-
-    Raises
-    ------
-    InputError
-        The name can be none.
-
     Examples
     --------
     >>> GoogleModel("gemini-3.8-flash").name
@@ -209,13 +197,7 @@ def _request(call: CallSpec, at: Transport) -> dict[str, Any]:
 
 
 def content_body(call: CallSpec, at: Transport) -> dict[str, Any]:
-    """The body of the request of a call as it is on the wire, for a batch.
-
-    Raises
-    ------
-    ModelError
-        The call asks for what the API does not have.
-    """
+    """The body of the request of a call as it is on the wire, for a batch."""
     refuse(call, list(_call_problems(call)))
     request = _request(call, at)
     config = request["config"]

@@ -171,13 +171,7 @@ def no_reply(reply: Reply) -> bool:
 
 
 def request_text(call: CallSpec) -> str:
-    """The text that an external agent is sent: the user message of its call.
-
-    Raises
-    ------
-    ModelError
-        The call is none for an external agent: it was made for a model that reads a prompt.
-    """
+    """The text that an external agent is sent: the user message of its call."""
     text = "".join(message.text for message in call.messages if message.role == "user")
     try:
         raw = json.loads(text)
@@ -192,13 +186,7 @@ def request_text(call: CallSpec) -> str:
 
 
 def read_request(call: CallSpec) -> AgentRequest:
-    """The request of a call, as records.
-
-    Raises
-    ------
-    ModelError
-        The call is none for an external agent, or holds no context.
-    """
+    """The request of a call, as records."""
     try:
         return parse(AgentRequest, request_text(call), source=f"the request to {call.model}")
     except InputError as exc:
@@ -324,11 +312,6 @@ class Site:
     @classmethod
     def of(cls, url: str) -> Site:
         """The parts of an address: http or https, host, port, path, and nothing else.
-
-        Raises
-        ------
-        InputError
-            It is no such address. One that carries a user or a query is not shown, because it may be a secret.
 
         Examples
         --------

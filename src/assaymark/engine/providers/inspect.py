@@ -108,21 +108,6 @@ class InspectModel:
     Its cache has to be: the key of an entry leaves out the arguments that a model is made with, so two judges that
     differ in those would get one answer.
 
-    Parameters
-    ----------
-    name : str
-        The model as Inspect names it, such as ``mistral/mistral-large-latest``.
-    environ : mapping, optional
-        Where ``args.api_key_env`` is looked up at each call; ``os.environ`` by default. Inspect's providers read their
-        own variables from the process.
-    options : mapping, optional
-        Further arguments that Inspect's provider is made with, for those that no study file can hold.
-
-    Raises
-    ------
-    InputError
-        The name can be none.
-
     Examples
     --------
     >>> InspectModel("mistral/mistral-large-latest").provider
@@ -147,12 +132,6 @@ class InspectModel:
         A schema goes along as Inspect's ``response_schema``; a provider of Inspect that has no structured output
         leaves it out, and only the prompt then says the form. Seed, temperature and effort are looked for in what was
         sent: a provider that left one out is not asked again with it.
-
-        Raises
-        ------
-        ModelError
-            The call asks for what the provider does not send, Inspect or the provider's package is missing, or the
-            attempt failed.
         """
         refuse(call, list(self._problems(call)))
         at = _place(call, self.provider, os.environ if self._environ is None else self._environ)
@@ -346,13 +325,7 @@ def _config(call: CallSpec) -> Any:
 
 
 def response_schema(call: CallSpec) -> Any:
-    """The schema of a call as Inspect's ``ResponseSchema``, unchanged; None if it has none.
-
-    Raises
-    ------
-    ModelError
-        It is no strict schema, or says something that Inspect's form of a schema would lose.
-    """
+    """The schema of a call as Inspect's ``ResponseSchema``, unchanged; None if it has none."""
     if call.schema is None:
         return None
     wanted = strict_schema(call.schema)

@@ -138,13 +138,7 @@ class _OpenAI(SdkModel):
         super().__init__(name, environ, PerLoop(self._client, lambda client: client.close()))
 
     def body_of(self, call: CallSpec, at: Transport) -> dict[str, Any]:
-        """The body of the request of a call as it is on the wire, for a batch.
-
-        Raises
-        ------
-        ModelError
-            The call asks for what the API does not have.
-        """
+        """The body of the request of a call as it is on the wire, for a batch."""
         refuse(call, list(self._problems(call)))
         return self._request(call, at)
 
@@ -215,18 +209,6 @@ class OpenAIModel(_OpenAI):
 
     The schema of a call goes into ``text.format`` as a strict JSON schema, its effort into ``reasoning.effort``,
     ``args.max_tokens`` into ``max_output_tokens``. ``store`` is false. The API has no seed.
-
-    Parameters
-    ----------
-    name : str
-        The model, as the provider names it.
-    environ : mapping, optional
-        Where keys are looked up at each call; ``os.environ`` by default.
-
-    Raises
-    ------
-    InputError
-        The name cannot be one.
 
     Examples
     --------

@@ -91,11 +91,6 @@ def transport(provider: Provider, call: CallSpec, environ: Mapping[str, str] | N
 
     The provider's own key is never sent to an address that a study names: there, ``api_key_env`` says which key goes
     along, and without it none does. An address from the environment is its owner's choice and gets the key.
-
-    Raises
-    ------
-    ModelError
-        No key is set where one is needed, a key cannot be one, or an address is none. Nothing was sent.
     """
     known = os.environ if environ is None else environ
     named, written = call.args.get("api_key_env"), call.args.get("base_url")
@@ -122,13 +117,7 @@ def _key(name: str, value: str) -> Secret:
 
 
 def load_sdk(provider: Provider) -> ModuleType:
-    """The provider's SDK, imported now.
-
-    Raises
-    ------
-    ModelError
-        It is not installed; the message is the command that installs it.
-    """
+    """The provider's SDK, imported now."""
     try:
         return importlib.import_module(provider.sdk)
     except ImportError:
@@ -144,13 +133,6 @@ class PerLoop(Generic[C]):
 
     A connection belongs to the loop that it was opened on, and a model may be asked on several, one after the other.
     Each client is held by an asynchronous generator of its loop, which the loop closes when it is shut down.
-
-    Parameters
-    ----------
-    make : callable
-        Makes the client of a transport.
-    close : callable
-        Closes a client.
     """
 
     def __init__(self, make: Callable[[Transport], C], close: Callable[[C], Awaitable[object]]) -> None:

@@ -150,13 +150,7 @@ class Track:
         return 86_400 if self.daily else 3_600
 
     def read(self, stamp: str) -> datetime:
-        """A stamp of the log or of a price file as written: local, without a zone.
-
-        Raises
-        ------
-        ValueError
-            Not a day (daily tracks) or not a day and a time (the others).
-        """
+        """A stamp of the log or of a price file as written: local, without a zone."""
         wanted = "2025-10-09" if self.daily else "2025-10-09 10:30:00"
         try:
             found = datetime.strptime(stamp, "%Y-%m-%d" if self.daily else "%Y-%m-%d %H:%M:%S")
@@ -393,13 +387,7 @@ class Log:
 
 
 def read_log(files: Mapping[str, bytes], tally: Tally, progress: Progress | None = None) -> Log:
-    """Every step and price of the files; what is wrong goes to ``tally``.
-
-    Raises
-    ------
-    InputError
-        A file is missing or damaged as a whole.
-    """
+    """Every step and price of the files; what is wrong goes to ``tally``."""
     log = Log()
     name, data = require(files, DECISIONS)
     lines = list(json_lines(data))

@@ -175,13 +175,7 @@ def read_prices(track: Track, name: str, data: bytes, tally: Tally) -> Prices:
 
 
 def _bar(row: Mapping[str, str]) -> tuple[Bar, float]:
-    """One row's bar and volume.
-
-    Raises
-    ------
-    ValueError
-        Not positive finite prices, or prices outside their own high and low.
-    """
+    """One row's bar and volume."""
     found = {column: _number(column, row[column]) for column in COLUMNS[2:]}
     bar = Bar(open=found["open"], high=found["high"], low=found["low"], close=found["close"])
     if bar.open is None:

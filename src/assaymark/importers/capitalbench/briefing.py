@@ -49,17 +49,7 @@ class Stated:
 
 
 def briefing_facts(text: str, options: Mapping[str, str], available_at: datetime) -> tuple[Fact, ...]:
-    """The facts a briefing states, in its order.
-
-    Parameters
-    ----------
-    text : str
-        The briefing, Markdown.
-    options : mapping of upper-case id or symbol to option id
-        Rows of tables that begin with one of these are about that option.
-    available_at : datetime
-        The round's cutoff.
-    """
+    """The facts a briefing states, in its order."""
     return tuple(
         Fact(
             id=f"b{number}",
@@ -244,13 +234,7 @@ class Quality:
 
 
 def table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datetime) -> tuple[Fact, ...]:
-    """The facts of one market CSV, all available at the cutoff.
-
-    Raises
-    ------
-    ValueError
-        Not such a table, a row about something that is not an option, or a row from after the cutoff.
-    """
+    """The facts of one market CSV, all available at the cutoff."""
     short = "ret" if name == RETURNS else "ctx"
     facts: list[Fact] = []
     columns: tuple[_Column, ...] | None = None
@@ -333,13 +317,7 @@ def _number(cell: str, line: int, column: str) -> float:
 
 
 def quality_facts(text: str, options: Mapping[str, Any], cutoff: datetime) -> tuple[Fact, ...]:
-    """The facts of the quality evidence: five ranks and scores an option, in 0..1.
-
-    Raises
-    ------
-    ValueError
-        Not such a file, or a row about something that is not an option.
-    """
+    """The facts of the quality evidence: five ranks and scores an option, in 0..1."""
     quality = object_as_shape(Quality, text)
     _refuse_unknown([row.option_id for row in quality.rows], options)
     as_of = midnight(day(quality.as_of_date_requested))

@@ -398,11 +398,6 @@ def cluster_of(round_id: str) -> str:
 
     >>> cluster_of("CB-2026-05-17-1M")
     '2026-W20'
-
-    Raises
-    ------
-    ValueError
-        There is no date in the id.
     """
     try:
         year, week, _ = date.fromisoformat("-".join(round_id.split("-")[1:4])).isocalendar()
@@ -412,13 +407,7 @@ def cluster_of(round_id: str) -> str:
 
 
 def times_of(record: Record[Any]) -> Times:
-    """When the call started and ended.
-
-    Raises
-    ------
-    ValueError
-        Not times with a zone, or the end before the start.
-    """
+    """When the call started and ended."""
     try:
         started = moment(record.call.started_at_utc)
     except ValueError as exc:
@@ -582,11 +571,6 @@ def outcome_of(resolved: Resolved | None, name: str, of: Round) -> Outcome | Non
 
     The first shape has no portfolio return; there it is the benchmark's plus alpha, as the arena defines alpha. The
     day of exit counts until its end (UTC), for the closing price comes late in it.
-
-    Raises
-    ------
-    ValueError
-        Not numbers, or a return that is not the benchmark's plus alpha.
     """
     if resolved is None or not any((resolved.portfolio_return, resolved.sp500_return, resolved.alpha_vs_sp500)):
         return None

@@ -58,13 +58,7 @@ class Findings:
         self._more += max(0, places.size - LISTED)
 
     def refuse(self, source: str) -> None:
-        """Raise everything that was found, if anything was.
-
-        Raises
-        ------
-        InputError
-            At most `LISTED` problems, and the number of the others.
-        """
+        """Raise everything that was found, if anything was."""
         ranked = sorted(
             (
                 (place, kind, problem)
@@ -300,13 +294,7 @@ class Coded:
 
 
 def file_bytes(path: Path) -> bytes:
-    """The bytes of a file.
-
-    Raises
-    ------
-    InputError
-        It cannot be read.
-    """
+    """The bytes of a file."""
     try:
         return path.read_bytes()
     except OSError as exc:
@@ -317,11 +305,6 @@ def open_sheet(name: str, data: bytes, delimiter: str | None = None) -> Sheet:
     """The header of a log, which may be gzip, begin with a byte order mark and use any of the usual delimiters.
 
     The delimiter is the one that cuts the header into most cells, unless it is given.
-
-    Raises
-    ------
-    InputError
-        No header, not UTF-8, or a format that is no CSV.
     """
     body = memoryview(unpack(name, data))
     start = bytes(body[:_SNIFFED])
@@ -360,13 +343,7 @@ def _header(start: bytes, delimiter: str) -> tuple[str, ...]:
 
 
 def read_columns(sheet: Sheet, places: Collection[int]) -> dict[int, Coded]:
-    """Some columns of a log, by their places in the header.
-
-    Raises
-    ------
-    InputError
-        Rows with more or fewer cells than the header, quotes that do not close, bytes that are no UTF-8, or no rows.
-    """
+    """Some columns of a log, by their places in the header."""
     quoted = _QUOTE in np.frombuffer(sheet.body, dtype=np.uint8)
     if quoted:
         _refuse_loose_quotes(sheet)

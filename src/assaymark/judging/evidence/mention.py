@@ -130,19 +130,7 @@ class _Sentence:
 
 
 class Reading:
-    """One text with its numbers. Only the sentences with a number in them are read, each when it is reached.
-
-    Parameters
-    ----------
-    text : str
-        The text as `narrow` leaves it.
-    numbers : sequence of Number
-        Its numbers in order.
-    subjects : Subjects
-        Whom it can speak of.
-    owner : int
-        The row that the whole text is about, or -1.
-    """
+    """One text with its numbers. Only the sentences with a number in them are read, each when it is reached."""
 
     __slots__ = ("_last", "_lower", "_subjects", "headers", "numbers", "pieces", "text")
 

@@ -49,13 +49,7 @@ class ShownPair:
 
 
 def read_pair(parts: Sequence[str]) -> ShownPair:
-    """The pair of a prompt, from the texts of its user parts: the task, then the candidates.
-
-    Raises
-    ------
-    InputError
-        The parts are not a task and two candidates in the form in which this package renders them.
-    """
+    """The pair of a prompt, from the texts of its user parts: the task, then the candidates."""
     if len(parts) != 2:
         raise InputError("prompt", [f"a task and a pair of candidates are needed (got {len(parts)} parts)"])
     found = sections(parts[1])

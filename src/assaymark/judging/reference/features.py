@@ -481,13 +481,7 @@ class Seen:
 
 
 def notice(parts: Sequence[str]) -> Features:
-    """The features of a prompt, from the texts of its user parts: the material, then the decision.
-
-    Raises
-    ------
-    InputError
-        The parts are not a material and a decision in the form in which this package renders them.
-    """
+    """The features of a prompt, from the texts of its user parts: the material, then the decision."""
     if len(parts) != 2:
         raise InputError("prompt", [f"a material and a decision are needed (got {len(parts)} parts)"])
     return _notice(parts[0], parts[1])

@@ -374,19 +374,7 @@ class HorizonPart:
 
 
 def split_horizon(horizon: Horizon, *, budget: int = BUDGET) -> tuple[HorizonPart, ...]:
-    """The parts of a horizon, by the rule above; one part if it fits.
-
-    Parameters
-    ----------
-    budget : int
-        Whitespace tokens of the steps in one call (`prompting.texts.token_count`). System message, mandate and the
-        fences of the head come on top.
-
-    Raises
-    ------
-    InputError
-        The budget leaves no room beside a judge's notes.
-    """
+    """The parts of a horizon, by the rule above; one part if it fits."""
     if budget < LEAST_BUDGET:
         raise InputError("horizon", [Problem("budget", f"must be at least {LEAST_BUDGET} tokens (got {budget})")])
     texts = step_texts(horizon.steps)

@@ -77,13 +77,7 @@ class _Open:
 
 
 def read_steps(text: str) -> tuple[ShownStep, ...]:
-    """The steps of a user message.
-
-    Raises
-    ------
-    InputError
-        A fence is damaged, or a step is not in the form in which this package renders it.
-    """
+    """The steps of a user message."""
     steps: list[_Open] = []
     for section in sections(text):
         if section.label == "step":
@@ -181,13 +175,7 @@ class HorizonFeatures:
 
 @lru_cache(maxsize=8)
 def notice_horizon(text: str) -> HorizonFeatures:
-    """The features of a user message; one reading serves every judge and trial.
-
-    Raises
-    ------
-    InputError
-        The message is none of this package's.
-    """
+    """The features of a user message; one reading serves every judge and trial."""
     steps = read_steps(text)
     said = "\n\n".join(step.text for step in steps)
     tokens = token_count(said)
@@ -333,27 +321,6 @@ class SeasonPlanted:
     standard normal z for a call, fixed by judge, prompt, seed and trial: what repeated judging shows of a composite is
     ``noise``, but for rounding. It is then rounded half up and clipped to 0..100. In outcome calls ``slope`` and
     ``preference`` have nothing to look at.
-
-    Parameters
-    ----------
-    offset : float
-        Points added to every grade: leniency.
-    noise : float
-        Standard deviation of the noise, in points.
-    slope : float
-        Points per 100 tokens of reasons per step: verbosity preference.
-    pivot : float
-        Tokens per step at which the slope adds nothing.
-    words : str
-        All of this in a sentence.
-    preference : float
-        Points added where the reasons are of the style ``kin``: self-preference. A judge cannot read a name, and knows
-        its kin by how it writes.
-    kin : str
-        A style of `prompting.styles`.
-    knows : str
-        For author probes, ``style=agent`` pairs with commas between them: whom this judge can tell. Of any other record
-        it guesses by a draw.
     """
 
     offset: float
@@ -471,13 +438,7 @@ class SeasonJudge:
     name: str
 
     async def complete(self, call: CallSpec) -> Reply:
-        """Answer one call.
-
-        Raises
-        ------
-        ModelError
-            The prompt is none of this package's season prompts, or an argument is wrong (`season_argument_problems`).
-        """
+        """Answer one call."""
         return Reply(text=self.answer(call), model=self.name, fingerprint=f"{self.name}@{VERSION}")
 
     def answer(self, call: CallSpec) -> str:

@@ -209,13 +209,7 @@ def parsed_by(text: str, check: Callable[[JSON], A]) -> A | Invalid:
 
 
 def checked_object(raw: JSON, keys: Sequence[str], what: str = "keys") -> Mapping[str, Any]:
-    """An object with exactly these keys.
-
-    Raises
-    ------
-    Rejected
-        It is none, or keys are missing or unknown.
-    """
+    """An object with exactly these keys."""
     if not isinstance(raw, dict):
         raise Rejected(f"{'the reply' if what == 'keys' else what} must be a JSON object (got {shown(raw)})")
     missing = [key for key in keys if key not in raw]

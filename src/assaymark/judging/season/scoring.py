@@ -622,13 +622,7 @@ def _refuse(task: HorizonTask, asked: Sequence[tuple[PlannedHorizonCall, Read[Ho
 
 
 def outcome_grade(parts: Sequence[HorizonPart], reads: Sequence[Read[OutcomeAnswer]]) -> OutcomeGrade:
-    """The replies to the outcome calls of one judge and trial, put together by the steps of their parts.
-
-    Raises
-    ------
-    InputError
-        There is not one reply for each part, or none at all.
-    """
+    """The replies to the outcome calls of one judge and trial, put together by the steps of their parts."""
     if not reads or len(reads) != len(parts):
         raise InputError(
             "outcome", [Problem("replies", f"one for each of {len(parts)} parts is needed (got {len(reads)})")]

@@ -68,15 +68,7 @@ class Fetched:
 
 
 def fetch_file(request: Request, asking: Asking, folder: Path, suffixes: tuple[str, ...]) -> Fetched:
-    """One file of a dataset, below ``folder``.
-
-    Raises
-    ------
-    InputError
-        The dataset, revision or file is not there, or several files fit and none is named.
-    Stopped
-        The service does not answer, or refuses.
-    """
+    """One file of a dataset, below ``folder``."""
     hub = library("huggingface_hub", SOURCE.extra)
     repo, token = request.options.get("repo", ""), request.secret("token")
     if not repo:

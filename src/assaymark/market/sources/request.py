@@ -69,11 +69,6 @@ class Stopped(Exception):
 def patiently(ask: Callable[[], T], manners: Manners) -> T:
     """What ``ask`` returns, asked again after `Busy` as far as manners go.
 
-    Raises
-    ------
-    Stopped
-        Every attempt failed, or the service asks for a longer wait than is waited.
-
     Examples
     --------
     >>> waits, answers = [], iter([Busy("429", 7.0), Busy("429"), "data"])
@@ -152,13 +147,7 @@ def one_line(text: object, *hidden: str | None) -> str:
 
 
 def library(name: str, extra: str) -> Any:
-    """The client library of a source.
-
-    Raises
-    ------
-    InputError
-        It is not installed; the message says what to install.
-    """
+    """The client library of a source."""
     try:
         return import_module(name)
     except ModuleNotFoundError as exc:

@@ -371,22 +371,7 @@ def class_panel(
     name: str, lines: Floats, index: Floats, years: Sequence[float], shaded: Sequence[tuple[float, float]],
     title: str, desc: str,
 ) -> str:  # fmt: skip
-    """A panel at phone width; three stand side by side on a screen.
-
-    Parameters
-    ----------
-    name : str
-        Unique on its page.
-    lines : float array of shape (n_points, n_instruments)
-        Above 0; NaN where there is no price.
-    index : float array of shape (n_points,)
-    years : sequence of n_points float
-        When, as a year with its fraction.
-    shaded : sequence of (first, last)
-        Times that are marked, such as stress windows.
-    title, desc : str
-        What is said to those who cannot see it.
-    """
+    """A panel at phone width; three stand side by side on a screen."""
     ends = np.log10(np.concatenate([lines[np.isfinite(lines)], index, [100.0]]))
     up = Scale(float(ends.min()) - 0.02, float(ends.max()) + 0.02, _CLASSES_BOTTOM, _CLASSES_TOP)
     across = Scale(years[0], years[-1], _LEFT, NARROW - 8)
@@ -437,21 +422,7 @@ _CORRELATION_TOP: Final = 6.0
 def correlation_map(
     name: str, groups: Sequence[tuple[str, int]], values: Floats, title: str, desc: str, *, numbers: bool = False
 ) -> tuple[str, str]:
-    """The map for half a screen and for a phone.
-
-    Parameters
-    ----------
-    name : str
-        Unique on its page.
-    groups : sequence of (name, size)
-        Neighbouring rows that belong together, in order; their sizes sum to n.
-    values : float array of shape (n, n)
-        Symmetric, NaN where a pair has none. The diagonal is drawn only with ``numbers``.
-    title, desc : str
-        What is said to those who cannot see it.
-    numbers : bool
-        Whether each cell has its number.
-    """
+    """The map for half a screen and for a phone."""
     wide, narrow = (
         _map(f"{name}-{kind[0]}", groups, values, (title, desc), size, kind, numbers=numbers)
         for size, kind in ((float(HALF), "wide"), (float(NARROW), "narrow"))

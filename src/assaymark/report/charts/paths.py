@@ -382,19 +382,7 @@ _HEIGHT = 128.0
 
 
 def price_chart(name: str, closes: Sequence[float], ends: tuple[str, str], title: str, desc: str) -> str:
-    """The chart at phone width; three stand side by side on a screen.
-
-    Parameters
-    ----------
-    name : str
-        Unique on the page.
-    closes : sequence of float
-        At least two prices, oldest first.
-    ends : tuple of str
-        What stands under the first and the last of them.
-    title, desc : str
-        What is said to those who cannot see it.
-    """
+    """The chart at phone width; three stand side by side on a screen."""
     low, high = min(closes), max(closes)
     digits = _digits(low, high)
     texts = [number(low, digits), number(high, digits)]

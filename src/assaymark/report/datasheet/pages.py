@@ -503,25 +503,6 @@ def render_datasheet(
 ) -> Mapping[str, str]:
     """The page of one judge and its summary figure, as relative path -> text. Equal datasheets give equal bytes.
 
-    Parameters
-    ----------
-    sheet : Datasheet
-        The judge that the page is about. Drift measurements among its measurements get a section.
-    peers : sequence of Datasheet
-        Judges that the figures draw for scale, by name and at most four; those that were measured on other texts or
-        under another prompt are left out, and named. With peers the page links to ``datasheets.html``.
-    frame : Frame or None
-        What stands around the pages of the run that the judge is part of; None for a judge by itself.
-    rests : callable
-        Gives the answers that a measurement was computed from, where they have pages beside these.
-
-    Returns
-    -------
-    mapping of str to str
-        ``datasheet/<judge>.html`` (at most 200 KB and 45 KB gzipped) and ``datasheet/<judge>.svg``, which stands
-        alone; more than 230 measurements stand in ``datasheet/<judge>-measurements.html``. A name that is no safe file
-        name gets a safe one; see `datasheet_path`.
-
     Examples
     --------
     >>> sheet = Datasheet(judge="quay-j", measurements=(), sketch=(), calls={"all": 0}, tasks=0, source="run")
@@ -554,28 +535,7 @@ def render_datasheet(
 def render_comparison(
     sheets: Sequence[Datasheet], *, agreement: Sequence[Measurement] = (), frame: Frame | None = None
 ) -> Mapping[str, str]:
-    """Several judges on one page, by name: small multiples and one table. Nothing on it ranks them.
-
-    Parameters
-    ----------
-    sheets : sequence of Datasheet
-        At least one, each judge once. Figures draw the first twelve by name; the tables hold all.
-    agreement : sequence of Measurement
-        ``between.kappa_content`` and ``between.kappa`` of pairs of judges; those among the measurements of a sheet are
-        shown as well.
-    frame : Frame or None
-        What stands around the pages of the run that the judges are part of; None for judges by themselves.
-
-    Returns
-    -------
-    mapping of str to str
-        ``datasheets.html``. It links to the page of each judge, as `render_datasheet` names it.
-
-    Raises
-    ------
-    InputError
-        No datasheet, or two of one judge.
-    """
+    """Several judges on one page, by name: small multiples and one table. Nothing on it ranks them."""
     names = [sheet.judge for sheet in sheets]
     twice = sorted({name for name in names if names.count(name) > 1})
     problems = [

@@ -78,22 +78,6 @@ _TABLES: Final = ("portbench-tables.css",)
 def render_benchmark(run: BenchRun, site: Site = ALONE) -> Mapping[str, str]:
     """Every page of a benchmark, as relative path -> HTML. Equal runs give equal bytes.
 
-    Parameters
-    ----------
-    run : BenchRun
-        Nothing else is read: no clock, no file, no network.
-    site : Site
-        The site that the pages are part of, where there are other runs beside this one.
-
-    Returns
-    -------
-    mapping of str to str
-        ``index.html``; ``claims.html`` and ``measurements.html``, continued as ``claims-002.html`` and so on;
-        ``data.html`` and ``snapshots.html`` with the market, the questions, and what a model is shown;
-        ``profiles.html`` with each profile by itself, ``histories.html`` with every window and profile (continued
-        alike), ``episodes.html`` with a page for each episode below ``episodes/``, and ``questions.html``, as far as
-        the run has them, and files of data beside them. Each page is at most 1 MB.
-
     Examples
     --------
     >>> from assaymark.report.portbench import BenchModel

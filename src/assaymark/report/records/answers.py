@@ -151,20 +151,7 @@ def each_answer_page(
     frame: Frame,
     calls: Mapping[str, str],
 ) -> Iterator[tuple[str, str]]:
-    """The pages of everybody who answered, one at a time, as path and HTML.
-
-    Parameters
-    ----------
-    template : str
-        What their rows are set in.
-    here : str
-        Their key in the menu.
-    books : mapping of str to sequence
-        Path and rows of each page, by who answered.
-    frame : Frame
-    calls : mapping of call key to str
-        Where each call stands.
-    """
+    """The pages of everybody who answered, one at a time, as path and HTML."""
     for who, pages in books.items():
         for path, rows, parts in beside(pages):
             yield (

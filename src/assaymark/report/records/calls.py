@@ -129,20 +129,7 @@ def call_pages(
     *,
     folder: str = FOLDER,
 ) -> Iterator[tuple[str, str]]:
-    """The pages of calls and of their texts, one at a time, as path and HTML.
-
-    Parameters
-    ----------
-    calls : iterable of AskedCall
-        In the order in which they are shown.
-    uses : mapping of call key to sequence of Ref
-        What rests on a call: its judgment, its decision.
-    frame : Frame
-    places : mutable mapping of call key to str
-        Filled with where each call stands, below the folder of the report.
-    folder : str
-        Where the pages lie in it.
-    """
+    """The pages of calls and of their texts, one at a time, as path and HTML."""
     texts, cards = _Pages[TextView](folder, "texts"), _Pages[CallView](folder, "page")
     found: dict[str, Ref] = {}
     for one in calls:

@@ -267,19 +267,7 @@ def judgment_pages(
     decisions: Mapping[str, str],
     made: Mapping[Subject, Ref],
 ) -> Iterator[tuple[str, str]]:
-    """The overview, then the pages of each judge, one at a time, as path and HTML.
-
-    Parameters
-    ----------
-    shelf : Shelf
-    dimensions : sequence of (id, title)
-        Of the rubric, in its order; a judgment under another rubric shows what it scored.
-    frame : Frame
-    calls, decisions : mapping of call key, or record id, to str
-        Where each stands, below the folder of the report.
-    made : mapping of Subject to Ref
-        How many decisions there are of each.
-    """
+    """The overview, then the pages of each judge, one at a time, as path and HTML."""
     yield OVERVIEW, _overview(shelf, frame, made)
     for group in shelf.groups:
         for path, rows, parts in beside(group.pages):

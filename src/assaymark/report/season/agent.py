@@ -384,26 +384,7 @@ class Frame(Protocol):
 
 
 def model_pages(lookup: SeasonLookup, words: Words, frame: Frame, up: str = "") -> Iterator[tuple[str, str]]:
-    """The pages of every agent in one language, as path and text, one after the other.
-
-    Parameters
-    ----------
-    lookup : SeasonLookup
-        The season; nothing else is read.
-    words : Words
-        The language.
-    frame : Frame
-        Sets a page of the site.
-    up : str
-        The way from the folder of the language to that of the site.
-
-    Yields
-    ------
-    tuple of str
-        ``agents/NAME.html`` with ``agents/NAME.csv``, the values behind its figure; ``agents/NAME-decisions.html``
-        with every decision; ``agents/NAME-ledger-2.html`` and ``agents/NAME-checks.html`` where a ledger or a list of
-        mismatches is long. Each is below 1 MB.
-    """
+    """The pages of every agent in one language, as path and text, one after the other."""
     said = ModelWords(words.catalogue)
     rows = LedgerWords(said, len(lookup.run.judges))
     for name, agent in lookup.agents.items():

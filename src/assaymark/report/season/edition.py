@@ -38,23 +38,7 @@ class Edition:
     def render(
         self, template: str, path: str, title: str, *, here: str = "", styles: Sequence[str] = _TABLES, **values: Any
     ) -> str:
-        """One page.
-
-        Parameters
-        ----------
-        template : str
-            Extends ``season-base.html``.
-        path : str
-            Where the page lies below this language's folder: ``agents/alder.html``.
-        title : str
-            Set as it is: clean what comes from a record.
-        here : str
-            Its name in the menu, empty for pages that are not there.
-        styles : sequence of str
-            Style sheets beside those of every page.
-        **values
-            What the template needs.
-        """
+        """One page."""
         return self.frame.render(
             template,
             title,

@@ -278,30 +278,7 @@ CARDS: Final = 100
 def write_site(
     run: SeasonRun, out: Path, languages: Sequence[str | Catalogue] = languages(), site: Site = ALONE
 ) -> list[Path]:
-    """Write the site of a season.
-
-    Parameters
-    ----------
-    run : SeasonRun
-    out : Path
-        A folder that is empty or not there yet.
-    languages : sequence of str or Catalogue
-        The first lies at the root, every other in a folder with its code. Default: all that come with the package.
-    site : Site
-        The site that the pages are part of, where there are other runs beside this one.
-
-    Returns
-    -------
-    list of Path
-        Every page, in the order in which it was written.
-
-    Raises
-    ------
-    InputError
-        The folder holds something; no language, or one twice.
-    UnknownNameError
-        A language that does not come with the package.
-    """
+    """Write the site of a season."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(str(out), [Problem("folder", "holds something already; give a new or an empty one")])
     found = []
@@ -316,13 +293,7 @@ def write_site(
 def site_pages(
     run: SeasonRun, languages: Sequence[str | Catalogue] = languages(), site: Site = ALONE
 ) -> Iterator[tuple[str, str]]:
-    """Every page as path and HTML, one at a time. Equal runs give equal bytes; nothing but the run is read.
-
-    Raises
-    ------
-    InputError
-        No language, one twice, or a code that is none.
-    """
+    """Every page as path and HTML, one at a time. Equal runs give equal bytes; nothing but the run is read."""
     catalogues = [one if isinstance(one, Catalogue) else catalogue(one) for one in languages]
     _check([one.language for one in catalogues])
     for edition in editions(run, catalogues, site):

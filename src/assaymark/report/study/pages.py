@@ -50,20 +50,6 @@ _RECORDS: Final = Link(RECORDS, OVERVIEW, "Records")
 def render_pages(run: AssayRun, site: Site = ALONE) -> Mapping[str, str]:
     """Every page of a run, as relative path -> HTML. Equal runs give equal bytes.
 
-    Parameters
-    ----------
-    run : AssayRun
-        The records. Nothing else is read: no clock, no files of the run, no network.
-    site : Site
-        The site that the pages are part of, where there are other runs beside this one.
-
-    Returns
-    -------
-    mapping of str to str
-        ``index.html``, ``claim-map.html`` and ``claims.html`` (continued as ``claims-002.html`` and so on), each at
-        most 200 KB and 45 KB gzipped; ``measurements.html`` and ``ledger/page-001.html`` onwards, each at most 1 MB.
-        A study that made its own records has ``cycle-example.html`` too, as small as the first ones.
-
     Examples
     --------
     >>> from assaymark.protocol import JudgeSpec, Study
@@ -83,15 +69,6 @@ def each_page(
     """The pages of `render_pages`, one at a time, and those of single calls where there is a ledger to read.
 
     A run with ``judged`` has pages of its judgments and decisions below ``judgments/`` and ``decisions/``.
-
-    Parameters
-    ----------
-    run, site
-        As for `render_pages`.
-    read : callable, optional
-        Gives the calls with some keys, in their order; without it no page shows a call.
-    calls : {"all", "judged", "none"}
-        Which calls are shown below ``calls/``: all that a record rests on, those of the judges alone, or none.
     """
     unlinked, frame = Book.of(run), study_frame(run, site)
     trail = Trail.of(run.judged, run.rubric.dimensions) if run.judged else None

@@ -89,11 +89,6 @@ def write_set(folder: Path, *, market: str | None, seed: int, progress: Progress
     """Write a set, its card and its manifest.
 
     The same market and seed make the same bytes on any machine.
-
-    Raises
-    ------
-    InputError
-        The snapshot cannot be read, or is too short or lacks classes: says what is needed.
     """
     progress("making questions", 0, 1)
     history = synthetic_history(seed) if market is None else open_history(Path(market))
@@ -144,13 +139,7 @@ class Wanted:
 
 
 def plan_text(path: Path | None, wanted: Wanted) -> tuple[str, str]:
-    """The text of a plan and where it is from: the file, or one written from what is wanted.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, or a model is not named provider/name.
-    """
+    """The text of a plan and where it is from: the file, or one written from what is wanted."""
     if path is not None:
         return read_text(path, "benchmark file"), str(path)
     return "\n".join(_lines(wanted)) + "\n", "the command line"
@@ -301,17 +290,7 @@ def bench_pipeline(
     now: datetime,
     progress: Progress = silent,
 ) -> Benched:
-    """Lock a plan, take every episode to its end, and write what came of it. Run again, it goes on where it was.
-
-    Raises
-    ------
-    InputError, PlanError
-        The plan or its market is wrong, or another plan is locked in the folder.
-    ModelError
-        Calls failed for good; every reply so far is kept.
-    StoppedError
-        The run was asked to stop; every reply so far is kept.
-    """
+    """Lock a plan, take every episode to its end, and write what came of it. Run again, it goes on where it was."""
     locked = _lock(folder, text, source, models, _opening, now=now, progress=progress)
     episodes = run_episodes(folder, locked, models, progress=progress)
     say_raised(models, progress)
@@ -365,15 +344,7 @@ def _lock(
     now: datetime,
     progress: Progress,
 ) -> LockedBench:
-    """Lock a plan after one call to each of its models, the first of ``calls``, and one to each judge.
-
-    Raises
-    ------
-    InputError
-        Nobody provides a model.
-    ModelError
-        Models cannot be asked: says of each why. Nothing is locked.
-    """
+    """Lock a plan after one call to each of its models, the first of ``calls``, and one to each judge."""
     sent: list[Canaries] = []
 
     def ask(bench: LockedBench) -> None:

@@ -99,15 +99,7 @@ def pipeline_calls(locked: LockedBench) -> int:
 def run_episodes(
     folder: RunFolder, locked: LockedBench, models: Mapping[str, Model], *, progress: Progress = silent
 ) -> tuple[Episode, ...]:
-    """Take every episode of a plan to its end; what the ledger has is not asked again.
-
-    Raises
-    ------
-    ModelError
-        Calls failed for good. Every reply so far is kept.
-    StoppedError
-        The run was asked to stop. Every reply so far is kept.
-    """
+    """Take every episode of a plan to its end; what the ledger has is not asked again."""
     pairs = _states(locked)
     engine = locked.plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
     total, done = pipeline_calls(locked), 0
@@ -255,13 +247,7 @@ class _Asked:
 
 
 def chosen_questions(locked: LockedBench) -> tuple[Question, ...]:
-    """The questions that are asked: so many of each template from one split, by a draw that any machine repeats.
-
-    Raises
-    ------
-    InputError
-        The file of the plan cannot be read, or the split has no question.
-    """
+    """The questions that are asked: so many of each template from one split, by a draw that any machine repeats."""
     wanted = locked.plan.questions
     chosen: list[Question] = []
     for template in TEMPLATES:
@@ -276,15 +262,7 @@ def chosen_questions(locked: LockedBench) -> tuple[Question, ...]:
 def ask_questions(
     folder: RunFolder, locked: LockedBench, models: Mapping[str, Model], *, progress: Progress = silent
 ) -> tuple[Answered, ...]:
-    """Put every question to every model; what the ledger has is not asked again.
-
-    Raises
-    ------
-    ModelError
-        Calls failed for good. Every reply so far is kept.
-    StoppedError
-        The run was asked to stop. Every reply so far is kept.
-    """
+    """Put every question to every model; what the ledger has is not asked again."""
     asked = planned_questions(locked)
     write_questions(folder.path / FILE, list({one.question.id: one.question for one in asked}.values()))
     write_sums(folder)

@@ -90,15 +90,7 @@ def grade_rationales(
     now: datetime,
     progress: Progress = silent,
 ) -> RunFolder:
-    """Have the plan's judges grade every rationale: a whole assay with its own lock, verdicts and pages.
-
-    Raises
-    ------
-    InputError
-        No model gave a rationale.
-    ModelError
-        Calls failed for good; every reply so far is kept.
-    """
+    """Have the plan's judges grade every rationale: a whole assay with its own lock, verdicts and pages."""
     within = folder.rationales
     decisions, contexts = _records(folder, locked, episodes)
     if not decisions:

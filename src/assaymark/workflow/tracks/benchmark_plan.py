@@ -90,13 +90,7 @@ class LockedBench:
 
     @cached_property
     def pool(self) -> tuple[Question, ...]:
-        """The questions from which those that are asked are drawn: one split, of the plan's market or of its file.
-
-        Raises
-        ------
-        InputError
-            The file cannot be read, or the market is too short.
-        """
+        """The questions from which those that are asked are drawn: one split, of the plan's market or of its file."""
         wanted = self.plan.questions
         if wanted.file is not None:
             return tuple(one for one in read_questions(Path(wanted.file)) if one.split == wanted.split)
@@ -124,15 +118,7 @@ def lock_bench(
     now: datetime,
     first: Callable[[LockedBench], object] | None = None,
 ) -> LockedBench:
-    """Lock a plan in a run folder; the same plan again changes nothing. ``first`` is called with what is to be locked.
-
-    Raises
-    ------
-    InputError
-        The plan is wrong by itself, or its market lacks instruments or days: says what is needed.
-    PlanError
-        Another plan, or a study, is locked here.
-    """
+    """Lock a plan in a run folder; the same plan again changes nothing. ``first`` is called with it before that."""
     if folder.lock.is_file():
         _stored(folder)
     plan = parse_plan(text, source=source)
@@ -161,13 +147,7 @@ def bench_lock(made: str, locked_at: JSON, inputs: Mapping[str, str]) -> dict[st
 
 
 def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
-    """The locked plan of a run folder, with its data.
-
-    Raises
-    ------
-    PlanError
-        There is none, or the plan, the data or the prompts changed after it was locked.
-    """
+    """The locked plan of a run folder, with its data."""
     stored = _stored(folder)
     plan = parse_plan(read_text(folder.plan, "plan"), source=str(folder.plan))
     found = data or open_data(plan)
@@ -187,15 +167,7 @@ def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
 
 
 def open_data(plan: BenchPlan) -> BenchData:
-    """The market of a plan.
-
-    Raises
-    ------
-    InputError
-        The snapshot cannot be read, or it lacks classes, instruments or days.
-    UnknownNameError
-        A window is not known.
-    """
+    """The market of a plan."""
     where = plan.market.source
     history = synthetic_history(plan.market.seed) if where == "synthetic" else open_history(Path(where))
     chosen = plan.market.instruments
@@ -258,13 +230,7 @@ def _same_market(folder: RunFolder, plan: BenchPlan) -> bool:
 
 
 def expected(folder: RunFolder, text: str, source: str, questions: bool, prices: Prices) -> Forecast:
-    """What the questions, or the pipeline, of a plan would ask and cost. Nothing is sent or written.
-
-    Raises
-    ------
-    InputError
-        The plan or its market is wrong.
-    """
+    """What the questions, or the pipeline, of a plan would ask and cost. Nothing is sent or written."""
     require_version_2(folder)
     plan = parse_plan(text, source=source)
     data = open_data(plan)

@@ -70,16 +70,7 @@ class Notes:
 
 
 def episode_trace(result: EpisodeResult, notes: Notes, known: Mapping[date, Known], plan: BenchPlan) -> EpisodeTrace:
-    """The trace of one episode.
-
-    Parameters
-    ----------
-    result : EpisodeResult
-    notes : Notes
-    known : mapping of decision date to Known
-        What took part on each date.
-    plan : BenchPlan
-    """
+    """The trace of one episode."""
     return EpisodeTrace(
         model=result.model,
         profile=result.profile,

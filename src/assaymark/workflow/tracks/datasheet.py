@@ -84,13 +84,7 @@ def measure_pointwise(
     seed: int,
     progress: Progress,
 ) -> tuple[tuple[Measurement, ...], list[Judgment]]:
-    """What a rubric judge gives to nothing, for each requirement met and for length, by dimension and on their mean.
-
-    Raises
-    ------
-    ModelError
-        Calls failed for good; what was answered is kept, and the same command goes on.
-    """
+    """What a rubric judge gives to nothing, for each requirement met and for length, by dimension and on their mean."""
     wanted = load_rubric(rubric)
     stimuli = point_stimuli(tasks, seed)
     planned = point_calls(stimuli, judge, wanted)
@@ -455,13 +449,7 @@ def log_map(path: Path | None, only: Sequence[str]) -> VerdictMap | None:
 
 
 def read_datasheet(path: Path) -> Datasheet:
-    """A datasheet from its JSON file.
-
-    Raises
-    ------
-    InputError
-        It is missing, or no datasheet; every problem at once.
-    """
+    """A datasheet from its JSON file."""
     return parse(Datasheet, read_text(path, "datasheet"), source=str(path))
 
 
@@ -572,13 +560,6 @@ def datasheet_report(folder: RunFolder, *, calls: Calls = "all") -> Made:
     """Write the pages of judges that were measured by themselves again, from what lies in their folder.
 
     ``calls`` is as for the report of a study.
-
-    Raises
-    ------
-    InputError
-        A datasheet is damaged.
-    LedgerError
-        The table of how far they agree is.
     """
     sheets, agreement = stored_datasheets(folder), stored_agreement(folder)
     replace_files(folder.report, _pages(folder, sheets, agreement, calls))

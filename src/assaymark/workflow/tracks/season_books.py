@@ -98,13 +98,7 @@ def marks_after(marks: Marks, day: Day) -> dict[str, tuple[float, str]]:
 
 
 def settle_account(season: Season, agent: str, account: Account, day: Day, marks: Marks) -> Settlement:
-    """Settle the orders of an agent's last decision at the prices of ``day``, and value its book at the close.
-
-    Parameters
-    ----------
-    marks : mapping
-        The last closes before this day.
-    """
+    """Settle the orders of an agent's last decision at the prices of ``day``, and value its book at the close."""
     last = account.decision
     orders, refused = _orders(season, agent, str(day.date), last)
     orders = [_split_order(season, one, due_actions(one.symbol, day, marks)) for one in orders]
@@ -337,13 +331,7 @@ class Baseline:
 
 
 def new_baselines(season: Season, classes: Mapping[str, str]) -> dict[str, Baseline]:
-    """The baselines before the first day: equal weight, cash, and 60/40 where there are equities and bonds.
-
-    Parameters
-    ----------
-    classes : mapping of instrument to class
-        Of the universe.
-    """
+    """The baselines before the first day: equal weight, cash, and 60/40 where there are equities and bonds."""
     names = [EQUAL_WEIGHT, *([SIXTY_FORTY] if set(_CLASSES) <= set(classes.values()) else []), CASH]
     return {name: Baseline(Book(season.capital)) for name in names}
 
@@ -583,11 +571,6 @@ def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> Arrivals
     In a replay these are all that the market reaches. Live, a day whose data are there is due once its hour of decision
     has come, however long ago that was. A weekday without data holds up the days after it until ``late_after_h`` hours
     after its hour of decision. If data of a later day are there by then it is lost, else it is overdue.
-
-    Raises
-    ------
-    InputError
-        ``now`` has no zone.
     """
     season, newest = locked.season, locked.data
     clock = newest.clock(season)

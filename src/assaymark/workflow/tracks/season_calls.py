@@ -65,13 +65,6 @@ class SeasonAsker:
         """Ask what has no reply yet, and once more what has one that is no JSON at all: the second reply counts.
 
         ``unusable`` is as for `run_all`, of the first replies.
-
-        Raises
-        ------
-        ModelError
-            Its budget is used up, or others gave calls up.
-        StoppedError
-            The run was asked to stop.
         """
         asked = {call.key: call for call in calls}
         self._ask(asked, what, unusable)
@@ -217,14 +210,6 @@ def ask_agents(
     with the flag ``no-answer`` and the reason. So does an agent that cannot be asked, with the flag ``absent`` as well,
     and the others decide: an agent of one's own at whose address nobody answers and, in a live season, which cannot
     wait, whoever lacks a key, money or a module on this machine.
-
-    Raises
-    ------
-    ModelError
-        A replay: a provider was not asked to the end, or is not ready. Or no agent at all could be asked. What was
-        answered is kept.
-    StoppedError
-        The run was asked to stop; what was answered is kept.
     """
     calls = [one for each in asked for one in calls_of(season, each, shared)]
     outside = [one.spec for one in asked if is_outside(one.spec.model)]
@@ -289,26 +274,14 @@ def _kept(folder: RunFolder) -> str:
 
 
 def _failures(summary: RunSummary, folder: RunFolder) -> dict[str, str]:
-    """Why calls failed for good, by their keys.
-
-    Raises
-    ------
-    StoppedError
-        The run was asked to stop.
-    """
+    """Why calls failed for good, by their keys."""
     if summary.interrupted:
         raise StoppedError(f"stopped: {_kept(folder)}")
     return {one.key: one.reason for one in summary.failed}
 
 
 def _stopped(summary: RunSummary, models: Mapping[str, Model], folder: RunFolder, *, live: bool) -> dict[str, str]:
-    """The providers that were not asked to the end, and why; a live season goes on without them.
-
-    Raises
-    ------
-    ModelError
-        A replay: a provider has no money or key, or it fails for everybody. Or the budget is used up.
-    """
+    """The providers that were not asked to the end, and why; a live season goes on without them."""
     purse = purse_of(models)
     if live and summary.stopped and not (purse is not None and purse.stopped):
         return {line.partition(" ")[0].rstrip(":"): line.partition("; ")[0] for line in summary.stopped}

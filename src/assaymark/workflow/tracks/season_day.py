@@ -103,13 +103,7 @@ class Journal:
     @classmethod
     @contextmanager
     def open(cls, folder: RunFolder) -> Iterator[Journal]:
-        """The journal, held until the block ends.
-
-        Raises
-        ------
-        LedgerError
-            Another step of this season is at work, or the journal is damaged.
-        """
+        """The journal, held until the block ends."""
         path = journal_path(folder)
         path.parent.mkdir(parents=True, exist_ok=True)
         with not_stepping(folder):
@@ -155,13 +149,7 @@ def journal_path(folder: RunFolder) -> Path:
 
 
 def read_journal(folder: RunFolder) -> tuple[list[Entry], str]:
-    """The days that are done and the digest of them all, for who only looks.
-
-    Raises
-    ------
-    LedgerError
-        The journal is damaged.
-    """
+    """The days that are done and the digest of them all, for who only looks."""
     entries, digest, _ = _read(journal_path(folder))
     return entries, digest
 
@@ -203,25 +191,13 @@ def _chained(before: str, body: str) -> str:
 
 
 def not_stepping(folder: RunFolder) -> AbstractContextManager[None]:
-    """Hold the right to step, so that the tables stay as they are meanwhile.
-
-    Raises
-    ------
-    LedgerError
-        Another step of this season is at work.
-    """
+    """Hold the right to step, so that the tables stay as they are meanwhile."""
     return alone(journal_path(folder).with_suffix(".lock"), f"{folder.path}: another step of this season is at work")
 
 
 @contextmanager
 def alone(path: Path, busy: str) -> Iterator[None]:
-    """Hold a lock file. The operating system lets go of it when we die.
-
-    Raises
-    ------
-    LedgerError
-        Somebody else holds it: ``busy`` says what that one does.
-    """
+    """Hold a lock file. The operating system lets go of it when we die."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
@@ -265,11 +241,6 @@ def start_season(
     """Lock a season as `lock_season` does, after one call to each of its models: agents about the first day.
 
     Agents that are allowed to be absent are not asked.
-
-    Raises
-    ------
-    ModelError
-        Models cannot be asked: says of each why. Nothing is locked, and nothing is left.
     """
     sent: list[Canaries] = []
 
@@ -333,27 +304,6 @@ def step_season(
     In a replay the day is the next one; live it is the last that the market has and whose hour of decision has come.
     A day that is done stays as it is, so calling twice changes nothing. Live, a day without data holds up those after
     it until its deadline; see `assaymark.workflow.tracks.season_books.arrivals`.
-
-    Parameters
-    ----------
-    now : datetime
-        With a zone. Live, days whose hour of decision lies after it are not done.
-    day : date, optional
-        Which day, in place of that.
-
-    Raises
-    ------
-    InputError
-        The clock is bad: ``now`` has no zone, or ``day`` lies outside of the season, before the last day that was
-        done, or ahead of the market.
-    PlanError
-        Somebody else ran the season.
-    LedgerError
-        Another step is at work, or the journal is damaged.
-    ModelError
-        A provider was not asked to the end.
-    StoppedError
-        The run was asked to stop.
     """
     locked = open_run(folder)
     live = locked.season.market.live

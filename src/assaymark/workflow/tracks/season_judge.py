@@ -411,19 +411,6 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Pr
     are read as they were imported (`import_grades`, or the file that the plan names). A call with a reply in the ledger
     is never made again, so it can be killed and called again; and a season that has gone on is graded anew, to its last
     day.
-
-    Raises
-    ------
-    InputError
-        No panel of models, or no decision yet.
-    PlanError
-        No season is locked here, or its file changed after the lock.
-    LedgerError
-        Somebody else judges or steps this season now, or a table is damaged.
-    ModelError
-        Its budget is used up, or no judge answered anything; nothing is written then, and what was answered is kept.
-    StoppedError
-        The run was asked to stop; what was answered is kept.
     """
     stored, store = stored_season(folder), Store(folder)
     _take_grades(folder, stored.season)
@@ -472,13 +459,7 @@ def _failed(one: SeasonGrade) -> bool:
 
 
 def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
-    """See that there is somebody who can grade, and something to be graded.
-
-    Raises
-    ------
-    InputError
-        Neither a panel of models nor grades of people, or no decision yet.
-    """
+    """See that there is somebody who can grade, and something to be graded."""
     if not asked_judges(season) and not _given(store):
         people = any(one.human for one in season.panel)
         what = "this season has no panel of models that could grade it"

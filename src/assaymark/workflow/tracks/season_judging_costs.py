@@ -43,13 +43,7 @@ _ANSWER: Final = HorizonAnswer(
 
 
 def expect_season_run(folder: RunFolder, prices: Prices, *, now: datetime) -> Forecast:
-    """What `assaymark season run` would ask and cost. Nothing is sent, and nothing is written.
-
-    Raises
-    ------
-    InputError, PlanError, LedgerError
-        As `run_season`.
-    """
+    """What `assaymark season run` would ask and cost. Nothing is sent, and nothing is written."""
     locked = open_run(folder)
     days = list(due_days(folder, locked, now))
     stage = Stage("agents", [call for day in days for call in opening_calls(locked.season, day, locked.season.agents)])
@@ -62,13 +56,7 @@ def expect_season_run(folder: RunFolder, prices: Prices, *, now: datetime) -> Fo
 
 
 def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
-    """What `assaymark season judge` would ask and cost. Nothing is sent, and nothing is written.
-
-    Raises
-    ------
-    InputError, PlanError, LedgerError
-        As `judge_season`.
-    """
+    """What `assaymark season judge` would ask and cost. Nothing is sent, and nothing is written."""
     stored, store = stored_season(folder), Store(folder)
     refuse_unjudgeable(folder, stored.season, store)
     material = material_of(store, stored)

@@ -72,13 +72,7 @@ class SeasonData:
 
     @property
     def history(self) -> History:
-        """The store.
-
-        Raises
-        ------
-        PlanError
-            Somebody else ran the season.
-        """
+        """The store."""
         if self.store is None:
             raise PlanError("this season was run by somebody else, and its market is not here")
         return self.store
@@ -89,13 +83,7 @@ class SeasonData:
         return Clock(self.history, self.universe, days.first, days.last, at=days.decide_at, bars=season.bars)
 
     def older(self, season: Season, day: date) -> SeasonData | None:
-        """The snapshot that was retrieved before this one, if that was on ``day`` or later: an earlier one lacks it.
-
-        Raises
-        ------
-        InputError
-            It lacks instruments of the season, or does not say whether its prices are adjusted.
-        """
+        """The snapshot that was retrieved before this one, if that was on ``day`` or later: an earlier one lacks it."""
         if not self.earlier or read_manifest(self.earlier[0]).origin.retrieved_at.date() < day:
             return None
         folder, *rest = self.earlier
@@ -150,25 +138,7 @@ def lock_season(
     allow_absent: Collection[str] = (),
     first: Callable[[Season, SeasonData], object] | None = None,
 ) -> LockedSeason:
-    """Lock a season in a run folder; the same season again changes nothing, and a failure leaves nothing behind.
-
-    Parameters
-    ----------
-    models : mapping of name to Model, optional
-        Who answers. Without them it is not seen whether agents and judges exist.
-    allow_absent : collection of names
-        Agents that need not answer now. The lock says which of them did not.
-    first : callable, optional
-        Called with what is to be locked, before anything is written.
-
-    Raises
-    ------
-    InputError
-        The file is wrong, by itself, for its market or for its models, or an agent of one's own does not answer: every
-        problem at once.
-    PlanError
-        Another season, a study or a benchmark is locked here.
-    """
+    """Lock a season in a run folder; the same season again changes nothing, and a failure leaves nothing behind."""
     require_version_2(folder)
     found: FoundSeason | None = None
     absent: tuple[str, ...] = ()
@@ -203,13 +173,7 @@ def lock_season(
 
 
 def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeason:
-    """The locked season of a run folder, with its market as it is now.
-
-    Raises
-    ------
-    PlanError
-        There is none, or the file, the texts or the market changed after it was locked. A live market may grow.
-    """
+    """The locked season of a run folder, with its market as it is now."""
     stored = _stored(folder)
     season = _planned(folder, stored)
     chosen = tuple(str(one) for one in stored["universe"])
@@ -234,13 +198,7 @@ def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeas
 
 
 def stored_season(folder: RunFolder) -> StoredSeason:
-    """The locked season of a run folder, for those who read its tables and need no market.
-
-    Raises
-    ------
-    PlanError
-        There is none, or the file or the texts changed after it was locked.
-    """
+    """The locked season of a run folder, for those who read its tables and need no market."""
     stored = _stored(folder)
     season = _planned(folder, stored)
     made = season_hash(season, texts_of(season), {str(key): str(value) for key, value in stored["inputs"].items()})
@@ -337,13 +295,7 @@ def _inputs(season: Season, data: SeasonData) -> dict[str, str]:
 
 
 def open_market(season: Season, *, source: str, chosen: Sequence[str] = ()) -> SeasonData:
-    """The market of a season; ``chosen`` are the instruments of its lock.
-
-    Raises
-    ------
-    InputError
-        The market lacks instruments or days that the season names: all of them at once.
-    """
+    """The market of a season; ``chosen`` are the instruments of its lock."""
     history, digest, earlier = _history(season)
     if chosen:
         _check_chosen(season, history, chosen, source)
@@ -379,13 +331,7 @@ def synthetic_digest(market: SeasonMarket) -> str:
 
 
 def snapshots_in(folder: Path) -> list[Path]:
-    """The snapshots of a growing source: the folder itself, or the folders in it, the one retrieved last first.
-
-    Raises
-    ------
-    InputError
-        There is none.
-    """
+    """The snapshots of a growing source: the folder itself, or the folders in it, the one retrieved last first."""
     if (folder / "snapshot.json").is_file():
         return [folder]
     found = sorted(path.parent for path in folder.glob("*/snapshot.json"))
@@ -452,13 +398,7 @@ def _checked(
     there: Mapping[str, Model] | None,
     allow_absent: Collection[str],
 ) -> tuple[Season, SeasonData, tuple[str, ...]]:
-    """A season with its market and the agents that may be absent and are; ``there`` are models that have to answer.
-
-    Raises
-    ------
-    InputError
-        The file is wrong, its market or its models are not there, or agents do not answer: every problem at once.
-    """
+    """A season with its market and the agents that may be absent and are; ``there`` are models that have to answer."""
     raw, problems, data = read_toml(text, source=source), [], None
     try:
         season: Season | None = parse_season(text, source=source)

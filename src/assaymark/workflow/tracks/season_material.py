@@ -96,13 +96,6 @@ def season_material(folder: RunFolder) -> SeasonMaterial:
     """Everything that a season left in its tables.
 
     The decisions of the season are those that `TIMES` lists; a run folder of imported records may hold others.
-
-    Raises
-    ------
-    PlanError
-        No season is locked here, or its file changed after the lock.
-    LedgerError
-        A table is not there, or damaged; says which command makes it.
     """
     return material_of(Store(folder), stored_season(folder))
 

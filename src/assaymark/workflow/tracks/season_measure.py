@@ -56,13 +56,7 @@ class SeasonReplies:
 
     @classmethod
     def of(cls, grades: Iterable[SeasonGrade], agents: Sequence[str], missing: Missing) -> SeasonReplies:
-        """Count the grades of some agents.
-
-        Raises
-        ------
-        LedgerError
-            A judge lacks too much, and the plan says to stop.
-        """
+        """Count the grades of some agents."""
         usable: dict[tuple[str, str, str, str, int], bool] = {}
         for one in grades:
             if one.agent in agents:

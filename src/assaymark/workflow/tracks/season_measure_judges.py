@@ -67,15 +67,6 @@ def season_orders(
     The score of an agent's period is the mean over judges of their composites; where a judge has no grade of it, the
     severity of judges is taken out first. A contrast's ``detail`` also has the difference of the totals, the noise
     floor that it has to exceed, and under ``unresolved`` why it is no order in spite of its p-value.
-
-    Parameters
-    ----------
-    families : mapping of agent to family
-    tokens : mapping of (agent, period) to float
-    inference, claims : OrderRules, BiasRules
-        Of the plan; ``alpha`` is the share of the error rate that orders have.
-    order : "consecutive" or "exchangeable"
-        Whether periods follow each other in time.
     """
     given = BiasRules() if claims is None else claims
     # Of the properties of texts only their length is known by period.
@@ -215,14 +206,7 @@ def judge_measurements(
     level: float,
     order: ClusterOrder = "consecutive",
 ) -> Iterator[Measurement]:
-    """``season.self_preference``, ``.alone`` and ``.verbosity`` of every judge.
-
-    Parameters
-    ----------
-    families : mapping of agent to family
-    order : "consecutive" or "exchangeable"
-        Whether periods follow each other in time.
-    """
+    """``season.self_preference``, ``.alone`` and ``.verbosity`` of every judge."""
     yield from _preferences(totals.heard, families, level, consecutive=order == "consecutive")
     for judge in totals.scores.judges:
         yield _alone(totals, judge)

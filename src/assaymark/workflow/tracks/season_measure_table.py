@@ -90,14 +90,7 @@ class SeasonTotals:
 def season_totals(
     scores: SeasonScores, times: Mapping[str, DecisionTime], plan: ScoringPlan, *, silent: Collection[str] = ()
 ) -> SeasonTotals:
-    """The table of a season, with noise floors from replicate decisions and repeated gradings.
-
-    Parameters
-    ----------
-    times : mapping of agent to DecisionTime
-    silent : collection of agents
-        Those that never gave a usable answer.
-    """
+    """The table of a season, with noise floors from replicate decisions and repeated gradings."""
     floors = {agent: noise_floor([scores.repeated(agent)]) for agent in scores.agents}
     heard = scores.without(silent)
     trials = _least_trials(heard)

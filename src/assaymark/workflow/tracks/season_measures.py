@@ -81,21 +81,7 @@ class _Demand:
 def season_findings(
     material: SeasonMaterial, judged: Judged, sheets: Sequence[Datasheet] = (), *, rng: np.random.Generator
 ) -> tuple[list[Measurement], SeasonTable]:
-    """The measurements of a judged season, and its table.
-
-    Parameters
-    ----------
-    sheets : sequence of Datasheet
-        Of the judges, where there are any; the limits of the plan are held against them.
-    rng : numpy Generator
-        Resamples returns and periods, and permutes rows. Parts draw from streams of their own, so that a part that is
-        added moves no other.
-
-    Returns
-    -------
-    (measurements, table)
-        Named as in ``docs/scoring.md``.
-    """
+    """The measurements of a judged season, and its table."""
     season, plan = material.season, material.scoring
     agreement, returns, rows = rng.spawn(3)
     names = [one.name for one in season.agents]

@@ -318,11 +318,6 @@ class Season(Frozen):
 def parse_season(text: str, *, source: str = "season.toml") -> Season:
     """A season from the text of its file.
 
-    Raises
-    ------
-    InputError
-        Not TOML, of version 1, or fields that are wrong, missing or unknown: all of them at once.
-
     Examples
     --------
     >>> season = parse_season('''
@@ -408,13 +403,7 @@ def is_recorded(text: str, *, source: str) -> bool:
 
 
 def read_recorded(text: str, *, source: str) -> RecordedFile:
-    """The file of a season of records, and everything that is wrong with it by itself.
-
-    Raises
-    ------
-    InputError
-        It is of version 1.
-    """
+    """The file of a season of records, and everything that is wrong with it by itself."""
     raw = read_toml(text, source=source)
     refuse_version_1(raw, source=source)
     problems = [
@@ -437,11 +426,6 @@ def recorded_season(file: RecordedFile, follows: Follows, *, source: str) -> Sea
 
     Agents stand in the order of the file, or of the records if it names none; a family in the file counts for more than
     the importer's.
-
-    Raises
-    ------
-    InputError
-        The file is wrong.
     """
     if file.problems:
         raise InputError(source, list(file.problems))

@@ -140,25 +140,6 @@ def publish_season(
     """Measure and decide a judged season, write its tables and ``verdicts.json``, and make its site.
 
     Published twice, everything is the same bytes.
-
-    Parameters
-    ----------
-    site : Path
-        A new or empty folder, or one that holds the site of this season.
-    languages : sequence of Catalogue
-        Of the pages, the first at the top of the site. Default: every language that comes with the package.
-    calls : bool
-        Whether the site has every grade, guess and decision with its raw calls. Calls hold what agents and judges were
-        shown, and that may be licensed to whoever ran the season alone.
-
-    Raises
-    ------
-    PlanError
-        No season is locked here, or its file changed after the lock.
-    LedgerError
-        It was not judged: says with which command it is. Or a table is damaged.
-    InputError
-        The site's folder holds something else.
     """
     stored = stored_season(folder)
     site_files(site, stored.season.name, stored.plan_hash)
@@ -185,13 +166,7 @@ class DecidedSeason:
 
 
 def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> DecidedSeason:
-    """Measure and decide a judged season; writes its tables, ``verdicts.json`` and one certificate a verdict.
-
-    Raises
-    ------
-    PlanError, LedgerError
-        As `publish_season`.
-    """
+    """Measure and decide a judged season; writes its tables, ``verdicts.json`` and one certificate a verdict."""
     stored, store = stored_season(folder), Store(folder)
     _require_judged(folder, store)
     progress("reading the records", 0, 3)
@@ -251,13 +226,7 @@ def write_season(
 
 
 def chosen_languages(wanted: Sequence[str]) -> tuple[Catalogue, ...]:
-    """Languages by their codes, or from TOML files of one's own, named by what stands before the first dot.
-
-    Raises
-    ------
-    InputError
-        No language of that code comes with the package, the file is wrong, or a language is named twice: all at once.
-    """
+    """Languages by their codes, or from TOML files of one's own, named by what stands before the first dot."""
     problems: list[Problem] = []
     found: dict[str, Catalogue] = {}
     for one in wanted:

@@ -91,13 +91,7 @@ def stated_book(decision: Decision) -> Book | None:
 
 
 def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] = (), *, source: str) -> FoundSeason:
-    """The season of a file in the records of a run folder. ``wrong`` is what is known to be wrong besides.
-
-    Raises
-    ------
-    InputError
-        The file is wrong, or names what the folder does not hold: every problem at once.
-    """
+    """The season of a file in the records of a run folder. ``wrong`` is what is known to be wrong besides."""
     problems, store = [*file.problems, *wrong], Store(folder)
     if not _imported(folder, store):
         fmt = file.market.format if file.market is not None else "FORMAT"
@@ -232,13 +226,7 @@ def _order_problems(agent: str, decisions: Sequence[Decision]) -> list[Problem]:
 def _track(
     folder: RunFolder, files: Mapping[str, bytes], decisions: Sequence[Decision], market: SeasonMarket
 ) -> RecordedTrack | None:
-    """What the log states beside its decisions.
-
-    Raises
-    ------
-    LedgerError
-        The source files in the ledger are not those that the decisions were made from.
-    """
+    """What the log states beside its decisions."""
     read = IMPORTERS[market.format].track
     if read is None:
         return None

@@ -412,14 +412,6 @@ def ledger_view(
 
     A line is what a judge quoted, with the numbers in it, or a sentence with numbers that no judge quoted. The numbers
     of a line are as good as the weakest of them; those of the decision itself count only where there is no other.
-
-    Parameters
-    ----------
-    evidence : mapping of record id to numbers
-        The numeric ledger over the texts of ``horizon``.
-    claims : mapping of judge to claims
-    contexts : mapping of context id to Context
-        For what the agent saw.
     """
     by_step: dict[int, list[tuple[str, HorizonClaim]]] = defaultdict(list)
     for judge, ones in claims.items():
