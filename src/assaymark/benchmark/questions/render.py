@@ -41,6 +41,20 @@ _COVARIANCE = re.compile(r"(?im)^[^\n]*(?:covariance|correlation)[^\n]*(?:\n[ \t
 def prompt_text(day: date, payload: Payload, context: Context, condition: Condition = "full") -> str:
     """The prompt of one question.
 
+    Parameters
+    ----------
+    day : date
+        The decision day. Only a published question, whose text is not ours, states it.
+    payload : Payload
+    context : Context
+    condition : Condition
+        ``restricted`` leaves the covariance and the correlation out of T4, and the covariance matrix out of T5.
+
+    Returns
+    -------
+    str
+        What is known first, then the question, then the form of the answer.
+
     Examples
     --------
     >>> print(prompt_text(date(2025, 3, 3), TailRisk("SPY", 0.95, (-0.02, 0.01)), Context("bull")))
