@@ -19,7 +19,7 @@ sys.path.insert(0, str(DOCS.parent / "tests" / "planted"))
 from season_worlds import World, decided, measured, played  # noqa: E402
 
 from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season  # noqa: E402
-from assaymark.claims.index import season_index  # noqa: E402
+from assaymark.claims.evidence import season_index  # noqa: E402
 from assaymark.metrology import cluster_t, holm  # noqa: E402
 from assaymark.records import AGGREGATE, Measurement  # noqa: E402
 from assaymark.workflow.tracks.season_measure import SeasonScores  # noqa: E402

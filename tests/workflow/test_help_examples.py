@@ -257,7 +257,7 @@ def test_the_examples_of_the_benchmark_run(words, scratch, request, monkeypatch,
     write_questions(scratch / "q.jsonl", generate_questions(synthetic_history(0), counts=counts).questions)
     fewer = partial(generate_questions, counts=dict.fromkeys(TEMPLATES, 4))
     monkeypatch.setattr("assaymark.benchmark.questions.generate.generate_questions", fewer)
-    monkeypatch.setattr("assaymark.workflow.tracks.benchmark_ask.generate_questions", fewer)
+    monkeypatch.setattr("assaymark.workflow.tracks.benchmark_plan.generate_questions", fewer)
     (scratch / "bench.toml").write_text(small_plan(scratch / "q.jsonl", 2, "literal", "stubborn"))
     for line in examples(words, capsys):
         typed(line, scratch, capsys)

@@ -14,7 +14,7 @@ import pytest
 from season_runs import NOW, begun, market, season_text, stored
 
 from assaymark.claims import SeasonGates, decide_season
-from assaymark.claims.index import SILENT, season_index
+from assaymark.claims.evidence import SILENT, season_index
 from assaymark.claims.messages import catalogue, english, languages
 from assaymark.claims.season_panel import MISSING, SINGLE
 from assaymark.cli import models

@@ -19,7 +19,7 @@ from assaymark.claims.candidates import (
 )
 from assaymark.claims.cells import cell_words
 from assaymark.claims.certificates import Verification, certificate, certificate_name, certificates
-from assaymark.claims.index import Index, SeasonGates, index
+from assaymark.claims.evidence import Index, SeasonGates, index
 from assaymark.claims.levels import Rules, agreement_status, publication_level
 from assaymark.claims.panel import Agreement, governing_agreement
 from assaymark.claims.season_certificate import season_certificates

@@ -14,8 +14,8 @@ from itertools import combinations
 from typing import Final
 
 from assaymark.claims.candidates import first_claim, kind_of, pair_claim, within_claim
+from assaymark.claims.evidence import Index, index
 from assaymark.claims.fields import NOT_PREREGISTERED, Fields
-from assaymark.claims.index import Index, index
 from assaymark.claims.levels import Rules, other_margins, other_tests, threshold
 from assaymark.claims.orders import Orders, Row, Standing, orders_of, ranks_of, row_of, tiers_of
 from assaymark.claims.standing import Evidence, Finding, clusters_of

@@ -14,7 +14,7 @@ from assaymark.records import AGGREGATE, Claim, Scope, measurement_id
 
 if TYPE_CHECKING:
     from assaymark.claims.cells import CellState
-    from assaymark.claims.index import Index
+    from assaymark.claims.evidence import Index
     from assaymark.claims.levels import Rules
 
 

@@ -11,7 +11,7 @@ from assaymark.protocol import Cells
 from assaymark.records import Measurement
 
 if TYPE_CHECKING:
-    from assaymark.claims.index import Index
+    from assaymark.claims.evidence import Index
 
 
 WORDS: Final[Mapping[str, str]] = {

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from assaymark import __version__
 from assaymark.claims.candidates import kind_of
-from assaymark.claims.index import Index
+from assaymark.claims.evidence import Index
 from assaymark.claims.levels import Rules
 from assaymark.claims.orders import Row, rows_of
 from assaymark.claims.verdicts import rejecting

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from assaymark.claims.index import Contrast, Index
+from assaymark.claims.evidence import Contrast, Index
 from assaymark.claims.levels import Rules
 from assaymark.metrology import holm
 from assaymark.metrology.checks import Bools, Floats

@@ -8,7 +8,7 @@ from typing import Final
 
 from assaymark.claims.candidates import kind_of
 from assaymark.claims.cells import CellState, cell_states
-from assaymark.claims.index import Index
+from assaymark.claims.evidence import Index
 from assaymark.claims.levels import Rules, agreement_status
 from assaymark.claims.standing import Evidence
 from assaymark.claims.words import listing, measure_words, number, share_words, signed

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from assaymark.claims.certificates import PARTS, Findings, Verification, about, compare_verdicts, stated_in
-from assaymark.claims.index import (
+from assaymark.claims.evidence import (
     COMPOSITE,
     EFFICIENCY,
     EXCESS,

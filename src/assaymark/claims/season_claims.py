@@ -14,8 +14,8 @@ from itertools import combinations
 from typing import Final
 
 from assaymark.claims.candidates import direction, first_claim, kind_of, pair_claim, within_claim
+from assaymark.claims.evidence import COMPOSITE, EFFICIENCY, EXCESS, FLAGGED, INVALID, OUTCOME, SeasonGates, SeasonIndex
 from assaymark.claims.fields import Fields
-from assaymark.claims.index import COMPOSITE, EFFICIENCY, EXCESS, FLAGGED, INVALID, OUTCOME, SeasonGates, SeasonIndex
 from assaymark.claims.levels import Rules, other_margins, other_tests
 from assaymark.claims.messages import Said, Value, english, said
 from assaymark.claims.messages.season_words import claim_of, count, judges_words, p_said, season_verdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from assaymark.claims.index import ABOVE_CHANCE, PROBE, SeasonGates, SeasonIndex
+from assaymark.claims.evidence import ABOVE_CHANCE, PROBE, SeasonGates, SeasonIndex
 from assaymark.claims.levels import Instruments, agreement_status, instruments_of
 from assaymark.claims.messages import Said, said
 from assaymark.claims.panel import Adversarial, Agreement

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from assaymark.claims.candidates import kind_of
-from assaymark.claims.index import Directed, Index
+from assaymark.claims.evidence import Directed, Index
 from assaymark.claims.levels import Rules, threshold
 from assaymark.claims.orders import Orders, Standing, length_floor, orders_of
 from assaymark.claims.words import agent_words, counted, interval_words, listing, measure_words, number, p_words, signed

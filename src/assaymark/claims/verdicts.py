@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 from assaymark.claims.candidates import claims_of, kind_of
 from assaymark.claims.cells import cell_states
+from assaymark.claims.evidence import EXCESS, OUTCOME, SILENT, Index, SeasonGates, index, season_index
 from assaymark.claims.fields import NOT_PREREGISTERED, Fields
-from assaymark.claims.index import EXCESS, OUTCOME, SILENT, Index, SeasonGates, index, season_index
 from assaymark.claims.levels import (
     Instruments,
     Rules,

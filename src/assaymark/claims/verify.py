@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from assaymark.claims.candidates import cell_claim, direction, first_claim, kind_of, pair_claim, within_claim
 from assaymark.claims.certificates import Findings, Verification, compare_verdicts
-from assaymark.claims.index import Index, index
+from assaymark.claims.evidence import Index, index
 from assaymark.claims.orders import Row, row_of
 from assaymark.claims.panel import cell_state
 from assaymark.claims.reading import SOURCE, Read, read_certificate

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from markupsafe import Markup, escape
 
 from assaymark.agents.llm import NOT_USABLE, REJECTED
-from assaymark.claims.index import SILENT as index_SILENT
+from assaymark.claims.evidence import SILENT as index_SILENT
 from assaymark.claims.messages import said
 from assaymark.claims.season_types import Place
 from assaymark.judging.season.table import AgreementRow, SeasonRow

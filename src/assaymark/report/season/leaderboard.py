@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from assaymark.claims.index import SILENT
+from assaymark.claims.evidence import SILENT
 from assaymark.claims.season_types import Place, SeasonVerdicts
 from assaymark.claims.standing import FEW_CONSECUTIVE
 from assaymark.judging.season.plans import ScoringPlan

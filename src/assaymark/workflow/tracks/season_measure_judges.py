@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assaymark.claims.index import SPAN
+from assaymark.claims.evidence import SPAN
 from assaymark.claims.season_panel import CONSTANT, MISSING, SINGLE
 from assaymark.errors import NotMeasurableError
 from assaymark.judging.season.plans import ScoringPlan

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from assaymark.agents.llm import NOT_USABLE
-from assaymark.claims.index import SeasonGates
+from assaymark.claims.evidence import SeasonGates
 from assaymark.judging import token_count
 from assaymark.judging.season.scoring import DecisionTime, decision_time
 from assaymark.judging.season.table import SeasonTable

@@ -14,7 +14,7 @@ from textwrap import shorten
 from typing import Any, Final
 
 from assaymark.agents.llm import ABSENT, NOT_USABLE
-from assaymark.claims.index import NOISE, TOTAL
+from assaymark.claims.evidence import NOISE, TOTAL
 from assaymark.claims.messages import Said, said
 from assaymark.importers.aitrader.importer import REPLAYED
 from assaymark.judging.season.ledger import quoted_spans
