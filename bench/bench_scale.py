@@ -34,10 +34,10 @@ WHOLE = (
 import json, sys, time
 from pathlib import Path
 import pyarrow.parquet, duckdb, scipy.special
-from assaymark.workflow import bare_tables
-bare_tables.STREAMED_FROM = 1
+from assaymark.workflow import score_files
+score_files.STREAMED_FROM = 1
 started = time.perf_counter()
-bare_tables.measure_table(Path(sys.argv[1]), dimensions=sys.argv[2])
+score_files.measure_table(Path(sys.argv[1]), dimensions=sys.argv[2])
 seconds = time.perf_counter() - started
 print(json.dumps([seconds, peak(), []]))
 """

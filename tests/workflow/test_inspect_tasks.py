@@ -11,8 +11,9 @@ import pytest
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.judging import load_rubric
 from assaymark.judging.pairs import pair_schema
-from assaymark.workflow import export as inspect_tasks
-from assaymark.workflow.export import graded_value, item_names, preferred_value
+from assaymark.workflow import inspect_tasks
+from assaymark.workflow.export import item_names
+from assaymark.workflow.inspect_tasks import graded_value, preferred_value
 from assaymark.workflow.lock import open_locked
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import Desk
@@ -84,7 +85,7 @@ def test_a_verdict_that_was_cut_off_is_not_usable():
 
 def test_the_entry_point_registers_both_tasks_under_our_name(ai):
     registry = pytest.importorskip("inspect_ai._util.registry")
-    loaded = EntryPoint(name="assaymark", value="assaymark.workflow.export", group="inspect_ai").load()
+    loaded = EntryPoint(name="assaymark", value="assaymark.workflow.inspect_tasks", group="inspect_ai").load()
     assert loaded is inspect_tasks
     for name in ("judge", "pairs"):
         assert registry.registry_lookup("task", f"assaymark/{name}") is not None

@@ -1,0 +1,215 @@
+"""Tasks for Inspect AI: `inspect eval assaymark/judge` and `inspect eval assaymark/pairs`, found by an entry point.
+
+Whoever runs them chooses the model on Inspect's command line. The prompts are the ones of a study, and the replies are
+read by the same strict parsers. Such an eval is no run: nothing of it enters a ledger, and no claim follows from it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from assaymark.engine import CallSpec, Finish, Reply
+from assaymark.engine.providers.inspect import response_schema
+from assaymark.errors import InputError, Problem
+from assaymark.judging import Invalid, PlannedCall, judgment, load_rubric, plan_calls
+from assaymark.judging.pairs import (
+    TIE_ALLOWED,
+    PlannedPairCall,
+    build_stimuli,
+    check,
+    finance_tasks,
+    parse_pair_reply,
+    plan_pair_calls,
+)
+from assaymark.protocol import JudgeSpec
+from assaymark.workflow.export import chat_messages, item_names, require_inspect
+from assaymark.workflow.lock import open_locked
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.study_calls import Desk
+from assaymark.workflow.track import silent
+
+Value = dict[str, float]
+_ASKED: Final = JudgeSpec(name="asked", model="inspect/asked", family="asked")
+_STOPS: Final[dict[str, Finish]] = {
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "refusal",
+}
+
+
+def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
+    """The trajectories of a locked run, graded by the model under evaluation.
+
+    Parameters
+    ----------
+    run : str
+        Run folder, locked; a study that makes its own records must have decided.
+    rubric : str
+        Name of a rubric that comes with the package; default: the study's.
+    trials : int
+        How often each trajectory is shown, as Inspect's epochs.
+
+    Raises
+    ------
+    InputError, PlanError
+        There is no such run, or it is not locked.
+    UnknownNameError
+        There is no such rubric.
+    """
+    folder = RunFolder(Path(run))
+    locked = open_locked(folder)
+    wanted = load_rubric(rubric or locked.study.rubric.name)
+    desk = Desk(folder, locked, {}, silent)
+    planned = plan_calls(desk.decisions, {}, locked.study, wanted, judges=[_ASKED], shown=desk.shown)
+    names = item_names(desk.shown)
+    clusters = {one.record_id: one.cluster for one in desk.decisions}
+    samples = [_sample(one.call, names[one.trajectory], {"cluster": clusters[one.trajectory]}) for one in planned]
+    about = {"plan_hash": locked.plan_hash, "rubric": wanted.version}
+    ordered = sorted(samples, key=lambda one: str(one.id))
+    return _task("decisions", ordered, planned, _scorers()["graded"](wanted.version), trials, about)
+
+
+def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
+    """The pairs of a judge datasheet on the finance tasks, each in both orders."""
+    stimuli = build_stimuli(finance_tasks(), seed)
+    check(stimuli)
+    planned = plan_pair_calls(stimuli, _ASKED, [prompt])
+    samples = [_sample(one.call, f"{one.pair.id} {one.order}", _known(one)) for one in planned]
+    about = {"seed": seed, "prompt": prompt, "tasks": "finance"}
+    return _task("pairs", samples, planned, _scorers()["preferred"](), trials, about)
+
+
+def graded_value(text: str, stop: str, rubric: str) -> tuple[Value, str | None]:
+    """A judge's reply as the values of a score, and why it carries none.
+
+    ``usable`` is 1 or 0. Dimensions of a reply that is not usable are NaN, which Inspect leaves out of every metric.
+
+    >>> graded_value("I give this a 5.", "stop", "v1.0")[1]
+    'not one JSON object: expecting value at character 0'
+    """
+    wanted = load_rubric(rubric)
+    call = CallSpec(model=_ASKED.model, messages=(), template="")
+    planned = PlannedCall(call=call, trajectory="", judge=_ASKED.name, family=_ASKED.family, trial=1)
+    found = judgment(planned, Reply(text=text, model="", finish=_STOPS.get(stop, "stop")), wanted)
+    scores = found.scores or dict.fromkeys(wanted.names, math.nan)
+    return {"usable": float(found.status == "ok"), **scores}, found.reason
+
+
+def preferred_value(text: str, stop: str, better: str) -> tuple[Value, str | None]:
+    """A judge's reply to a pair as the values of a score, and why it carries none.
+
+    ``first`` is 1 where slot 1 is preferred and 0 where slot 2 is; ``right`` is 1 where the better text is preferred
+    and 0 where the other is or neither. They are NaN where that is no question: of a tie, and where neither is better.
+
+    >>> preferred_value('{"verdict": "2", "reason": "It names a stop."}', "stop", "2")
+    ({'usable': 1.0, 'first': 0.0, 'right': 1.0}, None)
+    """
+    finish = _STOPS.get(stop)
+    found = Invalid(f"the reply ended by {finish}") if finish else parse_pair_reply(text)
+    if isinstance(found, Invalid):
+        return {"usable": 0.0, "first": math.nan, "right": math.nan}, found.reason
+    first = {"1": 1.0, "2": 0.0}.get(found.verdict, math.nan)
+    right = float(found.verdict == better) if better else math.nan
+    return {"usable": 1.0, "first": first, "right": right}, None
+
+
+def _known(one: PlannedPairCall) -> dict[str, Any]:
+    """What is known of a pair in one order: for the scorer and for readers of the log, never for the model."""
+    slot = "" if one.pair.better is None else str(one.order.index(one.pair.better) + 1)
+    pair = one.pair
+    return {
+        "better": slot,
+        "condition": pair.condition,
+        "variant": pair.variant,
+        "delta": pair.delta,
+        "task": pair.task,
+    }
+
+
+def _sample(call: CallSpec, name: str, metadata: dict[str, Any]) -> Any:
+    return require_inspect("inspect_ai.dataset").Sample(id=name, input=chat_messages(call), metadata=metadata)
+
+
+def _task(
+    name: str,
+    samples: list[Any],
+    planned: Sequence[PlannedCall | PlannedPairCall],
+    scorer: Any,
+    trials: int,
+    metadata: dict[str, Any],
+) -> Any:
+    """A task that asks for the form of the reply by the provider's own means, and never answers from a cache."""
+    if not planned:
+        raise InputError("inspect eval", [Problem("run", "no decision is left to judge")])
+    ai, model = require_inspect(), require_inspect("inspect_ai.model")
+    return ai.Task(
+        dataset=require_inspect("inspect_ai.dataset").MemoryDataset(samples, name=name),
+        solver=require_inspect("inspect_ai.solver").generate(cache=False),
+        scorer=scorer,
+        epochs=trials,
+        config=model.GenerateConfig(response_schema=response_schema(planned[0].call)),
+        metadata=metadata,
+    )
+
+
+# --- registered with Inspect ------------------------------------------------------------------------------------------
+
+
+def graded(rubric: str) -> Callable[[Any, Any], Awaitable[Any]]:
+    """Scores a judge's reply by the strict parser: usable or not, and every dimension of the rubric."""
+
+    async def score(state: Any, _target: Any) -> Any:
+        return _score(state, *graded_value(state.output.completion, _stop(state), rubric))
+
+    return score
+
+
+def preferred() -> Callable[[Any, Any], Awaitable[Any]]:
+    """Scores a judge's reply to a pair: usable or not, the slot it prefers, and whether that is the better text's."""
+
+    async def score(state: Any, _target: Any) -> Any:
+        return _score(state, *preferred_value(state.output.completion, _stop(state), state.metadata["better"]))
+
+    return score
+
+
+def _stop(state: Any) -> str:
+    return str(state.output.choices[0].stop_reason) if state.output.choices else "unknown"
+
+
+def _score(state: Any, value: Value, problem: str | None) -> Any:
+    reason = None if problem is None else "invalid_response_format"
+    made = require_inspect("inspect_ai.scorer").Score
+    return made(value=value, answer=state.output.completion, explanation=problem, reason=reason)
+
+
+_REGISTERED: Final[dict[str, Any]] = {}
+
+
+def _scorers() -> dict[str, Any]:
+    """The scorers as Inspect knows them, registered once."""
+    if not _REGISTERED:
+        scorer = require_inspect("inspect_ai.scorer")
+        # A mean over trajectories says nothing of agents, but in a list of evals it would look as if it did: only the
+        # share of usable replies is added up, and for pairs what is known of them.
+        _REGISTERED["graded"] = scorer.scorer(metrics={"usable": [scorer.mean()]})(graded)
+        shares = {name: [scorer.mean()] for name in ("usable", "first", "right")}
+        _REGISTERED["preferred"] = scorer.scorer(metrics=shares)(preferred)
+    return _REGISTERED
+
+
+def register() -> None:
+    """Make the tasks and scorers known to Inspect. Importing this module does so, where Inspect is installed."""
+    task = require_inspect().task
+    for make in (judge, pairs):
+        task(make)
+    _scorers()
+
+
+if importlib.util.find_spec("inspect_ai") is not None:
+    register()
