@@ -10,19 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.report.charts.grids import tint_of
-from assaymark.report.charts.intervals import score_axis
-from assaymark.report.charts.paths import falls
-from assaymark.report.portbench.figures import (
-    History,
-    HistorySet,
-    StressPoint,
-    class_panel,
-    correlation_map,
-    history_panels,
-    interval_strip,
-    stress_scatter,
-)
+from assaymark.report.charts.grids import class_panel, correlation_map, tint_of
+from assaymark.report.charts.intervals import interval_strip, score_axis
+from assaymark.report.charts.paths import History, HistorySet, falls, history_panels
+from assaymark.report.charts.scatter import StressPoint, stress_scatter
 from assaymark.report.text import text_width
 
 

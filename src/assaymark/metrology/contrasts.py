@@ -30,7 +30,7 @@ Test = Literal["cluster-t", "bootstrap", "sign-flip"]
 EXACT_FLIPS = 16
 """Up to this many clusters every pattern of signs is enumerated (65,536 of them at 16)."""
 
-_COLUMNS = 64  # contrasts whose resampled sums are looked at together
+_COLUMNS = 64  # contrasts whose resampled or turned sums are looked at together
 _ZERO = 1e-9  # scores are means of small whole numbers; below this a difference is float noise
 
 
@@ -344,8 +344,6 @@ def by_cluster(source: str, differences: ArrayLike, clusters: Sequence[Any] | ND
 
 
 _ROWS = 1 << 14  # patterns looked at together
-_FLIPS_COLUMNS = 64  # contrasts looked at together
-_FLIPS_ZERO = 1e-9
 
 
 def sign_flip(
@@ -428,7 +426,7 @@ def flip_tests(
         width = sums.shape[1]
         low, high = np.full((2, width), np.nan)
         if wanted and g > 1:
-            spans = math.floor((1 - level) * total + _FLIPS_ZERO)
+            spans = math.floor((1 - level) * total + _ZERO)
             low[:leading], high[:leading] = _flips_ends(sums[:, :leading], counts, turned, spans, exact=exact)
         difference = settle(sums.sum(axis=0) / counts.sum())
         said = (f"{method} patterns of {g} clusters",) * width
@@ -465,10 +463,10 @@ def _flips_blocks(turned: Bools, rows: int) -> Iterator[Floats]:
 def _far(sums: Floats, turned: Bools) -> Floats:
     """In how many patterns the total of each column [G, W] lies at least as far from 0 as it really does [W]."""
     total = sums.sum(axis=0)
-    least = np.abs(total) - _FLIPS_ZERO
+    least = np.abs(total) - _ZERO
     hits = np.zeros(sums.shape[1])
-    parts = [slice(start, start + _FLIPS_COLUMNS) for start in range(0, hits.size, _FLIPS_COLUMNS)]
-    for block in _flips_blocks(turned, max(1, SMALL_PRODUCT // (_FLIPS_COLUMNS * sums.shape[0]))):
+    parts = [slice(start, start + _COLUMNS) for start in range(0, hits.size, _COLUMNS)]
+    for block in _flips_blocks(turned, max(1, SMALL_PRODUCT // (_COLUMNS * sums.shape[0]))):
         for part in parts:
             hits[part] += np.count_nonzero(np.abs(total[part] - 2 * (block @ sums[:, part])) >= least[part], axis=0)
     return hits

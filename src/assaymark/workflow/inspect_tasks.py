@@ -6,7 +6,6 @@ read by the same strict parsers. Such an eval is no run: nothing of it enters a 
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import math
 from collections.abc import Awaitable, Callable, Sequence

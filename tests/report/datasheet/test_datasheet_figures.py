@@ -12,26 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.report.charts.canvas import apart
-from assaymark.report.charts.scatter import Box, Request, around, placed
-from assaymark.report.datasheet.figures import (
+from assaymark.report.charts.datasheet_axes import Heads, MapPoint, Operating, segment, share_map
+from assaymark.report.charts.datasheet_marks import (
     PARTS,
     Curve,
     CurvePoint,
     DotAxis,
     DotRow,
     Foot,
-    Heads,
-    MapPoint,
-    Operating,
     StackRow,
     axis_of,
     curves,
     dots,
-    segment,
     series,
-    share_map,
     stacks,
 )
+from assaymark.report.charts.scatter import Box, Request, around, placed
 from assaymark.report.text import text_width
 from assaymark.text import clean
 

@@ -12,8 +12,9 @@ import svg
 from assaymark.metrology.datasheet import BASE, STRICT
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.charts.canvas import label, num, rect
+from assaymark.report.charts.datasheet_axes import small_segment
+from assaymark.report.charts.datasheet_marks import DotRow, Panel, axis_of, dots, small_curve
 from assaymark.report.charts.intervals import JudgeWords, judge_marks, told
-from assaymark.report.datasheet.figures import DotRow, Panel, axis_of, dots, small_curve, small_segment
 from assaymark.report.datasheet.quantities import title_of
 from assaymark.report.datasheet.reading import SAME, Opened, bounds, comparable, known, shown_name
 from assaymark.report.datasheet.sections import axes_plot, curve_of, operating, parts_plot, scatter_plot, threshold_line

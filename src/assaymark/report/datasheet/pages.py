@@ -14,6 +14,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet import STRICT, Datasheet
 from assaymark.records import Measurement
 from assaymark.report.charts.canvas import HALF, WIDE, label, line, num, rect
+from assaymark.report.charts.datasheet_marks import Panel
 from assaymark.report.datasheet.comparison import (
     Section,
     comparison_view,
@@ -21,7 +22,6 @@ from assaymark.report.datasheet.comparison import (
     pointwise_section,
     repeat_section,
 )
-from assaymark.report.datasheet.figures import Panel
 from assaymark.report.datasheet.measurements import (
     EveryRow,
     PlantedView,

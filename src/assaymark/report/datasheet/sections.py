@@ -9,25 +9,21 @@ from typing import Literal, cast
 
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import Measurement
-from assaymark.report.charts.intervals import JudgeWords, told
-from assaymark.report.datasheet.figures import (
+from assaymark.report.charts.datasheet_axes import Heads, MapPoint, Operating, segment, share_map
+from assaymark.report.charts.datasheet_marks import (
     BARRED,
     PARTS,
     Curve,
     CurvePoint,
     DotRow,
     Foot,
-    Heads,
-    MapPoint,
-    Operating,
     StackRow,
     axis_of,
     curves,
     dots,
-    segment,
-    share_map,
     stacks,
 )
+from assaymark.report.charts.intervals import JudgeWords, told
 from assaymark.report.datasheet.reading import Opened, bounds, hits, known, of_n
 from assaymark.report.datasheet.wording import (
     Missing,

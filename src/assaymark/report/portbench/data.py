@@ -12,12 +12,11 @@ from datetime import date
 import numpy as np
 
 from assaymark.report.charts.canvas import csv_text, paths_text
-from assaymark.report.charts.grids import BarCell, BarRow, bar_table
+from assaymark.report.charts.grids import BarCell, BarRow, bar_table, class_panel, correlation_map
 from assaymark.report.charts.paths import Floats
 from assaymark.report.page import Figure, Table
 from assaymark.report.portbench.asked import TEMPLATES
 from assaymark.report.portbench.book import BenchBook
-from assaymark.report.portbench.figures import class_panel, correlation_map
 from assaymark.report.portbench.inputs import ClassView, MarketView, SnapshotView, TemplateView
 from assaymark.report.text import counted, listing, moment
 from assaymark.text import clean, count, number, percent

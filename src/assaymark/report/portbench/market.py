@@ -8,10 +8,9 @@ from typing import Final
 
 from assaymark.records import Measurement
 from assaymark.report.charts.canvas import paths_text
-from assaymark.report.charts.paths import Brush, brush_of
+from assaymark.report.charts.paths import Brush, History, HistorySet, brush_of, history_panels
 from assaymark.report.page import Table
 from assaymark.report.portbench.book import BenchBook, profile_word, why_none
-from assaymark.report.portbench.figures import History, HistorySet, history_panels
 from assaymark.report.portbench.inputs import NavPath, ProfileView, WindowView
 from assaymark.report.text import counted, listing, moment, plural, signed
 from assaymark.text import clean, number, percent, span

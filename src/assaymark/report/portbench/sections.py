@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from assaymark.records import Measurement
+from assaymark.report.charts.scatter import StressPoint, stress_scatter
 from assaymark.report.page import Figure, Table
 from assaymark.report.portbench.book import ROUNDING, BenchBook, profile_word, why_none
-from assaymark.report.portbench.figures import StressPoint, stress_scatter
 from assaymark.report.portbench.inputs import ProfileView
 from assaymark.report.portbench.market import baseline_word, baselines
 from assaymark.report.text import interval, listing, plural

@@ -8,10 +8,9 @@ from itertools import product
 
 from assaymark.claims.boards import Leaderboard
 from assaymark.records import Level, Measurement
-from assaymark.report.charts.intervals import ScoreAxis, score_axis, score_head
+from assaymark.report.charts.intervals import ScoreAxis, interval_strip, score_axis, score_head
 from assaymark.report.levels import TAGS
 from assaymark.report.portbench.book import STAGES, BenchBook, board_title, pipeline_boards, profile_word, why_none
-from assaymark.report.portbench.figures import interval_strip
 from assaymark.report.portbench.inputs import ALL
 from assaymark.report.study.controls import weakest
 from assaymark.report.text import counted, listing, ordinal_span, plural, shown
