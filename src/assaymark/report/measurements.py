@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from assaymark.records import AGGREGATE, Measurement, sha256_text
-from assaymark.report.filters import kind_filters
+from assaymark.report.blocks import row_filters
 from assaymark.report.lookup import Book
 from assaymark.report.page import Frame, beside, row_bytes
 from assaymark.report.records.texts import Ref
@@ -261,7 +261,7 @@ def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) 
                 styles=STYLES,
                 rows=rows,
                 rests=any(row.rests for row in rows),
-                filters=kind_filters(rows),
+                filters=row_filters([row.group for row in rows]),
                 total=counted(len(rows), "measurement"),
                 pager=parts,
             ),

@@ -15,6 +15,7 @@ from assaymark.claims.messages import Catalogue, english
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import MARKS, Drawing, Folded, Grid, Heading, Note, Part, Said, parts_of
 from assaymark.records import Measurement, Rows, sha256_text
+from assaymark.report.blocks import Figure
 from assaymark.report.board import BoardRow as board_BoardRow
 from assaymark.report.board import board
 from assaymark.report.datasheet.pages import SheetView, plain, sheet_view
@@ -23,7 +24,7 @@ from assaymark.report.datasheet.wording import Missing, Plot
 from assaymark.report.inputs import AssayRun
 from assaymark.report.levels import LEVELS, TALLY, LevelView, WithheldGroup, level_views
 from assaymark.report.lookup import Book
-from assaymark.report.page import Figure, asset
+from assaymark.report.page import asset
 from assaymark.report.portbench.book import STAGES, BenchBook
 from assaymark.report.portbench.inputs import BenchRun
 from assaymark.report.portbench.levels import said_levels, tally

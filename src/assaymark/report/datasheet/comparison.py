@@ -11,6 +11,7 @@ import svg
 
 from assaymark.metrology.datasheet import BASE, STRICT
 from assaymark.records import AGGREGATE, Measurement
+from assaymark.report.blocks import Linked, Table
 from assaymark.report.charts.canvas import label, num, rect
 from assaymark.report.charts.datasheet_axes import small_segment
 from assaymark.report.charts.datasheet_marks import DotRow, Panel, axis_of, dots, small_curve
@@ -30,7 +31,6 @@ from assaymark.report.datasheet.wording import (
     step_words,
     value_words,
 )
-from assaymark.report.page import Linked, Table
 from assaymark.report.text import counted, interval, listing, p_value, shortened, signed
 from assaymark.text import clean, count, number, percent, prose, span
 

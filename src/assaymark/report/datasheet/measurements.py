@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import Measurement
+from assaymark.report.blocks import Filter, Table
 from assaymark.report.datasheet.quantities import GROUPS, group_of, rank_of, title_of
 from assaymark.report.datasheet.reading import Opened, bounds, row_anchor
 from assaymark.report.datasheet.wording import about, interval_words, n_words, value_words
-from assaymark.report.evidence import Filter
-from assaymark.report.page import Table
 from assaymark.report.records.texts import Ref, Rests
 from assaymark.report.text import state_words
 from assaymark.text import clean, count, number, percent, span

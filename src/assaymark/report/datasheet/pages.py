@@ -13,6 +13,7 @@ import svg
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet import STRICT, Datasheet
 from assaymark.records import Measurement
+from assaymark.report.blocks import Filter, Table
 from assaymark.report.charts.canvas import HALF, WIDE, label, line, num, rect
 from assaymark.report.charts.datasheet_marks import Panel
 from assaymark.report.datasheet.comparison import (
@@ -47,8 +48,7 @@ from assaymark.report.datasheet.sections import (
     slot_note,
 )
 from assaymark.report.datasheet.wording import Missing, Plot, arm_words, missing_words
-from assaymark.report.evidence import Filter
-from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, Table, asset
+from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, asset
 from assaymark.report.records.texts import Rests
 from assaymark.report.study.plan import Fact
 from assaymark.report.text import counted, fit, listing, short_hash, text_width

@@ -8,11 +8,11 @@ from typing import Final
 
 from assaymark.metrology.datasheet import BASE, STRICT
 from assaymark.records import Measurement
+from assaymark.report.blocks import Figure, Table
 from assaymark.report.charts.canvas import HALF, NARROW
 from assaymark.report.charts.datasheet_marks import Panel
 from assaymark.report.charts.intervals import JudgeWords
 from assaymark.report.datasheet.reading import bounds
-from assaymark.report.page import Figure, Table
 from assaymark.report.text import signed, state_words, words
 from assaymark.text import NBSP, clean, count_of, number, percent, prose, span
 

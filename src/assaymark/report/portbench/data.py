@@ -11,10 +11,10 @@ from datetime import date
 
 import numpy as np
 
+from assaymark.report.blocks import Figure, Table
 from assaymark.report.charts.canvas import csv_text, paths_text
 from assaymark.report.charts.grids import BarCell, BarRow, bar_table, class_panel, correlation_map
 from assaymark.report.charts.paths import Floats
-from assaymark.report.page import Figure, Table
 from assaymark.report.portbench.asked import TEMPLATES
 from assaymark.report.portbench.book import BenchBook
 from assaymark.report.portbench.inputs import ClassView, MarketView, SnapshotView, TemplateView

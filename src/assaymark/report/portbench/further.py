@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from assaymark.records import Measurement
+from assaymark.report.blocks import Figure, Table
 from assaymark.report.charts.canvas import NARROW, WIDE
 from assaymark.report.charts.datasheet_axes import Heads, MapPoint, share_map
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
-from assaymark.report.page import Figure, Table
 from assaymark.report.portbench.book import BenchBook, why_none
 from assaymark.report.portbench.inputs import ALL
 from assaymark.report.text import interval, listing

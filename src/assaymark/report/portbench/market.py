@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from assaymark.records import Measurement
+from assaymark.report.blocks import Table, plain
 from assaymark.report.charts.canvas import paths_text
 from assaymark.report.charts.paths import Brush, History, HistorySet, brush_of, history_panels
-from assaymark.report.page import Table
 from assaymark.report.portbench.book import BenchBook, profile_word, why_none
 from assaymark.report.portbench.inputs import NavPath, ProfileView, WindowView
 from assaymark.report.text import counted, listing, moment, plural, signed
@@ -253,7 +253,7 @@ def history_bytes(views: Sequence[HistoryView], tables: Sequence[PerformanceView
     """About how many bytes histories and figures of performance take on a page."""
     drawn = (text for view in views for text in (view.shared, *(panel.svg for panel in view.panels)))
     brushes = (values for view in views if view.brush for _, values in view.brush.lines)
-    cells = (cell for one in tables for row in one.table.rows for cell in row)
+    cells = (plain(cell) for one in tables for row in one.table.lines for cell in row.cells)
     panels = sum(len(view.panels) for view in views)
     return 300 * panels + len("".join((*drawn, *brushes)).encode()) + sum(80 + len(cell) for cell in cells)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from assaymark.report.filters import key_filters, level_filters
-from assaymark.report.levels import LEVELS, TALLY
+from assaymark.report.blocks import row_filters
+from assaymark.report.levels import LEVELS, TAGS, TALLY
 from assaymark.report.measurements import measured_links, measurement_pages
 from assaymark.report.page import (
     ALONE,
@@ -214,7 +214,7 @@ def _claims(book: BenchBook, frame: Frame, links: Mapping[str, str]) -> Iterator
     for path, rows, parts in beside(in_parts("claims", paged(every_claim(book, links), PAGE)).items()):
         values: dict[str, Any] = {
             "rows": rows,
-            "filters": level_filters([row.level for row in rows]),
+            "filters": row_filters([row.level for row in rows], TAGS),
             "total": counted(len(rows), "claim"),
             "pager": parts,
         }
@@ -298,7 +298,7 @@ def _episodes(
         return
     rows = episode_rows(book, [one.path for one in episodes])
     total = counted(len(rows), "episode")
-    filters = key_filters([row.model for row in rows])
+    filters = row_filters(sorted(row.model for row in rows))
     yield (
         _EPISODES,
         frame.render("portbench-episodes.html", "Episodes", here="episodes", rows=rows, filters=filters, total=total),
@@ -328,7 +328,7 @@ def _questions(book: BenchBook, frame: Frame, calls: Mapping[str, str], trail: B
         return
     pages: tuple[tuple[QuestionView, ...], ...] = paged(question_views(book))
     for path, rows, parts in beside(in_parts("questions", pages).items()):
-        values: dict[str, Any] = {"rows": rows, "filters": key_filters([row.key for row in rows]), "calls": calls}
+        values: dict[str, Any] = {"rows": rows, "filters": row_filters(sorted(row.key for row in rows)), "calls": calls}
         values["every"] = [(clean(model, 60), own[0][0]) for model, own in trail.pages.items()]
         total = counted(len(rows), "question")
         yield (

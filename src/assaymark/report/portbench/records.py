@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from assaymark.records import Measurement, content_id
-from assaymark.report.page import Frame, file_stems, only, paged
+from assaymark.report.blocks import only
+from assaymark.report.page import Frame, file_stems, paged
 from assaymark.report.portbench.inputs import AskedQuestion, EpisodeTrace
 from assaymark.report.records.answers import AnswerRow, each_answer_page
 from assaymark.report.records.judgments import PAGE, page_paths

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from assaymark.records import Measurement
+from assaymark.report.blocks import Figure, Table
 from assaymark.report.charts.scatter import StressPoint, stress_scatter
-from assaymark.report.page import Figure, Table
 from assaymark.report.portbench.book import ROUNDING, BenchBook, profile_word, why_none
 from assaymark.report.portbench.inputs import ProfileView
 from assaymark.report.portbench.market import baseline_word, baselines

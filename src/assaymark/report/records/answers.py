@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from assaymark.records import Judgment, Measurement, PairCall, content_id
+from assaymark.report.blocks import row_filters
 from assaymark.report.datasheet.wording import arm_words, condition_words, step_words, variant_words
-from assaymark.report.filters import key_filters
 from assaymark.report.page import JUDGES, Frame, beside, file_stems, paged, row_bytes
 from assaymark.report.records.calls import ReadCalls, call_pages
 from assaymark.report.records.judgments import PAGE, page_paths
@@ -161,7 +161,7 @@ def each_answer_page(
                     f"Answers of {clean(who, 80)}",
                     **{**BELOW, "here": here},
                     rows=[(row, calls.get(row.call_key, "")) for row in rows],
-                    filters=key_filters([row.key for row in rows]),
+                    filters=row_filters(sorted(row.key for row in rows)),
                     total=counted(len(rows), "answer"),
                     pager=parts,
                 ),

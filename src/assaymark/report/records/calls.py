@@ -13,7 +13,7 @@ from markupsafe import Markup
 from assaymark.engine import CallSpec, Reply
 from assaymark.engine.calls import Text
 from assaymark.records import Evidence, Measurement
-from assaymark.report.filters import key_filters
+from assaymark.report.blocks import row_filters
 from assaymark.report.page import Frame, R, row_bytes
 from assaymark.report.records.judgments import OVERVIEW, Group, Part, Shelf, Subject, subject, subject_of
 from assaymark.report.records.texts import BELOW, DECISIONS, Ref, ShownText, shown_text
@@ -160,7 +160,7 @@ def _call_page(
         f"Calls, part {at}",
         **BELOW,
         rows=rows,
-        filters=key_filters([row.model for row in rows]),
+        filters=row_filters(sorted(row.model for row in rows)),
         total=counted(len(rows), "call"),
         pager=_neighbours(pages, at, last=last),
     )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from assaymark.records import Decision, content_id
-from assaymark.report.filters import key_filters
-from assaymark.report.page import Frame, beside, only, paged_by, row_bytes
+from assaymark.report.blocks import only, row_filters
+from assaymark.report.page import Frame, beside, paged_by, row_bytes
 from assaymark.report.records.judgments import PAGE, Shelf, Subject, subject_of
 from assaymark.report.records.texts import BELOW, Ref
 from assaymark.report.text import counted
@@ -83,7 +83,7 @@ def decision_pages(
                 "Decisions",
                 **BELOW,
                 rows=shown,
-                filters=key_filters([row.about for row in shown]),
+                filters=row_filters(sorted(row.about for row in shown)),
                 total=counted(len(shown), "decision"),
                 pager=parts,
             ),

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from assaymark.records import Decision, Judgment, content_id
-from assaymark.report.evidence import Filter
-from assaymark.report.page import Frame, beside, file_stems, only, paged_by, row_bytes
+from assaymark.report.blocks import Filter, only
+from assaymark.report.page import Frame, beside, file_stems, paged_by, row_bytes
 from assaymark.report.records.texts import BELOW, Ref
 from assaymark.report.text import cell_title, counted
 from assaymark.text import clean, count

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from assaymark.records import Measurement
+from assaymark.report.blocks import Linked
 from assaymark.report.charts.canvas import Scale
 from assaymark.report.charts.intervals import JudgeWords
-from assaymark.report.page import Linked
 from assaymark.report.season.index import SeasonLookup
 from assaymark.report.season.inputs import SeasonJudge
 from assaymark.report.season.leaderboard import band_words, book_scale, drawn_words, judged_points, whole

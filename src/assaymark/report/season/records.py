@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from assaymark.records import content_id
-from assaymark.report.filters import key_filters
+from assaymark.report.blocks import row_filters
 from assaymark.report.page import Frame, beside, paged, row_bytes
 from assaymark.report.records.calls import ReadCalls, call_pages
 from assaymark.report.records.judgments import PAGE, page_paths
@@ -103,7 +103,7 @@ def season_record_pages(trail: SeasonTrail, frame: Frame) -> Iterator[tuple[str,
                     **_BELOW,
                     said=said,
                     rows=[_view(row, calls) for row in rows],
-                    filters=key_filters([clean(row.who, 80) for row in rows]),
+                    filters=row_filters(sorted(clean(row.who, 80) for row in rows)),
                     total=counted(len(rows), "record"),
                     pager=parts,
                 ),
