@@ -33,8 +33,8 @@ class Linked(str):
 
     href: str
 
-    def __new__(cls, text: str, href: str) -> Linked:
-        """``text`` as a link."""
+    def __new__(cls, text: str, href: str = "") -> Linked:
+        """``text`` as a link; without ``href`` the text alone."""
         made = super().__new__(cls, text)
         made.href = href
         return made
@@ -291,17 +291,17 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Cards:
-    """Claims that can be filtered by level and searched."""
+class Listing:
+    """Claims, or groups of blocks, that can be filtered and searched."""
 
-    kind: ClassVar = "cards"
-    cards: tuple[Card, ...]
+    kind: ClassVar = "listing"
+    items: tuple[Card, ...] | tuple[Group, ...]
     filters: tuple[Filter, ...]
     what: str
-    id: str = "claim-rows"
+    id: str
 
 
-Block: TypeAlias = Text | Quote | Table | Figure | Facts | Items | Passage | Group | Beside | Cards | Markup
+Block: TypeAlias = Text | Quote | Table | Figure | Facts | Items | Passage | Group | Beside | Listing | Markup
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +368,7 @@ def inline(value: Inline, root: str = "") -> Markup:
             return icon
         style = f"lvw {value.name}" if value.name in _LEVELS else value.style
         return Markup('<span class="{}">{} {}</span>').format(style, icon, value.word)
-    if isinstance(value, Linked):
+    if isinstance(value, Linked) and value.href:
         return Markup('<a href="{}{}">{}</a>').format(root, value.href, str(value))
     if isinstance(value, Styled):
         if value.style in ("b", "code"):

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import Measurement
-from assaymark.report.blocks import Filter, Table
+from assaymark.report.blocks import Filter, Linked, Table
 from assaymark.report.datasheet.quantities import GROUPS, group_of, rank_of, title_of
 from assaymark.report.datasheet.reading import Opened, bounds, row_anchor
 from assaymark.report.datasheet.wording import about, interval_words, n_words, value_words
-from assaymark.report.records.texts import Ref, Rests
+from assaymark.report.records.texts import Rests
 from assaymark.report.text import state_words
 from assaymark.text import clean, count, number, percent, span
 
@@ -37,7 +37,7 @@ class EveryRow:
     method: str
     planted: str
     defined: bool
-    rests: tuple[Ref, ...] = ()
+    rests: tuple[Linked, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
