@@ -10,8 +10,8 @@ from raw_pages import raw_texts
 
 from assaymark.engine import CallSpec, Message, Reply, Text
 from assaymark.report import Frame
-from assaymark.report.records.calls import PAGE, AskedCall, call_pages
 from assaymark.report.blocks import Linked
+from assaymark.report.records.calls import PAGE, AskedCall, call_pages
 
 FRAME = Frame(study="s", mark="", nav=())
 HOSTILE = "</pre><script>document.title='got in'</script>\r\n\x1b[0m\u202e"

@@ -24,7 +24,6 @@ from assaymark.report.blocks import (
     Passage,
     Text,
     code,
-    plain,
     row_filters,
     spaced,
 )
@@ -159,7 +158,8 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, Linked]) -
     asked += [(message.role, [texts[part.sha256] for part in message.parts]) for message in call.messages]
     if call.schema is not None:
         asked.append(("reply schema", [texts[call.schema.sha256]]))
-    facts: list[tuple[str, Inline]] = [(name, clean(value, _ARGS)) for name, value in _facts(one)]
+    known = [(name, clean(value, _ARGS)) for name, value in _facts(one)]
+    facts: list[tuple[str, Inline]] = [*known]
     facts += [("Used by", spaced(Linked(clean(use, 160), use.href) for use in uses))] if uses else []
     facts.append(("Asked", spaced((f"{role}: ", spaced(links, ", ")) for role, links in asked)))
     facts.append(("Key", code(one.key)))
@@ -171,7 +171,7 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, Linked]) -
         blocks.append(Passage(text.markup, name))
         blocks += [Text(_WHOLE.format("reply", "shows it"))] if text.left_out and not name else []
     links = [*uses, *(link for _, found in asked for link in found)]
-    texts_of = [*links, *(link.href for link in links), *(plain(part) for fact in facts for part in fact)]
+    texts_of = [*links, *(link.href for link in links), *(text for fact in known for text in fact)]
     size = row_bytes(_FACTS + 40 * len(texts_of), texts_of) + sum(text.size for text in shown)
     title = clean(uses[0] if uses else call.model, 160)
     return Group(title, tuple(blocks), f"c{one.key[:16]}", key=clean(call.model, 80), style="call"), size

@@ -355,8 +355,8 @@ def _overview(shelf: Shelf, made: Mapping[Subject, Linked]) -> Page:
             Section(
                 "agents",
                 "Which agents did they judge?",
-                "Judgments by judge and agent, agents by name. A number links to exactly these judgments where they fit on "
-                "one page, else to the first.",
+                "Judgments by judge and agent, agents by name. A number links to exactly these judgments where they "
+                "fit on one page, else to the first.",
                 (
                     Table(
                         heads,
