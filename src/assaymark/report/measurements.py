@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from assaymark.records import AGGREGATE, Measurement, sha256_text
-from assaymark.report.blocks import Linked, row_filters
+from assaymark.report.blocks import Linked, row_bytes, row_filters
 from assaymark.report.lookup import Book
-from assaymark.report.page import Frame, beside, row_bytes
+from assaymark.report.page import Frame, beside
 from assaymark.report.study.controls import judged_range, ranked_alone, supported_orders
 from assaymark.report.text import cell_title, counted, listing, state_words
 from assaymark.text import bounds, clean, count_of, number, span

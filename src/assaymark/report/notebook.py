@@ -15,7 +15,8 @@ from assaymark.claims.messages import Catalogue, english
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import MARKS, Drawing, Folded, Grid, Heading, Note, Part, Said, parts_of
 from assaymark.records import Measurement, Rows, sha256_text
-from assaymark.report.blocks import Figure
+from assaymark.report.blocks import Figure, Group, Table
+from assaymark.report.blocks import plain as in_words
 from assaymark.report.board import BoardRow as board_BoardRow
 from assaymark.report.board import board
 from assaymark.report.datasheet.pages import SheetView, plain, sheet_view
@@ -25,10 +26,10 @@ from assaymark.report.inputs import AssayRun
 from assaymark.report.levels import LEVELS, TALLY, LevelView, WithheldGroup, level_views
 from assaymark.report.lookup import Book
 from assaymark.report.page import asset
-from assaymark.report.portbench.book import STAGES, BenchBook
+from assaymark.report.portbench.book import BenchBook, board_title, pipeline_boards
 from assaymark.report.portbench.inputs import BenchRun
 from assaymark.report.portbench.levels import said_levels, tally
-from assaymark.report.portbench.stages import StageGroup, StageRow, StageTable, lede, stage_tables
+from assaymark.report.portbench.stages import lede, stage_tables
 from assaymark.report.season.agent_scores import earned_view
 from assaymark.report.season.index import ModelBook, ModelWords, SeasonLookup
 from assaymark.report.season.inputs import SeasonRun
@@ -167,27 +168,22 @@ def bench_parts(run: BenchRun) -> Iterator[Part]:
             yield Folded(f"{count(len(more))} more", more)
         if view.groups:
             yield Folded(view.title, (withheld_grid(view.groups),))
-    first, *others = stage_tables(book) or (None,)
+    first, *others = [grid for group in stage_tables(book) for grid in _grids(group)] or (None,)
     if first is not None:
-        yield from _leaderboard(first)
+        yield Heading(board_title(pipeline_boards(run)[0].board.name))
+        yield first
     if others:
-        yield Folded("By profile", tuple(part for table in others if table is not None for part in _leaderboard(table)))
+        yield Folded("By profile", tuple(part for part in others if part is not None))
 
 
-def _leaderboard(table: StageTable) -> Iterator[Part]:
-    yield Heading(table.title)
-    if table.empty:
-        yield Note(table.empty)
-        return
-    heads = ("Model", "Rank", *STAGES, "Score", "Interval", table.gate, "Verdict")
-    yield Grid(heads, tuple(_row(group, row) for group in table.groups for row in group.rows))
-
-
-def _row(group: StageGroup, row: StageRow) -> tuple[str, ...]:
-    cells = (f"{cell.value} {cell.half}".rstrip() for cell in row.cells)
-    level = group.tag if group.level is None else f"{MARKS[group.level]}{NBSP}{group.tag}"
-    rank = (row.ranks or group.places).lower().removeprefix("rank ")
-    return row.model, rank, *cells, row.point or NOT_SHOWN, row.interval, row.gate.word, level
+def _grids(group: Group) -> Iterator[Grid]:
+    """The tables of a group as a notebook shows them, in words."""
+    for block in group.blocks:
+        if isinstance(block, Table):
+            rows = (
+                tuple(map(in_words, row.cells)) + ("",) * (len(block.heads) - len(row.cells)) for row in block.lines
+            )
+            yield Grid(tuple(map(in_words, block.heads)), tuple(rows))
 
 
 # Datasheets in a notebook: what each judge does, in plain words, and the figures of a few of them.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from assaymark.records import Measurement, content_id
-from assaymark.report.blocks import Linked, only
+from assaymark.report.blocks import Beside, Group, Linked, Passage, only
 from assaymark.report.page import Frame, file_stems, paged
 from assaymark.report.portbench.inputs import AskedQuestion, EpisodeTrace
 from assaymark.report.records.answers import AnswerRow, each_answer_page
@@ -143,3 +143,11 @@ def block(text: str, limit: int) -> str:
     safe = visible(kept)
     left = len(text) - limit
     return safe if left <= 0 else f"{safe}\n[{count(left)} more characters are not shown]"
+
+
+def talk(asked: str, said: str) -> Beside:
+    """A prompt beside its reply."""
+    texts = (
+        (Group(name, (Passage(text or "(empty)", style=""),)),) for name, text in (("Prompt", asked), ("Reply", said))
+    )
+    return Beside(tuple(texts), "talk")

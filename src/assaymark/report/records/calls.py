@@ -24,10 +24,11 @@ from assaymark.report.blocks import (
     Passage,
     Text,
     code,
+    row_bytes,
     row_filters,
     spaced,
 )
-from assaymark.report.page import Frame, row_bytes
+from assaymark.report.page import Frame
 from assaymark.report.records.judgments import OVERVIEW, JudgeGroup, Part, Shelf, Subject, subject, subject_of
 from assaymark.report.records.texts import BELOW, DECISIONS, shown_text
 from assaymark.report.study.plan import money

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from assaymark.records import Decision, content_id
-from assaymark.report.blocks import Linked, Page, Row, Table, only, row_filters, small, spaced
-from assaymark.report.page import Frame, beside, paged_by, row_bytes
+from assaymark.report.blocks import Linked, Page, Row, Table, only, row_bytes, row_filters, small, spaced
+from assaymark.report.page import Frame, beside, paged_by
 from assaymark.report.records.judgments import PAGE, Shelf, Subject, subject_of
 from assaymark.report.records.texts import BELOW
 from assaymark.text import clean, count

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Literal, NamedTuple, TypeVar
 
+from markupsafe import Markup
+
 from assaymark.records import Decision, Judgment, content_id
 from assaymark.report.blocks import (
     Block,
@@ -20,12 +22,12 @@ from assaymark.report.blocks import (
     Table,
     Text,
     bold,
-    code,
     only,
+    row_bytes,
     row_filters,
     small,
 )
-from assaymark.report.page import Frame, beside, file_stems, paged_by, row_bytes
+from assaymark.report.page import Frame, beside, file_stems, paged_by
 from assaymark.report.records.texts import BELOW
 from assaymark.report.text import cell_title, counted
 from assaymark.text import clean, count
@@ -268,7 +270,9 @@ def call_cell(key: str, calls: Mapping[str, str]) -> Inline:
     """The first characters of a call's key, leading to the call where it has a place."""
     if not key:
         return "no call"
-    return Linked(key[:8], calls[key]) if calls.get(key) else code(clean(key, 64)[:8])
+    if calls.get(key):
+        return Linked(key[:8], calls[key])
+    return Markup('<code title="{}">{}</code>').format(clean(key, 64), clean(key, 64)[:8])
 
 
 def _row(

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from assaymark.records import content_id
-from assaymark.report.blocks import Items, Linked, Page, Row, Table, bold, row_filters, spaced
-from assaymark.report.page import Frame, beside, paged, row_bytes
+from assaymark.report.blocks import Items, Linked, Page, Row, Table, bold, row_bytes, row_filters, spaced
+from assaymark.report.page import Frame, beside, paged
 from assaymark.report.records.calls import ReadCalls, call_pages
 from assaymark.report.records.judgments import PAGE, call_cell, page_paths
 from assaymark.report.records.texts import Below
