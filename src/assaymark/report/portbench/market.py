@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from assaymark.records import Measurement
-from assaymark.report.blocks import Group, Inline, Panels, Table, bold
+from assaymark.report.blocks import Group, Inline, Mark, Panels, Table, bold
 from assaymark.report.charts.canvas import paths_text
 from assaymark.report.charts.paths import History, HistorySet, brush_of, history_panels
 from assaymark.report.portbench.book import BenchBook, profile_word, why_none
 from assaymark.report.portbench.inputs import NavPath, ProfileView, WindowView
-from assaymark.report.portbench.stages import pass_mark
 from assaymark.report.text import counted, listing, moment, plural, signed
 from assaymark.text import clean, number, percent, span
 
@@ -145,7 +144,7 @@ def _panel(book: BenchBook, name: str, window: WindowView, profile: ProfileView,
     caption: list[Inline] = [bold(clean(name, 60))]
     if item is not None and item.value is not None:
         broken = item.value > profile.drawdown_tolerance + 1e-9
-        caption.append((pass_mark(False), bold("beyond the limit")) if broken else " within the limit")
+        caption.append(Mark("contradicted", "beyond the limit", "over") if broken else " within the limit")
     why = "No history: this episode was not run to its end."
     if item is not None and item.value is None:
         why = f"No history: {item.state.removeprefix('no score: ')}."
