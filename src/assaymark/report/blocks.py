@@ -90,6 +90,11 @@ def code(text: str) -> Styled:
     return Styled(text, "code")
 
 
+def strong_link(text: str) -> Inline:
+    """A text in bold, or a link as it is: links stand out by themselves."""
+    return text if isinstance(text, Linked) else bold(text)
+
+
 def small(text: str) -> Styled:
     """A small line below."""
     return Styled(text, "sub")
@@ -119,9 +124,7 @@ class Text:
 
     kind: ClassVar = "text"
     body: Inline
-    style: Literal["lede", "cap", "note", "notice", "none", "why", "up", "never", "sum", "state", "text", "tuple"] = (
-        "note"
-    )
+    style: str = "note"
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +314,7 @@ class Group:
     folded: Literal["", "closed", "open", "phone"] = ""
     key: str = ""
     style: str = ""
+    level: Literal[2, 3] = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from assaymark.report.blocks import Figure, Group, Table
 from assaymark.report.blocks import plain as in_words
 from assaymark.report.board import BoardRow as board_BoardRow
 from assaymark.report.board import board
-from assaymark.report.datasheet.pages import SheetView, plain, sheet_view
+from assaymark.report.datasheet.pages import PEERS, Profile, plain, profile_of, quiet_plots, seeing_plots
 from assaymark.report.datasheet.reading import comparable, opened
 from assaymark.report.datasheet.wording import Missing, Plot
 from assaymark.report.inputs import AssayRun
@@ -197,24 +197,26 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
     """Every judge by name: its profile, its chips, and its figures behind a line; those of the first four by name."""
     for at, sheet in enumerate(sorted(sheets, key=lambda one: one.judge)):
         others = [one for one in sheets if one.judge != sheet.judge and comparable(sheet, one)]
-        view = sheet_view(opened([sheet])[0], opened(others), ())
-        yield Heading(view.title)
-        yield from _profile(view)
-        figures = tuple(_figures([*view.quiet, *view.seeing])) if at < _DRAWN else ()
+        this, peers = opened([sheet])[0], opened(others)[:PEERS]
+        yield Heading(f"{this.name}, {'measured from a log' if this.is_log else 'judge datasheet'}")
+        yield from _profile(profile_of(this))
+        drawn = (this, *peers)
+        plots = (*quiet_plots(this, drawn), *seeing_plots(this, drawn)) if at < _DRAWN else ()
+        figures = tuple(_figures(plots))
         if len(sheets) == 1:
             yield from figures
         elif figures:
-            yield Folded(f"Figures of {view.title}", figures)
+            yield Folded(f"Figures of {this.name}", figures)
     if agreement:
         yield Heading("How far every two of them agree")
         yield from parts_of(Rows(agreement))
 
 
-def _profile(view: SheetView) -> Iterator[Part]:
-    yield Note(" ".join(plain(sentence) for sentence in view.profile.sentences))
-    chips = " · ".join(chip.text for chip in view.profile.chips)
-    yield from (Note(words) for words in (chips or view.profile.no_chips, view.profile.flips) if words)
-    if rules := tuple((chip.text, chip.rule) for chip in view.profile.chips if chip.rule):
+def _profile(profile: Profile) -> Iterator[Part]:
+    yield Note(" ".join(plain(sentence) for sentence in profile.sentences))
+    chips = " · ".join(chip.text for chip in profile.chips)
+    yield from (Note(words) for words in (chips or profile.no_chips, profile.flips) if words)
+    if rules := tuple((chip.text, chip.rule) for chip in profile.chips if chip.rule):
         yield Folded("By which rules", (Grid(("Axis", "Rule"), rules),))
 
 
