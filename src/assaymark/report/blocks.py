@@ -246,6 +246,14 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class Keys:
+    """The judges whose marks a table or figure holds; pointing at one keeps its marks."""
+
+    kind: ClassVar = "keys"
+    judges: tuple[JudgeWords, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Panels:
     """Small drawings on the same axes, each with a caption, or with words where there is nothing to draw."""
 
@@ -351,7 +359,7 @@ class Listing:
 
 
 Block: TypeAlias = (
-    Text | Quote | Said | Table | Figure | Panels | Facts | Items | Passage | Group | Beside | Listing | Markup
+    Text | Quote | Said | Table | Figure | Keys | Panels | Facts | Items | Passage | Group | Beside | Listing | Markup
 )
 
 

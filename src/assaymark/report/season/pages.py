@@ -17,6 +17,7 @@ from assaymark.report.blocks import (
     Group,
     Inline,
     Items,
+    Listing,
     Page,
     Passage,
     Section,
@@ -36,7 +37,7 @@ from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.leaderboard import board_view, formula
 from assaymark.report.season.levels import claim_cards, said_levels, tally
 from assaymark.report.season.measurements import worded_rows
-from assaymark.report.season.panel import blinding_view, panel_view, preference_level, preference_rows
+from assaymark.report.season.panel import blinding_blocks, panel_page, preference_table
 from assaymark.report.season.records import OVERVIEW
 from assaymark.report.season.words import Words
 from assaymark.text import clean
@@ -335,9 +336,8 @@ def _index(edition: Edition) -> str:
         levels=said_levels(book, words),
         total=words("index.all", n=len(run.decided.verdicts)),
         board=board_view(book, words),
-        preference=preference_rows(book, words),
-        level=preference_level(book, words),
-        blinding=blinding_view(book, words),
+        preference=preference_table(book, words),
+        blinding=blinding_blocks(book, words),
         notes=[words.text(note) for note in run.notes],
     )
 
@@ -376,39 +376,21 @@ def _reference(edition: Edition) -> str:
 
 def _claims(edition: Edition) -> Iterator[tuple[str, str]]:
     words = edition.words
-    cards = claim_cards(edition.book, words)
-    pages = in_parts("claims", paged_by(cards, lambda _: 1, CARDS))
+    pages = in_parts("claims", paged_by(claim_cards(edition.book, words), lambda _: 1, CARDS))
     tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
     for name, rows, parts in beside(pages.items(), part=words("frame.part"), parts=words("frame.parts")):
-        yield (
-            name,
-            edition.render(
-                "season-claims.html",
-                name,
-                words("claims.title"),
-                here="claims",
-                rows=rows,
-                filters=words.filters([row.level for row in rows], tags),
-                total=words("index.all", n=len(rows)),
-                pager=parts,
-            ),
+        found = words.filters([row.level for row in rows], tags)
+        listing = (
+            Listing(rows, found, words("claims.what"), "claim-rows") if rows else Text(words("claims.none"), "none")
         )
+        page = Page(name, words("claims.title"), words("claims.lede"), blocks=(listing,), parts=parts, here="claims")
+        yield name, edition.page(page)
 
 
 def _panel(edition: Edition) -> str:
-    book, words = edition.book, edition.words
-    return edition.render(
-        "season-panel.html",
-        "panel.html",
-        words("panel.title"),
-        here="panel",
-        panel=panel_view(book, words),
-        preference=preference_rows(book, words),
-        level=preference_level(book, words),
-        blinding=blinding_view(book, words),
-        records=f"{_to_root(edition)}{OVERVIEW}" if book.run.records else "",
-        site=_to_root(edition),
-    )
+    site = _to_root(edition)
+    records = f"{site}{OVERVIEW}" if edition.book.run.records else ""
+    return edition.page(panel_page(edition.book, edition.words, site, records))
 
 
 def _measurements(edition: Edition) -> Iterator[tuple[str, str]]:
