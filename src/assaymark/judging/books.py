@@ -49,7 +49,7 @@ class Book:
 
 
 def made_of_orders(actions: Sequence[Action]) -> bool:
-    """Whether a decision trades units: at least one action, no weight anywhere, a quantity wherever it buys or sells."""
+    """Whether a decision trades units: at least one action, no weight, a quantity wherever it buys or sells."""
     return bool(actions) and all(
         action.weight is None and (action.kind in _UNTRADED or (action.kind in SIDES and action.quantity is not None))
         for action in actions

@@ -170,6 +170,7 @@ def judgment(planned: PlannedCall, reply: Reply, rubric: Rubric, *, second: Repl
         made = judgment(replace(planned, call=second_call(planned.call)), second, rubric)
         return replace(made, first_key=planned.call.key)
     status: JudgmentStatus = "invalid"
+    parsed: Parsed | Invalid
     if reply.finish == "refusal":
         status, parsed = "refused", Invalid("the model refused to answer")
     elif reply.finish == "length":

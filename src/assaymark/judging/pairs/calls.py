@@ -1,4 +1,4 @@
-"""Pairs as judge calls: the gates before any call, the prompt in its two variants, the plan of all calls, the replies."""
+"""Pairs as judge calls: the prompt in its two variants, the plan of all calls, the replies, and the gates before."""
 
 from __future__ import annotations
 
@@ -78,9 +78,11 @@ def pair_call(planned: PlannedPairCall, reply: Reply) -> PairCall:
     A refusal and a reply that was cut off are ``invalid``, whatever text came with them. ``reason`` says why a call is
     invalid and is None of a valid one, whose own words stay in the ledger.
     """
-    if reply.finish in ("refusal", "length"):
-        refused = reply.finish == "refusal"
-        parsed: ParsedPair | Invalid = Invalid("the model refused to answer" if refused else "cut off at the length limit")
+    parsed: ParsedPair | Invalid
+    if reply.finish == "refusal":
+        parsed = Invalid("the model refused to answer")
+    elif reply.finish == "length":
+        parsed = Invalid("cut off at the length limit")
     else:
         parsed = parse_pair_reply(reply.text)
     verdict: SlotVerdict = "invalid" if isinstance(parsed, Invalid) else parsed.verdict

@@ -22,6 +22,7 @@ from assaymark.prompting.fences import sections
 from assaymark.prompting.texts import style_of, token_count
 from assaymark.records import Context, EvidenceState, Instrument
 
+
 def _words(text: str) -> frozenset[str]:
     """The words of a list that is written as text."""
     return frozenset(text.split())

@@ -240,9 +240,7 @@ VIEWS: Mapping[str, Mapping[str, tuple[Term, ...]]] = {
     },
     # Is it explained? What is named and reasoned, and words of risk, doubt, events, limits and size per 100 words.
     "reference/reader": {
-        "action_coherence": _terms(
-            "named explained*2 alternatives", alternatives=((0.0, 1.5), (2.0, 3.0), (6.0, 5.0))
-        ),
+        "action_coherence": _terms("named explained*2 alternatives", alternatives=((0.0, 1.5), (2.0, 3.0), (6.0, 5.0))),
         "risk_alignment": _terms("risk_rate*2 named"),
         "uncertainty_handling": _terms(
             "hedge_rate*2 condition_rate*2 contrast_rate", contrast_rate=((0.0, 1.5), (1.0, 3.0), (2.5, 5.0))
