@@ -77,46 +77,7 @@ CORRECT = 0.75
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlantedPair:
-    """What is known about a reference pair judge because it was put in. Shares lie in 0..1.
-
-    Parameters
-    ----------
-    dark_current : float
-        Share of calls that choose although both texts are the same, white space at the ends aside.
-    slot_bias : float
-        Share of same-quality pairs decided by slot: the same slot in both orders.
-    slot_1 : float
-        Share of decisions by slot, and of choices without any difference, that take slot 1.
-    surface : float
-        Share of same-quality pairs decided by surface: the same content in both orders. The text with more lines
-        wins; with equally many, a fixed taste of the judge decides.
-    one_sided : float
-        Share of same-quality pairs decided in one of the two orders only.
-    near : float
-        Of its same-quality decisions, the share that it keeps where at most three words differ and nothing is
-        set otherwise.
-    threshold : float
-        The difference in requirements at which three calls of four are correct, ties not counting as correct.
-    slope : float
-        How steeply noticing rises there, in logits per requirement.
-    guess : float
-        Share of differences that it does not notice and then decides by slot; the others become ties.
-    strict_zero : float
-        Share of decisions without a difference in requirements that the strict instruction turns into ties.
-    strict_one : float
-        The same for decisions at one requirement; it falls linearly to 0 at four requirements, and half a requirement
-        lies on the same line (at most 1).
-    filler : float
-        Share of calls that prefer the text with words more, by at least 15 %, where the requirements met are equal.
-    terse : float
-        Share of such calls that prefer the shorter text; all others tie.
-    steady : float
-        Share of pairs on which every trial is the same; on the others each trial is drawn anew.
-    invalid : float
-        Share of calls answered without the form that was asked for.
-    words : str
-        All of this in a sentence.
-    """
+    """What is known about a reference pair judge because it was put in. Shares lie in 0..1."""
 
     dark_current: float
     slot_bias: float
