@@ -633,13 +633,12 @@ class RoundReader:
                     asset_class=one.asset_class,
                     group=one.option_group,
                     aliases=tuple(
-                        dict.fromkeys(
-                            name
-                            for name in (one.id, one.id.replace("_", " "), one.symbol, one.tiingo_symbol, one.name)
-                            if name
+                        filter(
+                            None,
+                            dict.fromkeys((one.id, one.id.replace("_", " "), one.symbol, one.tiingo_symbol, one.name)),
                         )
                     ),
-                )
+                )  # fmt: skip
                 for one in options
             }
             if len(self._universes[text]) < len(options):
