@@ -638,7 +638,7 @@ class RoundReader:
                             dict.fromkeys((one.id, one.id.replace("_", " "), one.symbol, one.tiingo_symbol, one.name)),
                         )
                     ),
-                )  # fmt: skip
+                )
                 for one in options
             }
             if len(self._universes[text]) < len(options):
