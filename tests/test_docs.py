@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 
 from assaymark import metrology, protocol
 from assaymark.cli.commands import COMMANDS
-from assaymark.importers.generic.mapping import Columns, Texts
+from assaymark.importers.column_map import Columns, Texts
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import MEASUREMENTS, Store
 
