@@ -1,10 +1,4 @@
-"""How a result shows itself: as a table in a notebook, and as lines of text in a terminal.
-
-A result says what there is to see as parts (`Heading`, `Note`, `Said`, `Grid`, `Drawing`, `Folded`), once. `html` and
-`text` set them. The HTML stands alone: escaped, without script or request, with its few styles under one class so that
-nothing else in the notebook changes. Its colours are made from the colour of the text around it, so it follows light
-and dark themes without knowing them.
-"""
+"""How a result shows itself: as a table in a notebook, and as lines of text in a terminal."""
 
 from __future__ import annotations
 
@@ -88,11 +82,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A figure: its SVG for a wide and for a narrow place, the rules of style that it needs, and its words.
-
-    ``wide``, ``narrow`` and ``styles`` go into the page as they are, so they must come from the figures of the report,
-    which escape.
-    """
+    """A figure: its SVG for a wide and for a narrow place, the rules of style that it needs, and its words."""
 
     title: str
     caption: str
@@ -113,10 +103,7 @@ Part = Heading | Note | Said | Grid | Drawing | Folded
 
 
 class Shown:
-    """Something that shows itself; it says with what in ``_parts``, or as a row of a table in ``_cells``.
-
-    ``_right`` are the columns of numbers, ``_wordy`` those that a terminal has no room for.
-    """
+    """Something that shows itself; it says with what in ``_parts``, or as a row of a table in ``_cells``."""
 
     __slots__ = ()
     _right: ClassVar[tuple[str, ...]] = ()
@@ -161,14 +148,7 @@ class Told(Result):
 
 
 class Rows(list[T], Shown):
-    """Records in a list that shows itself as a table.
-
-    What reads records gives them so. Give it any others to see them as a table; a part of it (``rows[:10]``) is one
-    too. Nothing is ordered by it: the rows stand as they come.
-
-    >>> Rows([1, 2, 3])[:2]
-    [1, 2]
-    """
+    """Records in a list that shows itself as a table."""
 
     __slots__ = ()
 
@@ -223,15 +203,8 @@ def _short(value: Any) -> str:
     return "" if value is None else clean(str(value), _CELL_CHARS)
 
 
-# --- as HTML --------------------------------------------------------------------------------------------------------
-
-
 def html(parts: Iterable[Part]) -> str:
-    """Parts as one element of HTML, which needs nothing else and changes nothing else.
-
-    >>> html([Note("a <b>")]).endswith('<p class="assay-note">a &lt;b&gt;</p></div>')
-    True
-    """
+    """Parts as one element of HTML, which needs nothing else and changes nothing else."""
     listed = list(parts)
     styles = "".join(dict.fromkeys([STYLE, *_styles(listed)]))
     return f'<div class="assay-shown"><style>{styles}</style>{"".join(map(_element, listed))}</div>'
@@ -292,16 +265,8 @@ def _right(table: Grid, at: int) -> str:
     return ' class="assay-right"' if at in table.right else ""
 
 
-# --- as text --------------------------------------------------------------------------------------------------------
-
-
 def text(parts: Iterable[Part]) -> str:
-    """Parts as lines of at most 100 characters, the same in every terminal.
-
-    >>> print(text([Heading("What may be said"), Said("qualified", "A leads.", "B is close.")]))
-    What may be said
-    ◐ “A leads.” Say also: B is close.
-    """
+    """Parts as lines of at most 100 characters, the same in every terminal."""
     from rich.console import Console  # here, because only what is printed needs it, and it takes a while to load
 
     console = Console(file=io.StringIO(), width=_WIDTH, color_system=None, legacy_windows=False, force_jupyter=False)
@@ -313,11 +278,7 @@ def text(parts: Iterable[Part]) -> str:
 
 
 def plain(words: str) -> str:
-    """Words for a terminal, where a space that does not break is a space.
-
-    >>> plain("95\\u00a0%")
-    '95 %'
-    """
+    """Words for a terminal, where a space that does not break is a space."""
     return words.replace(NBSP, " ")
 
 

@@ -78,10 +78,7 @@ _PROVIDERS: Final = ("openai", "openai-chat", "anthropic", "google", "inspect", 
 
 
 def problems_of(error: ValidationError, kind: Any = None) -> list[Problem]:
-    """The problems in a pydantic error in our words: dotted place, what is wrong, value seen (cut at 80 characters).
-
-    With ``kind``, the type that was read, an unknown key is answered with the known ones.
-    """
+    """The problems in a pydantic error in our words: dotted place, what is wrong, value seen (cut at 80 characters)."""
     items = error.errors(include_url=False)
     places = [item["loc"] for item in items]
     found: dict[tuple[Any, ...], list[str]] = {}
@@ -98,11 +95,7 @@ def problems_of(error: ValidationError, kind: Any = None) -> list[Problem]:
 
 
 def likely_model(name: str) -> str | None:
-    """The name ``provider/model`` that a name without a provider probably stands for.
-
-    >>> likely_model("gpt-4o"), likely_model("OpenAI:gpt-4o"), likely_model("http://127.0.0.1:8000/decide")
-    ('openai/gpt-4o', 'openai/gpt-4o', 'http/127.0.0.1:8000/decide')
-    """
+    """The name ``provider/model`` that a name without a provider probably stands for."""
     maker, mark, rest = (part.strip() for part in re.findall(r"\A([^:/]*)(://|[:/]|)((?s:.*))", name)[0])
     if mark and rest and maker.lower() in _PROVIDERS:
         return f"{maker.lower()}/{rest}"
@@ -110,20 +103,12 @@ def likely_model(name: str) -> str | None:
 
 
 def foreign(start: bytes) -> str | None:
-    """What a file is that begins like this and is neither text nor a table; None where that cannot be told.
-
-    >>> foreign(b"PK\\x03\\x04...")
-    'is a spreadsheet or an archive: save the sheet as CSV (UTF-8) and give that file'
-    """
+    """What a file is that begins like this and is neither text nor a table; None where that cannot be told."""
     return next((words for magic, words in _FOREIGN.items() if start.startswith(magic)), None)
 
 
 def table_problem(error: BaseException, start: bytes = b"") -> str:
-    """Why a table could not be read, from the error of the library that reads tables and the start of the file.
-
-    >>> table_problem(ValueError("CSV parse error: Expected 2 columns, got 3: 1,2,3"))
-    'a row has 3 values for 2 columns (1,2,3)'
-    """
+    """Why a table could not be read, from the error of the library that reads tables and the start of the file."""
     if (kind := foreign(start)) is not None:
         return kind
     if isinstance(error, OSError) and error.strerror:
@@ -211,9 +196,6 @@ def _shown(value: Any) -> str:
         return "an address that may hold a secret, not shown"
     seen = str(value) if type(value).__module__ == "datetime" else repr(value)
     return seen if len(seen) <= _MOST_SEEN else f"{seen[: _MOST_SEEN - 3]}..."
-
-
-# --- the keys of a type ----------------------------------------------------------------------------------------------
 
 
 def known_keys(kind: Any, place: Iterable[int | str]) -> tuple[str, ...]:

@@ -33,26 +33,12 @@ _SHORT_FORM: Final = 0xFFFF  # the longest code that four digits hold
 
 
 def toml_text(table: Mapping[str, Any]) -> str:
-    """A table as a TOML document: in each table its own values come first, then the tables inside it.
-
-    >>> print(toml_text({"name": "small", "judges": [{"name": "a"}], "engine": {"workers": 2}}), end="")
-    name = "small"
-    <BLANKLINE>
-    [[judges]]
-    name = "a"
-    <BLANKLINE>
-    [engine]
-    workers = 2
-    """
+    """A table as a TOML document: in each table its own values come first, then the tables inside it."""
     return "\n".join(_lines(table, ())) + "\n"
 
 
 def toml_value(value: object) -> str:
-    """A value as TOML writes it on one line.
-
-    >>> toml_value({"a": [1, "x"], "b": True})
-    '{ a = [1, "x"], b = true }'
-    """
+    """A value as TOML writes it on one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):
@@ -109,19 +95,7 @@ def amend(
     now: datetime,
     models: Mapping[str, Model] | None = None,
 ) -> Amendment:
-    """Replace the locked plan of a run folder by another, and keep what was changed, when and why.
-
-    Before anything was judged every field may change, and each verdict says under which changed fields it was made.
-    Afterwards a threshold, a test or a candidate claim would be chosen with the result in sight: that is refused. The
-    model of a judge and its arguments may be corrected as long as that judge has no usable reply.
-
-    Raises
-    ------
-    PlanError
-        Nothing is locked, nothing changed, or the judging has begun and a verdict would depend on the change.
-    InputError
-        No reason, or a study that is wrong; every problem at once.
-    """
+    """Replace the locked plan of a run folder by another, and keep what was changed, when and why."""
     if not reason.strip():
         raise InputError("--reason", [Problem("", "an amendment needs a reason that a reader can weigh (got none)")])
     if folder.lock.is_file():
@@ -178,15 +152,7 @@ class Reparsed(Told):
 
 
 def reparse(folder: RunFolder, *, now: datetime, progress: Progress = silent) -> Reparsed:
-    """Read the stored replies of judges again by this version's parser, and record that as an amendment.
-
-    No call is made. What was measured and claimed from the earlier reading is made anew by `measure` and `claim`.
-
-    Raises
-    ------
-    PlanError
-        Nothing was judged, or the replies were read by this parser.
-    """
+    """Read the stored replies of judges again by this version's parser, and record that as an amendment."""
     locked, store = open_locked(folder), Store(folder)
     if not _parser_field(locked):
         raise PlanError(f"{folder.path}: its replies were read by this version's parser ({PARSER}); nothing to reparse")

@@ -37,13 +37,7 @@ class Amendment:
 
 
 def changed_fields(before: Frozen | Mapping[str, Any], after: Frozen | Mapping[str, Any]) -> dict[str, dict[str, JSON]]:
-    """The fields in which two plans differ, by dotted name, with both values; judges are compared by name.
-
-    >>> from assaymark.protocol import JudgeSpec, Study
-    >>> one = Study(name="s", seed=1, judges=(JudgeSpec(name="j", model="reference/j", family="f"),))
-    >>> changed_fields(one, one.model_copy(update={"seed": 2}))
-    {'seed': {'from': 1, 'to': 2}}
-    """
+    """The fields in which two plans differ, by dotted name, with both values; judges are compared by name."""
     old, new = _flat(before), _flat(after)
     names = [name for name in (*old, *(n for n in new if n not in old)) if old.get(name) != new.get(name)]
     return {name: {"from": old.get(name), "to": new.get(name)} for name in names}

@@ -58,13 +58,7 @@ _ALL_OF_AGENT: Final = "; if it cannot answer in this form, give this agent anot
 
 
 def unusable_judgments(judgments: Iterable[Judgment]) -> list[str]:
-    """A line for each judge with replies that have no scores: how many refused, how many in another form.
-
-    >>> bad = Judgment(trajectory="t", judge="north", family="n", rubric="v1.0", trial=1, status="invalid", scores={},
-    ...                call_key="", reason="not one JSON object: expecting value at character 0")
-    >>> unusable_judgments([bad])[0][:88]
-    'north: 1 of 1 replies have no scores: 1 not in the required form (first: not one JSON ob'
-    """
+    """A line for each judge with replies that have no scores: how many refused, how many in another form."""
     given: Counter[str] = Counter()
     bad: dict[str, list[Judgment]] = {}
     for one in judgments:
@@ -88,11 +82,7 @@ def judgments_asked_again(judgments: Sequence[Judgment]) -> list[str]:
 
 
 def again_line(judge: str, n: int, of: int, ok: int) -> str:
-    """That calls were made once more, and how many of those brought scores.
-
-    >>> again_line("north", 3, 60, 2)
-    'north: 3 of 60 replies (5.0%) were no JSON; asked once more (trial 1b), 2 of them have scores'
-    """
+    """That calls were made once more, and how many of those brought scores."""
     share = f"{n:,} of {of:,} replies ({n / of:.1%})"
     return f"{judge}: {share} were no JSON; asked once more (trial 1b), {ok:,} of them have scores"
 
@@ -225,12 +215,7 @@ def run_all(
     unusable: Unusable | None = None,
     first: bool = True,
 ) -> RunSummary:
-    """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so.
-
-    Whoever answers is first seen to be ready. Of a model that has answered nothing on this ledger yet, one call is
-    asked before all others: what no call of it can pass, is found by that one. With a purse, nothing is asked that it
-    does not pay; calls in batches, which cannot be stopped one by one, have to fit into it together.
-    """
+    """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so."""
     _check_ready(ledger, calls, models)
     if ledger.leases is not None:  # for workers that have nothing but the ledger
         ledger.notes.replace(_MANNER, engine.model_dump_json())
@@ -441,10 +426,7 @@ def require_not_stopped(summary: RunSummary, folder: RunFolder | str) -> None:
 
 
 def ask_anchor(desk: Desk) -> int:
-    """One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6).
-
-    Returns the number of calls made; none if the plan has no anchor probe, or it was asked already.
-    """
+    """One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6)."""
     study, store = desk.locked.study, desk.store
     wanted = study.anchor_probe
     basis = desk.locked.reading
@@ -471,11 +453,7 @@ def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
 
 
 def ask_probe(desk: Desk) -> int:
-    """The outside judge, on the agents of contested pairs and on nothing else (section 3.5).
-
-    What is contested follows from the panel's judgments alone. Returns the number of calls made; none if the plan
-    commits no outside judge, it is not needed, or it was asked already.
-    """
+    """The outside judge, on the agents of contested pairs and on nothing else (section 3.5)."""
     study, store = desk.locked.study, desk.store
     judge = study.stability.probe
     if judge is None:

@@ -1,7 +1,4 @@
-"""One call to each model before anything is locked or spent: a wrong name, key or form costs no more than that.
-
-A call that the provider refuses as a request may be refused for what it shows, so a second one then decides.
-"""
+"""One call to each model before anything is locked or spent: a wrong name, key or form costs no more than that."""
 
 from __future__ import annotations
 
@@ -45,13 +42,7 @@ _CHECK: Final = (
 
 @dataclass(eq=False)
 class Canaries:
-    """The first planned call of each model, asked before a plan is locked, and kept under its key once it is.
-
-    Where that one is refused as a request, the model's next call with another text is asked: if it is refused alike,
-    the model cannot be asked; else the refusal is recorded when the turn of the first one comes. Models of our own are
-    not asked, and agents of somebody's own only whether they are there. What is wrong is collected, so that one message
-    has the problems of all models.
-    """
+    """The first planned call of each model, asked before a plan is locked, and kept under its key once it is."""
 
     models: Mapping[str, Model]
     engine: EngineChoice = field(default_factory=EngineChoice)
@@ -64,10 +55,7 @@ class Canaries:
     def ask(
         self, calls: Iterable[CallSpec], *, ours: bool = False, further: Callable[[], Iterable[CallSpec]] = tuple
     ) -> None:
-        """Ask the first of these calls of each model that was not asked yet; models of our own only with ``ours``.
-
-        A second call of a model is looked for among ``calls``, then among ``further`` ones.
-        """
+        """Ask the first of these calls of each model that was not asked yet; models of our own only with ``ours``."""
         wanted, given = [], list(calls)
         for call in given:
             place = _place(call)
@@ -171,10 +159,7 @@ def check_call(spec: AgentSpec | JudgeSpec, schema: str) -> CallSpec:
 
 
 def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model], progress: Progress) -> Canaries:
-    """The canaries of a study whose cycles or records are there: its agents, its date probe, then its judges.
-
-    Judges are shown what the first agent decided in its canary. Where none did, a text stands in for it.
-    """
+    """The canaries of a study whose cycles or records are there: its agents, its date probe, then its judges."""
     found = Canaries(models, study.engine, progress)
     judges = [*study.model_judges, *([study.stability.probe] if study.stability.probe else [])]
     store = Store(folder)

@@ -79,15 +79,7 @@ class PlaceLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class VerdictFile(Result):
-    """``verdicts.json``: the verdicts of one run and the measurements they rest on.
-
-    ``tiers``, ``ranks``, ``top_set`` and ``within_margin`` follow from the verdicts, by scale. ``missing`` has the
-    share of each judge's replies that did not come or could not be read, and of each agent's. ``agents``, or models of
-    a benchmark, are those that claims compare, each with whether it is a rule-based stand-in. Only seasons have
-    ``places`` and ``judged_to``, the last day that a judge was shown; their ``rubric`` is the scoring plan.
-
-    It holds no time and no random name: the same records, plan and replies make the same bytes.
-    """
+    """``verdicts.json``: the verdicts of one run and the measurements they rest on."""
 
     format: str
     software: str
@@ -137,15 +129,7 @@ class VerdictFile(Result):
 
 
 def claim(folder: RunFolder) -> VerdictFile:
-    """Decide every candidate claim; writes the table, ``verdicts.json`` and one certificate a verdict.
-
-    Raises
-    ------
-    PlanError
-        The measurements were made under another plan.
-    LedgerError
-        There are no measurements yet: measure first. Or the outside judge was not asked yet: judge again.
-    """
+    """Decide every candidate claim; writes the table, ``verdicts.json`` and one certificate a verdict."""
     locked = open_locked(folder)
     store = Store(folder)
     measurements = store.read(MEASUREMENTS)
@@ -236,11 +220,7 @@ def decided_file(
     unranked: Mapping[str, Collection[str]] = MappingProxyType({}),
     **given: Any,
 ) -> VerdictFile:
-    """The contents of ``verdicts.json`` of a study, a season or a benchmark; ``given`` are its other fields.
-
-    ``made_by`` are the agents that the plan names; those that were imported are in nobody's plan. ``unranked`` have no
-    score on a scale.
-    """
+    """The contents of ``verdicts.json`` of a study, a season or a benchmark; ``given`` are its other fields."""
     built_in = {one.name for one in made_by if one.model.startswith("reference/")}
     used = {name for verdict in verdicts for name in verdict.measurements}
     supported = {
@@ -326,17 +306,7 @@ class _Found:
 
 
 def verify_run(folder: RunFolder) -> VerifiedRun:
-    """Go over everything that a run folder keeps, and name what is not as it was written; nothing is changed.
-
-    The lock is held against the ledger, the plan and the amendments against the lock, every row and object
-    of the ledger against its digest and the seal of the last clean close, every table against the manifest, and what is
-    handed on against ``SHA256SUMS``. The pages are made from these, and are not looked at.
-
-    Raises
-    ------
-    InputError
-        There is no run.
-    """
+    """Go over everything that a run folder keeps, and name what is not as it was written; nothing is changed."""
     if not folder.path.is_dir():
         raise missing(folder.path, "run folder")
     if not (folder.lock.is_file() or folder.has_ledger or folder.tables.is_dir() or folder.sums.is_file()):
@@ -491,13 +461,7 @@ def _check_journal(folder: RunFolder, found: _Found) -> None:
 
 
 def verify_certificate(path: Path) -> Verification:
-    """Recompute the certificate in a file.
-
-    Raises
-    ------
-    InputError
-        It is missing, not JSON, or no certificate; every problem of it at once.
-    """
+    """Recompute the certificate in a file."""
     text = read_text(path, "certificate")
     try:
         raw = json.loads(text)

@@ -67,24 +67,7 @@ def synth(folder: Path, seed: int, *, progress: Progress = silent) -> str:
 def pull(
     folder: Path, wanted: Pull, *, now: datetime, environment: Mapping[str, str], progress: Progress = silent
 ) -> str:
-    """Fetch a snapshot into a folder, and say in one line what is there now.
-
-    Parameters
-    ----------
-    folder : Path
-    wanted : Pull
-    now : datetime
-        The time of asking.
-    environment : mapping
-        Where a source's key is looked up when no option gives it; it is handed to the source and written nowhere.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such source.
-    InputError
-        The request, or the answer, has problems; or the folder holds another snapshot.
-    """
+    """Fetch a snapshot into a folder, and say in one line what is there now."""
     options = _options(wanted.options)
     start, end = _day("--start", wanted.start), _day("--end", wanted.end)
     if wanted.source in LOCAL:
@@ -102,10 +85,7 @@ def pull(
 
 
 def show(folder: Path, *, at: str | None = None, instrument: str | None = None) -> RenderableType:
-    """What a folder holds or, with ``at``, what could be known from it at that time.
-
-    ``at`` is a time with a zone in ISO form, or a day, which means its end in UTC.
-    """
+    """What a folder holds or, with ``at``, what could be known from it at that time."""
     moment = None if at is None else parse_moment(at)
     manifest, history = _manifest(folder), open_history(folder)
     if moment is None:
@@ -115,10 +95,7 @@ def show(folder: Path, *, at: str | None = None, instrument: str | None = None) 
 
 
 def facts(folder: Path, *, at: str | None = None, instrument: str | None = None) -> dict[str, object]:
-    """The same as `show`, for a program: what the folder is and its instruments, or with ``at`` closes and readings.
-
-    Raises as `show`.
-    """
+    """The same as `show`, for a program: what the folder is and its instruments, or with ``at`` closes and readings."""
     moment = None if at is None else parse_moment(at)
     manifest, history = _manifest(folder), open_history(folder)
     listings = history.listings if moment is None else history.as_of(moment).instruments
@@ -147,13 +124,7 @@ def _listing(one: Listing) -> dict[str, object]:
 
 
 def check(folder: Path) -> Checked:
-    """Look a folder's snapshot over: digests, tables, then everything that `assaymark.market.open` names.
-
-    Raises
-    ------
-    InputError, LedgerError
-        There is no snapshot, its files are damaged, or its tables make no store: every problem of a table.
-    """
+    """Look a folder's snapshot over: digests, tables, then everything that `assaymark.market.open` names."""
     manifest = _manifest(folder)
     found = condition(open_history(folder, cache=False))
     return Checked(found, tuple(_check_lines(manifest.id, found)))
@@ -166,15 +137,7 @@ def _manifest(folder: Path) -> Manifest:
 
 
 def parse_moment(text: str) -> datetime:
-    """A time from the command line.
-
-    Examples
-    --------
-    >>> parse_moment("2024-03-01").isoformat()
-    '2024-03-01T23:59:59+00:00'
-    >>> parse_moment("2024-03-01T16:00:00-05:00").isoformat()
-    '2024-03-01T16:00:00-05:00'
-    """
+    """A time from the command line."""
     try:
         if len(text) == len("2024-03-01"):
             return datetime.combine(date.fromisoformat(text), time(23, 59, 59), UTC)

@@ -1,9 +1,4 @@
-"""`assaymark export`: a judged run as logs that Inspect's viewer opens, or as Arrow tables for a notebook.
-
-A log shows what its judge saw and said, and no more than that about who decided: samples are numbered by the digest
-of the blinded prompt, agents and record ids are left out, and no mean is taken over them. Otherwise a viewer that
-sorts by score would print the very order that a verdict withholds.
-"""
+"""`assaymark export`: a judged run as logs that Inspect's viewer opens, or as Arrow tables for a notebook."""
 
 from __future__ import annotations
 
@@ -94,10 +89,7 @@ def require_inspect(name: str = "inspect_ai") -> ModuleType:
 
 
 def export_inspect(folder: RunFolder, out: Path, *, progress: Progress = silent) -> list[ExportedLog]:
-    """Write what the judges of a run were asked and answered, one ``.eval`` log for each judge.
-
-    The outside judge and the anchor probe get logs of their own. People on a panel have none: they answered no prompt.
-    """
+    """Write what the judges of a run were asked and answered, one ``.eval`` log for each judge."""
     require_inspect()
     locked = open_version_1(folder) if is_version_1(folder) else open_locked(folder)
     desk = Desk(folder, locked, {}, progress)
@@ -113,12 +105,7 @@ def export_inspect(folder: RunFolder, out: Path, *, progress: Progress = silent)
 
 
 def item_names(shown: Mapping[str, Message]) -> dict[str, str]:
-    """A name for what is judged that tells nothing of who decided: its place by the digest of the blinded prompt.
-
-    >>> from assaymark.engine import Text
-    >>> item_names({"ash-1": Message("user", (Text.of("Buy."),)), "elm-1": Message("user", (Text.of("Hold."),))})
-    {'ash-1': 'item-0001', 'elm-1': 'item-0002'}
-    """
+    """A name for what is judged that tells nothing of who decided: its place by the digest of the blinded prompt."""
     order = sorted(shown, key=lambda name: (sha256_text(shown[name].canonical), name))
     return {name: f"item-{place:04d}" for place, name in enumerate(order, start=1)}
 
@@ -134,10 +121,7 @@ def chat_messages(call: CallSpec) -> list[Any]:
 
 
 def export_arrow(folder: RunFolder, out: Path) -> list[Path]:
-    """Copies of all tables of a run as Arrow IPC files, for whoever reads them without Parquet.
-
-    Those of the panel of a benchmark go into a folder of their own.
-    """
+    """Copies of all tables of a run as Arrow IPC files, for whoever reads them without Parquet."""
     store = Store(folder.require())
     made = [_arrow_copy(folder, name, out) for name in store.contents if store.whole(name)]
     panel = folder.rationales
@@ -154,9 +138,6 @@ def _arrow_copy(folder: RunFolder, name: str, out: Path) -> Path:
         for batch in source.iter_batches():
             sink.write_batch(batch)
     return path
-
-
-# --- what was asked and answered --------------------------------------------------------------------------------------
 
 
 def _all_asked(desk: Desk) -> Iterator[_Asked]:
@@ -198,9 +179,6 @@ def _replies(folder: RunFolder, keys: Sequence[str]) -> dict[str, Reply]:
     if missing := len(set(keys) - replies.keys()):
         raise LedgerError(f"{missing} replies of judged calls cannot be found in {folder.ledger}; it is damaged")
     return replies
-
-
-# --- as a log of Inspect ----------------------------------------------------------------------------------------------
 
 
 def _log(asked: _Asked, shown: _Shown) -> Any:

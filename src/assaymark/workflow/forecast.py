@@ -85,10 +85,7 @@ class Forecast:
 def paid_models(
     models: Mapping[str, Model], budget: float | None, prices: Path | None, *, strict: bool = False
 ) -> Models:
-    """``models`` at the prices of a file, or those that come with assaymark, within a budget in USD if there is one.
-
-    With ``strict`` an exception of a Python agent stops the run.
-    """
+    """``models`` at the prices of a file, or those that come with assaymark, within a budget in USD if there is one."""
     if prices is not None and not prices.exists():
         raise missing(prices, "file of prices")
     found = load_prices(prices)
@@ -98,9 +95,6 @@ def paid_models(
         raise InputError("--budget", [Problem("", str(exc))]) from None
     whole = models if isinstance(models, Models) else Models(models, {})
     return whole.paid_from(purse, found, strict=strict)
-
-
-# --- before -----------------------------------------------------------------------------------------------------------
 
 
 def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], prices: Prices) -> Forecast:
@@ -261,9 +255,6 @@ def _expected_line(one: Expected) -> str:
     return f"{head}; {tokens}, {'no price known' if one.rest.cost is None else _money(one.rest.cost)}"
 
 
-# --- after ------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Paid:
     """What the replies of a run cost, for the models that cost anything: as records, and in lines to print."""
@@ -286,9 +277,5 @@ def _paid_line(paid: PaidView) -> str:
 
 
 def _money(amount: float) -> str:
-    """An amount in USD, as the pages show it.
-
-    >>> _money(0.00123)
-    '0.0012 USD'
-    """
+    """An amount in USD, as the pages show it."""
     return f"{money(amount)} USD"

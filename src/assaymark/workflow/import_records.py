@@ -33,18 +33,7 @@ if TYPE_CHECKING:
 def import_records(
     format: str, path: Path, folder: RunFolder, *, keep_going: bool = False, progress: Progress = silent
 ) -> ImportReport:
-    """Read the files of a format below ``path`` into a run folder.
-
-    The source bytes go into the ledger first, so that the tables can be made again from it. Nothing is written
-    unless the import succeeds, or ``keep_going`` allows the good records of a bad file.
-
-    Raises
-    ------
-    InputError
-        Files are missing or wrong: every problem of a file at once.
-    PlanError
-        The folder holds a plan that was locked on other records.
-    """
+    """Read the files of a format below ``path`` into a run folder."""
     chosen = importer(format)
     if not path.exists():
         raise missing(path, "folder", f"give the one that holds {', '.join(chosen.patterns)}")
@@ -62,19 +51,7 @@ def import_records(
 
 
 def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int:
-    """Read what people graded into a run folder, beside the records that they graded; returns the number of grades.
-
-    The file's bytes go into the ledger first. Importing another file replaces the table; a plan that is locked on these
-    grades then no longer opens, as with any record. Of a season whole records and periods are graded, part by part on 0
-    to 100, by people of its panel; its grades may come at any time, and `season judge` reads them.
-
-    Raises
-    ------
-    InputError
-        The file is missing or wrong: every problem of it at once. Or nobody of a season's panel is a person.
-    PlanError
-        A plan is locked here on other grades.
-    """
+    """Read what people graded into a run folder, beside the records that they graded; returns the number of grades."""
     folder.require()
     require_version_2(folder)
     store = Store(folder)
@@ -132,10 +109,7 @@ def _graders(folder: RunFolder) -> list[str] | None:
 def store_records(
     folder: RunFolder, decisions: Iterable[Decision], contexts: Mapping[str, Context], outcomes: Iterable[Outcome]
 ) -> None:
-    """Write the three tables of imported records; the same records again change nothing.
-
-    Decisions whose texts address the judge, or imitate its prompt, are flagged.
-    """
+    """Write the three tables of imported records; the same records again change nothing."""
     store = Store(folder)
     made: dict[Table[Any], pa.Table] = {
         CONTEXTS: CONTEXTS.to_arrow(contexts.values()),

@@ -66,10 +66,7 @@ class Joined:
 def join_runs(
     folders: Sequence[RunFolder], site: Path, *, title: str = TITLE, calls: Calls = "all", progress: Progress = silent
 ) -> Joined:
-    """Make one site of several finished runs, whatever they are.
-
-    Each run is reported anew from its records; its own ``report/`` is not touched.
-    """
+    """Make one site of several finished runs, whatever they are."""
     _check(folders)
     site_files(site, _NAME, "")
     made: dict[str, tuple[FrontRun, Write]] = {}

@@ -44,11 +44,7 @@ _PLACE: Final = ("regimes", "cycles", "bars", "seed", "source", "windows")
 
 
 def prepare(folder: RunFolder, study: Study, *, progress: Progress = silent) -> None:
-    """Cut the cycles of a study into a run folder: contexts, and apart from them where each was cut from.
-
-    Equal studies make equal bytes; what is there already for this substrate is not made again. Nothing is done for a
-    study whose records are imported.
-    """
+    """Cut the cycles of a study into a run folder: contexts, and apart from them where each was cut from."""
     if study.substrate is None:
         return
     store = Store(folder)
@@ -225,11 +221,7 @@ _FIRST: Final = "1"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Locked(Result):
-    """A locked plan, checked against the records and texts it was locked on.
-
-    ``preregistered`` is false where the rules of version 2 came after scores had been seen. ``parser`` is the version
-    of the parser that judges' replies are read by.
-    """
+    """A locked plan, checked against the records and texts it was locked on."""
 
     study: Study
     rubric: Rubric
@@ -252,10 +244,7 @@ class Locked(Result):
 
     @property
     def amended(self) -> tuple[str, ...]:
-        """The plan fields that were changed after the lock, sorted; a change of the rules' version is not among them.
-
-        That one says by `preregistered` whether scores had been seen.
-        """
+        """The plan fields that were changed after the lock, sorted; a change of the rules' version is not among them."""
         return tuple(sorted({name for one in self.amendments if not one.of_rules for name in one.fields}))
 
 
@@ -269,20 +258,7 @@ def lock(
     first: Callable[[Study], object] | None = None,
     progress: Progress = silent,
 ) -> Locked:
-    """Lock a study on the records of a run folder: validate, run the preflight, fingerprint.
-
-    A study that makes its own records has its cycles cut here and is locked on them, before any agent is asked, if they
-    pass the date probes. Locking the same plan again changes nothing. No lock is written unless everything holds. With
-    ``models``, agents and judges whose model nobody provides are refused here, not after the lock. ``first`` is called
-    with a study that is about to be locked; if it raises, a folder that was made for the cycles is gone again.
-
-    Raises
-    ------
-    InputError
-        The study file is wrong by itself, or names things that the records do not have; every problem at once.
-    PlanError
-        Another plan is locked here already, or this one can never reject anything.
-    """
+    """Lock a study on the records of a run folder: validate, run the preflight, fingerprint."""
     if folder.lock.is_file():
         stored_lock(folder)  # what is locked here may be no study, or of version 1
     study = parse_study(study_text, source=source)
@@ -356,13 +332,7 @@ def study_lock(checked: Checked, *, locked_at: JSON, probes: Sequence[JSON] = ()
 
 
 def open_locked(folder: RunFolder) -> Locked:
-    """The locked plan of a run folder.
-
-    Raises
-    ------
-    PlanError
-        There is no lock, or the plan, a text it uses, or the records changed after it: says which.
-    """
+    """The locked plan of a run folder."""
     folder.require()
     if not folder.lock.is_file():
         raise PlanError(f"{folder.path} has no locked plan; run: assaymark lock STUDY --out {folder.path}")
@@ -429,10 +399,7 @@ def texts_of(study: Study) -> dict[str, str]:
 
 
 def locked_tables(study: Study, store: Store) -> dict[str, str]:
-    """What the plan is locked on: the records, and the grades of people if it has any.
-
-    A study that makes its own records is locked on its cycles alone: its decisions are made under the plan.
-    """
+    """What the plan is locked on: the records, and the grades of people if it has any."""
     people = any(judge.human for judge in study.judges)
     wanted: list[Table[Any]] = [CONTEXTS] if study.substrate else [CONTEXTS, DECISIONS]
     if people:

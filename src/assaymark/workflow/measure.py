@@ -54,10 +54,7 @@ UNSETTLED = "settlement"
 
 
 def measured_conduct(store: Store, locked: Locked) -> list[Measurement]:
-    """How the agents behaved that a study asked itself; nothing for imported records.
-
-    Every honest decision counts, those that no judge was shown because their reply could not be used included.
-    """
+    """How the agents behaved that a study asked itself; nothing for imported records."""
     if locked.study.substrate is None:
         return []
     decisions = [one for one in store.read(DECISIONS) if one.derivation.kind == "honest" and one.replicate == 1]
@@ -75,11 +72,7 @@ def _conduct(decisions: list[Decision], store: Store) -> Iterator[Conduct]:
 
 
 def conduct_of(decision: Decision, context: Context) -> Conduct:
-    """What a decision shows of the conduct of its agent.
-
-    The limits are those of the context, held against its book after the orders at its last prices; see
-    `assaymark.portfolio.orders.audit`. Orders that cannot be settled break the one rule `UNSETTLED`.
-    """
+    """What a decision shows of the conduct of its agent."""
     usable = not set(decision.flags) & set(NOT_USABLE)
     timed = decision.call.timing_source != "absent"
     return Conduct(
@@ -112,11 +105,7 @@ def _checks(decision: Decision, context: Context) -> tuple[tuple[str, bool], ...
 
 
 def scored_by_oracle(store: Store, locked: Locked) -> dict[str, int]:
-    """The oracle's score of constraint awareness of every selected record that is made of orders, by record id.
-
-    For `oracle_measurements`. Every control cell of the plan is scored like the honest records. The oracle reads the
-    prompt that the judges are shown. Empty where no record is made of orders on a portfolio with prices.
-    """
+    """The oracle's score of constraint awareness of every selected record that is made of orders, by record id."""
     decisions: Sequence[Decision] = store.read(DECISIONS)
     return oracle_scores(decisions, store.each_context(), locked.study)
 
@@ -124,12 +113,7 @@ def scored_by_oracle(store: Store, locked: Locked) -> dict[str, int]:
 def oracle_known(
     locked: Locked, scores: Mapping[str, float], known: Mapping[str, Mapping[str, float]]
 ) -> dict[str, Mapping[str, float]]:
-    """Known scores by record with the oracle's among them, for `known_measurements`.
-
-    The oracle's scores count as known quality only under a rubric that words constraint awareness as the oracle scores
-    it (v1.1, constraints-1.0): under other anchors a judge may differ from it and make no error. What a record's own
-    construction fixes goes before.
-    """
+    """Known scores by record with the oracle's among them, for `known_measurements`."""
     found = (
         {name: {ORACLE_DIMENSION: float(score)} for name, score in scores.items()} if asked_alike(locked.rubric) else {}
     )
@@ -137,13 +121,7 @@ def oracle_known(
 
 
 def measure(folder: RunFolder, *, progress: Progress = silent) -> int:
-    """Measure the panel, the agents, the control cells and the evidence of a judged run; returns how many there are.
-
-    Raises
-    ------
-    LedgerError
-        The judgments are not there yet: judge first.
-    """
+    """Measure the panel, the agents, the control cells and the evidence of a judged run; returns how many there are."""
     locked = open_locked(folder)
     store = Store(folder)
     tables = (JUDGMENTS, EVIDENCE, ANCHOR, PROBE)

@@ -59,10 +59,7 @@ def judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | N
 
 
 def season_judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
-    """What is wrong with a judge of seasons; nothing with a person.
-
-    Reference models read one form of prompt each, so of those only the judges of seasons will do.
-    """
+    """What is wrong with a judge of seasons; nothing with a person."""
     if judge.human:
         return
     if (unknown := unknown_model(judge.model, models)) is not None:

@@ -49,25 +49,7 @@ from assaymark.text import clean
 
 @dataclass(frozen=True, slots=True)
 class ClaimDesign:
-    """A D-study of one claim: which extension of the present design finds its gap with the plan's power.
-
-    Attributes
-    ----------
-    state : str
-        "ok", or why the rest is empty.
-    gap, level, power : float or None
-        Smallest difference that the claim rests on, as measured; the level it is tested at; the power wanted.
-    components : mapping of `PARTS` to float
-        Of the panel, in squared points; the trial component is 0 where no judge was asked twice (``trials_known``).
-    now : mapping of "G", "C", "J", "T" to int
-        The present design as a balanced one: clusters, cycles in each, judges, trials. ``power_now`` is its power.
-    variance : float or None
-        Of the gap in the present design, and ``per_call``, by how much one more call spent on each changes it.
-    cheapest : DStudy or None
-        The extension with the fewest calls that has the power; None where none that was tried has it.
-    more_calls : int or None
-        What it needs beside the calls of the present design.
-    """
+    """A D-study of one claim: which extension of the present design finds its gap with the plan's power."""
 
     state: str
     gap: float | None = None
@@ -91,10 +73,7 @@ def claim_design(
     claim: Claim,
     measurements: Sequence[Measurement],
 ) -> ClaimDesign:
-    """The cheapest extension of the present design that finds the smallest difference which a claim rests on.
-
-    ``table`` has means over trials, ``trials`` of them by each judge on average; ``components`` are its own.
-    """
+    """The cheapest extension of the present design that finds the smallest difference which a claim rests on."""
     if len(set(table.families)) < 2:
         return ClaimDesign("one judge family, needs two")
     found = Comparisons.of_table(table, study)
@@ -223,10 +202,7 @@ ASSUMPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class CallOption:
-    """One way to spend the budget: its name, what is done, and the number of judge calls.
-
-    ``state`` is ``ok``, or says why it cannot be simulated. ``cells`` is whether control cells are part of it.
-    """
+    """One way to spend the budget: its name, what is done, and the number of judge calls."""
 
     name: str
     words: str
@@ -262,11 +238,7 @@ class Prospect:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CallPlan(Result):
-    """What each option would do for each claim.
-
-    ``prospects`` is by claim id and option name. ``focus`` is the claim that the recommendation is for; ``rising`` the
-    mean number of claims that an option lifts by a level or more; ``design`` is a D-study of the focus.
-    """
+    """What each option would do for each claim."""
 
     budget: int
     seed: int
@@ -295,10 +267,7 @@ class CallPlan(Result):
         }  # fmt: skip
 
     def recommended(self, claim: str | None = None) -> CallOption | None:
-        """The cheapest option that does about as well as the best one, for a claim (default: the focus).
-
-        About as well means that its interval reaches the best share. None where no option ever got there.
-        """
+        """The cheapest option that does about as well as the best one, for a claim (default: the focus)."""
         name = claim or (self.focus.claim.id if self.focus else "")
         known = {option: self.prospects.get((name, option.name)) for option in self.options}
         shares = {option: found for option, found in known.items() if found is not None and found.reached}
@@ -320,12 +289,7 @@ def plan_calls_report(
     claim: str | None = None,
     studies: int = STUDIES,
 ) -> CallPlan:
-    """Which extra judge calls would most likely move a claim from no-claim to qualified, or on to headline.
-
-    Each option is carried out many times in simulation: new scores are drawn from the fitted variance components and
-    added to the records, and the extended study goes through `analyse` and `decide_claims` like any other. Adversarial
-    fields stay as they are, except in options that include control cells, where they are taken as passed.
-    """
+    """Which extra judge calls would most likely move a claim from no-claim to qualified, or on to headline."""
     below = [verdict for verdict in verdicts if verdict.claim.asserts_order and verdict.publication_level in NEXT]
     _check(budget_calls, studies, claim, {verdict.claim.id for verdict in below})
     adversarial = {verdict.claim.id: verdict.adversarial_status for verdict in below}
@@ -418,9 +382,6 @@ def _chance(plan: CallPlan, target: Target, option: CallOption) -> str:
     )
 
 
-# --- which claims ---------------------------------------------------------------------------------------------------
-
-
 def _target(verdict: Verdict) -> Target:
     state = {
         "contaminated": "No calls can help: the panel failed a control cell under this rubric.",
@@ -447,8 +408,6 @@ def _focus(targets: Sequence[Target], measurements: Sequence[Measurement], claim
     leading = [t for t in movable if t.claim.dimension == AGGREGATE and t.claim.subjects == (top,)]
     return next(iter([*leading, *movable, *targets]), None)
 
-
-# --- what the options are -------------------------------------------------------------------------------------------
 
 Extend = Callable[[np.random.Generator], ScoreTable]
 
@@ -579,9 +538,6 @@ def _more_trials(basis: _Basis, budget: int) -> _Way:
         return with_trials(table, basis.truth, judge, extra, rng)
 
     return _Way(CallOption(name, words, extra * table.n), extend, basis.study)
-
-
-# --- carrying an option out -----------------------------------------------------------------------------------------
 
 
 def _simulated(

@@ -113,11 +113,7 @@ class Piece:
 
 
 def rate_words(rate: float) -> str:
-    """A rate in the unit in which it is a number above 1, if there is one.
-
-    >>> rate_words(1234.5), rate_words(12.34), rate_words(0.5), rate_words(0.005)
-    ('1,234/s', '12.3/s', '30/min', '18/h')
-    """
+    """A rate in the unit in which it is a number above 1, if there is one."""
     if rate >= 1:
         return f"{rate:,.0f}/s" if rate >= 100 else f"{rate:.1f}/s"
     return f"{60 * rate:.0f}/min" if rate >= 1 / 60 else f"{3600 * rate:.0f}/h"
@@ -197,10 +193,7 @@ class _State(ProgressColumn):
 
 @contextmanager
 def bars(console: Console, *, quiet: bool = False, every_s: float = EVERY_S) -> Iterator[Shown]:
-    """Progress on ``console``: a bar for each piece of work on a terminal, and lines that somebody is told in any case.
-
-    When each piece of work begins and ends is noted in the log, and, where there is no terminal, how far it is.
-    """
+    """Progress on ``console``: a bar for each piece of work on a terminal, and lines that somebody is told in any case."""
     columns = (TextColumn("{task.description}"), BarColumn(_BAR), _State(lambda: shown))
     hidden = quiet or not console.is_terminal
     with Bars(*columns, console=console, transient=True, disable=hidden) as display:

@@ -147,20 +147,7 @@ class Reported(Result):
 
 
 def report(folder: RunFolder, *, calls: Calls = "all") -> Reported:
-    """Write ``report/`` from the records of a finished run.
-
-    Parameters
-    ----------
-    folder : RunFolder
-    calls : {"all", "judged", "none"}
-        Which calls get pages, as they were asked and answered: all that a record rests on, those of the judges alone,
-        or none.
-
-    Raises
-    ------
-    LedgerError
-        There are no verdicts yet: claim first.
-    """
+    """Write ``report/`` from the records of a finished run."""
     shown = study_shown(folder)
     replace_files(folder.report, study_pages(shown, calls=calls))
     return Reported(folder.report / "index.html", terminal_summary(shown.run), shown.run)
@@ -306,10 +293,7 @@ def _planted_words(judge: JudgeSpec) -> tuple[str, ...]:
 
 
 def import_notes(decisions: Sequence[Decision], contexts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """What the records lack, in words, most frequent first.
-
-    ``contexts`` are rows with ``context_id``, ``completeness`` and ``missing``.
-    """
+    """What the records lack, in words, most frequent first."""
     used = {decision.context_id for decision in decisions}
     shown = [row for row in contexts if row["context_id"] in used]
     partial = sum(row["completeness"] == "partial" for row in shown)

@@ -120,19 +120,7 @@ class RunFolder:
 
 
 def json_text(value: Any) -> str:
-    """A record or mapping as JSON with sorted keys: one key a line, and one line an entry of each list or object in it.
-
-    Two runs can then be compared line by line, and a megabyte of it is written at the speed of the compact form.
-
-    >>> print(json_text({"b": [1, 2], "a": "x"}), end="")
-    {
-    "a": "x",
-    "b": [
-    1,
-    2
-    ]
-    }
-    """
+    """A record or mapping as JSON with sorted keys: one key a line, and one line an entry of each list or object."""
     plain = value if isinstance(value, dict) else to_json(value)
     lines = [f"{json.dumps(key)}: {_entries(item)}" for key, item in sorted(plain.items())]
     return "{\n" + ",\n".join(lines) + "\n}\n"
@@ -153,13 +141,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def replace_files(folder: Path, files: Mapping[str, str | bytes] | Iterable[tuple[str, str | bytes]]) -> None:
-    """Make ``folder`` hold exactly ``files`` (names relative to it); what an earlier run left is removed last.
-
-    Pairs of name and content are written as they come, so that many files need not be in memory at once.
-
-    Files are replaced one by one, each atomically, so a kill leaves whole files of the old or the new run; the caller
-    records completion elsewhere afterwards.
-    """
+    """Make ``folder`` hold exactly ``files`` (names relative to it); what an earlier run left is removed last."""
     wanted = set()
     for name, data in files.items() if isinstance(files, Mapping) else files:
         write_atomic(folder / name, data)
@@ -242,9 +224,6 @@ def _lock(folder: RunFolder) -> dict[str, Any]:
     return stored
 
 
-# --- what is handed on ------------------------------------------------------------------------------------------------
-
-
 def write_sums(folder: RunFolder) -> None:
     """Write down the sha256 of each file that is handed on, once they are all written; ``sha256sum -c`` reads it."""
     write_atomic(folder.sums, "".join(f"{digest}  {name}\n" for name, digest in handed_on(folder).items()))
@@ -259,15 +238,8 @@ def handed_on(folder: RunFolder) -> dict[str, str]:
     }
 
 
-# --- the lock in the ledger -------------------------------------------------------------------------------------------
-
-
 def write_lock(folder: RunFolder, lock: Mapping[str, JSON]) -> None:
-    """Write the lock of the plan that lies there, with the sha256 of its bytes.
-
-    Where calls were made under an earlier one, the ledger names both until this one is written. A lock that is gone is
-    written again as it was: its plan was locked then, in this folder or in another that shares the ledger.
-    """
+    """Write the lock of the plan that lies there, with the sha256 of its bytes."""
     stored = {**lock, PLAN_BYTES: file_sha256(folder.plan)}
     held = anchored(folder)
     if held and not folder.lock.is_file():
@@ -292,10 +264,7 @@ def anchored(folder: RunFolder) -> tuple[Mapping[str, JSON], ...]:
 
 
 def anchor_lock(folder: RunFolder, ledger: Ledger) -> None:
-    """Write the lock into the ledger before the first call under it, so that no field of it can change unseen.
-
-    Where folders share a ledger, all have the lock of the first.
-    """
+    """Write the lock into the ledger before the first call under it, so that no field of it can change unseen."""
     if not folder.lock.is_file():
         return
     stored, held = _lock(folder), _anchors(ledger)
@@ -315,11 +284,7 @@ def check_lock(folder: RunFolder, stored: Mapping[str, JSON]) -> None:
 
 
 def edited_fields(stored: Mapping[str, JSON], held: Sequence[Mapping[str, JSON]]) -> list[str]:
-    """The fields in which a lock is not the one that the ledger has; none where it is, or the ledger has none.
-
-    >>> edited_fields({"locked_at": "2026-03-01", "tables": {}}, [{"locked_at": "2026-03-02", "tables": {}}])
-    ['locked_at']
-    """
+    """The fields in which a lock is not the one that the ledger has; none where it is, or the ledger has none."""
     now, then = _fields(stored), [_fields(one) for one in held]
     if not then or now in then:
         return []
@@ -382,10 +347,7 @@ _NEW = ".new-"
 
 
 def replace_site(site: Path, season: str, plan_hash: str, write: Callable[[Path], object]) -> tuple[Path, ...]:
-    """Make ``site`` hold the pages that ``write`` makes in an empty folder; returns where they lie now.
-
-    Pages of an earlier time that are no longer made are removed. Files that somebody else put beside them stay.
-    """
+    """Make ``site`` hold the pages that ``write`` makes in an empty folder; returns where they lie now."""
     earlier = site_files(site, season, plan_hash)
 
     def say(files: Iterable[str]) -> None:

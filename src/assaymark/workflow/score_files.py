@@ -68,11 +68,7 @@ class Computing:
 def computing_of(
     how: str | None, workers: int | None, address: str | None, deadline_s: float | None
 ) -> Computing | None:
-    """What the command line says about it; None if nothing.
-
-    >>> computing_of(None, 4, None, None)
-    Computing(how='processes', workers=4, address=None, deadline_s=3600.0)
-    """
+    """What the command line says about it; None if nothing."""
     if how is None and workers is None and address is None and deadline_s is None:
         return None
     if how is None:
@@ -211,11 +207,7 @@ class TableSize:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MeasuredTable(Result):
-    """What was found in a bare table of scores.
-
-    ``planned`` says whether a study was given; without one the defaults stand in for it, and nothing was fixed before
-    the scores were seen. ``paired`` says whether the table names cycles.
-    """
+    """What was found in a bare table of scores."""
 
     source: str
     size: TableSize
@@ -335,23 +327,8 @@ def default_study(table: _Judged, *, derivations: Iterable[str] = ("honest",)) -
 
 
 def study_toml(study: Study) -> str:
-    """A study as the text of a study file; what is at its default is left out.
-
-    >>> from assaymark.protocol import parse_study
-    >>> text = 'name = "small"\\nseed = 3\\n[[judges]]\\nname = "a"\\nmodel = "elsewhere/a"\\nfamily = "x"\\n'
-    >>> print(study_toml(parse_study(text)), end="")
-    name = "small"
-    seed = 3
-    <BLANKLINE>
-    [[judges]]
-    name = "a"
-    model = "elsewhere/a"
-    family = "x"
-    """
+    """A study as the text of a study file; what is at its default is left out."""
     return toml_text(study.model_dump(mode="json", exclude_defaults=True, exclude_none=True))
-
-
-# --- both ways of reading ---------------------------------------------------------------------------------------------
 
 
 def _planned_dimensions(study: Study | None) -> tuple[str, ...] | None:
@@ -552,9 +529,6 @@ def _cells(columns: Columns, study: Study) -> list[Cell]:
     return found
 
 
-# --- plan and table ---------------------------------------------------------------------------------------------------
-
-
 def _without(columns: Columns, left_out: Mapping[str, str], plan: Study, path: Path) -> Columns:
     """The rows of the judges that answered often enough."""
     if plan.missing.on_excess == "stop" or len(left_out) == len(columns.names["judge"]):
@@ -599,9 +573,6 @@ def _require_fit(path: Path, study: Study, table: _Judged, names: Sequence[str],
         problems.append("no agent has an honest first record")
     if problems:
         raise PlanError(f"{path}: the plan does not fit: {'; '.join(problems)}")
-
-
-# --- writing ----------------------------------------------------------------------------------------------------------
 
 
 def _write(folder: RunFolder, found: MeasuredTable) -> None:

@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What a run's judges gave: judgments by trajectory, the honest records as a table, the control cells.
-
-    ``left_out`` are the judges that lack more replies than the plan tolerates, with the reason; nothing else here is
-    of them but ``whole``, the table before.
-    """
+    """What a run's judges gave: judgments by trajectory, the honest records as a table, the control cells."""
 
     selection: Selection
     judgments: Mapping[str, list[Judgment]]

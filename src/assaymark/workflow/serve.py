@@ -1,9 +1,4 @@
-"""`assaymark serve`: the pages of a run folder on this machine, and how far the run is while it goes on.
-
-Nothing is written and nothing is asked. Only pages, datasheets, verdicts and certificates are handed out: never the
-ledger, the plan or the tables. Requests that name another host than this one are refused, so that no web page that is
-open in the same browser can read along under a name of its own (DNS rebinding).
-"""
+"""`assaymark serve`: the pages of a run folder on this machine, and how far the run is while it goes on."""
 
 from __future__ import annotations
 

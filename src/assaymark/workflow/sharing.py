@@ -36,17 +36,7 @@ class LockedPlan(Protocol):
 
 
 def name_ledger(folder: RunFolder, url: str) -> None:
-    """Let a run folder keep its ledger in a database from the start. Naming the same one again changes nothing.
-
-    Raises
-    ------
-    InputError
-        The URL cannot be read, or holds a password: nothing secret is written into a run folder.
-    PlanError
-        The folder has a ledger already.
-    LedgerError
-        The database cannot be opened.
-    """
+    """Let a run folder keep its ledger in a database from the start. Naming the same one again changes nothing."""
     if check_ledger_name(folder, url):
         with Ledger.open(url):
             write_atomic(folder.ledger_url, url + "\n")
@@ -88,22 +78,7 @@ def _hold_shared(ledger: Ledger, locked: LockedPlan) -> None:
 
 
 def work(where: RunFolder | str, models: Mapping[str, Model], *, progress: Progress = silent) -> RunSummary:
-    """Answer planned calls of a shared ledger until none is left that could be answered here.
-
-    Parameters
-    ----------
-    where : RunFolder or str
-        A run folder, or the URL of its ledger, for a machine without the folder. How calls are made (limits,
-        concurrency, deadline) was left there by the run; before it asks anything, the plan in the folder says.
-    models : mapping of model name to Model
-
-    Raises
-    ------
-    LedgerError
-        The ledger cannot be opened.
-    PlanError
-        It is of another plan than the folder, or there is no run yet and no folder.
-    """
+    """Answer planned calls of a shared ledger until none is left that could be answered here."""
     locked = None if isinstance(where, str) else open_locked(where)
     with Ledger.open(where if isinstance(where, str) else where.ledger, create=False) as ledger:
         if locked is not None and not isinstance(where, str):

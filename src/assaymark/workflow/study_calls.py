@@ -84,10 +84,7 @@ class Desk:
         judges: Sequence[JudgeSpec] | None = None,
         only: Collection[str] | None = None,
     ) -> tuple[list[Judgment], RunSummary]:
-        """Put decisions before judges under a rubric: ask what has no reply yet, and parse all replies strictly.
-
-        A call whose reply is no JSON at all is made once more.
-        """
+        """Put decisions before judges under a rubric: ask what has no reply yet, and parse all replies strictly."""
         study = self.locked.study
         planned = plan_calls(self.decisions, {}, study, rubric, judges=judges, only=only, shown=self.shown)
         with Ledger.open(self.folder.ledger) as ledger:
@@ -150,18 +147,7 @@ class JudgeResult(Shown):
 
 
 def judge(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> JudgeResult:
-    """Grade every selected decision with every judge of the locked plan, and ledger its numbers.
-
-    Then the anchor probe, if the plan has one, and the outside judge, if leaving a family out reverses a pair. A call
-    that has a reply in the ledger is never made again. Replies that do not parse are recorded as invalid.
-
-    Raises
-    ------
-    ModelError
-        Calls failed for good; what was answered is kept, and the same command goes on.
-    StoppedError
-        The run was asked to stop; what was answered is kept too.
-    """
+    """Grade every selected decision with every judge of the locked plan, and ledger its numbers."""
     desk = Desk(folder, open_locked(folder), models, progress)
     store = desk.store
     reading, plan = desk.locked.reading, {"plan": desk.locked.plan_hash}
@@ -223,18 +209,7 @@ class Asked:
 
 
 def decide(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> int:
-    """Let every agent of a locked study decide on every cycle, and compose its control cells.
-
-    A call that has a reply in the ledger is never made again; replies that have another form are decisions without
-    orders, recorded as such. Returns the number of calls made now; 0 for a study whose records are imported.
-
-    Raises
-    ------
-    ModelError
-        Calls failed for good; what was answered is kept, and the same command goes on.
-    StoppedError
-        The run was asked to stop; what was answered is kept too.
-    """
+    """Let every agent of a locked study decide on every cycle, and compose its control cells."""
     locked = open_locked(folder)
     study, store = locked.study, Store(folder)
     basis: dict[str, str | None] = {"plan": locked.plan_hash}

@@ -135,12 +135,7 @@ Column = Callable[[Any, bytes], Any]
 
 @dataclass(frozen=True, eq=False)
 class Table(Generic[T]):
-    """How one kind of record lies in Parquet.
-
-    ``columns`` are what a reader queries; where they do not hold the whole record, ``record`` is its canonical JSON.
-    ``sort`` gives the row order, so that equal records make equal bytes. Both are handed the record and that JSON,
-    which is made once a row.
-    """
+    """How one kind of record lies in Parquet."""
 
     name: str
     kind: type[T]
@@ -174,10 +169,7 @@ class Table(Generic[T]):
 
 
 def texts_array(encoded: Sequence[bytes]) -> pa.ChunkedArray:
-    """UTF-8 texts as an Arrow column, in chunks of about a block.
-
-    From buffers: `pyarrow.array` grows its own by doubling, and for a column of contexts that is four times its size.
-    """
+    """UTF-8 texts as an Arrow column, in chunks of about a block."""
     chunks, start, size = [], 0, 0
     for at, text in enumerate(encoded, start=1):
         size += len(text)
@@ -371,11 +363,7 @@ MADE_BY: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The tables of a run folder.
-
-    The manifest is written before a table is renamed into place and names the old and the new digest, so that a kill
-    between the two is told apart from damage.
-    """
+    """The tables of a run folder."""
 
     folder: RunFolder
 

@@ -52,10 +52,7 @@ class Paying(Progress, Protocol):
 
 
 def saying(progress: Progress) -> Callable[[str], None]:
-    """Shows lines where ``progress`` can, and else nobody.
-
-    >>> saying(silent)("nobody hears this")
-    """
+    """Shows lines where ``progress`` can, and else nobody."""
     return progress.say if isinstance(progress, Speaking) else _unheard
 
 
@@ -64,10 +61,7 @@ def _unheard(_line: str) -> None:
 
 
 def paying(progress: Progress) -> Callable[[float], None] | None:
-    """Takes account of what replies cost where ``progress`` can, and else is None.
-
-    >>> paying(silent)
-    """
+    """Takes account of what replies cost where ``progress`` can, and else is None."""
     return progress.pay if isinstance(progress, Paying) else None
 
 
@@ -97,12 +91,7 @@ def silent(what: str, done: int, total: int, /) -> None:
 
 
 def counted(progress: Progress) -> Callable[[object], None]:
-    """``progress`` for an analysis, which only says that the next of its parts begins.
-
-    >>> begins = counted(print)
-    >>> begins("agreement")
-    measuring 0 4
-    """
+    """``progress`` for an analysis, which only says that the next of its parts begins."""
     done = itertools.count()
     return lambda _: progress("measuring", next(done), PARTS)
 
@@ -246,10 +235,7 @@ def _dimension_problems(study: Study, known: Sequence[str]) -> Iterator[Problem]
 
 
 def planned_decisions(study: Study, cycles: Sequence[CycleKey]) -> list[Decision]:
-    """What will be decided, as far as the plan can know it: who, on which cycle, in which cluster.
-
-    The preflight needs no more, so that a study can be locked before any agent is asked.
-    """
+    """What will be decided, as far as the plan can know it: who, on which cycle, in which cluster."""
     found = []
     for key in cycles:
         place = Place(study.name, key.regime, key.number, key.context_id)

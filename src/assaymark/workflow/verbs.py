@@ -74,10 +74,7 @@ __all__ = [
 
 
 def give_back() -> None:
-    """Hand the memory that a stage has freed back to the system, so that the next one begins with as little as it can.
-
-    Where the C library cannot do it (it is one of GNU's own), nothing happens.
-    """
+    """Return the memory that a stage has freed to the system, so that the next one starts small."""
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
@@ -92,15 +89,7 @@ def start(
     models: Mapping[str, Model],
     progress: Progress = silent,
 ) -> Locked:
-    """Lock a study as `lock` does, after one call to each of its models; what they answer is kept if it is locked.
-
-    Raises
-    ------
-    InputError, PlanError
-        As `lock`.
-    ModelError
-        Models cannot be asked: says of each why. Nothing is locked, and nothing is left.
-    """
+    """Lock a study as `lock` does, after one call to each of its models; what they answer is kept if it is locked."""
     sent: list[Canaries] = []
     locked = lock(
         folder,
@@ -117,10 +106,7 @@ def start(
 
 
 def finish(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> Reported:
-    """Decide, judge, measure, claim and report a locked run, as far as they are not done.
-
-    The judges of a plan that demands datasheets are measured as instruments too.
-    """
+    """Decide, judge, measure, claim and report a locked run, as far as they are not done."""
     decide(folder, models, progress=progress)
     judge(folder, models, progress=progress)
     _measure_panel(folder, models, progress)
@@ -146,13 +132,7 @@ def panel_of(folder: RunFolder) -> list[JudgeSpec]:
 
 
 def plan_calls(folder: RunFolder, budget: int, *, progress: Progress = silent) -> CallPlan:
-    """Which further judge calls would most likely move a claim to the next level; `plan_calls_lines` words it.
-
-    Raises
-    ------
-    LedgerError
-        There are no verdicts yet: claim first.
-    """
+    """Which further judge calls would most likely move a claim to the next level; `plan_calls_lines` words it."""
     locked, store = open_locked(folder), Store(folder)
     verdicts, measurements = store.read(VERDICTS), store.read(MEASUREMENTS)
     progress("simulating studies", 0, 1)
@@ -164,15 +144,7 @@ def plan_calls(folder: RunFolder, budget: int, *, progress: Progress = silent) -
 
 
 def demo(folder: RunFolder, models: Mapping[str, Model], *, now: datetime, progress: Progress = silent) -> Reported:
-    """The study that ships with the package, from its cycles to its page: a small cut of `studies/valueblind.toml`.
-
-    It needs no file and no network, and only the reference models. Run again, it goes on where it was.
-
-    Raises
-    ------
-    PlanError
-        The folder holds another study, or records that this one did not make.
-    """
+    """The study that ships with the package, from its cycles to its page: a small cut of `studies/valueblind.toml`."""
     study = files("assaymark.workflow").joinpath("demo.toml").read_text(encoding="utf-8")
     lock(folder, study, "demo.toml", now=now, models=models, progress=progress)
     return finish(folder, models, progress=progress)

@@ -1,9 +1,4 @@
-"""Runs of version 1, whose rules published false orders: opened for `assaymark export`, or brought under version 2.
-
-`assaymark amend RUN --rules 2` keeps the ledger and every imported table: calls are known by what was asked, not by the
-plan, so nothing is paid again. What 0.1 measured and decided is moved aside, and the amendment says whether scores had
-been seen.
-"""
+"""Runs of version 1, whose rules published false orders: opened for `assaymark export`, or brought under version 2."""
 
 from __future__ import annotations
 
@@ -90,9 +85,6 @@ class _Renewed:
     lock: Mapping[str, Any]
 
 
-# --- opening ----------------------------------------------------------------------------------------------------------
-
-
 def open_version_1(folder: RunFolder) -> Locked:
     """The study of a run folder of version 1, for those who only copy what was asked and answered."""
     folder.require()
@@ -135,15 +127,8 @@ def _require_unchanged(folder: RunFolder, stored: Mapping[str, Any], made: str) 
         )
 
 
-# --- amending ---------------------------------------------------------------------------------------------------------
-
-
 def adopt_rules(folder: RunFolder, *, now: datetime) -> Amendment:
-    """Bring a run of version 1 under the rules of version 2, as an amendment of its plan.
-
-    What the plan says is kept; fields that were replaced are dropped, and new ones have their defaults. No table and no
-    reply is touched. The panel of a benchmark goes with it.
-    """
+    """Bring a run of version 1 under the rules of version 2, as an amendment of its plan."""
     stored = _lock_1(folder)
     undo_unfinished(folder, stored)
     text, source = read_text(folder.plan, "plan"), str(folder.plan)
@@ -267,9 +252,6 @@ def texts_of_1(season: Season) -> dict[str, str]:
 def _hashed(fields: Mapping[str, Any]) -> dict[str, Any]:
     """What a plan hash covers: how calls are made is no part of the plan."""
     return {name: value for name, value in fields.items() if name != "engine"}
-
-
-# --- the file ---------------------------------------------------------------------------------------------------------
 
 
 def renewed_text(text: str, *, source: str) -> str:

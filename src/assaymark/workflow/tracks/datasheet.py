@@ -121,10 +121,7 @@ def point_measurements(
     judge: str,
     seed: int,
 ) -> tuple[Measurement, ...]:
-    """The grades of single texts as measurements: of the mean of all dimensions, then of each.
-
-    Grades that are not ``ok`` are left out, and a text without any is not there.
-    """
+    """The grades of single texts as measurements: of the mean of all dimensions, then of each."""
     scores: defaultdict[str, list[_Scores]] = defaultdict(list)
     for one in graded:
         if one.status == "ok":
@@ -182,9 +179,6 @@ class Made(Result):
         yield Note(f"page: {self.page}")
 
 
-# --- from calls of our own ------------------------------------------------------------------------------------------
-
-
 def measure_judges(
     folder: RunFolder,
     judges: Sequence[JudgeSpec],
@@ -200,22 +194,7 @@ def measure_judges(
     old: Sequence[Path] = (),
     progress: Progress = silent,
 ) -> Made:
-    """Put texts with known differences before each judge, and write its datasheet.
-
-    Judges are shown pairs, in both orders; with ``pointwise`` also single texts under a rubric. The reference judges
-    that read rubrics are shown single texts only, those that read pairs only pairs. Everything goes through the ledger
-    of ``folder``: a call that has a reply there is never made again. The stimuli pass their gates before any call.
-    With ``study`` the folder may hold a study, whose report then shows the datasheets. ``comparator`` is the judge
-    among them that stands beside the others as a ceiling; every datasheet then says that it is not the truth.
-
-    Raises
-    ------
-    InputError
-        Tasks that are wrong, stimuli that fail a gate, judges that nobody provides, an earlier datasheet of no judge
-        here, or a folder that holds a study; every problem of a kind at once.
-    ModelError
-        Calls failed for good; what was answered is kept, and the same command goes on.
-    """
+    """Put texts with known differences before each judge, and write its datasheet."""
     if not study:
         _require_own_folder(folder)
     _require_seed(seed)
@@ -313,15 +292,7 @@ class _Sheet:
 
 
 def judges_of(models: Sequence[str], trials: int, args: Mapping[str, JSON] | None = None) -> list[JudgeSpec]:
-    """Judges by the names of their models; each is called by what follows the first slash.
-
-    ``args`` are for all of them but our own.
-
-    Raises
-    ------
-    InputError
-        A name is not of the form ``provider/name``.
-    """
+    """Judges by the names of their models; each is called by what follows the first slash."""
     problems, found = [], []
     for model in models:
         _, slash, name = model.partition("/")
@@ -381,23 +352,10 @@ def _ask(
     return calls, ", ".join(sorted(prints)) or None
 
 
-# --- from somebody's log --------------------------------------------------------------------------------------------
-
-
 def measure_log(
     folder: RunFolder, log: Path, mapping: VerdictMap | None = None, *, seed: int = 7, old: Sequence[Path] = ()
 ) -> Made:
-    """Datasheets of the judges in a log of pairwise verdicts that assaymark did not make.
-
-    A log says nothing about which text is better, so there is no dark current, no sensitivity and no threshold in it:
-    what there is, is the decomposition over all its pairs, agreement between judges, and stability over repetitions.
-
-    Raises
-    ------
-    InputError
-        The log is wrong: every problem with its row. An earlier datasheet is of no judge in it, or the folder holds a
-        study.
-    """
+    """Datasheets of the judges in a log of pairwise verdicts that assaymark did not make."""
     _require_own_folder(folder)
     _require_seed(seed)
     if not log.exists():
@@ -428,13 +386,7 @@ def measure_log(
 
 
 def log_map(path: Path | None, only: Sequence[str]) -> VerdictMap | None:
-    """The column map of a log: from its file, with the rows to read.
-
-    Raises
-    ------
-    InputError
-        The file is no such map, or a filter is not of the form ``COLUMN=VALUE``.
-    """
+    """The column map of a log: from its file, with the rows to read."""
     wanted = dict(pair.partition("=")[::2] for pair in only)
     wrong = [pair for pair in only if "=" not in pair]
     if wrong:
@@ -445,19 +397,13 @@ def log_map(path: Path | None, only: Sequence[str]) -> VerdictMap | None:
     return found.model_copy(update={"filter": {**found.filter, **wanted}}) if wanted else found
 
 
-# --- both -----------------------------------------------------------------------------------------------------------
-
-
 def read_datasheet(path: Path) -> Datasheet:
     """A datasheet from its JSON file."""
     return parse(Datasheet, read_text(path, "datasheet"), source=str(path))
 
 
 def _earlier(old: Sequence[Path], judges: Sequence[str]) -> dict[str, Datasheet]:
-    """The earlier datasheets by the judge that each is compared with; none is left out without a word.
-
-    A single one is that of a single judge, whatever the judge was called then.
-    """
+    """The earlier datasheets by the judge that each is compared with; none is left out without a word."""
     sheets = [read_datasheet(path) for path in old]
     if len(sheets) == len(judges) == 1:
         return {judges[0]: replace(sheets[0], judge=judges[0])}
@@ -505,10 +451,7 @@ def datasheet_pages(
     answers: Answers | None = None,
     read: ReadCalls | None = None,
 ) -> Iterator[tuple[str, str]]:
-    """The page of each judge, and the page that holds them side by side, in the frame of their run.
-
-    With ``answers``, the pages of these and, where ``read`` gives them, of their calls come first.
-    """
+    """The page of each judge, and the page that holds them side by side, in the frame of their run."""
     frame = frame or judges_frame()
     book = Booklet.of(answers or Answers())
     yield from answer_pages(book, frame, read)
@@ -537,11 +480,7 @@ def stored_agreement(folder: RunFolder) -> list[Measurement]:
 
 
 def datasheet_name(judge: str) -> str:
-    """The file name of a judge's datasheet, without its ending: that of its page.
-
-    >>> datasheet_name("slot-biased"), datasheet_name("../Quay J")
-    ('slot-biased', 'quay-j-0a2715ab')
-    """
+    """The file name of a judge's datasheet, without its ending: that of its page."""
     return Path(datasheet_path(judge)).stem
 
 
@@ -557,10 +496,7 @@ def _written(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence
 
 
 def datasheet_report(folder: RunFolder, *, calls: Calls = "all") -> Made:
-    """Write the pages of judges that were measured by themselves again, from what lies in their folder.
-
-    ``calls`` is as for the report of a study.
-    """
+    """Write the pages of judges that were measured by themselves again, from what lies in their folder."""
     sheets, agreement = stored_datasheets(folder), stored_agreement(folder)
     replace_files(folder.report, _pages(folder, sheets, agreement, calls))
     return _made(folder, sheets, agreement)
