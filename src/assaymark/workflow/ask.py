@@ -34,7 +34,7 @@ from assaymark.judging import load_rubric
 from assaymark.metrology import ProbePlan, analyse, contested, stratified
 from assaymark.protocol import EngineChoice, Study
 from assaymark.records import Decision, Judgment, canonical_json, content_id, problems_of
-from assaymark.workflow.progress import leave_prices
+from assaymark.workflow.raw_calls import leave_prices
 from assaymark.workflow.run_folder import RunFolder, anchor_lock
 from assaymark.workflow.scores import honest_table
 from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE

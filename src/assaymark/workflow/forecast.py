@@ -31,8 +31,8 @@ from assaymark.report import PaidView, money
 from assaymark.workflow.ask import anchor_sample
 from assaymark.workflow.canaries import stand_in
 from assaymark.workflow.lock import check_plan, open_locked, prepare, sample_of, unsanitised
-from assaymark.workflow.progress import paid_views
 from assaymark.workflow.publish import asked
+from assaymark.workflow.raw_calls import paid_views
 from assaymark.workflow.run_folder import RunFolder, missing, read_text, require_version_2
 from assaymark.workflow.study_calls import agent_calls
 from assaymark.workflow.tables import CYCLES, DECISIONS, Store

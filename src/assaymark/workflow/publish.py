@@ -38,8 +38,7 @@ from assaymark.report.records.calls import ReadCalls
 from assaymark.report.records.judgments import Judged
 from assaymark.report.records.study import Calls
 from assaymark.workflow.lock import open_locked
-from assaymark.workflow.progress import paid_views
-from assaymark.workflow.raw_calls import calls_of, stored_answers
+from assaymark.workflow.raw_calls import calls_of, paid_views, stored_answers
 from assaymark.workflow.run_folder import RunFolder, replace_files
 from assaymark.workflow.tables import (
     ANCHOR,

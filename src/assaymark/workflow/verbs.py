@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from assaymark.engine import Model
-from assaymark.protocol import JudgeSpec
+from assaymark.protocol import JudgeSpec, Study
 from assaymark.workflow.amend import amend, amendment_lines, reparse
-from assaymark.workflow.canaries import study_canaries
+from assaymark.workflow.canaries import Canaries, study_canaries
 from assaymark.workflow.claim import VerdictFile, claim, verification_lines, verify_certificate, verify_run
 from assaymark.workflow.import_records import import_grades, import_records
 from assaymark.workflow.lock import Locked, lock, lock_lines, open_locked
@@ -29,9 +28,6 @@ from assaymark.workflow.study_calls import JudgeResult, decide, judge
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.track import Progress, silent
 from assaymark.workflow.tracks.datasheet import judges_of, log_map, measure_judges, measure_log, stored_datasheets
-
-if TYPE_CHECKING:
-    from assaymark.workflow.canaries import Canaries
 
 __all__ = [
     "JudgeResult",
@@ -70,9 +66,6 @@ __all__ = [
 ]
 
 
-# Memory between the stages of a long run.
-
-
 def give_back() -> None:
     """Return the memory that a stage has freed to the system, so that the next one starts small."""
     pa.default_memory_pool().release_unused()
@@ -81,25 +74,16 @@ def give_back() -> None:
 
 
 def start(
-    folder: RunFolder,
-    text: str,
-    source: str,
-    *,
-    now: datetime,
-    models: Mapping[str, Model],
+    folder: RunFolder, text: str, source: str, *, now: datetime, models: Mapping[str, Model],
     progress: Progress = silent,
-) -> Locked:
+) -> Locked:  # fmt: skip
     """Lock a study as `lock` does, after one call to each of its models; what they answer is kept if it is locked."""
     sent: list[Canaries] = []
-    locked = lock(
-        folder,
-        text,
-        source,
-        now=now,
-        models=models,
-        first=lambda study: sent.append(study_canaries(folder, study, models, progress)),
-        progress=progress,
-    )
+
+    def first(study: Study) -> None:
+        sent.append(study_canaries(folder, study, models, progress))
+
+    locked = lock(folder, text, source, now=now, models=models, first=first, progress=progress)
     for one in sent:
         one.keep(folder, locked)
     return locked
@@ -109,21 +93,14 @@ def finish(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress
     """Decide, judge, measure, claim and report a locked run, as far as they are not done."""
     decide(folder, models, progress=progress)
     judge(folder, models, progress=progress)
-    _measure_panel(folder, models, progress)
+    study = open_locked(folder).study
+    measured = {sheet.judge for sheet in stored_datasheets(folder)} if study.datasheets else set()
+    if study.datasheets and not measured >= {one.name for one in study.model_judges}:
+        measure_judges(folder, asked(study), models, pointwise=True, study=True, progress=progress)
     give_back()  # what was rendered for the judges
     measure(folder, progress=progress)
     claim(folder)
     return report(folder)
-
-
-def _measure_panel(folder: RunFolder, models: Mapping[str, Model], progress: Progress) -> None:
-    """The datasheets that a plan demands, unless they are there."""
-    study = open_locked(folder).study
-    if study.datasheets is None or {sheet.judge for sheet in stored_datasheets(folder)} >= {
-        one.name for one in study.model_judges
-    }:
-        return
-    measure_judges(folder, panel_of(folder), models, pointwise=True, study=True, progress=progress)
 
 
 def panel_of(folder: RunFolder) -> list[JudgeSpec]:
