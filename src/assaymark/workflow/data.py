@@ -68,7 +68,15 @@ def pull(
     folder: Path, wanted: Pull, *, now: datetime, environment: Mapping[str, str], progress: Progress = silent
 ) -> str:
     """Fetch a snapshot into a folder, and say in one line what is there now."""
-    options = _options(wanted.options)
+    options: dict[str, str] = {}
+    for number, pair in enumerate(wanted.options, start=1):
+        name, sign, value = pair.partition("=")
+        # A value is never repeated in a message, because it may be a key to a service.
+        if not sign or not name.strip():
+            raise InputError("--option", [f"number {number} must be KEY=VALUE"])
+        if name.strip() in options:
+            raise InputError("--option", [f"{name.strip()} is given more than once"])
+        options[name.strip()] = value
     start, end = _day("--start", wanted.start), _day("--end", wanted.end)
     if wanted.source in LOCAL:
         return _written(folder, _local(wanted, options, start, end, now))
@@ -127,7 +135,12 @@ def check(folder: Path) -> Checked:
     """Look a folder's snapshot over: digests, tables, then everything that `assaymark.market.open` names."""
     manifest = _manifest(folder)
     found = condition(open_history(folder, cache=False))
-    return Checked(found, tuple(_check_lines(manifest.id, found)))
+    lines = []
+    for kind, items in (("problem", found.problems), ("note", found.notes)):
+        lines += [f"{kind}: {one}" for one in items[:LISTED]]
+        if len(items) > LISTED:
+            lines.append(f"and {len(items) - LISTED} more {kind}s")
+    return Checked(found, (*lines, f"{manifest.id}: {len(found.problems)} problems, {len(found.notes)} notes"))
 
 
 def _manifest(folder: Path) -> Manifest:
@@ -152,11 +165,8 @@ def parse_moment(text: str) -> datetime:
 def _local(wanted: Pull, options: Mapping[str, str], start: date | None, end: date | None, now: datetime) -> Snapshot:
     """A snapshot from this machine."""
     known = LOCAL[wanted.source]
-    problems = [
-        Problem(f"option {name}", f"is unknown; {wanted.source} takes {', '.join(known)}")
-        for name in options
-        if name not in known
-    ]
+    unknown = f"is unknown; {wanted.source} takes {', '.join(known)}"
+    problems = [Problem(f"option {name}", unknown) for name in options if name not in known]
     if wanted.source == "files" and "path" not in options:
         problems.append(Problem("option path", "is needed: --option path=FILE, a CSV or Parquet file"))
     if wanted.source == "synthetic" and (wanted.symbols or start or end):
@@ -164,45 +174,18 @@ def _local(wanted: Pull, options: Mapping[str, str], start: date | None, end: da
     if problems:
         raise InputError(f"source {wanted.source}", problems)
     if wanted.source == "synthetic":
-        return synthetic_snapshot(_seed(options.get("seed", "0")))
+        seed = options.get("seed", "0")
+        if not seed.isascii() or not seed.isdigit():
+            raise InputError("option seed", [f"must be a whole number, 0 or more (got {seed!r})"])
+        return synthetic_snapshot(int(seed))
+    kind = options.get("class", "EQ")
+    asset_class: AssetClass | None = next((one for one in CLASSES if one == kind), None)
+    if asset_class is None:
+        raise UnknownNameError("class", kind, CLASSES)
     return snapshot_from_file(
-        Path(options["path"]),
-        now=now,
-        licence=options.get("licence", "not stated"),
-        currency=options.get("currency", ""),
-        asset_class=_class(options.get("class", "EQ")),
-        symbols=wanted.symbols,
-        start=start,
-        end=end,
-    )
-
-
-def _class(text: str) -> AssetClass:
-    """An asset class from an option."""
-    for one in CLASSES:
-        if text == one:
-            return one
-    raise UnknownNameError("class", text, CLASSES)
-
-
-def _seed(text: str) -> int:
-    """A seed from an option."""
-    if not text.isascii() or not text.isdigit():
-        raise InputError("option seed", [f"must be a whole number, 0 or more (got {text!r})"])
-    return int(text)
-
-
-def _options(given: Sequence[str]) -> dict[str, str]:
-    """KEY=VALUE pairs; a value is never repeated in a message, because it may be a key to a service."""
-    found: dict[str, str] = {}
-    for number, pair in enumerate(given, start=1):
-        name, sign, value = pair.partition("=")
-        if not sign or not name.strip():
-            raise InputError("--option", [f"number {number} must be KEY=VALUE"])
-        if name.strip() in found:
-            raise InputError("--option", [f"{name.strip()} is given more than once"])
-        found[name.strip()] = value
-    return found
+        Path(options["path"]), now=now, licence=options.get("licence", "not stated"),
+        currency=options.get("currency", ""), asset_class=asset_class, symbols=wanted.symbols, start=start, end=end,
+    )  # fmt: skip
 
 
 def _day(option: str, text: str | None) -> date | None:
@@ -222,13 +205,3 @@ def _written(folder: Path, snapshot: Snapshot) -> str:
     acted = snapshot.tables["actions"].num_rows
     parts += [f"{acted:,} splits and dividends"] if acted else []
     return f"{snapshot.id} in {folder}: {', '.join(parts)}"
-
-
-def _check_lines(name: str, found: Condition) -> list[str]:
-    """Problems first, then notes, each list cut with the count of the rest."""
-    lines = []
-    for kind, items in (("problem", found.problems), ("note", found.notes)):
-        lines += [f"{kind}: {one}" for one in items[:LISTED]]
-        if len(items) > LISTED:
-            lines.append(f"and {len(items) - LISTED} more {kind}s")
-    return [*lines, f"{name}: {len(found.problems)} problems, {len(found.notes)} notes"]
