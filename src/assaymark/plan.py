@@ -1,4 +1,4 @@
-"""What the files of studies, seasons and benchmarks share: strict tables, the rules for orders, and how they are read."""
+"""What the files of studies, seasons and benchmarks share: strict tables, rules for orders, and how they are read."""
 
 from __future__ import annotations
 
@@ -132,32 +132,20 @@ def read_toml(text: str, *, source: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
-        raise InputError(
-            source, [Problem("", f"not TOML: {_twice(text, str(exc)) or exc}{_other_form(text)}")]
-        ) from None
+        said = str(exc)
+        # A header or a key that comes twice.
+        at = re.match(r"Cannot .*\(at line (\d+),", said)
+        found = re.match(r"\s*(\[?)\[?\s*([\w.-]+)\s*[]=]", text.split("\n")[int(at[1]) - 1]) if at else None
+        if at and found:
+            more = f"; of a list, write [[{found[2]}]] in place of [{found[2]}] each time" if found[1] else ""
+            said = f"line {at[1]}: {found[2]} comes twice{more}"
+        form = "YAML" if re.match(r"(?:#[^\n]*\n|---[ \t]*\n|\s)*\w+:(?:\s|$)", text) else ""
+        if form := "JSON" if text.lstrip().startswith("{") else form:
+            said += f'; it looks like {form}, and has to be written as TOML: name = "value"'
+        raise InputError(source, [Problem("", f"not TOML: {said}")]) from None
     except ValueError:
         # The one other thing the reader raises.
         raise InputError(source, [Problem("", "not TOML: a number with too many digits")]) from None
-
-
-def _twice(text: str, said: str) -> str:
-    """That a header or a key comes twice, where that is what the reader said; else nothing."""
-    at = re.match(r"Cannot .*\(at line (\d+),", said)
-    found = re.match(r"\s*(\[?)\[?\s*([\w.-]+)\s*[]=]", text.split("\n")[int(at[1]) - 1]) if at else None
-    if at is None or found is None:
-        return ""
-    name = found[2]
-    more = f"; of a list, write [[{name}]] in place of [{name}] each time" if found[1] else ""
-    return f"line {at[1]}: {name} comes twice{more}"
-
-
-def _other_form(text: str) -> str:
-    """What a file looks like that is no TOML."""
-    if text.lstrip().startswith("{"):
-        return '; it looks like JSON, and has to be written as TOML: name = "value"'
-    if re.match(r"(?:#[^\n]*\n|---[ \t]*\n|\s)*\w+:(?:\s|$)", text):
-        return '; it looks like YAML, and has to be written as TOML: name = "value"'
-    return ""
 
 
 def read_model(kind: type[M], text: str, *, source: str) -> M:

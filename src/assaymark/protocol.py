@@ -289,34 +289,21 @@ class Study(Frozen):
     engine: EngineChoice = EngineChoice()
 
     @model_validator(mode="after")
-    def _distinct_judges(self) -> Study:
-        names = [judge.name for judge in self.judges]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"each judge needs a name of its own (got {', '.join(twice)} more than once)")
-        if any(name == AGGREGATE for name in names):
+    def _consistent(self) -> Study:
+        names, agents = [judge.name for judge in self.judges], [agent.name for agent in self.agents]
+        probe, anchor, made = self.stability.probe, self.anchor_probe, self.controls.wanted
+        if twice := ", ".join(sorted({name for name in names if names.count(name) > 1})):
+            raise ValueError(f"each judge needs a name of its own (got {twice} more than once)")
+        if AGGREGATE in names:
             raise ValueError(f"{AGGREGATE!r} is not available as a judge name")
-        return self
-
-    @model_validator(mode="after")
-    def _own_records(self) -> Study:
-        names = [agent.name for agent in self.agents]
-        if (self.substrate is None) != (not names):
+        if (self.substrate is None) != (not agents):
             raise ValueError("a study makes its own records with both [[agents]] and [substrate], or has neither")
-        if self.substrate is None and self.controls.wanted:
+        if self.substrate is None and made:
             raise ValueError("controls are made from a study's own cycles; without [substrate] they are imported")
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"each agent needs a name of its own (got {', '.join(twice)} more than once)")
-        if unjudged := sorted(set(self.controls.wanted) - set(self.records.derivations)):
-            raise ValueError(
-                f"records.derivations must name the controls that are made (missing: {', '.join(unjudged)})"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _outside_and_inside(self) -> Study:
-        names = [judge.name for judge in self.judges]
-        probe, anchor = self.stability.probe, self.anchor_probe
+        if twice := ", ".join(sorted({name for name in agents if agents.count(name) > 1})):
+            raise ValueError(f"each agent needs a name of its own (got {twice} more than once)")
+        if unjudged := ", ".join(sorted(set(made) - set(self.records.derivations))):
+            raise ValueError(f"records.derivations must name the controls that are made (missing: {unjudged})")
         if probe is not None and probe.name in names:
             raise ValueError(f"stability.probe needs a name of its own (got {probe.name}, a judge of the panel)")
         if probe is not None and probe.family in self.families:
@@ -353,10 +340,5 @@ def parse_study(text: str, *, source: str = "study.toml") -> Study:
 def plan_hash(study: Study, texts: Mapping[str, str], tables: Mapping[str, str] | None = None) -> str:
     """sha256 of the canonical plan, of every text it uses, and of the tables it was locked on."""
     plan = study.model_dump(mode="json", exclude={"engine": True, "human": {"grades"}})
-    return content_id(
-        {
-            "plan": plan,
-            "texts": {name: sha256_text(text) for name, text in texts.items()},
-            "tables": dict(tables or {}),
-        }
-    )
+    hashed = {name: sha256_text(text) for name, text in texts.items()}
+    return content_id({"plan": plan, "texts": hashed, "tables": dict(tables or {})})
