@@ -69,7 +69,7 @@ class PlanError(AssayError):
 
 
 class UnknownNameError(AssayError):
-    """A name that a person wrote is not known. The message offers what was ``meant``, or else the closest known name."""
+    """A name that a person wrote is not known; the message offers what was ``meant``, or the closest known name."""
 
     def __init__(self, kind: str, name: str, known: Sequence[str], *, meant: str | None = None) -> None:
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))

@@ -121,16 +121,14 @@ def _version(wanted: bool) -> None:
 
 
 app = typer.Typer(
-    name="assaymark",
-    cls=Root,
+    name="assaymark", cls=Root,
     help="Measure LLM judges of AI investment agents, and report which claims their scores support.",
     context_settings={
         "help_option_names": ["-h", "--help"],
         "obj": Tools(models, progress, _say_all, lambda content: console().print(content)),
     },
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+    rich_markup_mode=None, pretty_exceptions_enable=False,
+)  # fmt: skip
 
 
 @app.callback()

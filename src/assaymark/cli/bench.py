@@ -81,11 +81,9 @@ _HELP: Final[Mapping[str, str]] = {
 def bench_app(tools: Tools) -> typer.Typer:
     """The group of commands, to be added to the command line."""
     app = typer.Typer(
-        help="Run PortBench: questions with exact answers, and a five-stage pipeline under stress.",
-        cls=Verbs,
-        rich_markup_mode=None,
-        epilog=examples("assaymark bench qa --model openai/MODEL --per-template 5"),
-    )
+        help="Run PortBench: questions with exact answers, and a five-stage pipeline under stress.", cls=Verbs,
+        rich_markup_mode=None, epilog=examples("assaymark bench qa --model openai/MODEL --per-template 5"),
+    )  # fmt: skip
 
     for name, verb in (("qa", benching.bench_qa), ("pipeline", benching.bench_pipeline)):
         shown = examples(

@@ -14,11 +14,9 @@ from assaymark.errors import AssayError
 from assaymark.workflow import data as market_data
 
 app = typer.Typer(
-    help="Make, fetch, show and check a snapshot of market data in a folder.",
-    cls=Verbs,
-    rich_markup_mode=None,
+    help="Make, fetch, show and check a snapshot of market data in a folder.", cls=Verbs, rich_markup_mode=None,
     epilog=examples("assaymark data synth --out market", "assaymark data show market"),
-)
+)  # fmt: skip
 
 Store = Annotated[Path, typer.Option("--out", "-o", help="Folder of the snapshot; it holds one.", metavar="FOLDER")]
 Stored = Annotated[Path, typer.Argument(help="Folder of a snapshot.", metavar="FOLDER")]

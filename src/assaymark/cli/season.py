@@ -57,16 +57,14 @@ Day = Annotated[str | None, typer.Option("--day", help="Last day to run, such as
 
 
 app = typer.Typer(
-    help="Run seasons: agents trade one universe day by day, in replay or live.",
-    cls=Verbs,
-    rich_markup_mode=None,
+    help="Run seasons: agents trade one universe day by day, in replay or live.", cls=Verbs, rich_markup_mode=None,
     epilog=examples(
         "assaymark season init season.toml --out seasons/spring",
         "assaymark season run seasons/spring",
         "assaymark season judge seasons/spring",
         "assaymark season publish seasons/spring --out site",
     ),
-)
+)  # fmt: skip
 
 
 @app.command(
@@ -75,13 +73,9 @@ app = typer.Typer(
     epilog=examples("assaymark season init season.toml --out seasons/spring"),
 )
 def init(
-    ctx: typer.Context,
-    file: SeasonFile,
-    out: Out,
-    allow_absent: AllowAbsent = None,
-    ledger: Ledger = None,
+    ctx: typer.Context, file: SeasonFile, out: Out, allow_absent: AllowAbsent = None, ledger: Ledger = None,
     json: AsJson = False,
-) -> None:
+) -> None:  # fmt: skip
     """Lock a season in a new run folder, or in that of imported records: its file, its texts and its market."""
     tools = tools_of(ctx)
     folder = RunFolder(out)
@@ -109,14 +103,9 @@ def init(
     epilog=examples("assaymark season step seasons/live"),
 )
 def step(
-    ctx: typer.Context,
-    season: SeasonFolder,
-    day: Day = None,
-    budget: Budget = None,
-    prices: PriceFile = None,
-    strict_agents: StrictAgents = False,
-    json: AsJson = False,
-) -> None:
+    ctx: typer.Context, season: SeasonFolder, day: Day = None, budget: Budget = None, prices: PriceFile = None,
+    strict_agents: StrictAgents = False, json: AsJson = False,
+) -> None:  # fmt: skip
     """Advance all agents by one trading day, and by missed days before it; safe to repeat on one day."""
     tools = tools_of(ctx)
     wanted = None if day is None else _day(day)
@@ -171,13 +160,9 @@ def judge(
     epilog=examples("assaymark season publish seasons/spring --out site --language en"),
 )
 def publish(
-    ctx: typer.Context,
-    season: SeasonFolder,
-    out: Site,
-    language: Language = None,
-    calls: Calls = False,
+    ctx: typer.Context, season: SeasonFolder, out: Site, language: Language = None, calls: Calls = False,
     json: AsJson = False,
-) -> None:
+) -> None:  # fmt: skip
     """Measure and decide a judged season, and write its site: pages that need no server."""
     tools = tools_of(ctx)
     chosen = chosen_languages(language or ())

@@ -205,11 +205,9 @@ DECISIONS: Final = Table(
 )
 
 OUTCOMES: Final = Table(
-    "outcomes",
-    Outcome,
-    {**_strings("record_id", "horizon"), **_typed(pa.float64(), "value", "benchmark")},
+    "outcomes", Outcome, {**_strings("record_id", "horizon"), **_typed(pa.float64(), "value", "benchmark")},
     sort=lambda row, _: (row.record_id, row.horizon),
-)
+)  # fmt: skip
 
 CYCLES: Final = Table(
     "cycles",
@@ -252,8 +250,7 @@ PROBE: Final = replace(JUDGMENTS, name="probe")
 """What the outside judge said about the contested pairs."""
 
 EVIDENCE: Final = Table(
-    "evidence",
-    Evidence,
+    "evidence", Evidence,
     {
         **_strings("decision"),
         **_typed(pa.int64(), "part"),
@@ -265,22 +262,19 @@ EVIDENCE: Final = Table(
         **_listed("facts"),
         **_strings("rule"),
     },
-    sort=lambda row, _: (row.decision, row.part, row.start),
-    flat=True,
-)
+    sort=lambda row, _: (row.decision, row.part, row.start), flat=True,
+)  # fmt: skip
 
 PAIRS: Final = Table(
-    "pairs",
-    PairCall,
+    "pairs", PairCall,
     {
         **_strings("pair", "condition", "task", "order", "verdict", "judge", "variant", "prompt", "better"),
         **_typed(pa.float64(), "delta"),
         **_typed(pa.int64(), "trial"),
         **_strings("call_key", "reason"),
     },
-    sort=lambda row, _: (row.judge, row.prompt, row.pair, row.order, row.trial),
-    flat=True,
-)
+    sort=lambda row, _: (row.judge, row.prompt, row.pair, row.order, row.trial), flat=True,
+)  # fmt: skip
 
 SCORES: Final = Table(
     "scores",
