@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from assaymark import __version__
 from assaymark.agents.date_probe import date_call, read_date
 from assaymark.agents.llm import agent_texts, task_text
 from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Model
-from assaymark.errors import LedgerError, PlanError
+from assaymark.errors import PlanError
 from assaymark.judging import PARSER, Rubric, load_rubric, plan_texts
 from assaymark.market.cycles import Cycle, CycleKey, MinuteSource, cycles_of, key_of, synthetic_minutes
 from assaymark.market.minutes import minutes_from_file
@@ -29,7 +28,7 @@ from assaymark.records import JSON, Context, Instrument, Series, content_id, to_
 from assaymark.text import clean
 from assaymark.workflow.amendments import Amendment, read_amendments
 from assaymark.workflow.ask import ask
-from assaymark.workflow.run_folder import RunFolder, check_lock, new_folder, read_lock, read_text, write_lock
+from assaymark.workflow.run_folder import RunFolder, Track, new_folder, read_text, write_lock
 from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, OUTCOMES, Store
 from assaymark.workflow.track import Progress, checked_rubric, planned_decisions, select, silent
 
@@ -171,6 +170,16 @@ def sample_of(substrate: Substrate) -> list[Cycle]:
 
 
 FORMAT: Final = "assaymark lock 2"
+STUDY: Final = Track(
+    format=FORMAT,
+    absent="{0} has no locked plan; run: assaymark lock STUDY --out {0}",
+    others={
+        "assaymark benchmark": "{0} holds a benchmark; use: assaymark bench, or assaymark report {0}",
+        "assaymark season": "{0} holds a season; use: assaymark season",
+    },
+    texts="rubric and prompts of this version",
+    restore="restore the plan, or lock it in a new run folder",
+)
 _FIRST: Final = "1"
 """The parser of locks that name none."""
 
@@ -284,37 +293,22 @@ def write_plan(
 
 def study_lock(checked: Checked, *, locked_at: JSON, probes: Sequence[JSON] = ()) -> dict[str, JSON]:
     """The lock of a study that was not amended."""
-    return {
-        "format": FORMAT,
-        "software": f"assaymark {__version__}",
-        "plan_hash": checked.plan_hash,
-        "locked_at": locked_at,
-        "tables": dict(checked.tables),
-        "preflight": to_json(checked.preflight),
-        "date_probes": list(probes),
-        "amendments": [],
-        "preregistered": True,
-        "parser": PARSER,
-    }
+    report, probes = to_json(checked.preflight), list(probes)
+    return STUDY.new_lock(
+        checked.plan_hash, locked_at, tables=dict(checked.tables), preflight=report, date_probes=probes, parser=PARSER
+    )
 
 
 def open_locked(folder: RunFolder) -> Locked:
     """The locked plan of a run folder."""
     folder.require()
-    if not folder.lock.is_file():
-        raise PlanError(f"{folder.path} has no locked plan; run: assaymark lock STUDY --out {folder.path}")
-    stored = stored_lock(folder)
+    stored = STUDY.stored(folder)
     study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
     tables = locked_tables(study, Store(folder))
     if changed := sorted(name for name in tables if tables[name] != stored["tables"].get(name)):
         raise PlanError(f"{folder.path}: {' and '.join(changed)} changed after the lock; lock a new run folder on them")
     fingerprint = plan_hash(study, texts_of(study), tables)
-    if fingerprint != stored["plan_hash"]:
-        raise PlanError(
-            f"{folder.plan} was edited after the lock (plan hash {fingerprint[:12]}..., locked "
-            f"{str(stored['plan_hash'])[:12]}...), or the rubric and prompts of this version differ; restore the plan, "
-            "or lock it in a new run folder"
-        )
+    STUDY.require_unedited(folder, fingerprint, stored)
     return Locked(
         study, load_rubric(study.rubric.name), fingerprint, stored["locked_at"], stored["preflight"],
         read_amendments(folder, stored.get("amendments", [])), tuple(stored.get("date_probes", ())),
@@ -324,16 +318,7 @@ def open_locked(folder: RunFolder) -> Locked:
 
 def stored_lock(folder: RunFolder) -> Mapping[str, JSON]:
     """The lock of a study as it was written, before anything in it is checked."""
-    stored = read_lock(folder)
-    form = str(stored.get("format"))
-    if form.startswith("assaymark benchmark"):
-        raise PlanError(f"{folder.path} holds a benchmark; use: assaymark bench, or assaymark report {folder.path}")
-    if form.startswith("assaymark season"):
-        raise PlanError(f"{folder.path} holds a season; use: assaymark season")
-    if form != FORMAT:
-        raise LedgerError(f"{folder.lock} is damaged, or of another version: it does not say {FORMAT!r}")
-    check_lock(folder, stored)
-    return stored
+    return STUDY.stored(folder)
 
 
 def texts_of(study: Study) -> dict[str, str]:

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
+from assaymark import __version__
 from assaymark.encoding import write_atomic as write_atomic
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
@@ -178,6 +179,53 @@ def read_lock(folder: RunFolder) -> dict[str, Any]:
             f"To go on under those of version 2, with every reply kept: assaymark amend {folder.path} --rules 2"
         )
     return stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Track:
+    """A kind of run, as far as its lock goes: study, season or benchmark.
+
+    ``absent`` is said of a folder without a lock, and ``others`` of a lock whose format begins with one of its keys;
+    both have the folder as ``{0}``. ``texts`` names what a plan hash covers beside the file, ``restore`` what to do.
+    """
+
+    format: str
+    absent: str
+    others: Mapping[str, str]
+    texts: str
+    restore: str
+
+    def holds(self, folder: RunFolder) -> bool:
+        """Whether a plan of this kind is locked in a run folder."""
+        return folder.lock.is_file() and read_lock(folder).get("format") == self.format
+
+    def stored(self, folder: RunFolder) -> dict[str, Any]:
+        """The lock of this kind in a run folder, before the plan is held against it."""
+        if not folder.lock.is_file():
+            raise PlanError(self.absent.format(folder.path))
+        stored = read_lock(folder)
+        form = str(stored.get("format"))
+        if form != self.format:
+            for start, what in self.others.items():
+                if form.startswith(start):
+                    raise PlanError(what.format(folder.path))
+            raise LedgerError(f"{folder.lock} is damaged, or of another version: it does not say {self.format!r}")
+        check_lock(folder, stored)
+        return stored
+
+    def new_lock(self, plan_hash: str, locked_at: JSON, **parts: JSON) -> dict[str, JSON]:
+        """The lock of a plan that was not amended; ``parts`` are the fields of this kind."""
+        software = f"assaymark {__version__}"
+        common = {"format": self.format, "software": software, "plan_hash": plan_hash, "locked_at": locked_at}
+        return {**common, "amendments": [], "preregistered": True, **parts}
+
+    def require_unedited(self, folder: RunFolder, made: str, stored: Mapping[str, Any]) -> None:
+        """Refuse a plan whose hash is not the one that was locked."""
+        if made != stored.get("plan_hash"):
+            raise PlanError(
+                f"{folder.plan} was edited after the lock (plan hash {made[:12]}..., locked "
+                f"{str(stored.get('plan_hash'))[:12]}...), or the {self.texts} differ; {self.restore}"
+            )
 
 
 def _lock(folder: RunFolder) -> dict[str, Any]:
