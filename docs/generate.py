@@ -16,6 +16,7 @@ import json
 import re
 import sys
 import tempfile
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -74,89 +75,96 @@ def _titled(found: dict[str, object], title: str) -> str:
 
 
 def manual() -> str:
-    """Every command with its help and parameters."""
+    """Every command with its help and parameters; options that many commands share are listed once."""
     root = typer.main.get_command(app)
     real = sorted({one for meant in GUESSES.values() for one in meant})
-    guesses = (f"| `{one}` | {', '.join(f'`{name}`' for name in GUESSES if one in GUESSES[name])} |\n" for one in real)
-    parts = [MARK, "# Command line\n\n", (root.help or "").strip(), "\n\n", COMMANDS_HAVE, *guesses]
+    guesses = (f"`{one}` ({', '.join(f'`{name}`' for name in GUESSES if one in GUESSES[name])})" for one in real)
     context = root.make_context("assaymark", [], resilient_parsing=True)
+    commands: list[tuple[str, Any, str]] = []
     for name in root.list_commands(context):
         command = root.get_command(context, name)
-        parts += _command(name, command, "##")
-        for inner, part in getattr(command, "commands", {}).items():
-            parts += _command(f"{name} {inner}", part, "###")
+        inner = getattr(command, "commands", {})
+        commands += [(name, command, "##"), *((f"{name} {one}", part, "###") for one, part in inner.items())]
+    counts = Counter(_option(param) for _, command, _ in commands for param in command.params)
+    shared = {line: "" for line, count in counts.items() if line and count >= SHARED_BY}
+    parts = [MARK, "# Command line\n\n", (root.help or "").strip(), "\n\n", COMMANDS_HAVE,
+             textwrap.fill(f"{', '.join(guesses)}.", 120), "\n\n## Shared options\n\n", *shared]  # fmt: skip
+    for name, command, level in commands:
+        parts += _command(name, command, level, shared)
     return re.sub(r"\n{3,}", "\n\n", "".join(parts))
 
 
-def _command(name: str, command: Any, level: str) -> Iterator[str]:
+SHARED_BY = 2
+"""Commands from which on an option with one and the same help is listed once for all."""
+
+
+def _option(param: Any) -> str:
+    """The line of a parameter; empty for ``--help``."""
+    if param.param_type_name == "argument":
+        need = "" if param.required else " (optional)"
+        return f"- `{(param.metavar or param.name).strip('{}')}`{need}: {param.help}\n"
+    return "" if param.name == "help" else f"- `{' '.join(param.opts)}`: {param.help}\n"
+
+
+def _command(name: str, command: Any, level: str, shared: Mapping[str, str]) -> Iterator[str]:
     """One command, or a group of commands before its members."""
     yield f"\n{level} `assaymark {name}`\n\n{(command.help or '').strip()}\n\n"
-    for param in command.params:
-        if param.param_type_name == "argument":
-            need = "" if param.required else " (optional)"
-            yield f"- `{(param.metavar or param.name).strip('{}')}`{need}: {param.help}\n"
-        elif param.name != "help":
-            yield f"- `{' '.join(param.opts)}`: {param.help}\n"
+    lines = [_option(param) for param in command.params]
+    yield from (line for line in lines if line not in shared)
+    also = [line.split("`")[1].split()[0] for line in lines if line in shared]
+    if also:
+        yield textwrap.fill(f"- Shared: {', '.join(f'`{one}`' for one in also)}", 120, subsequent_indent="  ") + "\n"
     if command.epilog:
         yield f"\n```sh\n{command.epilog}\n```\n"
 
 
 COMMANDS_HAVE = """\
-`assaymark COMMAND --help` shows a command's options and examples. A name that is nearly right is
-answered with the right one.
-
-## What every command does
+`assaymark COMMAND --help` prints options and examples. Misspelled commands and options get a suggestion.
 
 - **Results go to stdout**, everything else to stderr. With `--json`, stdout is one JSON document on one line with
-  sorted keys, also after a failed check; an error leaves it empty.
-- `-q`, `--quiet`: nothing on stderr but errors. `-v`, `--verbose`: a line with the seconds for each stage, retry, model
-  and file. Both may stand before the command or behind it; the last one counts.
-- **Progress**: on a terminal a bar with count, rate, time left, and what the replies of this command cost so far by
-  the price table. Where stderr is no terminal there is none; with `--verbose` there is a line every 10 seconds.
-- **Ctrl-C and SIGTERM** let calls under way end and say what is kept; a second Ctrl-C does not wait for them. The same
-  command goes on from there. Processes that a command started end with it.
-- **Errors are one line** that says what is wrong and what to do. `--verbose` adds a traceback to a defect of ours.
+  sorted keys, also after a failed check; on an error it is empty.
+- `-q`, `--quiet`: errors only. `-v`, `--verbose`: log every stage, retry, model and file with seconds. Both work before
+  and after the command.
+- **Progress**: a bar on a terminal with count, rate, time left and cost so far; elsewhere, with `--verbose`, a line
+  every 10 seconds.
+- **Ctrl-C and SIGTERM** let calls in flight finish; a second Ctrl-C stops at once. Repeat the command to resume. Child
+  processes are terminated with the command.
+- **Errors are one line** with what is wrong and what to do. `--verbose` adds a traceback to a bug in assaymark.
+- `assaymark --install-completion` sets up shell completion (bash, zsh, fish, PowerShell).
 
-| exit status | |
+| exit status | meaning |
 |---:|---|
-| 0 | done |
-| 1 | something in the input, the run, the machine or a provider is wrong, or a check found problems |
-| 2 | the command line is wrong; nothing was done |
-| 70 | a defect of assaymark |
+| 0 | success |
+| 1 | invalid input, run, machine or provider, or a check found problems |
+| 2 | invalid command line; nothing was done |
+| 3 | a season ran while an agent was absent |
+| 70 | a bug in assaymark |
 | 130 | stopped by Ctrl-C or SIGTERM |
 
-## What `--json` prints
+## JSON output
 
 | command | keys |
 |---|---|
-| `run`, `demo`, `report`, `bench qa`, `bench pipeline` | `page`, `verdicts`; after asking also `paid`, model by model |
-| every dry run | `dry_run`, `models` with calls by stage and the estimate of the rest, `usd` |
+| `run`, `demo`, `report`, `bench qa`, `bench pipeline` | `page`, `verdicts`; with calls also `paid`, by model |
+| every dry run | `dry_run`, `models` with calls by stage and estimated cost, `usd` |
 | `report --out` | `page`, `runs` |
 | `lock`, `amend` | `plan_hash`; `locked_at`, `preflight` and `date_probes`, or `amendment` and `preregistered` |
-| `judge`, `worker` | counts of calls: `made`, and what was there, failed or is left |
-| `import`, `bench questions`, `export` | what was read or written, and the problems of what was not |
-| `measure` | `measurements`; of a bare table also `verdicts` and `notes` |
-| `claim` | `verdicts.json` as it was written; with `--verify` each certificate by its path, with `ok` |
-| `plan-calls` | the options, and how often each would move a claim |
+| `judge`, `worker` | counts of calls: `made`, cached, failed, left |
+| `import`, `bench questions`, `export` | what was read or written, and problems |
+| `measure` | `measurements`; of a score table also `verdicts` and `notes` |
+| `claim` | `verdicts.json`; with `--verify` each certificate by path, with `ok` |
+| `plan-calls` | the options, and how often each would change a claim |
 | `datasheet` | `page`, `datasheets`, `agreement`, `paid` |
 | `season init`; `step`, `run`; `judge`; `publish` | `plan_hash`; `days`, `navs`; `made`; `page`, `verdicts` |
 | `data synth`, `pull`, `show`, `check` | `snapshot` and `instruments`; or `problems` and `notes` |
 | `doctor` | `findings`, `can_run` |
 
-A record has the fields that [the run folder](run-folder.md) and [the verdicts](verdicts.schema.json) give it.
+Records have the fields of [the run folder](run-folder.md) and [the verdicts schema](verdicts.schema.json).
 
-## Completion
+## Aliases
 
-`assaymark --install-completion` sets up completion of commands and options for your shell (bash, zsh, fish,
-PowerShell); `assaymark --show-completion` prints the script instead. Then start a new shell.
-
-## Names that work too
-
-`_` for `-`, and an `s` too many or too few, are understood. So is the name of a command's only argument, as in
-`assaymark run --study study.toml`. And:
-
-| option | also understood |
-|---|---|
+`_` works for `-`, and singular for plural. The name of a command's only argument works as an option, as in
+`assaymark run --study study.toml`. Options with other spellings:
 """
 
 
