@@ -86,11 +86,13 @@ def manual() -> str:
         inner = getattr(command, "commands", {})
         commands += [(name, command, "##"), *((f"{name} {one}", part, "###") for one, part in inner.items())]
     counts = Counter(_option(param) for _, command, _ in commands for param in command.params)
-    shared = {line: "" for line, count in counts.items() if line and count >= SHARED_BY}
+    options = [line for line, count in counts.most_common() if line.startswith("- `-") and count >= SHARED_BY]
+    shared = {line.split("`")[1]: line for line in reversed(options)}
     parts = [MARK, "# Command line\n\n", (root.help or "").strip(), "\n\n", COMMANDS_HAVE,
-             textwrap.fill(f"{', '.join(guesses)}.", 120), "\n\n## Shared options\n\n", *shared]  # fmt: skip
+             textwrap.fill(f"{', '.join(guesses)}.", 120), "\n\n## Shared options\n\n"]  # fmt: skip
+    parts += sorted(shared.values())
     for name, command, level in commands:
-        parts += _command(name, command, level, shared)
+        parts += _command(name, command, level, set(shared.values()))
     return re.sub(r"\n{3,}", "\n\n", "".join(parts))
 
 
@@ -106,7 +108,7 @@ def _option(param: Any) -> str:
     return "" if param.name == "help" else f"- `{' '.join(param.opts)}`: {param.help}\n"
 
 
-def _command(name: str, command: Any, level: str, shared: Mapping[str, str]) -> Iterator[str]:
+def _command(name: str, command: Any, level: str, shared: set[str]) -> Iterator[str]:
     """One command, or a group of commands before its members."""
     yield f"\n{level} `assaymark {name}`\n\n{(command.help or '').strip()}\n\n"
     lines = [_option(param) for param in command.params]
@@ -114,8 +116,7 @@ def _command(name: str, command: Any, level: str, shared: Mapping[str, str]) -> 
     also = [line.split("`")[1].split()[0] for line in lines if line in shared]
     if also:
         yield textwrap.fill(f"- Shared: {', '.join(f'`{one}`' for one in also)}", 120, subsequent_indent="  ") + "\n"
-    if command.epilog:
-        yield f"\n```sh\n{command.epilog}\n```\n"
+    yield from (f"- Example: `{line}`\n" for line in (command.epilog or "").splitlines() if line.strip())
 
 
 COMMANDS_HAVE = """\
@@ -163,8 +164,8 @@ Records have the fields of [the run folder](run-folder.md) and [the verdicts sch
 
 ## Aliases
 
-`_` works for `-`, and singular for plural. The name of a command's only argument works as an option, as in
-`assaymark run --study study.toml`. Options with other spellings:
+`_` works for `-`, and singular for plural. The name of a command's only argument works as an option, as in `assaymark
+run --study study.toml`. Options with other spellings:
 """
 
 
@@ -187,10 +188,10 @@ def capitalbench(folder: Path) -> str:
         "assaymark run studies/capitalbench.toml --out runs/cb\n```\n\n",
         f"{decisions} decisions of real language models were imported; plan hash `{locked.plan_hash[:16]}...`.\n",
         PANEL,
-        "## What came out\n\n```text\n",
+        "## Result\n\n```text\n",
         screen(folder),
-        "```\n\n## The numbers in the rationales\n\n",
-        f"{len(evidence)} numbers were found in the agents' own texts and looked up in their material.\n\n",
+        "```\n\n## Fact-check of numbers\n\n",
+        f"{len(evidence)} numbers in the agents' texts were checked against their contexts.\n\n",
         "| state | numbers | share |\n|---|---:|---:|\n",
     ]
     lines += [f"| {name} | {count} | {100 * count / len(evidence):.1f} % |\n" for name, count in states.most_common()]
@@ -202,33 +203,31 @@ def capitalbench(folder: Path) -> str:
     return "".join(lines)
 
 
-GENERATED = """Generated from one run. Nothing on this page is executed when the documentation is tested, because the
-records are not part of this project (CapitalBench, round artifacts CC BY 4.0).
+GENERATED = """Generated from one run; not executed by the tests, because the records are not part of this project
+(CapitalBench, round artifacts CC BY 4.0).
 
 """
 
-PANEL = """**The judges are the reference panel**: three rule-based graders with planted, documented errors. The
-verdicts below say what this panel's grades permit. They say nothing about how a panel of language models would
-grade, nor about returns.
+PANEL = """**The judges are built in**: three rule-based graders with planted errors. The verdicts hold for this panel;
+they say nothing about a panel of language models or about returns.
 
 """
 
 WHAT_IT_SAYS = """
-## What it says, and what it does not
+## Limits
 
-- A contradiction is an accusation, and needs everything the agent saw. Here the rendered appendix that the agents were
-  shown is absent, so every context is partial and no number can be called contradicted; "not verifiable" includes both.
-- Three pairs of agents never answered a common round. No order is claimed for them, and none goes through others.
-- No agent was run twice on a round, so their own noise floors are undefined, and the page says so.
-- Ten decisions started before the cutoff of their material. They are imported, flagged, and left out.
-- No control texts were graded, so no claim can be a headline.
-- Realised returns were imported into a table of their own and took no part in any of this.
+- The rendered appendix shown to the agents is missing, so every context is partial and no number can be contradicted.
+- Three pairs of agents never answered a common round and are not ranked.
+- No agent was run twice on a round, so noise floors are undefined.
+- Ten decisions started before the cutoff of their context; they are flagged and left out.
+- No adversarial controls were judged, so no claim can be a headline.
+- Realised returns are in a separate table and were not used.
 """
 
 
 def valueblind(folder: Path) -> str:
     """The shipped study from a finished run: what is planted in it, and what it found."""
-    from demo_shown import screen  # beside this file, so found where it is run and not where it is tested
+    from demo_shown import screen, shortened  # beside this file, so found where it is run and not where it is tested
 
     run = RunFolder(folder)
     store = Store(run)
@@ -241,11 +240,11 @@ def valueblind(folder: Path) -> str:
         "```sh\nassaymark run studies/valueblind.toml --out runs/valueblind\n```\n\n",
         f"{store.rows(DECISIONS):,} trajectories, {store.rows(JUDGMENTS):,} judge calls; plan hash ",
         f"`{open_locked(run).plan_hash[:16]}...`.\n\n",
-        "## What is planted, and what was found\n\n",
-        "| planted | measured as | found | what follows |\n|---|---|---|---|\n",
+        "## Planted and measured\n\n",
+        "| planted | measured as | result | consequence |\n|---|---|---|---|\n",
     ]
     lines += [f"| {' | '.join(row)} |\n" for row in _planted_rows(run, found, verdicts)]
-    lines += ["\n", STUDY_NOTES, "## What came out\n\n```text\n", screen(folder), "```\n"]
+    lines += ["\n", STUDY_NOTES, "## Result\n\n```text\n", shortened(screen(folder)).rstrip(), "\n```\n"]
     return "".join(lines)
 
 
@@ -261,29 +260,29 @@ def _planted_rows(
         return verdicts[f"{kind}[dimension=aggregate,high={high},low={low}]"].publication_level
 
     for low in ("birch", "alder"):
-        yield (f"cedar decides and explains better than {low}", "their contrast", gap("cedar", low),
-               f"cedar above {low}: {level('above', 'cedar', low)}")  # fmt: skip
+        yield (f"Cedar decides and explains better than {low.title()}", "contrast", gap("cedar", low),
+               f"Cedar above {low.title()}: {level('above', 'cedar', low)}")  # fmt: skip
     close = f"within .3 of each other: {level('within', 'alder', 'birch')}"
-    yield ("alder and birch decide and write alike", "their contrast", gap("alder", "birch"),
-           f"{close}; alder above birch: {level('above', 'alder', 'birch')}")  # fmt: skip
-    yield ("dogwood decides alike and gives no reason in four texts of five", "share of texts below 60 tokens",
+    yield ("Alder and Birch decide and write alike", "contrast", gap("alder", "birch"),
+           f"{close}; Alder above Birch: {level('above', 'alder', 'birch')}")  # fmt: skip
+    yield ("Dogwood decides alike and gives no reason in four of five texts", "share of texts below 60 words",
            _spread(found["terse.share[agent=dogwood]"]),
-           f"birch above dogwood: {level('above', 'birch', 'dogwood')}")  # fmt: skip
-    yield ("reader: half a point for alder's style", "what it gives alder beyond the other judges",
+           f"Birch above Dogwood: {level('above', 'birch', 'dogwood')}")  # fmt: skip
+    yield ("reader: half a point for Alder's style", "self-preference against the other judges",
            _spread(found["judge.own_family[dimension=aggregate,judge=reader]"]),
-           "an order that rests on it is not said")  # fmt: skip
+           "a ranking that depends on it is not claimed")  # fmt: skip
     for cell in ("cell_a", "cell_b"):
         halo, verdict = found[f"cell.halo[cell={cell}]"], verdicts[f"cell[cell={cell}]"]
-        what = "the number without it is primary" if halo.detail["triggered"] else "below the plan's limit for a halo"
-        yield ("the same", f"halo of {cell.replace('_', ' ')}", _spread(halo),
+        what = "the number without it is primary" if halo.detail["triggered"] else "below the plan's limit"
+        yield ("the same", f"self-preference on {cell.replace('_', ' ')}", _spread(halo),
                f"{what}; the cell's own claim: {verdict.publication_level}")  # fmt: skip
-    for judge, planted in (("auditor", "a tenth of a point for 100 tokens"), ("allocator", "no liking for length")):
+    for judge, planted in (("auditor", "a tenth of a point per 100 words"), ("allocator", "no verbosity bias")):
         sheet = read_datasheet(run.datasheets / f"{judge}.json")
         item = next(
             m for m in sheet.measurements if m.name == "point.verbosity" and m.labels["dimension"] == "aggregate"
         )
-        kept = "keeps the limit of .15" if found[f"datasheet.gate[judge={judge}]"].value == 0 else "fails its limit"
-        yield f"{judge}: {planted}", "points for 100 tokens of filler", _spread(item), kept
+        kept = "within the limit of .15" if found[f"datasheet.gate[judge={judge}]"].value == 0 else "exceeds its limit"
+        yield f"{judge}: {planted}", "points per 100 words of filler", _spread(item), kept
     late = found["contamination.gap[dimension=aggregate,split=all]"]
     yield "nothing after the cutoff", "post-cutoff regime against the others", _spread(late), "bounded"
 
@@ -294,15 +293,14 @@ def _spread(item: Measurement) -> str:
     return f"{item.value:.3f}{ends}, n = {item.n:,}"
 
 
-STUDY_INTRO = """Generated from one run. `studies/valueblind.toml` has the size and the shape of ValueBlindBench's own
-study (sections 3.2 to 3.5 and 4): four agents, five regimes of 50 cycles, two control cells of 50, three judge families
-with five calls a trajectory. Its agents and judges are reference models with planted properties, so that what it must
-say is known beforehand. A test runs it and holds the verdicts against what is planted.
+STUDY_INTRO = """Generated from one run. `studies/valueblind.toml` has the size of ValueBlindBench's own study (sections
+3.2 to 3.5 and 4): four agents, five regimes of 50 cycles, two adversarial controls of 50, three judge families with
+five calls per trajectory. Agents and judges are built in with planted properties, so the correct verdicts are known. A
+test compares.
 
 """
 
-STUDY_NOTES = """Nothing here describes a language model. To study some, replace the models in the file; the sentences
-that come out are then about them.
+STUDY_NOTES = """Nothing here describes a language model. To study some, replace the models in the file.
 
 """
 
@@ -316,7 +314,7 @@ def judge_logs(full: Path, repeated: Path) -> str:
             made = measure_log(RunFolder(Path(scratch)), path, chosen)
         sheets, trials = made.sheets, int(_of(made.sheets[0], "repeat.stability").detail["trials"])
         pairs = _of(sheets[0], "delta0.stable").n // trials
-        asked = "once" if trials == 1 else f"{trials} times, each time a pair of its own in the tables"
+        asked = "once" if trials == 1 else f"{trials} times, each time counted as a separate pair in the tables"
         command = f"assaymark datasheet --from {path.name} --only bench=MTBench"
         lines += [f"## {title}\n\n```sh\n{command}\n```\n\n"]
         lines += [
@@ -344,7 +342,7 @@ def _percent(item: Measurement) -> str:
 
 
 def _decomposed(sheets: Sequence[Datasheet]) -> Iterator[str]:
-    yield "Per cent of pairs. The five shares of a judge make 100.\n\n"
+    yield "Percent of pairs; the five shares of a judge sum to 100.\n\n"
     yield "| judge | stable | positional | one-sided | no preference | with an unusable call |\n"
     yield "|---|---:|---:|---:|---:|---:|\n"
     names = ("stable", "positional", "one_sided", "no_preference", "other_pairs")
@@ -375,8 +373,11 @@ def _repeats(sheets: Sequence[Datasheet]) -> Iterator[str]:
 
 
 def _agreed(made: Made) -> Iterator[str]:
-    yield AGREED
-    for both in zip(made.agreement[::2], made.agreement[1::2], strict=True):
+    """Every pair of judges; of more than ten pairs the three that agree least and most by content."""
+    pairs = list(zip(made.agreement[::2], made.agreement[1::2], strict=True))
+    ordered = sorted(pairs, key=lambda both: both[0].value or 0.0)
+    yield AGREED if len(pairs) <= MOST_PAIRS else AGREED.replace("position.", f"position; 6 of {len(pairs)} pairs.")
+    for both in pairs if len(pairs) <= MOST_PAIRS else (*ordered[:3], *ordered[-3:]):
         cells = [both[0].labels["a"], both[0].labels["b"]]
         for item in both:
             shown = item.state if item.value is None else f"{item.value:.2f} ({item.low:.2f} to {item.high:.2f})"
@@ -385,56 +386,48 @@ def _agreed(made: Made) -> Iterator[str]:
     yield "\n"
 
 
-JUDGE_LOGS = """Generated from two logs of real judges by `python docs/generate.py judge-logs FULL.csv REPEATED.csv`.
-Nothing on this page is executed when the documentation is tested, because the logs are not part of this project. They
-are the MT-Bench rows of Slimshilin/Position-Bias-Analyzer (commit 9f8b7e8, MIT licence): each row is what a language
-model said of two answers to one question. [Verdict logs](verdict-logs.md) says how such a file is read,
-[datasheets](datasheets.md) how to read the numbers.
+MOST_PAIRS = 10
 
-In brackets: 95 % intervals in which the calls of a question may depend on each other: each question is left out in
-turn. A share of 0 or 100 counts each question as one unit. Intervals that take every call for independent would be too
-narrow.
+JUDGE_LOGS = """Generated from two logs of LLM judges by `python docs/generate.py judge-logs FULL.csv REPEATED.csv`; not
+executed by the tests, because the logs are not part of this project. They are the MT-Bench rows of
+Slimshilin/Position-Bias-Analyzer (commit 9f8b7e8, MIT licence): each row is a judge's verdict on two answers to one
+question. See [verdict logs](verdict-logs.md) for the format and [datasheets](datasheets.md) for the measurements. In
+brackets: 95 % intervals from a question jackknife; intervals that assume independent calls would be too narrow.
 
 """
 
 FLIPS = """
-The flip rate is positional over stable and positional pairs, in per cent. **It hides one-sided pairs**: those with a
-preference in one order only are in neither number. *Not stable* is the share of all pairs in which no text was chosen
-in both orders: positional, one-sided, without preference, or with an unusable call.
+Flip rate: positional over stable and positional pairs, in percent. **It omits one-sided pairs.** *Not stable*: pairs in
+which no text was preferred in both orders.
 
-| judge | flip rate | one-sided pairs it leaves out | not stable | slot 1 among positional pairs | unusable calls |
+| judge | flip rate | one-sided pairs omitted | not stable | position 1 among positional pairs | unusable calls |
 |---|---:|---:|---:|---:|---:|
 """
 
 REPEATS = """
-Repeat stability: how often two trials of one question had the same outcome, in per cent; and kappa over pairs of
-trials, which corrects it for chance.
+Repeat stability: percent of trial pairs with the same outcome, and the chance-corrected kappa over trials.
 
 | judge | repeat stability | kappa over trials |
 |---|---:|---:|
 """
 
 AGREED = """
-Agreement of every two judges, unweighted Cohen's kappa clustered by question: by content, on the answer that each
-prefers once both orders of a pair are averaged, and by position, on the slot, call by call.
+Agreement between judges: unweighted Cohen's kappa, clustered by question, on the preferred answer (both orders
+averaged) and on the preferred position.
 
 | judge | judge | by content | common pairs | by position | common calls |
 |---|---|---:|---:|---:|---:|
 """
 
-WHAT_LOGS_SAY = """## What it says, and what it does not
+WHAT_LOGS_SAY = """## Limits
 
-- A *stable* choice follows the text, a *positional* one the slot. Nothing says that the chosen text is the better one:
-  the answers differ in quality, by an amount that nobody knows. A preference here is no error, and a tie no virtue.
-- A positional pair contradicts itself whatever the quality of the answers. How often that happens depends on how close
-  the answers are, so these shares cannot be compared with shares from other pairs.
-- A low flip rate beside many one-sided pairs or ties belongs to a judge that commits in fewer pairs. It need not be led
-  by the slot less often in the others.
-- A judge that always takes slot 2 is stable over repetitions. Read repeat stability beside the positional share.
-- Agreement is not truth: judges can share a habit.
-- Questions are what is sampled, answers are not: the intervals are for these answering models.
-- No dark current, sensitivity or threshold follows from a log. They need texts of known quality:
-  `assaymark datasheet --judge MODEL`.
+- A *stable* choice follows the text, a *positional* one the position. Which answer is better is unknown, so a
+  preference is not an error.
+- Position bias depends on how close the answers are; do not compare these shares with shares from other pairs.
+- A low flip rate with many one-sided pairs or ties belongs to a judge that commits less often.
+- A judge that always prefers position 2 is stable over repetitions.
+- Intervals cover other questions, not other answering models.
+- Null pairs, sensitivity and threshold need texts of known quality: `assaymark datasheet --judge MODEL`.
 """
 
 
@@ -454,20 +447,19 @@ def benchmarks(sessions: Sequence[Path]) -> str:
 
 FAULTS = """# Faults
 
-What was done to runs, and what came of it. `tests/faults` makes a few faults of each kind whenever the tests run.
-All of them, which this page is of: `python -m pytest tests/faults --long-faults`, then
-`python docs/generate.py faults tests/faults/results.json`. [The engine](engine.md) says how each promise is kept.
+Faults injected into runs, and their effect. `tests/faults` injects a few of each kind in every test run; this page has
+all of them (`python -m pytest tests/faults --long-faults`, then `python docs/generate.py faults
+tests/faults/results.json`). [How calls are made](engine.md) lists the guarantees.
 
-| fault | made | found |
+| fault | injected | result |
 |---|---|---|
 """
 
 NOT_MADE = """
-*Paid twice* are calls that were under way at a kill: their provider had billed them, and nobody knew the answer. A run
-prints that bound. A provider is a server over loopback or a model in the process, which notes every call by its key;
-no real one was asked. The disk is a file system of 8 MB, the clocks are those that the process reads, and a kill is
-SIGKILL of one process. The power of a machine was never cut: what a commit means there rests on SQLite with
-`synchronous=FULL`, on PostgreSQL with `synchronous_commit=on`, and on the disk keeping its word.
+*Paid twice*: calls in flight at a kill, billed without a stored reply; a run prints the bound. Providers are loopback
+servers or in-process models that record every call; no real provider was used. The disk is a file system of 8 MB,
+clocks are those of the process, and a kill is SIGKILL. Power loss was not tested: durability then depends on SQLite
+with `synchronous=FULL`, PostgreSQL with `synchronous_commit=on`, and the disk.
 """
 
 
