@@ -1,10 +1,4 @@
-"""Which claims the scores support: measurements in, verdicts out.
-
-`gates` has the rules that name a number, `candidates` the sentences that are decided, `orders` the order procedure,
-`agreement`, `standing`, `adversarial` and `biases` the fields of a verdict, `verdicts` the decision and its reasons,
-`certificates` the small file from which a third party can check it, `verify` the check. `season` decides the claims
-about a season.
-"""
+"""Which claims the scores support: measurements in, verdicts out."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Which rankings of models the boards of a benchmark support: first ranks, pairs, and pairs within a margin.
-
-Boards have no judges, so agreement and controls are not judged and no judge family can be left out. Everything else is
-as in a study: one family of boards is one family of tests, its first board the aggregate and the others its dimensions.
-What other formulas, or one window less, turn around is qualified. A model without a score is on no board: nothing is
-claimed of it, and its pairs keep their places among those that are corrected for.
-"""
+"""Which rankings of models the boards of a benchmark support: first ranks, pairs, and pairs within a margin."""
 
 from __future__ import annotations
 
@@ -33,17 +27,7 @@ _OF_ORDERS: Final = ("contrast", "order.autocorrelation")
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """One leaderboard.
-
-    Attributes
-    ----------
-    name : str
-        The label ``dimension`` of its differences, and ``board`` of its levels.
-    words : str
-        What is scored, as a sentence ends: "CEPS under the balanced profile".
-    family : str
-        Boards of one family share one error rate; the first one is over everything, the others are of its parts.
-    """
+    """One leaderboard."""
 
     name: str
     words: str
@@ -52,28 +36,7 @@ class Board:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaderboard:
-    """A board with what may be said of its ranking.
-
-    Attributes
-    ----------
-    models : names
-        Those that have a score, in alphabetical order.
-    levels : mapping of model to Measurement
-        Mean scores with their intervals.
-    tiers : tuple of names
-        From the top: between two tiers every model above is claimed above every model below, inside one the names are
-        sorted, because it cannot be ranked.
-    ranks : mapping of model to (first, last)
-        The ranks that each model can have.
-    pairs, open_pairs : int
-        How many pairs there are, and how many of them are not resolved or cannot be tested.
-    least : float
-        Smallest adjusted p of the open pairs, 1 without any.
-    alpha : float
-        What adjusted p-values are compared with.
-    unscored : mapping of model to reason
-        The models without a score.
-    """
+    """A board with what may be said of its ranking."""
 
     board: Board
     models: tuple[str, ...]
@@ -261,17 +224,11 @@ class _Family:
         first = (orders.leader(scale) == model or ahead) and not untested
         own, adjusted = (
             max(values, default=1.0) if len(mine) == len(pairs) else 1.0
-            for values in (
-                [pair.row.p.get(rules.test, 1.0) for pair in pairs],
-                [pair.gated for pair in pairs],
-            )
+            for values in ([pair.row.p.get(rules.test, 1.0) for pair in pairs], [pair.gated for pair in pairs])
         )
         status: StabilityStatus = "stable"
         if not pairs:
-            status, reason = (
-                "not tested",
-                f"{model} is the only model with a score, and cannot be tested.",
-            )
+            status, reason = ("not tested", f"{model} is the only model with a score, and cannot be tested.")
         elif untested:
             status, reason = (
                 "not tested",

@@ -26,23 +26,7 @@ _HEADS: Final[Mapping[str, ClaimKind]] = {"first": "first", "above": "pair", "wi
 
 
 def kind_of(claim: Claim) -> ClaimKind:
-    """What a claim is about; two agents within the margin have as many subjects as a pair, so counting cannot tell.
-
-    Returns
-    -------
-    "first", "pair", "within" or "cell"
-        "X ranks first"; "X scores above Y"; "X and Y score within the margin of each other"; one control cell.
-
-    Raises
-    ------
-    NotMeasurableError
-        The claim's id is not of a kind that is known here.
-
-    Examples
-    --------
-    >>> kind_of(pair_claim("aggregate", "b", "a")), kind_of(within_claim("b", "a", 0.3))
-    ('pair', 'within')
-    """
+    """What a claim is about; two agents within the margin have as many subjects as a pair, so counting cannot tell."""
     head = claim.id.partition("[")[0]
     if head not in _HEADS:
         raise NotMeasurableError(f"claim {claim.id!r} is of no known kind ({', '.join(_HEADS)})")
@@ -58,36 +42,7 @@ def candidate_claims(
     margin: float = 0.3,
     cells: Sequence[tuple[CellState, Cells]] = (),
 ) -> list[Claim]:
-    """The claims of a study: by default every first place, every pair, every pair within the margin, every cell.
-
-    Parameters
-    ----------
-    wanted : Claims
-        The study file's choice.
-    agents : sequence of agent ids
-    dimensions : sequence of str
-        The rubric's dimensions, without the aggregate.
-    contrasts : sequence of (dimension, higher, lower)
-        The measured direction of every pair. A pair is claimed in the direction that the panel saw; claiming the
-        other one could only be refused.
-    margin : float
-        Largest difference that counts as none, in points.
-    cells : sequence of (state, cut-offs), optional
-        The control cells that have a gate.
-
-    Returns
-    -------
-    list of Claim
-        The aggregate first, then the dimensions in rubric order; within each firsts, then pairs by name; on the
-        aggregate then pairs within the margin. Claims about control cells come last.
-
-    Examples
-    --------
-    >>> claims = candidate_claims(Claims(), ["a", "b"], [], [("aggregate", "b", "a")])
-    >>> [claim.statement for claim in claims][1:]
-    ['b ranks first of the two agents on the overall score.', 'b scores above a on the overall score.', \
-'a and b score within 0.3 of each other on the overall score.']
-    """
+    """The claims of a study: by default every first place, every pair, every pair within the margin, every cell."""
     scopes = [AGGREGATE, *dimensions] if wanted.dimensions is None else list(wanted.dimensions)
     seen = {(dimension, frozenset((high, low))): (high, low) for dimension, high, low in contrasts}
     names = sorted(agents)
@@ -130,13 +85,7 @@ def direction(dimension: str, one: str, other: str, known: Index) -> tuple[str, 
 
 
 def suppressed_phrase(claim: Claim) -> str:
-    """What an unsupported claim is about; never the sentence itself, nor its direction.
-
-    >>> suppressed_phrase(pair_claim("aggregate", "b", "a"))
-    'Any ranking of a and b on the overall score.'
-    >>> suppressed_phrase(first_claim("position_sizing", "a", 4))
-    'A first rank for a on position sizing.'
-    """
+    """What an unsupported claim is about; never the sentence itself, nor its direction."""
     where, kind = measure_words(claim.dimension), kind_of(claim)
     if kind == "first":
         return f"A first rank for {claim.subjects[0]} on {where}."

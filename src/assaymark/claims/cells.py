@@ -40,11 +40,7 @@ _STATEMENTS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class CellState:
-    """One control cell: the outcome of its rule and the number behind it.
-
-    ``family`` is the in-family judge family where the halo made the score without it primary, else None. ``drops``
-    holds the cell's outcome without each judge family.
-    """
+    """One control cell: the outcome of its rule and the number behind it."""
 
     cell: str
     outcome: str
@@ -83,11 +79,7 @@ class CellState:
 
 
 def cell_words(cell: str) -> str:
-    """How a sentence calls the texts of a cell.
-
-    >>> cell_words("cell_b"), cell_words("another_kind")
-    ('terse but correct rationales', 'records of another kind')
-    """
+    """How a sentence calls the texts of a cell."""
     return WORDS.get(cell, f"records of {cell.replace('_', ' ')}")
 
 

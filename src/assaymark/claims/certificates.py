@@ -100,27 +100,7 @@ def certificates(verdicts: Iterable[Verdict], known: Index, study: Study) -> Ite
 
 
 def certificate(verdict: Verdict, known: Index, study: Study) -> Mapping[str, JSON]:
-    """The certificate of one verdict, as plain JSON: `assaymark.claims.verify` recomputes the verdict from it alone.
-
-    It holds the verdict with its tuple, reasons, conditions and fragility, the rules, and the tables they follow from:
-    contingency tables behind each kappa, cluster sums behind each contrast, probe and control cell, what each judge
-    family left out does to them, the tests of what else may explain them, and, of the pairs that the claim is not
-    about, the p-values that the order procedure takes.
-
-    Parameters
-    ----------
-    verdict : Verdict
-        From `decide_claims`.
-    known : Index
-        Over the measurements that it was decided on.
-    study : Study
-        The locked plan.
-
-    Returns
-    -------
-    mapping of str to JSON
-        Without any rationale text, time or random name: equal inputs give equal bytes.
-    """
+    """The certificate of one verdict, as plain JSON: `assaymark.claims.verify` recomputes the verdict from it alone."""
     return _certificate(verdict, known, study, {})
 
 
@@ -228,10 +208,7 @@ def _made(item: Measurement, *, apart: bool) -> Mapping[str, JSON]:
 
 
 def _other_pairs(claim: Claim, known: Index, rules: Rules) -> Mapping[str, JSON]:
-    """The pairs that the order procedure sees beside those of the claim, scale by scale, in the order of names.
-
-    An order on the aggregate does not depend on those of dimensions; of these only the names are needed.
-    """
+    """The pairs that the order procedure sees beside those of the claim, scale by scale, in the order of names."""
     tests = sorted(rejecting(known, rules).intersection(OTHER_TESTS)) if kind_of(claim) != "within" else []
     found: dict[str, JSON] = {}
     for scale, rows in (rows_of(known) if known.tested(claim.dimension) else {}).items():
@@ -303,10 +280,7 @@ class Findings:
     notes: dict[str, None] = field(default_factory=dict)
 
     def compare(self, what: str, stated: Any, found: T) -> T:
-        """What the tables give, noting where something else is stated; the stated number itself up to float noise.
-
-        A comparison that was a close call on the stated number so comes out as it did.
-        """
+        """What the tables give, noting where something else is stated; the stated number itself up to float noise."""
         if not same(stated, found):
             one, other = shown_apart(stated, found)
             self.differences[f"{what}: the certificate says {one}, its tables give {other}"] = None
@@ -327,22 +301,14 @@ class Findings:
 
 
 def same(stated: Any, found: Any) -> bool:
-    """Whether two values are equal, numbers up to float noise.
-
-    >>> same(0.1 + 0.2, 0.3), same(0.3, None), same("publish", "halt")
-    (True, False, False)
-    """
+    """Whether two values are equal, numbers up to float noise."""
     if isinstance(stated, int | float) and isinstance(found, int | float):
         return math.isclose(stated, found, rel_tol=_CLOSE, abs_tol=_CLOSE)
     return bool(stated == found)
 
 
 def shown_apart(stated: Any, found: Any) -> tuple[str, str]:
-    """Two values that differ, with as many decimals as it takes to see it.
-
-    >>> shown_apart(0.72, 0.41), shown_apart(0.41, 0.4100001), shown_apart(None, 0.5)
-    (('0.72', '0.41'), ('0.4100000', '0.4100001'), ('nothing', '0.50'))
-    """
+    """Two values that differ, with as many decimals as it takes to see it."""
     for digits in range(2, 17):
         one, other = (f"{x:.{digits}f}" if isinstance(x, float) else _plain(x) for x in (stated, found))
         if one != other:
@@ -399,10 +365,7 @@ def _without(labels: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Whether a certificate's verdict follows from its own tables.
-
-    ``differences`` say in words what does not; ``notes`` what the tables cannot show and was taken as given.
-    """
+    """Whether a certificate's verdict follows from its own tables."""
 
     ok: bool
     differences: tuple[str, ...]

@@ -22,10 +22,7 @@ Key = tuple[str, frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """One pair on one dimension: the measured difference and its tests, before any correction.
-
-    ``difference`` is None when the two never answered the same question.
-    """
+    """One pair on one dimension: the measured difference and its tests, before any correction."""
 
     measurement: Measurement
     high: str
@@ -130,24 +127,7 @@ def index(
     dimensions: Sequence[str] | None = None,
     tests: frozenset[str] | None = None,
 ) -> Index:
-    """An `Index` over ``measurements``; a certificate, which holds one claim's part, names the rest.
-
-    Parameters
-    ----------
-    measurements : of one analysis
-    families, agents, dimensions : names, optional
-        The judge families that were left out, the agents and the dimensions of the rubric, where the measurements do
-        not show all of them.
-    rows : mapping of scale to `assaymark.claims.orders.Row`, optional
-        Every pair as the order procedure sees it.
-    tests : names, optional
-        The other tests that could reject something in this design.
-
-    Raises
-    ------
-    NotMeasurableError
-        Two measurements have one id: the tables are not one analysis.
-    """
+    """An `Index` over ``measurements``; a certificate, which holds one claim's part, names the rest."""
     by_id: dict[str, Measurement] = {}
     grouped: dict[str, list[Measurement]] = defaultdict(list)
     for measurement in measurements:
@@ -217,32 +197,7 @@ SPAN = 100.0
 
 @dataclass(frozen=True, slots=True)
 class SeasonGates:
-    """The decision rules of a season; all of them are in its locked file.
-
-    Attributes
-    ----------
-    alpha : float
-        Error rate, shared equally by the orders of agents and the comparisons with a baseline.
-    publish, halt : float
-        Cut-offs of the panel's kappa.
-    on_failure : "qualified", "no-claim" or None
-        What a claim may be at most while a judge fails its limits; None where no datasheets are demanded.
-    baseline : str
-        The baseline that agents are compared with.
-    hindsight : tuple of Said
-        Why the authors of the records may have known what came next. With any of it no claim is a headline, and it is
-        a condition of each.
-    margin : float
-        Largest difference that counts as none, in points.
-    any_judges : bool
-        Whether a headline has to hold for other judges too.
-    preregistered : bool
-        Whether the plan was locked before its scores were seen.
-    kappa : "point" or "lower"
-        Whether the kappa or the lower end of its interval is held against the cut-offs.
-    test : str
-        Which p-values decide.
-    """
+    """The decision rules of a season; all of them are in its locked file."""
 
     alpha: float = 0.05
     publish: float = 0.4
@@ -266,11 +221,7 @@ class SeasonGates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonIndex:
-    """The measurements of one season by what they are about.
-
-    ``graded`` are the agents that have a total, by falling total; ``ungraded`` the others. ``orders`` has what orders
-    of the graded agents rest on.
-    """
+    """The measurements of one season by what they are about."""
 
     measurements: tuple[Measurement, ...]
     graded: tuple[str, ...]

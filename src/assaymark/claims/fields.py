@@ -21,10 +21,7 @@ _STATES: Final = ("own_family", "length", "distinct", "other_judges")
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The parts from which one claim's verdict follows.
-
-    Scores that no judge gave have an agreement that is ``not judged``, and no cap from agreement and controls.
-    """
+    """The parts from which one claim's verdict follows."""
 
     claim: Claim
     agreement: Agreement

@@ -1,5 +1,4 @@
-"""Which claims about models on a benchmark the scores support: rankings, drawdown limits, equal weight, and whether
-questions rank the models as the pipeline does."""
+"""Which claims about models on a benchmark the scores support."""
 
 from __future__ import annotations
 
@@ -32,23 +31,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class BenchRules:
-    """The decision rules of a benchmark.
-
-    Attributes
-    ----------
-    inference : OrderRules
-        Its error rate is shared equally by the families of boards and the comparisons with equal weight.
-    agreed : float
-        Two rankings of models agree where the whole interval of their rank correlation lies above this, and differ
-        where it lies below.
-    preregistered : bool
-        Whether the plan was locked before its scores were seen.
-    families : int
-        Families of tests in the locked plan: the boards of the pipeline, that of the questions, and comparisons with
-        equal weight. They share the error rate from the start, whichever of them were run.
-    convention : {"paper", "reference"}
-        Which formulas score.
-    """
+    """The decision rules of a benchmark."""
 
     inference: OrderRules = field(default_factory=OrderRules)
     agreed: float = 0.5
@@ -209,11 +192,7 @@ def _gate_words(
 
 
 def _gate_count(
-    windows: Sequence[Measurement],
-    each: Sequence[Verdict],
-    profile: str,
-    facts: _Facts,
-    gone: Sequence[Measurement],
+    windows: Sequence[Measurement], each: Sequence[Verdict], profile: str, facts: _Facts, gone: Sequence[Measurement]
 ) -> Verdict:
     passing = sum(" stays within " in one.claim.statement for one in each)
     limit = _limit(windows[0])

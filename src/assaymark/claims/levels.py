@@ -51,16 +51,7 @@ class Instruments:
 
 
 def instruments_of(measurements: Iterable[Measurement], on_failure: OnFailure | None) -> Instruments:
-    """What ``datasheet.gate`` measurements permit; everything where the plan demands no datasheets.
-
-    >>> instruments_of([], None).capped("headline")
-    'headline'
-    >>> bad = Measurement(name="datasheet.gate", labels={"judge": "j"}, value=1.0, n=2, n_of="limits", method="",
-    ...                   detail={"failed": ["dark_current 0.40, at most 0.05"]})
-    >>> found = instruments_of([bad], "qualified")
-    >>> found.capped("headline"), found.reason
-    ('qualified', 'Judged as an instrument, j fails the limits of the plan (dark_current 0.40, at most 0.05).')
-    """
+    """What ``datasheet.gate`` measurements permit; everything where the plan demands no datasheets."""
     gates = sorted((one for one in measurements if one.name == "datasheet.gate"), key=lambda one: one.id)
     if on_failure is None or not gates:
         return Instruments()
@@ -99,41 +90,7 @@ _SHARES: Final = (0.5, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The decision rules of one plan; the functions below change them one at a time.
-
-    Attributes
-    ----------
-    publish, halt : float
-        Cut-offs of agreement.
-    alpha : float
-        Error rate of all order claims together, and of all equivalence claims together.
-    share : float
-        Part of alpha that the aggregate is tested at where dimensions are claimed, too.
-    margin : float
-        Largest difference that counts as none, in points.
-    test : str
-        Which p-values decide.
-    source : bool
-        Whether ValueBlindBench's own procedure decides: Holm, and the sign of each drop.
-    any_judges : bool
-        Whether a headline has to hold for other judges too.
-    scales : names or None
-        The scales that order claims are made on; None: all.
-    cells, cell_alpha : Cells, float
-        Cut-offs of the control cells, and the level of their family of tests.
-    on_failure : str or None
-        The most that claims may be where a judge fails the datasheet that the plan demands.
-    preregistered : bool
-        Whether the plan was locked before its scores were seen.
-    span : float
-        Points between the ends of the scale.
-    judged : bool
-        False for scores that no judge gave: no judge family can be left out.
-
-    >>> rules = Rules(0.4, 0.2)
-    >>> rules.test, round(rules.margin, 9), rules.cells.substance
-    ('p', 0.3, 0.3)
-    """
+    """The decision rules of one plan; the functions below change them one at a time."""
 
     publish: float
     halt: float
@@ -193,11 +150,7 @@ def other_kappas(rules: Rules, *, other_ddof: bool) -> dict[str, Rules]:
 
 
 def other_tests(rules: Rules, measured: Collection[str], *, dimensions: bool) -> dict[str, Rules]:
-    """The other tests that were ``measured`` and can reject, and other shares of alpha where dimensions are claimed.
-
-    >>> list(other_tests(Rules(0.4, 0.2), ["p", "p_bootstrap"], dimensions=False))
-    ['source: percentile bootstrap']
-    """
+    """The other tests that were ``measured`` and can reject, and other shares of alpha where dimensions are claimed."""
     found = {name: replace(rules, test=test) for name, test in _OTHER_TESTS.items() if test in measured}
     if dimensions:
         found |= {f"aggregate's share of alpha {share:g}": replace(rules, share=share) for share in _SHARES}
@@ -206,20 +159,12 @@ def other_tests(rules: Rules, measured: Collection[str], *, dimensions: bool) ->
 
 
 def other_margins(rules: Rules) -> dict[str, Rules]:
-    """Other margins of equivalence.
-
-    >>> list(other_margins(Rules(0.4, 0.2)))
-    ['margin 0.2', 'margin 0.4']
-    """
+    """Other margins of equivalence."""
     return {f"margin {share * rules.span:g}": replace(rules, margin=share * rules.span) for share in OTHER_MARGINS}
 
 
 def threshold(alpha: float) -> str:
-    """What an adjusted p-value is compared with, in words.
-
-    >>> threshold(0.04)
-    '.04 needed'
-    """
+    """What an adjusted p-value is compared with, in words."""
     return f"{alpha:.3g} needed".replace("0.", ".", 1)
 
 
@@ -259,12 +204,7 @@ def agreement_status(kappa: float | None, *, publish: float = 0.4, halt: float =
 
 
 def publication_level(
-    agreement: str,
-    stability: str,
-    adversarial: str,
-    *,
-    asserts_order: bool,
-    significance_tested: bool = True,
+    agreement: str, stability: str, adversarial: str, *, asserts_order: bool, significance_tested: bool = True
 ) -> Level:
     """The level at which a claim may be made (ValueBlindBench section 3.8, completed where its table is silent).
 
@@ -347,23 +287,12 @@ TOUCHES: Final[Mapping[str, frozenset[ClaimKind]]] = {
 
 
 def amended_for(claim: Claim, amended: Sequence[str]) -> tuple[str, ...]:
-    """The amended plan fields under which a claim was made, in the order given, each once.
-
-    Examples
-    --------
-    >>> from assaymark.claims import pair_claim
-    >>> amended_for(pair_claim("aggregate", "b", "a"), ["claims.first", "gates.publish", "stability.probe.model"])
-    ('gates.publish', 'stability.probe.model')
-    """
+    """The amended plan fields under which a claim was made, in the order given, each once."""
     return tuple(name for name in dict.fromkeys(amended) if kind_of(claim) in _touched(name))
 
 
 def amended_words(amended: Sequence[str]) -> str:
-    """The sentence that a verdict under amended fields carries.
-
-    >>> amended_words(("gates.publish",))
-    'Amended after the lock: gates.publish.'
-    """
+    """The sentence that a verdict under amended fields carries."""
     return f"Amended after the lock: {listing(list(amended))}."
 
 

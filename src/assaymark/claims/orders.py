@@ -1,10 +1,4 @@
-"""Which orders of agents the scores support: one engine for studies, seasons and benchmarks.
-
-Every pair has p-values: of its own contrast, of the one in which judges stand aside for agents of their own family, and
-of the one at equal length. The order procedure runs on them three times. On the contrast alone, to name what a bias
-stops. On the larger of the first two: what it publishes may be claimed at all. On the largest of all: what it publishes
-may be a headline. An order then has to survive leaving out each judge family.
-"""
+"""Which orders of agents the scores support: one engine for studies, seasons and benchmarks."""
 
 from __future__ import annotations
 
@@ -34,14 +28,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One pair on one scale as the procedure sees it, in the direction of the panel.
-
-    ``p`` has the p-value of every test, ``floor`` that of the recusal contrast (None where no judge has an interest),
-    ``length`` that at equal length (None where lengths play no part), ``others`` that with judges as a sample.
-    ``disinterested`` is False where every judge shares its family with one of the two. ``equivalence`` is the p-value
-    of "no further apart than the plan's margin", ``near`` those of other margins by their name. ``unresolved`` says in
-    a word why the difference is no order whatever its p-value, such as a noise floor; empty where nothing does.
-    """
+    """One pair on one scale as the procedure sees it, in the direction of the panel."""
 
     high: str
     low: str
@@ -76,11 +63,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What was found about one pair on one scale.
-
-    ``stable`` says whether the order survives each drop; ``within`` whether the two are shown to be no further apart
-    than the margin. The p-values are adjusted in the three runs.
-    """
+    """What was found about one pair on one scale."""
 
     row: Row
     plain: float
@@ -361,10 +344,7 @@ def _stability(known: Index, scale: str, one: Standing, rules: Rules, *, adjuste
 
 
 def tiers_of(agents: Sequence[str], claimed: Iterable[Pair]) -> tuple[tuple[str, ...], ...]:
-    """Agents from high to low, cut where every agent above is claimed to be above every agent below.
-
-    Between two cuts lies a tier: agents that cannot be ranked, in alphabetical order.
-    """
+    """Agents from high to low, cut where every agent above is claimed to be above every agent below."""
     names = sorted(agents)
     found = tiers([(names.index(high), names.index(low)) for high, low in claimed], len(names))
     return tuple(tuple(names[k] for k in group) for group in found)

@@ -44,13 +44,7 @@ class _Finding:
 
 
 def adversarial_of(claim: Claim, known: Index, rules: Rules) -> Adversarial:
-    """The adversarial field of a claim about agents (ValueBlindBench sections 3.5, 3.8 and 5.3).
-
-    *contaminated*: confident but wrong rationales are not scored below the honest bottom quartile. Else
-    *construct-sensitive*: brevity alone moves the score, style alone moves it, a changed number goes unnoticed, or
-    the claim compares an agent whose rationales are mostly terse. Else *not tested* where cell A or cell B was not
-    judged or stayed open. Else *passed*.
-    """
+    """The adversarial field of a claim about agents (ValueBlindBench sections 3.5, 3.8 and 5.3)."""
     states = cell_states(known)
     findings = [_cell_finding(state, claim.dimension, rules) for state in states.values()]
     if not states:
@@ -180,11 +174,7 @@ def _kept(dimension: str, pair: tuple[str, str], known: Index, rules: Rules) -> 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The agreement that governs a dimension: the lowest of the pooled and the gated within-format kappas.
-
-    ``governing`` is the id of the measurement that this is, None where agreement was not measured. ``kappa`` is the
-    number that was held against the cut-offs, None where it is undefined.
-    """
+    """The agreement that governs a dimension: the lowest of the pooled and the gated within-format kappas."""
 
     status: AgreementStatus
     kappa: float | None
@@ -194,22 +184,7 @@ class Agreement:
 
 
 def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement:
-    """The agreement that gates a dimension. Where formats are gated on their own, the lowest kappa governs.
-
-    Parameters
-    ----------
-    dimension : str
-        A rubric dimension or ``"aggregate"``.
-    known : Index
-        From `index`.
-    rules : Rules
-        Cut-offs, and which kappa is held against them.
-
-    Returns
-    -------
-    Agreement
-        Its status, its value, the reason in words, and the ids of all kappas that were looked at.
-    """
+    """The agreement that gates a dimension. Where formats are gated on their own, the lowest kappa governs."""
     key = ("agreement", dimension, rules)
     if key not in known.memo:
         known.memo[key] = _lowest(known.agreements.get(dimension, ()), measure_words(dimension), known, rules)
@@ -274,11 +249,7 @@ def cell_state(claim: Claim, known: Index) -> CellState:
 
 
 def cell_agreement(state: CellState, known: Index, rules: Rules) -> Agreement:
-    """How far the judges agree on the cell's difference from honest records.
-
-    All texts of a cell deserve one score, so agreement inside it is near zero whatever the judges do. What is asked is
-    whether every judge family sees the difference, and kappa over the cell and the honest records together.
-    """
+    """How far the judges agree on the cell's difference from honest records."""
     item = known.get("cell.agreement", cell=state.cell)
     if item is None or item.value is None:
         why = "" if item is None else f" ({item.state})"

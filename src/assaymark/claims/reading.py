@@ -50,11 +50,7 @@ class StatedStudy:
 
 @record
 class StatedRows:
-    """The pairs of one scale that the claim is not about, in the order of names: columns of `Row`.
-
-    ``order`` has ">" where the first by name is higher, else "<". ``untested`` and ``interested`` are the places of
-    pairs that cannot be tested, and of those whose every judge shares a family with one of the two.
-    """
+    """The pairs of one scale that the claim is not about, in the order of names: columns of `Row`."""
 
     order: Annotated[str, Field(pattern="^[<>]*$")]
     p: dict[Test, tuple[_Probability, ...]]
@@ -95,10 +91,7 @@ class StatedRows:
 
 @record
 class StatedPairs:
-    """The pairs beside those of the claim, by scale (None: only its name counts), and the other tests that can reject.
-
-    An order on the aggregate does not depend on those of dimensions.
-    """
+    """The pairs beside those of the claim, by scale (None."""
 
     tests: tuple[Test, ...]
     scales: dict[str, StatedRows | None]
@@ -128,10 +121,7 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A certificate whose fields are all of the right kind, with its measurements in order.
-
-    ``complete`` says that no grade is missing, ``consecutive`` that clusters follow each other in time.
-    """
+    """A certificate whose fields are all of the right kind, with its measurements in order."""
 
     certificate: Certificate
     measurements: tuple[Measurement, ...]
@@ -263,11 +253,7 @@ def arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def _place(where: str) -> str:
-    """Where a field of the arranged form stands in a certificate.
-
-    >>> _place("verdict.publication_level"), _place("verdict.claim.subjects"), _place("claim_scope")
-    ('tuple.permitted_publication_level', 'claim.subjects', 'tuple.claim_scope')
-    """
+    """Where a field of the arranged form stands in a certificate."""
     inside = where.removeprefix("verdict.")
     head, _, tail = inside.partition(".")
     head = {"measurements": "rests_on", "claim_scope": "tuple.claim_scope"}.get(head, head)
@@ -379,11 +365,7 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
 
 
 def _parts_of(name: JSON) -> tuple[str, dict[str, str]]:
-    """The name and labels in a measurement's id, which hold none of the signs that part them; nothing of another text.
-
-    >>> _parts_of("contrast[dimension=aggregate,high=b,low=a]")
-    ('contrast', {'dimension': 'aggregate', 'high': 'b', 'low': 'a'})
-    """
+    """The name and labels in a measurement's id, which hold none of the signs that part them."""
     match = _ID.fullmatch(name) if isinstance(name, str) else None
     if match is None:
         return "", {}

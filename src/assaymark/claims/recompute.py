@@ -161,10 +161,7 @@ def _equivalence(item: Measurement, test: _T, value: float, read: Read, found: F
 
 
 def _other_tests(item: Measurement, column: Floats, counts: Ints, read: Read, found: Findings) -> dict[str, float]:
-    """Every other test that needs no random draws on so many clusters.
-
-    Where grades are missing, these tests are of the records that every judge graded, and not of all.
-    """
+    """Every other test that needs no random draws on so many clusters."""
     stated = {name: item.detail[name] for name in OTHER_TESTS if name in item.detail and name != "p_own_variance"}
     again: dict[str, float] = {} if counts.size else dict.fromkeys(stated, 1.0)
     if counts.size and read.complete:
@@ -498,11 +495,7 @@ def halos_again(items: list[Measurement], found: Findings) -> None:
 
 
 def drops_again(items: list[Measurement], read: Read, found: Findings) -> None:
-    """The panel is the mean over its judges, so the numbers without each family average back to its own.
-
-    With n judges of a family among J, the numbers without it, weighted by J - n, sum to (F - 1) J times the whole. The
-    quartile that cell A is held against is no mean, so its drops are taken as given.
-    """
+    """The panel is the mean over its judges, so the numbers without each family average back to its own."""
     families = read.certificate.study.families
     judges = _judges_of(items, read, found) if read.complete else None
     by_id = {item.id: item for item in items}
@@ -529,11 +522,7 @@ def drops_again(items: list[Measurement], read: Read, found: Findings) -> None:
 
 
 def _averaged(without: Mapping[str, float], judges: Mapping[str, str]) -> float:
-    """The panel's number from those without each family.
-
-    >>> round(_averaged({"f": 2.0, "g": 3.0}, {"a": "f", "b": "g"}), 9)
-    2.5
-    """
+    """The panel's number from those without each family."""
     count = {family: sum(other == family for other in judges.values()) for family in without}
     total = sum((len(judges) - count[family]) * value for family, value in without.items())
     return total / ((len(without) - 1) * len(judges))

@@ -1,8 +1,4 @@
-"""Certificates of a season: a verdict with the measurements it follows from, and the check that it does.
-
-A season decides its claims together, so a certificate holds what deciding all of them looks at: of the pairs that its
-claim is not about the tests alone, without the tables behind them.
-"""
+"""Certificates of a season: a verdict with the measurements it follows from, and the check that it does."""
 
 from __future__ import annotations
 
@@ -88,16 +84,7 @@ def season_certificates(
     *,
     level: float = 0.95,
 ) -> Iterator[Mapping[str, JSON]]:
-    """The certificate of each verdict of a season, as plain JSON: `assaymark.claims.verify` decides it again from it.
-
-    Parameters
-    ----------
-    verdicts, measurements, gates
-        As of `decide_season`.
-    judges : mapping of judge to family
-    level : float
-        Coverage of the intervals.
-    """
+    """The certificate of each verdict of a season, as plain JSON."""
     kept = [
         one for one in measurements if one.name in _PARTS and not (one.name in _ONLY_ABSENT and one.value is not None)
     ]
@@ -193,12 +180,7 @@ def _gates_of(raw: Mapping[str, Any]) -> SeasonGates:
 
 
 def verify_season(certificate: Mapping[str, JSON]) -> Verification:
-    """Recompute a certificate of a season from the tables in it, and say what differs; see `assaymark.claims.verify`.
-
-    Kappa is computed again from its contingency tables, the contrast of the claim from its sums over periods, the
-    range of the judges from their composites. Then the claims of the season are decided again, also under the other
-    rules, and the verdict on this one is compared with the stated one.
-    """
+    """Recompute a certificate of a season from the tables in it, and say what differs."""
     try:
         raw = {**arranged(certificate)}
         stated = parse(_Stated, canonical_json(raw), source=SOURCE)

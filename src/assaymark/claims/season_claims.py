@@ -1,9 +1,4 @@
-"""Verdicts on the ranking of a season's agents: first ranks, pairs, and pairs within the margin.
-
-The order procedure is that of studies, over the periods of the season. Two things are a season's own. A gap of totals
-that noise alone makes, or that points the other way, is no order whatever the p-value over periods. And totals that are
-made of different parts are compared with a condition.
-"""
+"""Verdicts on the ranking of a season's agents: first ranks, pairs, and pairs within the margin."""
 
 from __future__ import annotations
 
@@ -161,10 +156,7 @@ def _compared(claim: Claim, evidence: Evidence) -> tuple[str, ...]:
 def reserves(known: SeasonIndex, agents: Iterable[str]) -> Iterator[Finding]:
     """Agents whose totals are made of other parts than those they are compared with, or whose noise was not seen."""
     names = tuple(sorted(agents))
-    for key, lacking in (
-        ("outcome", known.lacking(OUTCOME, names)),
-        ("timing", known.lacking(EFFICIENCY, names)),
-    ):
+    for key, lacking in (("outcome", known.lacking(OUTCOME, names)), ("timing", known.lacking(EFFICIENCY, names))):
         if lacking and len(lacking) < len(names):
             yield reserve("different-totals", said(f"claim.condition.{key}", agents=lacking))
     if part := known.lacking(COMPOSITE, names):
@@ -420,11 +412,7 @@ RETURN = "return"
 
 
 def band_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
-    """For every graded agent whether its band may be named.
-
-    It may where all its judges and its total name one band. It is no headline where noise alone reaches a boundary, or
-    where the noise is unknown.
-    """
+    """For every graded agent whether its band may be named."""
     return [_band(season, agent) for agent in sorted(season.known.graded)]
 
 
@@ -435,10 +423,7 @@ def _band(season: SeasonCase, agent: str) -> SeasonVerdict:
     judges = int(detail["judges"])
     agreed = detail["state"] == "agreed" and detail["graded"] == [detail["band"]] * 2
     statement = said(
-        "claim.says.band",
-        agent=agent,
-        band=said(f"claim.band.{detail['band']}"),
-        judges=judges_words(judges),
+        "claim.says.band", agent=agent, band=said(f"claim.band.{detail['band']}"), judges=judges_words(judges)
     )
     claim = claim_of("band", statement, (agent,))
     fields = _band_fields(season, claim, season.gates, agreed=agreed)
@@ -504,10 +489,7 @@ def _band_reserves(known: SeasonIndex, agent: str) -> list[Finding]:
 
 
 def return_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
-    """Which agents earned more than the baseline; all others together in one verdict.
-
-    Grades play no part here, so agreement and controls are not judged. A season is one path, so none is a headline.
-    """
+    """Which agents earned more than the baseline; all others together in one verdict."""
     gates, alpha = season.gates, season.alpha
     items = sorted(
         (one for one in season.known.named(EXCESS) if one.labels["baseline"] == gates.baseline), key=lambda one: one.id

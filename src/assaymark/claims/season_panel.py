@@ -20,10 +20,7 @@ _UNDEFINED = {SINGLE: "single", CONSTANT: "constant", MISSING: "missing"}
 
 @dataclass(frozen=True, slots=True)
 class SeasonPanel:
-    """Two of the three statuses of every verdict that rests on grades, with their reasons and conditions by key.
-
-    ``conditions`` are of qualified claims, each with its id; the first of ``reasons`` is about agreement.
-    """
+    """Two of the three statuses of every verdict that rests on grades, with their reasons and conditions by key."""
 
     agreement: Agreement
     adversarial: Adversarial
@@ -48,12 +45,7 @@ class SeasonPanel:
 
 
 def season_panel(known: SeasonIndex, gates: SeasonGates) -> SeasonPanel:
-    """Decide what the panel permits.
-
-    Agreement is kappa on bands (`season.kappa`) against the plan's cut-offs. The construct is *passed* where datasheets
-    are demanded and every judge keeps its limits, *construct-sensitive* where a judge breaks one or names the authors
-    of records above chance, and else *not tested*: a season grades no control texts.
-    """
+    """Decide what the panel permits."""
     agreement, reason, weak = _agreement(known, gates)
     instruments = instruments_of(known.measurements, gates.on_failure)
     adversarial, more, conditions = _adversarial(known, gates, instruments)

@@ -18,11 +18,7 @@ margin of each other. ``band``: the band of an agent's total. ``beats``: an agen
 
 @dataclass(frozen=True, slots=True)
 class SeasonVerdict:
-    """A verdict, and what it says as sentences that any language can word.
-
-    ``verdict`` holds them in English. ``condition`` is empty where the claim needs none; ``withheld`` is what an
-    unsupported claim is about, as a phrase: "A first rank for elm."
-    """
+    """A verdict, and what it says as sentences that any language can word."""
 
     kind: SeasonClaimKind
     verdict: Verdict
@@ -34,11 +30,7 @@ class SeasonVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The ranks that an agent can have, and in a word why its total is shown or not.
-
-    ``first`` and ``last`` are None for an agent without a total. ``shown`` says whether its total may be printed: its
-    rank is a single one. ``level`` is the weakest verdict that sets its tier apart; ``why`` is the note of its row.
-    """
+    """The ranks that an agent can have, and in a word why its total is shown or not."""
 
     agent: str
     first: int | None
@@ -50,22 +42,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class SeasonVerdicts:
-    """All verdicts in the order in which they are read, and the rows of the table.
-
-    ``tiers`` are the agents between two cuts, from the top, each tier in alphabetical order: a cut runs where every
-    agent above it is claimed above every agent below it. Agents without a total are in no tier.
-    """
+    """All verdicts in the order in which they are read, and the rows of the table."""
 
     verdicts: tuple[SeasonVerdict, ...]
     tiers: tuple[tuple[str, ...], ...]
     places: tuple[Place, ...]
 
     def place(self, agent: str) -> Place:
-        """The row of an agent.
-
-        Raises
-        ------
-        KeyError
-            It is not in the season.
-        """
+        """The row of an agent."""
         return {one.agent: one for one in self.places}[agent]

@@ -40,11 +40,7 @@ _WORST_STATE = ("not-measurable", "reversed-without", "rests-on", "stable")
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What supports a claim about agents: its status, why, and the pairs that it compares.
-
-    ``published`` says which runs of the order procedure publish it. ``gap`` is the difference in words, which only a
-    supported claim may show. ``tested`` is False for tables that came without contrasts.
-    """
+    """What supports a claim about agents: its status, why, and the pairs that it compares."""
 
     status: StabilityStatus
     reason: str
@@ -66,12 +62,7 @@ class Evidence:
 
 
 def evidence_of(claim: Claim, known: Index, rules: Rules) -> Evidence:
-    """The evidence of a claim about agents.
-
-    An order needs a difference that the order procedure publishes (on the larger p of the contrast and of the one with
-    judges standing aside for their own family) and that survives leaving out each judge family by sign and
-    significance. Where a drop reverses it, the outside judge decides between a tie and a dependence on the judges.
-    """
+    """The evidence of a claim about agents."""
     if not known.tested(claim.dimension):
         return _by_levels(claim, known)
     orders = orders_of(known, rules)
@@ -318,10 +309,7 @@ _SHOWN = 0.005  # points; less reads as 0.00
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one test of a bias found about a claim, and the highest level that it leaves (None: any).
-
-    ``values`` are what its sentence is made of, for those who word it in another language.
-    """
+    """What one test of a bias found about a claim, and the highest level that it leaves (None: any)."""
 
     field: str
     state: str
@@ -504,10 +492,7 @@ def missing_of(known: Index, rules: Rules) -> Finding:
 
 
 def missing_words(items: Sequence[Measurement], alpha: float) -> list[str]:
-    """Who was left out, what the others lack of the records they were asked about, and of whom more than of others.
-
-    ``items`` are ``missing.share`` of judges.
-    """
+    """Who was left out, what the others lack of the records they were asked about, and of whom more than of others."""
     found = []
     for item in items:
         judge, lacking = item.labels["judge"], item.detail.get("lacking", {})
@@ -570,11 +555,7 @@ def clusters_of(claim: Claim, evidence: Evidence, known: Index) -> list[Finding]
 
 
 def scope_words(state: str, judges: int) -> str:
-    """Whose scores a sentence is about: these judges', unless it holds for others like them.
-
-    >>> scope_words("no", 3), scope_words("yes", 3)
-    (' in the scores of these 3 judges', '')
-    """
+    """Whose scores a sentence is about: these judges', unless it holds for others like them."""
     if state == "yes":
         return ""
     return f" in the scores of {'this judge' if judges == 1 else f'these {judges} judges'}"

@@ -67,33 +67,7 @@ def decide_claims(
     amended: Sequence[str] = (),
     preregistered: bool = True,
 ) -> tuple[Verdict, ...]:
-    """The verdict on every candidate claim of a study (ValueBlindBench section 3.8).
-
-    Parameters
-    ----------
-    measurements : sequence of Measurement
-        One analysis of one panel, as `assaymark.metrology.analyse` makes it, with what was measured of control cells,
-        an outside judge and the length of rationales. What is absent was not tested.
-    study : Study
-        Gates, alpha, cut-offs and the list of candidates are read from it.
-    plan_hash : str
-        Stamped on every verdict.
-    amended : sequence of str
-        Plan fields changed after the lock; each verdict names those that it was made under.
-    preregistered : bool
-        Whether the plan was locked before its scores were seen; else no claim is a headline.
-
-    Returns
-    -------
-    tuple of Verdict
-        In the order of `candidate_claims`. Each carries its reasons in words, its conditions, the ids of the
-        measurements it rests on, and its level under each rule that the plan did not lock.
-
-    Raises
-    ------
-    NotMeasurableError
-        The measurements are not of one analysis: one is there twice, or some contrasts of a dimension are missing.
-    """
+    """The verdict on every candidate claim of a study (ValueBlindBench section 3.8)."""
     known = index(measurements)
     rules = Rules.of(study, preregistered=preregistered)
     claims = claims_of(study.claims, known, rules, tuple(cell_states(known).values()))
@@ -101,26 +75,7 @@ def decide_claims(
 
 
 def decide(claim: Claim, known: Index, rules: Rules, plan_hash: str, *, amended: Sequence[str] = ()) -> Verdict:
-    """The verdict on one claim, with its level under the other rules beside it.
-
-    Parameters
-    ----------
-    claim : Claim
-        A candidate claim.
-    known : Index
-        From `index`.
-    rules : Rules
-        From `Rules.of`.
-    plan_hash : str
-        Stamped on the verdict.
-    amended : sequence of str
-        Plan fields changed after the lock, of any kind; those that do not touch the claim are left out.
-
-    Raises
-    ------
-    NotMeasurableError
-        A contrast that the claim rests on is missing, or the claim is of no known kind.
-    """
+    """The verdict on one claim, with its level under the other rules beside it."""
     about_agents = kind_of(claim) != "cell"
     adversarial = adversarial_of(claim, known, rules) if about_agents else None
     instruments = instruments_of(known.named("datasheet.gate"), rules.on_failure)
@@ -178,12 +133,7 @@ class Summary:
 def summary_of(
     verdicts: Sequence[Verdict], agents: Sequence[str], unranked: Mapping[str, Collection[str]] = MappingProxyType({})
 ) -> Summary:
-    """Tiers and rank intervals from the orders that may be claimed; they add no error of their own.
-
-    A tier is what lies between two cuts, and a cut runs where every agent above it is claimed above every agent below.
-    Orders that are only qualified count here too, and what rests on them carries their conditions. Agents that are
-    ``unranked`` on a scale, because they have no score there, are in none of its tiers; a single one is not ranked.
-    """
+    """Tiers and rank intervals from the orders that may be claimed; they add no error of their own."""
     orders, close = (
         [one for one in verdicts if one.claim.id.partition("[")[0] in heads]
         for heads in (("first", "above"), ("within",))
@@ -336,29 +286,7 @@ def _conditions(fields: Fields, level: Level) -> Iterator[Condition]:
 
 
 def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> SeasonVerdicts:
-    """Decide every claim about a season (``docs/scoring.md``, "Claims").
-
-    Parameters
-    ----------
-    measurements : sequence of Measurement
-        Of one season, and ``datasheet.gate`` where its plan demands datasheets. Every agent has a ``season.total``,
-        every two graded agents a ``contrast``.
-    gates : SeasonGates
-        The rules of the locked plan.
-    plan_hash : str
-        Stamped on every verdict.
-
-    Returns
-    -------
-    SeasonVerdicts
-        First ranks; bands; returns; then every pair, and every pair within the margin, by name. Rows of the table tier
-        by tier and in alphabetical order, agents without a total at the end.
-
-    Raises
-    ------
-    NotMeasurableError
-        A measurement is there twice, or a contrast is missing.
-    """
+    """Decide every claim about a season (``docs/scoring.md``, "Claims")."""
     season = season_case(measurements, gates, plan_hash)
     orders = order_verdicts(season)
     verdicts = [

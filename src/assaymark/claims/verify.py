@@ -20,40 +20,7 @@ from assaymark.records import AGGREGATE, JSON, Claim
 
 
 def verify(certificate: Mapping[str, JSON]) -> Verification:
-    """Recompute a certificate from the tables in it, and say what differs (ValueBlindBench section 3.8).
-
-    Each kappa is computed again from its contingency tables, each contrast, probe and control cell from its cluster
-    sums; then the order procedure is run on the claim's own pairs and the stated p-values of the others, the claim is
-    decided again, also under the other rules, and every field of its verdict is compared with the stated one. What
-    cannot be recomputed is taken as given, and ``notes`` say so: above all the rules, what pairs share with each other,
-    and tests that need random draws (the bootstrap above 8 clusters, the sign flip above 16). That the tables are those
-    of the plan's records is not for a certificate to show: compare its plan hash with the lock.
-
-    Parameters
-    ----------
-    certificate : mapping of str to JSON
-        As `certificate` or `season_certificates` makes it, or as read from its file.
-
-    Returns
-    -------
-    Verification
-
-    Raises
-    ------
-    InputError
-        Not a certificate, or one of an earlier version, whose rules published false orders: fields are missing,
-        unknown or of the wrong kind, or it lacks a measurement that its claim rests on. All problems at once.
-
-    Examples
-    --------
-    >>> from assaymark.errors import InputError
-    >>> try:
-    ...     verify({"format": "assaymark certificate 1"})
-    ... except InputError as error:
-    ...     print(error.problems[0])
-    format: 'assaymark certificate 1' is read by assaymark 0.1, under whose rules it was decided (this version reads \
-'assaymark certificate 3')
-    """
+    """Recompute a certificate from the tables in it, and say what differs (ValueBlindBench section 3.8)."""
     if isinstance(certificate, Mapping) and certificate.get("format") == SEASON:
         return verify_season(certificate)
     read = read_certificate(certificate)

@@ -28,10 +28,7 @@ _YEAR = 252
 
 @dataclass(frozen=True, slots=True)
 class CalibrationRow:
-    """One calibrated figure: its target range, and what each seed's market has.
-
-    ``low`` and ``high`` are what is allowed: a printed range, or a printed value with its tolerance either way.
-    """
+    """One calibrated figure: its target range, and what each seed's market has."""
 
     name: str
     asset_class: str
@@ -47,10 +44,7 @@ class CalibrationRow:
 
 
 def calibration(seeds: Sequence[int] = (0, 1, 2)) -> list[CalibrationRow]:
-    """Every calibration target with the values measured in the markets of these seeds.
-
-    Correlations are means over the 41-day windows that lie in calm days; volatilities are those of calm days, a year.
-    """
+    """Every calibration target with the values measured in the markets of these seeds."""
     found = [measure(synthetic_market(seed)) for seed in seeds]
     rows = []
     for (name, asset_class), (target, low, high) in _targets().items():

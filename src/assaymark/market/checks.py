@@ -20,12 +20,7 @@ from assaymark.text import clean, count
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """From when on a price table counts as wrong.
-
-    ``stale_days`` is how many equal closes in a row make a series frozen, ``jump`` and ``fall`` the largest rise and
-    fall of one day that are believed, as shares of the price before, ``gap_days`` the longest run of missing days
-    inside a series, and ``half_day`` the share of the usual number of instruments below which a day counts as cut off.
-    """
+    """From when on a price table counts as wrong."""
 
     stale_days: int = 10
     jump: float = 5.0
@@ -40,10 +35,7 @@ Kind = Literal["order", "empty", "sign", "gap", "stale", "frozen", "return", "ha
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that may be wrong: its kind, where, what, and its length in days (0 where it has none).
-
-    ``column`` is the instrument's place in the table, or -1 where a finding is about a day.
-    """
+    """One thing that may be wrong: its kind, where, what, and its length in days (0 where it has none)."""
 
     kind: Kind
     where: str
@@ -66,27 +58,7 @@ def price_findings(
     limits: Limits | None = None,
     groups: Sequence[object] | None = None,
 ) -> list[Finding]:
-    """Everything that may be wrong with a table of closes.
-
-    Long gaps, series that end before the table does, frozen series, impossible returns, prices that are not positive,
-    days with only part of the instruments, and repeated or unordered days and names.
-
-    Parameters
-    ----------
-    days : datetime64[D] array of shape (n_days,)
-    ids : sequence of n_instruments names
-    closes : float array of shape (n_days, n_instruments)
-        NaN where missing.
-    limits : Limits
-    groups : sequence of n_instruments
-        Instruments of one group share their holidays: a day counts as half by the instruments of one group. By
-        default all are of one.
-
-    Returns
-    -------
-    list of Finding
-        In the order of kinds, then instruments. Empty: nothing was found.
-    """
+    """Everything that may be wrong with a table of closes."""
     at = limits or Limits()
     found = list(_order(days, ids))
     for column, name in enumerate(ids):
@@ -159,13 +131,7 @@ def _part_days(days: np.ndarray, closes: np.ndarray, at: Limits) -> Iterator[Fin
 
 
 def snapshot_problems(snapshots: Sequence[tuple[str, str, np.ndarray, np.ndarray]]) -> list[Problem]:
-    """Instruments and days that more than one snapshot has, with whether they agree.
-
-    Parameters
-    ----------
-    snapshots : sequence of (snapshot, instrument, days, closes)
-        One entry for each series of each snapshot.
-    """
+    """Instruments and days that more than one snapshot has, with whether they agree."""
     found = []
     by_instrument: dict[str, list[tuple[str, np.ndarray, np.ndarray]]] = {}
     for snapshot, instrument, days, closes in snapshots:

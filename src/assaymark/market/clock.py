@@ -1,8 +1,4 @@
-"""A clock over a store: trading days in order, each as the view that could be had at its hour of decision.
-
-Replay and live are the same clock: replay walks over a store that is there whole, live opens one that ends today. A
-day is due when the store reaches it; what the store does not reach yet is waited for.
-"""
+"""A clock over a store: trading days in order, each as the view that could be had at its hour of decision."""
 
 from __future__ import annotations
 
@@ -35,14 +31,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Day:
-    """One trading day: the view at ``moment``, the bars of the day, and the bars up to it.
-
-    ``quotes`` holds the instruments of the universe that have a close of this day. ``bars`` holds each field that the
-    store has with shape (n_days, n_instruments), rows ``days`` (datetime64[D]), columns in the order of the universe,
-    NaN where nothing was known. Prices of earlier days are adjusted for the splits and dividends since, so that the
-    last one is the price of its day; volumes are adjusted for splits. ``actions`` are the splits and dividends known
-    by then, by instrument and oldest first. ``gone`` names instruments whose last trading day lies behind.
-    """
+    """One trading day: the view at ``moment``, the bars of the day, and the bars up to it."""
 
     date: date
     moment: datetime
@@ -66,18 +55,7 @@ class Day:
 
 
 class Clock:
-    """Hands out the days of a season.
-
-    Examples
-    --------
-    >>> from assaymark.market import synthetic_history
-    >>> clock = Clock(synthetic_history(0), ["ALBIX"], date(2024, 3, 1), date(2024, 3, 31))
-    >>> [str(day) for day in clock.due(None)[:2]]
-    ['2024-03-01', '2024-03-04']
-    >>> day = clock.day(date(2024, 3, 1))
-    >>> day.moment.isoformat(), sorted(day.quotes), day.closes.shape[1]
-    ('2024-03-01T21:30:00+00:00', ['ALBIX'], 1)
-    """
+    """Hands out the days of a season."""
 
     def __init__(
         self,
@@ -122,11 +100,7 @@ class Clock:
         return datetime.combine(day, self.at, UTC)
 
     def due(self, after: date | None, *, now: datetime | None = None) -> tuple[date, ...]:
-        """The trading days after ``after`` that the store reaches, in order.
-
-        They are all weekdays, and the days of a weekend on which something of the universe traded. A weekday on which
-        nothing did is among them, so that it can be written down.
-        """
+        """The trading days after ``after`` that the store reaches, in order."""
         reached = self.reached
         last = None if reached is None else min(self.last, reached)
         if last is None or last < self.first:
@@ -224,11 +198,7 @@ def _known(value: float) -> float | None:
 
 
 def shown_prices(values: np.ndarray) -> np.ndarray:
-    """Prices to six significant digits, or to whole units where they have more: as they are shown.
-
-    >>> shown_prices(np.array([103.4829102, 0.00123456789, 1234567.8])).tolist()
-    [103.483, 0.00123457, 1234568.0]
-    """
+    """Prices to six significant digits, or to whole units where they have more: as they are shown."""
     with np.errstate(invalid="ignore", divide="ignore"):
         places = np.clip(_DIGITS - 1 - np.floor(np.log10(np.abs(values))), 0, 22)
         scale = 10.0 ** np.where(np.isfinite(places), places, 0)

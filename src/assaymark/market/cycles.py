@@ -1,8 +1,4 @@
-"""Decision cycles: an hour of sanitised one-minute bars, a book, and numeric limits (ValueBlindBench sections 3.2, 4).
-
-A cycle is cut from the market at one minute of one day and holds no bar that ends later. What an agent is shown of it
-is a `Context` without dates, names or price levels; the way back to them is a `CycleKey`, kept apart and never shown.
-"""
+"""Decision cycles."""
 
 from __future__ import annotations
 
@@ -134,10 +130,7 @@ def _advance(market: SyntheticMarket) -> int:
 
 @record
 class CycleKey:
-    """Where a sanitised context was cut from. Never shown to an agent or a judge.
-
-    ``names`` maps neutral to real instruments, ``left_out`` are those that did not trade in the period.
-    """
+    """Where a sanitised context was cut from. Never shown to an agent or a judge."""
 
     context_id: str
     regime: str
@@ -169,17 +162,7 @@ def synthetic_minutes(seed: int) -> SyntheticMinutes:
 def cycles_of(
     source: MinuteSource, wanted: Sequence[str], *, cycles: int, bars: int, seed: int, prompt: str = ""
 ) -> Iterator[Cycle]:
-    """The cycles of a study, regime after regime.
-
-    Equal arguments give equal bytes, and a cycle does not depend on how many others are made. The day, the minute and
-    the order of the neutral names are drawn by regime and number; an instrument that did not trade is left out.
-
-    Examples
-    --------
-    >>> cycle = next(cycles_of(synthetic_minutes(0), ["recent"], cycles=1, bars=60, seed=1))
-    >>> len(cycle.context.series[0].close), cycle.context.series[0].close[0], cycle.context.instruments[0].id
-    (60, 100.0, 'Asset A')
-    """
+    """The cycles of a study, regime after regime."""
     for regime in wanted:
         days = source.days_of(regime)
         for number in range(1, cycles + 1):

@@ -1,7 +1,4 @@
-"""Prices from CSV and Parquet files: a long table of bars, or one table of dates by instruments.
-
-A file is read whole, checked whole, and refused with every problem named. Nothing is repaired on the way in.
-"""
+"""Prices from CSV and Parquet files: a long table of bars, or one table of dates by instruments."""
 
 from __future__ import annotations
 
@@ -49,28 +46,7 @@ class _Rows:
 def history_from_file(
     path: Path, listings: Sequence[Listing] = (), *, limits: Limits | None = None, strict: bool = True
 ) -> tuple[History, list[Problem]]:
-    """A store from one file of prices, and what is wrong with it.
-
-    A file with the columns ``instrument``, a day and ``close`` is a long table; it may carry open, high, low, volume,
-    ``known_at`` (a time with a zone) and ``snapshot``. Any other file with a column of days is one table of dates by
-    instruments, its closes. Bars without ``known_at`` count as known when their day closed.
-
-    Parameters
-    ----------
-    path : Path
-        ``.csv`` or ``.parquet``.
-    listings : sequence of Listing
-        What is known about the instruments; one that is not among them is taken as an equity listed on its first day.
-    limits : Limits
-    strict : bool
-        Refuse a file with problems. Without it they are only handed back, except repeated bars, of which no table can
-        be made. Rows may come in any order.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, has no column of days or numbers, or (strict) has problems: all of them at once.
-    """
+    """A store from one file of prices, and what is wrong with it."""
     table = read_price_table(path)
     names = {name.strip().lower(): name for name in table.column_names}
     if "instrument" in names and "close" in names:
@@ -330,42 +306,7 @@ def snapshot_from_file(
     end: date | None = None,
     limits: Limits | None = None,
 ) -> Snapshot:
-    """A file of prices as a snapshot, named by its contents.
-
-    A long table has the columns ``instrument``, a day and ``close``, and may have the other fields, ``adj_factor``,
-    ``split``, ``dividend`` and ``known_at``; a bar that is there with several ``known_at`` was restated. With a column
-    ``adj_factor`` closes are as they were traded, and close times factor is the total-return price as of this file.
-    ``split`` (units after it for each one before) and ``dividend`` (cash for each unit after the split) stand in the
-    row of their ex-date; without ``adj_factor`` the factors are made from them. A wide table has a column of days and
-    one column an instrument, its closes, or columns such as ``SPY_open`` and ``SPY_close``. In wide tables Saturdays
-    and Sundays are left out, and so are columns of returns (``SPY_return``), which are neither prices nor said to be
-    simple. PortBench's market file is a wide table whose columns begin with the class: its ``_return`` columns are log
-    returns, and its notes say what was done to its prices. Bars without ``known_at`` count as known at 21:00 UTC of
-    their day, those of crypto at its end.
-
-    Parameters
-    ----------
-    path : Path
-        ``.csv`` or ``.parquet``.
-    now : datetime
-        When it is read; goes into the origin.
-    listings : sequence of Listing
-        What is known about instruments; others are listed from their first bar on.
-    licence, currency : str
-        Of the prices. One snapshot holds one currency.
-    asset_class : str
-        The class of instruments that neither ``listings`` nor the file tell it of.
-    symbols, start, end
-        Only these instruments and days, where given.
-    limits : Limits
-        From when on a day counts as half.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, is a web page, has no days or numbers, holds repeated bars, prices that are not
-        positive, days with half of the instruments, or nothing of what was asked for: all problems of a kind at once.
-    """
+    """A file of prices as a snapshot, named by its contents."""
     bars = _read(path)
     bars = _chosen(path, bars, symbols, start, end)
     described = {one.id: one for one in listings}

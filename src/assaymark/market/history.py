@@ -1,7 +1,4 @@
-"""The price store in memory: bars with the instant at which each became known, macro series, news and fundamentals.
-
-Nothing is read from it directly: `History.as_of` gives the view at one time, and the view filters every read.
-"""
+"""The price store in memory: bars with the instant at which each became known, macro series, news and fundamentals."""
 
 from __future__ import annotations
 
@@ -40,21 +37,7 @@ from assaymark.text import clean
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Restated:
-    """Later versions of bars, oldest first. Arrays are of shape (n,).
-
-    ``rows`` and ``columns`` are the places of the bars in the table of first versions, ``known_at`` (int64, seconds
-    since 1970 in UTC) says when each version became known, and ``values`` holds the fields; a field that is NaN or
-    not there was withdrawn.
-
-    Examples
-    --------
-    >>> later = Restated(np.array([0]), np.array([0]), np.array([100]), {"close": np.array([2.0])})
-    >>> table = np.array([[1.0]])
-    >>> later.apply(table, "close", 0, 99), table.tolist()
-    (None, [[1.0]])
-    >>> later.apply(table, "close", 0, 100), table.tolist()
-    (None, [[2.0]])
-    """
+    """Later versions of bars, oldest first. Arrays are of shape (n,)."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -107,10 +90,7 @@ _SHOWN = 5  # of many equal problems, so many are named
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WideBars:
-    """The bars of a `History`: ``days`` (n_days,), ``bars`` and ``known_at`` (n_days, n_instruments), ``restated``.
-
-    ``unstated`` (n_instruments,) marks instruments of which some bar does not say its adjustment factor.
-    """
+    """The bars of a `History`: ``days`` (n_days,), ``bars`` and ``known_at`` (n_days, n_instruments), ``restated``."""
 
     days: np.ndarray
     bars: dict[str, np.ndarray]
@@ -131,13 +111,7 @@ class _Long:
 
 
 def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
-    """The bars of a snapshot's long table, its columns in the order of ``ids``.
-
-    Prices are multiplied by ``adj_factor``, so a close is a total-return price; volume is left as it is. Where a factor
-    is not 1 the factors are kept as a field of their own, so that prices as they were traded can be had back. Days are
-    all weekdays from the first bar to the last, so that a missing day shows; bars of weekends are left out. Of several
-    versions of a bar, the one known first goes into the table and the others into ``restated``.
-    """
+    """The bars of a snapshot's long table, its columns in the order of ``ids``."""
     problems = [*_row_problems(table, ids), *_mixed(table)]
     if problems:
         raise InputError("bars", problems)
@@ -158,11 +132,7 @@ def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
 
 
 def seconds_up(micros: np.ndarray) -> np.ndarray:
-    """Microseconds as whole seconds, rounded up, so that nothing is known early.
-
-    >>> seconds_up(np.array([0, 1, 1_000_000])).tolist()
-    [0, 1, 1]
-    """
+    """Microseconds as whole seconds, rounded up, so that nothing is known early."""
     found: np.ndarray = -(-micros // 1_000_000)
     return found
 
@@ -268,10 +238,7 @@ _DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class PriceSlice:
-    """A table of days by instruments, oldest first; NaN where nothing was known.
-
-    ``days`` (datetime64[D]) are the rows of ``values`` and ``ids`` its columns.
-    """
+    """A table of days by instruments, oldest first; NaN where nothing was known."""
 
     days: np.ndarray
     ids: tuple[str, ...]
@@ -279,11 +246,7 @@ class PriceSlice:
 
 
 class AsOf(ShownView):
-    """The market as it could be known at ``t``. Made by `History.as_of`.
-
-    Bars, restatements of bars, macro values, news and filings that became known later than ``t`` are not in it, nor is
-    a delisting that lies ahead. Something known exactly at ``t`` is.
-    """
+    """The market as it could be known at ``t``. Made by `History.as_of`."""
 
     __slots__ = ("_at", "_begin", "_columns", "_end", "_history", "t")
 
@@ -316,24 +279,7 @@ class AsOf(ShownView):
         return tuple(one.id for one in self.instruments if one.trades_on(day))
 
     def prices(self, days: int = 60, *, field: str = "close", filled: bool = True) -> PriceSlice:
-        """The last ``days`` closed days of one field; the columns are `instruments`, those listed by now.
-
-        Parameters
-        ----------
-        days : int
-            At least 1; fewer rows come back where the store does not reach as far.
-        field : str
-            open, high, low, close or volume; adj_factor where the store has factors.
-        filled : bool
-            Carry closes over gaps of up to five days; the other fields are never carried.
-
-        Raises
-        ------
-        InputError
-            ``days`` is not positive.
-        UnknownNameError
-            The store has no such field.
-        """
+        """The last ``days`` closed days of one field; the columns are `instruments`, those listed by now."""
         if days < 1:
             raise InputError("prices", [f"days must be at least 1 (got {days})"])
         if field not in self._history.bars:
@@ -358,10 +304,7 @@ class AsOf(ShownView):
         return found if self._columns.size == found.shape[1] else found[:, self._columns]
 
     def actions(self, days: int = 260) -> dict[str, tuple[CorporateAction, ...]]:
-        """The splits and dividends of the last ``days`` closed days by instrument, oldest first; see `CorporateAction`.
-
-        What the source lists counts, else what its adjustment factors imply. Instruments without any are left out.
-        """
+        """The splits and dividends of the last ``days`` closed days by instrument, oldest first."""
         today, store = self.today.astype(object), self._history
         if not store.actions and "adj_factor" not in store.bars:
             return {}
@@ -395,13 +338,7 @@ class AsOf(ShownView):
         return {name: str(regimes(path, band=band)[-1]) for name, path in index.items()}
 
     def macro(self, name: str) -> MacroReading:
-        """One macro series as it reads now.
-
-        Raises
-        ------
-        UnknownNameError
-            The store has no such series.
-        """
+        """One macro series as it reads now."""
         for series in self._history.macro:
             if series.id == name:
                 return read(series, self._at)
@@ -418,13 +355,7 @@ class AsOf(ShownView):
         return tuple(one for one in found if instrument is None or instrument in one.instruments)
 
     def fundamentals(self, instrument: str) -> tuple[Filing, ...]:
-        """What had been filed about one instrument, by period and field; of a filing that was corrected, the newest.
-
-        Raises
-        ------
-        UnknownNameError
-            No such instrument is listed by now.
-        """
+        """What had been filed about one instrument, by period and field; of a filing that was corrected, the newest."""
         listings = self._history.listings
         if all(listings[column].id != instrument for column in self._columns):
             raise UnknownNameError("instrument", instrument, [listings[column].id for column in self._columns])
@@ -457,35 +388,7 @@ CLOSE_OF_DAY = 21 * 3600
 
 @dataclass(frozen=True, slots=True, repr=False)
 class History(ShownHistory):
-    """Daily bars of many instruments: first versions in one table of days by instruments, and the later versions.
-
-    Parameters
-    ----------
-    listings : tuple of n_instruments listings
-    days : datetime64[D] array of shape (n_days,)
-        Increasing.
-    bars : dict of field to float array of shape (n_days, n_instruments)
-        Fields of `FIELDS`; NaN where there is no bar. ``close`` is needed, and is a total-return price: what a source
-        calls the close, times its adjustment factor. `FACTOR` is there where a factor is not 1: a price divided by it
-        is the price as it was traded.
-    known_at : int64 array of shape (n_days, n_instruments)
-        Seconds since 1970 in UTC at which the bar became known; where there is none, at which that was known.
-    macro, news : tuples
-    source, snapshot : str
-        Where the prices are from.
-    restated : Restated
-        Later versions of bars. A view shows the first version until the time of the next, and that one from then on.
-    fundamentals : Fundamentals
-    actions : tuple of (int, CorporateAction)
-        Those that the source lists, each with the second since 1970 in UTC at which it became known.
-    unstated : frozenset of ids
-        Instruments whose source does not say whether their prices are adjusted.
-
-    Raises
-    ------
-    InputError
-        Shapes differ, days do not increase, or a bar is known before its day; every problem at once.
-    """
+    """Daily bars of many instruments: first versions in one table of days by instruments, and the later versions."""
 
     listings: tuple[Listing, ...]
     days: np.ndarray
@@ -524,13 +427,7 @@ class History(ShownHistory):
         object.__setattr__(self, "gone_after", np.array(last, dtype="datetime64[D]"))
 
     def as_of(self, t: datetime) -> AsOf:
-        """What was knowable at ``t`` (with a time zone).
-
-        Raises
-        ------
-        InputError
-            The time has no zone.
-        """
+        """What was knowable at ``t`` (with a time zone)."""
         return AsOf(self, t)
 
 
@@ -566,15 +463,7 @@ def _problems(history: History) -> Sequence[Problem]:
 
 @lru_cache(maxsize=2)
 def synthetic_history(seed: int = 0) -> History:
-    """The embedded market of a seed as a store, with its macro series, news and fundamentals.
-
-    Examples
-    --------
-    >>> from datetime import UTC, datetime
-    >>> view = synthetic_history(7).as_of(datetime(2024, 3, 1, 22, tzinfo=UTC))
-    >>> view.prices(60).values.shape
-    (60, 183)
-    """
+    """The embedded market of a seed as a store, with its macro series, news and fundamentals."""
     market = synthetic_market(seed)
     bars = {name: getattr(market, name) for name in FIELDS}
     macro = linked_macro(market)

@@ -1,8 +1,4 @@
-"""The 183 invented instruments of the embedded market, in six asset classes.
-
-The numbers per class are those of PortBench section 2.1. Names and tickers are made of syllables, so that nothing a
-model has read can be about them; how much an instrument moves is not fixed here but drawn by the synthetic market.
-"""
+"""The 183 invented instruments of the embedded market, in six asset classes."""
 
 from __future__ import annotations
 
@@ -82,11 +78,7 @@ _KINDS = frozenset(("equity", "etf", "mutualfund", "index", "cryptocurrency", "f
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One instrument and when it could be held.
-
-    ``listed`` is its first trading day; ``delisted`` its last, or None while it trades. ``calendar`` is ``weekdays``
-    or ``daily`` (crypto trades on seven days and is sampled on weekdays).
-    """
+    """One instrument and when it could be held."""
 
     id: str
     asset_class: AssetClass
@@ -114,11 +106,7 @@ class Listing:
         return replace(self, delisted=None) if self.delisted is not None and self.delisted > day else self
 
     def as_record(self) -> Instrument:
-        """The instrument as contexts carry it.
-
-        >>> universe()[0].as_record().asset_class
-        'equity'
-        """
+        """The instrument as contexts carry it."""
         return Instrument(
             id=self.id, symbol=self.id, name=self.name, asset_class=CLASS_NAMES[self.asset_class], group=self.sub
         )
@@ -126,17 +114,7 @@ class Listing:
 
 @lru_cache(maxsize=1)
 def universe() -> tuple[Listing, ...]:
-    """The 183 invented instruments, by class in the order of `CLASSES` (PortBench sections 2.1 and B).
-
-    Bonds, commodities, real estate, cash and most equities trade over the whole range. One equity in seven lists
-    later, crypto between 2015 and 2020 (PortBench: exchange listing dates), and three instruments are delisted.
-
-    >>> listings = universe()
-    >>> len(listings), listings[0].id, listings[0].name
-    (183, 'ALBIX', 'Albix Large Caps Equity Fund')
-    >>> [sum(1 for one in listings if one.asset_class == c) for c in CLASSES]
-    [126, 15, 16, 12, 10, 4]
-    """
+    """The 183 invented instruments, by class in the order of `CLASSES` (PortBench sections 2.1 and B)."""
     stems = (first + second for second, first in product(_SECOND, _FIRST))
     found: list[Listing] = []
     for asset_class, subs in SUBSECTORS.items():
@@ -166,11 +144,7 @@ def _life(asset_class: AssetClass, place: int) -> tuple[date, date | None]:
 
 
 def class_members(listings: Iterable[Listing]) -> dict[AssetClass, np.ndarray]:
-    """The column numbers of each class, for every class that has any.
-
-    >>> class_members(universe())["CA"]
-    array([179, 180, 181, 182])
-    """
+    """The column numbers of each class, for every class that has any."""
     of = np.array([one.asset_class for one in listings])
     return {one: np.flatnonzero(of == one) for one in CLASSES if (of == one).any()}
 
@@ -183,11 +157,7 @@ MEETING_EVERY = 32
 
 
 def policy_rate(rng: np.random.Generator, days: np.ndarray, windows: Sequence[Window]) -> np.ndarray:
-    """The policy rate in percent on each day, shape (n_days,); it changes at meetings, by quarters of a point.
-
-    Slow rises before the pandemic window, a cut to the floor in it, fast rises through the tightening window, a rest
-    and then slow cuts.
-    """
+    """The policy rate in percent on each day, shape (n_days,); it changes at meetings, by quarters of a point."""
     _, pandemic, tightening = windows
     rate, floor = 0.5, 0.25
     found = np.empty(days.size)

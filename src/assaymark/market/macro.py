@@ -1,10 +1,4 @@
-"""The economy at large: series with the instant at which each value was published, and twelve linked synthetic ones.
-
-A value belongs to a period and is published later; a reader at t sees the last value published by t, and not even
-that once it is older than the series' staleness limit. So the rate for March is not visible in March, and a series
-that died is not carried on for ever. A value that is published again, revised, is another vintage of its period: a
-reader at t sees the newest vintage that was out by t.
-"""
+"""The economy at large: series with the instant at which each value was published, and twelve linked synthetic ones."""
 
 from __future__ import annotations
 
@@ -28,18 +22,7 @@ _DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class MacroSeries:
-    """One series: values by period with their release times.
-
-    ``periods`` (datetime64[D]) are the last days of the periods, in order; a period with several vintages is there
-    once for each, in the order of ``released`` (int64, seconds since 1970 in UTC), when each was published. ``until``
-    (int64) is when each ceased to be the current one; None: never, except for a later vintage. ``stale_days`` is how
-    long after the end of its period the last value may still be shown.
-
-    Raises
-    ------
-    InputError
-        Periods, or the vintages of one, are not in order, or the arrays are not of one length.
-    """
+    """One series: values by period with their release times."""
 
     id: str
     title: str
@@ -62,10 +45,7 @@ class MacroSeries:
 
 @dataclass(frozen=True, slots=True)
 class MacroReading:
-    """What a series shows at one time. ``value`` is None exactly when ``state`` is not ``ok``.
-
-    ``state`` is ``ok``, ``stale: ...`` or ``not published: ...``.
-    """
+    """What a series shows at one time. ``value`` is None exactly when ``state`` is not ``ok``."""
 
     id: str
     unit: str
@@ -89,32 +69,18 @@ def read(series: MacroSeries, at: int) -> MacroReading:
         why = f"stale: the last value is {age} days old, the limit is {series.stale_days}"
         return MacroReading(series.id, series.unit, why)
     return MacroReading(
-        series.id,
-        series.unit,
-        "ok",
-        float(series.values[last]),
-        series.periods[last],
-        int(series.released[last]),
+        series.id, series.unit, "ok", float(series.values[last]), series.periods[last], int(series.released[last])
     )
 
 
 def released_after(periods: np.ndarray, lag_days: int) -> np.ndarray:
-    """Noon UTC, ``lag_days`` days after the end of each period, as seconds since 1970.
-
-    >>> released_after(np.array(["2024-03-31"], dtype="datetime64[D]"), 1).astype("datetime64[s]").astype(str).tolist()
-    ['2024-04-01T12:00:00']
-    """
+    """Noon UTC, ``lag_days`` days after the end of each period, as seconds since 1970."""
     found: np.ndarray = (periods.astype("datetime64[D]").astype(np.int64) + lag_days) * _DAY + _NOON
     return found
 
 
 def linked_macro(market: SyntheticMarket) -> tuple[MacroSeries, ...]:
-    """Twelve series that move with the market of the same seed.
-
-    Yields answer to the bond class, the volatility index and spreads to the volatility and fall of equities, the
-    policy rate is the one that cash earns, unemployment jumps in the pandemic window. ``interbank_spread`` is
-    discontinued on the way, as such series are.
-    """
+    """Twelve series that move with the market of the same seed."""
     rng, n = streams(market.seed)["macro"], market.days.size
     paths = _daily_paths(rng, market, n)
     unemployment, inflation = _slow_paths(rng, market, n)
@@ -208,20 +174,7 @@ class Filing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fundamentals:
-    """All filings of a store in the order in which they were filed. Made by `Fundamentals.of`.
-
-    ``known_at`` (int64, seconds since 1970 in UTC) and ``values`` (float64) run along ``filings``.
-
-    Examples
-    --------
-    >>> first = Filing("A", "2024-Q1", "book_value", 10.0, "per share", datetime(2024, 5, 1, tzinfo=UTC))
-    >>> corrected = Filing("A", "2024-Q1", "book_value", 9.0, "per share", datetime(2024, 8, 1, tzinfo=UTC))
-    >>> table = Fundamentals.of([corrected, first])
-    >>> [one.value for one in table.known("A", known_from(datetime(2024, 6, 1, tzinfo=UTC)))]
-    [10.0]
-    >>> [one.value for one in table.known("A", known_from(datetime(2024, 9, 1, tzinfo=UTC)))]
-    [9.0]
-    """
+    """All filings of a store in the order in which they were filed. Made by `Fundamentals.of`."""
 
     filings: tuple[Filing, ...]
     known_at: np.ndarray
@@ -235,13 +188,7 @@ class Fundamentals:
 
     @staticmethod
     def of(filings: Sequence[Filing]) -> Fundamentals:
-        """The table of these filings, in any order.
-
-        Raises
-        ------
-        InputError
-            A time has no zone, or one value was filed twice at one time: which of the two holds cannot be known.
-        """
+        """The table of these filings, in any order."""
         ordered = tuple(sorted(filings, key=lambda one: one.filed_at))
         twice = len({(one.instrument, one.period, one.field, one.filed_at) for one in ordered}) - len(ordered)
         if twice:
@@ -269,19 +216,7 @@ class Fundamentals:
 
 
 def synthetic_fundamentals(market: SyntheticMarket) -> Fundamentals:
-    """Quarterly earnings and book value per share of every equity of the synthetic market.
-
-    Book value is the mean close of the four quarters before, over a price-to-book ratio that the instrument keeps, so
-    it says something about the price and less than the price does. Earnings are a quarter of a return on it. Both rest
-    on closes up to the end of the quarter only, and are filed 20 to 50 days after it; one filing in forty is corrected
-    some months later.
-
-    Examples
-    --------
-    >>> from assaymark.market.synthetic import synthetic_market
-    >>> synthetic_fundamentals(synthetic_market(0)).filings[0].period
-    '2015-Q1'
-    """
+    """Quarterly earnings and book value per share of every equity of the synthetic market."""
     rng = streams(market.seed)["filings"]
     quarters = market.days.astype("datetime64[M]").astype(int) // 3
     ends = np.flatnonzero(np.diff(quarters, append=quarters[-1] + 1))
@@ -337,12 +272,7 @@ _BACK = 60
 
 @dataclass(frozen=True, slots=True)
 class NewsFact:
-    """One number of a news text: ``shown`` is how the text writes ``value``, which holds on day ``as_of``.
-
-    ``subject`` is an instrument, a class or a macro series. Fields: ``close``, ``change`` (simple return from the
-    close of the day before), ``mean_change`` and ``risers`` and ``counted`` (of a class over `SUMMARY_DAYS`),
-    ``value`` and ``previous`` (of a macro series).
-    """
+    """One number of a news text: ``shown`` is how the text writes ``value``, which holds on day ``as_of``."""
 
     subject: str
     field: str
@@ -363,10 +293,7 @@ class News:
 
 
 def templated_news(market: SyntheticMarket, macro: Sequence[MacroSeries], closes_at: np.ndarray) -> tuple[News, ...]:
-    """Large moves, class summaries at the end of each month and monthly releases, in order of publication.
-
-    Bars are written about fifteen minutes after the close of their day; macro values when they are published.
-    """
+    """Large moves, class summaries at the end of each month and monthly releases, in order of publication."""
     items = [*_moves(market, closes_at), *_summaries(market, closes_at), *_releases(macro)]
     return tuple(sorted(items, key=lambda one: (one.published_at, one.text)))
 

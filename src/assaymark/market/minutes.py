@@ -1,7 +1,4 @@
-"""One-minute bars on demand: drawn from a counter keyed by (seed, instrument, day), stored nowhere.
-
-The same key gives the same bars at any time and in any order, and the minutes of a day agree with its daily bar.
-"""
+"""One-minute bars on demand: drawn from a counter keyed by (seed, instrument, day), stored nowhere."""
 
 from __future__ import annotations
 
@@ -33,10 +30,7 @@ _DECIMALS = 6
 
 @dataclass(frozen=True, slots=True)
 class MinuteBars:
-    """The bars of one instrument on one day, oldest first.
-
-    ``times`` (int64, seconds since 1970 in UTC) are bar closes; the others are float arrays of the same length.
-    """
+    """The bars of one instrument on one day, oldest first."""
 
     instrument: str
     day: np.datetime64
@@ -55,24 +49,7 @@ def generator(seed: int, instrument: str, day: np.datetime64) -> np.random.Gener
 
 
 def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) -> MinuteBars:
-    """One-minute bars that open at the day's open, close at its close, and span exactly its high and low.
-
-    A bridge of t steps with the usual rush at both ends of a session, folded back into the day's range. Minutes of one
-    day tell that day's close: a reader at t may be shown only those whose time is not after t.
-
-    Raises
-    ------
-    InputError
-        No such instrument, or no bar on that day (a weekend, a gap, not listed).
-
-    Examples
-    --------
-    >>> from assaymark.market.synthetic import synthetic_market
-    >>> market = synthetic_market(0)
-    >>> bars = minute_bars(market, market.listings[0].id, market.days[1000])
-    >>> bars.close.size, bool(bars.close[-1] == market.close[1000, 0])
-    (390, True)
-    """
+    """One-minute bars that open at the day's open, close at its close, and span exactly its high and low."""
     row, column = _place(market, instrument, day)
     first, top, bottom, last, volume = (
         float(table[row, column]) for table in (market.open, market.high, market.low, market.close, market.volume)
@@ -189,11 +166,7 @@ class FileMinutes:
 
 
 def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> FileMinutes:
-    """Minutes from a CSV or Parquet file with the columns time, instrument, open, high, low, close and volume.
-
-    ``time`` is the close of the bar, with a zone (or a Parquet timestamp in UTC). A column ``class`` names the asset
-    class of each instrument; without it all are equities.
-    """
+    """Minutes from a CSV or Parquet file with the columns time, instrument, open, high, low, close and volume."""
     table = _read(path)
     if missing := [name for name in _NEEDED if name not in table.column_names]:
         raise InputError(path.name, [Problem(name, "this column is needed") for name in missing])

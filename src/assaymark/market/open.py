@@ -41,21 +41,7 @@ class Condition:
 
 
 def condition(history: History, limits: Limits | None = None) -> Condition:
-    """Look over a store: bars in their newest version, macro series and filings.
-
-    Problems: prices that are not positive, returns that cannot be believed, closes equal for too many days in a row, a
-    high below the open, close or low, a day with half of a class, a series that ends early although it is not
-    delisted, a gap of more than `LONG_GAP` weekdays, bars before the listing or after the delisting, an instrument
-    without any price, filings of unknown instruments. Notes: shorter gaps, frozen closes of cash, restated bars, and
-    macro series that have ended.
-
-    Examples
-    --------
-    >>> from assaymark.market.history import synthetic_history
-    >>> found = condition(synthetic_history(0))
-    >>> len(found.problems), "days in a row are missing" in found.notes[0].what
-    (0, True)
-    """
+    """Look over a store: bars in their newest version, macro series and filings."""
     bars = _newest(history)
     ids, groups = [one.id for one in history.listings], [one.asset_class for one in history.listings]
     found = price_findings(history.days, ids, bars["close"], limits, groups)
@@ -151,11 +137,7 @@ _BACK = (1, 20, 60)
 
 @dataclass(frozen=True, slots=True)
 class ClassOverview:
-    """One asset class: how many instruments, their first and last day, and how full their tables are.
-
-    ``bars`` counts closes, ``missing`` the days between an instrument's first and last close without one, ``long_gaps``
-    runs of such days that are too long to be carried. ``index`` is the equal-weight index, one value a day.
-    """
+    """One asset class: how many instruments, their first and last day, and how full their tables are."""
 
     asset_class: AssetClass
     instruments: int
@@ -177,10 +159,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """One instrument at one time: its last close, the day of it, and its changes over 1, 20 and 60 days (or None).
-
-    ``path`` holds the last 60 closes after the gap rule.
-    """
+    """One instrument at one time: its last close, the day of it, and its changes over 1, 20 and 60 days (or None)."""
 
     listing: Listing
     close: float
@@ -256,28 +235,7 @@ _FOREVER: Final = np.iinfo(np.int64).max
 
 
 def open_history(folder: Path, *, lags: Mapping[str, int] | None = None, cache: bool = True) -> History:
-    """The store of a snapshot's folder.
-
-    The first opening spreads the bars into tables and keeps them under ``cache/``; later ones map those files. Without
-    a folder that can be written everything works the same, only slower.
-
-    Parameters
-    ----------
-    folder : Path
-        As `assaymark.market.snapshot.write_snapshot` wrote it.
-    lags : mapping of series to days
-        When values of macro series without ``realtime_start`` were published, in days after the date of the period;
-        the default goes by how far the periods lie apart (`SPACINGS`).
-    cache : bool
-        Use and write the cache.
-
-    Raises
-    ------
-    InputError
-        No snapshot is there, or its tables do not make a store: every problem of a table at once.
-    LedgerError
-        Files are damaged.
-    """
+    """The store of a snapshot's folder."""
     manifest = read_manifest(folder)
     check_files(folder, manifest)
     tables = {name: read_table(folder, name, manifest) for name in manifest.files if name != "bars"}

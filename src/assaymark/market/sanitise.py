@@ -1,8 +1,4 @@
-"""Taking dates, names and level out of bars before an agent sees them (ValueBlindBench section 3.2), and the probe.
-
-The probe asks whether what is left still says when it was: it looks for the series in the history it could come from.
-It must find what has not been sanitised, or its silence proves nothing.
-"""
+"""Taking dates, names and level out of bars before an agent sees them (ValueBlindBench section 3.2), and the probe."""
 
 from __future__ import annotations
 
@@ -30,23 +26,14 @@ class Bars:
 
 @dataclass(frozen=True, slots=True)
 class Sanitised:
-    """Bars without dates, names and level, and what was left out.
-
-    ``bars`` carry neutral names, times as seconds before the last bar (0 is the newest), prices with the first close
-    at 100 and volume with mean 1. ``left_out`` are instruments that did not exist in the period. The key from neutral
-    to real names is not in it.
-    """
+    """Bars without dates, names and level, and what was left out."""
 
     bars: tuple[Bars, ...]
     left_out: tuple[str, ...]
 
 
 def neutral_names(count: int) -> tuple[str, ...]:
-    """Names that say nothing.
-
-    >>> neutral_names(28)[0], neutral_names(28)[27]
-    ('Asset A', 'Asset AB')
-    """
+    """Names that say nothing."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
     return tuple("Asset " + (letters[i // 26 - 1] if i >= 26 else "") + letters[i % 26] for i in range(count))
 
@@ -54,23 +41,7 @@ def neutral_names(count: int) -> tuple[str, ...]:
 def sanitise(
     bars: Sequence[Bars], rng: np.random.Generator, *, base: float = 100.0
 ) -> tuple[Sanitised, Mapping[str, str]]:
-    """Bars rebased, with times as offsets and instruments under neutral names in a drawn order.
-
-    Instruments without any price are left out and listed; one with a price missing inside is an error, because a hole
-    of known length is itself a mark.
-
-    Returns
-    -------
-    Sanitised
-        What may be shown.
-    mapping
-        Neutral to real name, for whoever settles the decisions; never shown.
-
-    Raises
-    ------
-    InputError
-        Nothing is left, a series has a hole, or the series do not share their times; every problem at once.
-    """
+    """Bars rebased, with times as offsets and instruments under neutral names in a drawn order."""
     kept = [one for one in bars if np.isfinite(one.close).any()]
     left_out = tuple(sorted(one.instrument for one in bars if not np.isfinite(one.close).any()))
     problems = [
@@ -103,11 +74,7 @@ def _neutral(one: Bars, name: str, base: float) -> Bars:
 
 @dataclass(frozen=True, slots=True)
 class ProbeMatch:
-    """Where a series fits its history best.
-
-    ``column`` and ``row`` (of its first price) of the best place, the correlation of returns there, the best one at
-    any other place of the history, and whether that counts as found: ``correlation`` at least the limit asked for.
-    """
+    """Where a series fits its history best."""
 
     column: int
     row: int
@@ -117,30 +84,7 @@ class ProbeMatch:
 
 
 def date_probe(closes: np.ndarray, history: np.ndarray, *, limit: float = 0.95) -> ProbeMatch:
-    """Look for a series in a history by the correlation of its returns with those of every place in every column.
-
-    Correlation ignores level and scale, so rebasing alone does not hide a series from whoever owns its history at the
-    same interval: daily bars of known prices are found however they are rebased. Run it on the series before it was
-    sanitised as well; if that is not found, the probe proves nothing.
-
-    Parameters
-    ----------
-    closes : float array of shape (k,)
-        At least 10 prices without holes.
-    history : float array of shape (n_days, n_instruments)
-        Closes at the same interval, k rows at least; places with a missing price are skipped.
-    limit : float
-        Correlation from which the series counts as found.
-
-    Returns
-    -------
-    ProbeMatch
-
-    Raises
-    ------
-    NotMeasurableError
-        The series is too short, has a hole or does not move, or the history has no complete place for it.
-    """
+    """Look for a series in a history by the correlation of its returns with those of every place in every column."""
     if closes.size < 10 or not np.isfinite(closes).all() or np.ptp(closes) == 0:
         raise NotMeasurableError("the date probe needs at least 10 prices without holes that move")
     scores = _scores(np.diff(np.log(closes)), np.log(history))
@@ -185,12 +129,7 @@ class DailyRanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeResult:
-    """How often a probe named the right day (or month), sanitised and not.
-
-    ``chance`` is the rate of a blind guess, ``p`` the probability of at least so many hits by guessing. ``passed``:
-    the sanitised cycles are not dated more often than by chance at ``alpha``, and the unsanitised ones are dated in at
-    least the share ``control`` of all cases, so that the probe can date anything at all.
-    """
+    """How often a probe named the right day (or month), sanitised and not."""
 
     probe: str
     asked: int
@@ -241,11 +180,7 @@ def probe_result(
 
 
 def day_of(bars: Sequence[Bars], columns: Mapping[str, int], ranges: DailyRanges) -> np.datetime64 | None:
-    """The day whose daily ranges hold an hour of bars best; None where no day holds any of them.
-
-    For each day, the instruments whose prices all lie between its low and high are counted; among the days with the
-    most of them, the one whose ranges are tightest around the hour wins.
-    """
+    """The day whose daily ranges hold an hour of bars best; None where no day holds any of them."""
     if unknown := [one.instrument for one in bars if one.instrument not in columns]:
         raise InputError("date probe", [f"no history of {', '.join(unknown)}"])
     inside = np.zeros(ranges.days.size)

@@ -108,10 +108,7 @@ OPTIONAL = frozenset({"actions"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a snapshot is from: the source, when it was asked, what it was asked for, and what may be done with it.
-
-    ``notes`` are the traps a reader must know (prices that are adjusted, levels that are winsorised ...).
-    """
+    """Where a snapshot is from: the source, when it was asked, what it was asked for, and what may be done with it."""
 
     source: str
     retrieved_at: datetime
@@ -122,20 +119,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Snapshot(ShownSnapshot):
-    """The long tables of one answer of one source; a table that the source does not have is empty.
-
-    Raises
-    ------
-    InputError
-        A table is unknown or has other columns than `SCHEMAS`; every problem at once.
-
-    Examples
-    --------
-    >>> from datetime import UTC
-    >>> origin = Origin(source="nobody", retrieved_at=datetime(2026, 1, 1, tzinfo=UTC))
-    >>> Snapshot("empty", origin).tables["bars"].num_rows
-    0
-    """
+    """The long tables of one answer of one source; a table that the source does not have is empty."""
 
     id: str
     origin: Origin
@@ -165,18 +149,7 @@ _NEVER: Final = np.iinfo(np.int64).max
 
 
 def synthetic_snapshot(seed: int = 0) -> Snapshot:
-    """The embedded market of a seed as a snapshot, ``synthetic-<seed>``; always the same one.
-
-    Raises
-    ------
-    InputError
-        The seed is negative.
-
-    Examples
-    --------
-    >>> synthetic_snapshot(7).id
-    'synthetic-7'
-    """
+    """The embedded market of a seed as a snapshot, ``synthetic-<seed>``; always the same one."""
     # Nobody was asked and no clock is read: the time is that of the last close, so a seed always gives one snapshot.
     origin = Origin(
         source="synthetic",
@@ -189,21 +162,7 @@ def synthetic_snapshot(seed: int = 0) -> Snapshot:
 
 
 def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "USD") -> Snapshot:
-    """A store as long tables.
-
-    Closes are written as they were traded, with the factors of the store beside them: 1 where it has none. The facts
-    behind templated news have no column and stay behind, their texts do not. Days with no field of a bar have no row.
-
-    Parameters
-    ----------
-    history : History
-    id : str
-        The name of the snapshot.
-    origin : Origin
-        Where it is from, and what may be done with it.
-    currency : str
-        Of all instruments.
-    """
+    """A store as long tables."""
     tables = {
         "bars": _bars(history, id),
         "macro": _macro(history.macro),
@@ -401,28 +360,7 @@ class _Encoded:
 
 
 def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
-    """Write a snapshot into a folder, which is made if it is not there.
-
-    A folder holds one snapshot. The same one again changes nothing, except that a file which was lost or damaged
-    since is written anew; another one is refused.
-
-    Raises
-    ------
-    InputError
-        The folder holds another snapshot.
-    LedgerError
-        What the folder holds cannot be read, or the file system refuses.
-
-    Examples
-    --------
-    >>> from datetime import UTC, datetime
-    >>> from tempfile import TemporaryDirectory
-    >>> origin = Origin(source="nobody", retrieved_at=datetime(2026, 1, 1, tzinfo=UTC))
-    >>> with TemporaryDirectory() as place:
-    ...     write_snapshot(Path(place), Snapshot("empty", origin))
-    ...     read_snapshot(Path(place)).id
-    'empty'
-    """
+    """Write a snapshot into a folder, which is made if it is not there."""
     encoded = _encode(snapshot)
     if (folder / MANIFEST).exists():
         there = read_manifest(folder)
@@ -436,30 +374,14 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
 
 
 def read_snapshot(folder: Path) -> Snapshot:
-    """The snapshot of a folder, after its bytes, pages and columns were checked.
-
-    Raises
-    ------
-    InputError
-        The folder holds no snapshot.
-    LedgerError
-        A file is missing, damaged or cut off; all of them are named.
-    """
+    """The snapshot of a folder, after its bytes, pages and columns were checked."""
     manifest = read_manifest(folder)
     check_files(folder, manifest)
     return Snapshot(manifest.id, manifest.origin, {name: read_table(folder, name, manifest) for name in manifest.files})
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What a folder says it holds. The tables are not looked at.
-
-    Raises
-    ------
-    InputError
-        There is no snapshot.
-    LedgerError
-        ``snapshot.json`` is damaged or of another version.
-    """
+    """What a folder says it holds. The tables are not looked at."""
     path = folder / MANIFEST
     if not path.is_file():
         raise InputError(str(folder), ["holds no market snapshot; make one with: assaymark data synth --out FOLDER"])

@@ -1,7 +1,4 @@
-"""The embedded market: 183 invented instruments in six classes from 2015 to 2025, drawn from a seed.
-
-It carries no licence and no model can have memorised it. One seed gives one market, the same on every run.
-"""
+"""The embedded market: 183 invented instruments in six classes from 2015 to 2025, drawn from a seed."""
 
 from __future__ import annotations
 
@@ -43,11 +40,7 @@ SHARPE = np.array([1.3, 0.5, -1.1])
 
 
 def semi_markov(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Bull, sideways and bear spells, int array of shape (n,).
-
-    Semi-Markov: the length of a spell is gamma distributed and not geometric, so a spell that has just begun does not
-    end as readily as an old one.
-    """
+    """Bull, sideways and bear spells, int array of shape (n,)."""
     found = np.empty(n, dtype=np.int8)
     state, day = int(rng.choice(3, p=[0.5, 0.3, 0.2])), 0
     while day < n:
@@ -58,11 +51,7 @@ def semi_markov(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def two_speed_volatility(rng: np.random.Generator, shocks: np.ndarray, leverage: np.ndarray) -> np.ndarray:
-    """Volatility multipliers with a slow and a fast part, both AR(1) in logs, shape as ``shocks``.
-
-    ``shocks[t]`` are the standardised returns of day t; with ``leverage`` below zero a fall raises the volatility of
-    the following days, never of its own day.
-    """
+    """Volatility multipliers with a slow and a fast part, both AR(1) in logs, shape as ``shocks``."""
     if not (np.abs(leverage) < 1).all():
         raise InputError("leverage", ["must be between -1 and 1"])
     n, k = shocks.shape
@@ -98,10 +87,7 @@ def independent_t(rng: np.random.Generator, shape: tuple[int, ...], *, dof: floa
 
 
 def recolour(draws: np.ndarray, correlation: np.ndarray, calm: np.ndarray) -> np.ndarray:
-    """``draws`` turned so that on calm days they have mean 0, variance 1 and exactly ``correlation``.
-
-    The first column is only shifted and scaled; each later one takes from those before it.
-    """
+    """``draws`` turned so that on calm days they have mean 0, variance 1 and exactly ``correlation``."""
     centred = draws - draws[calm].mean(axis=0)
     own = np.linalg.cholesky(centred[calm].T @ centred[calm] / calm.sum())
     found: np.ndarray = centred @ np.linalg.solve(own.T, np.linalg.cholesky(correlation).T)
@@ -116,10 +102,7 @@ def standardise(draws: np.ndarray, calm: np.ndarray) -> np.ndarray:
 
 
 def loadings(rng: np.random.Generator, n: int, target: float, sub: float, same_sub: float) -> np.ndarray:
-    """Loadings of n instruments on their class factor whose pairs correlate by ``target`` on average, shape (n,).
-
-    ``sub`` is the variance an instrument shares with its sub-sector and ``same_sub`` the share of pairs in one.
-    """
+    """Loadings of n instruments on their class factor whose pairs correlate by ``target`` on average, shape (n,)."""
     wanted = target - sub * same_sub
     spread = rng.uniform(0.88, 1.08, n)
     top = np.sqrt(0.97 - sub)
@@ -229,12 +212,7 @@ def factor_correlation(mean_loading: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class StressPlan:
-    """One kind of stress window.
-
-    ``earliest`` and ``latest`` bound the first day (it is drawn between them), ``days`` is its length in weekdays.
-    ``common`` and ``own`` multiply the volatility of what a class shares and of what an instrument has alone.
-    ``legs`` pins the mean log price of each class, as (share of the window, cumulative log return) knots.
-    """
+    """One kind of stress window."""
 
     name: str
     earliest: str
@@ -368,11 +346,7 @@ def pin_legs(
     alive: np.ndarray,
     windows: Sequence[Window],
 ) -> np.ndarray:
-    """Log returns whose class means add up to the pinned legs of every window, shape (n_days, n_instruments).
-
-    Between two knots one constant is added to each day, larger for instruments that move more; the mean over the
-    instruments alive on a day moves by just that constant. Cash has no leg: it earns the policy rate.
-    """
+    """Log returns whose class means add up to the pinned legs of every window, shape (n_days, n_instruments)."""
     found = log_returns.copy()
     for window in windows:
         for name, knots in window.plan.legs.items():
@@ -404,12 +378,7 @@ _STREAMS = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SyntheticMarket(ShownHistory):
-    """One drawn market. Arrays are (n_days, n_instruments) on weekdays; NaN where there is no bar.
-
-    ``spot_days`` and ``spot`` are the crypto closes on all seven days; on weekdays they equal ``close``.
-    ``equity_volatility`` (n_days,) is the volatility a year of the equity factor that rules each day, known the day
-    before; the volatility index is made from it. ``seed`` names the market.
-    """
+    """One drawn market. Arrays are (n_days, n_instruments) on weekdays; NaN where there is no bar."""
 
     seed: int
     listings: tuple[Listing, ...]
@@ -452,26 +421,7 @@ def streams(seed: int) -> dict[str, np.random.Generator]:
 
 @lru_cache(maxsize=2)
 def synthetic_market(seed: int = 0) -> SyntheticMarket:
-    """The market of one seed, calibrated to PortBench's printed figures (`assaymark.market.synthetic`).
-
-    Class factors are correlated multivariate t with two-speed stochastic volatility and leverage; instruments add a
-    sub-sector part and a t part of their own. Bull, sideways and bear spells are semi-Markov and set the drift. Three
-    stress windows with pinned class legs lie where the seed puts them. Cash earns the policy rate. Closes are total
-    returns, so no adjustment factor is needed. The arrays are read-only: the two last markets are kept and shared.
-
-    Raises
-    ------
-    InputError
-        The seed is negative.
-
-    Examples
-    --------
-    >>> market = synthetic_market(7)
-    >>> market.close.shape
-    (2870, 183)
-    >>> [window.name for window in market.windows]
-    ['liquidity', 'pandemic', 'tightening']
-    """
+    """The market of one seed, calibrated to PortBench's printed figures (`assaymark.market.synthetic`)."""
     rng = streams(seed)
     listings = universe()
     days = weekdays(FIRST_DAY, LAST_DAY)

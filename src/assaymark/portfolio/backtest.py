@@ -1,8 +1,4 @@
-"""From target weights to net asset value: drift between trades, costs at trades.
-
-Between two trades a portfolio is a fixed number of units, so its value is a weighted sum of cumulative products: one
-matrix product per stretch and no loop over days or strategies.
-"""
+"""From target weights to net asset value: drift between trades, costs at trades."""
 
 from __future__ import annotations
 
@@ -194,18 +190,7 @@ WINNERS = 0.2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """The weights that a strategy chose on one window.
-
-    Attributes
-    ----------
-    weights : float array of shape (n_assets,)
-        At least 0, sum to 1; 0 for what was left out.
-    status : Status
-        That of the optimiser; ``optimal`` for a plain rule. Maximum Sharpe holds equal weight if no asset is expected
-        to earn more than cash, and says ``no-positive-excess``.
-    left_out : tuple of int
-        Assets with a missing return in the window (unlisted, or a gap).
-    """
+    """The weights that a strategy chose on one window."""
 
     weights: Floats
     status: Status
@@ -221,22 +206,7 @@ class Strategy:
     rebalances: bool = True
 
     def choose(self, window: ArrayLike, classes: Sequence[str]) -> Choice:
-        """Weights from a window of returns.
-
-        Parameters
-        ----------
-        window : float array of shape (n_days, n_assets)
-            Simple returns; an asset with a missing one (NaN) is left out and named.
-        classes : sequence of n_assets str
-            Asset classes, each one of `CLASSES`.
-
-        Raises
-        ------
-        NotMeasurableError
-            No asset is without gaps; 60/40 lacks one of its classes; a covariance is asked of fewer than two days.
-        InputError
-            Returns that are infinite or below -1; classes that do not fit or are not known.
-        """
+        """Weights from a window of returns."""
         found = Findings(self.name)
         returns = found.array("window", window, (2,))
         names = np.asarray(classes, dtype=np.str_)
@@ -263,15 +233,7 @@ class Strategy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schedule:
-    """Targets for `backtest`, and the choice behind each.
-
-    Attributes
-    ----------
-    targets : float array of shape (n_days, n_assets)
-        Weights on the days of trades, NaN on all others.
-    choices : tuple of (day of the trade, Choice)
-        In order.
-    """
+    """Targets for `backtest`, and the choice behind each."""
 
     targets: Floats
     choices: tuple[tuple[int, Choice], ...]
@@ -286,39 +248,7 @@ def schedule(
     window: int = 60,
     delay: int = 1,
 ) -> Schedule:
-    """What a strategy wants to hold, traded at the close ``delay`` days after each signal.
-
-    A signal on day s sees the returns of the ``window`` days up to and including s, and nothing later.
-
-    Parameters
-    ----------
-    strategy : Strategy or str
-        A strategy, or its name in `STRATEGIES`.
-    returns : float array of shape (n_days, n_assets)
-        Simple returns; NaN where there is none.
-    classes : sequence of n_assets str
-        Asset classes.
-    signals : sequence of int
-        Days of decision, increasing, each with a full window behind it. A trade that would fall behind the last day
-        is left out.
-    window, delay : int
-        At least 1 day of window; at least 0 days of delay (0 trades at the very close that the signal has seen).
-
-    Raises
-    ------
-    UnknownNameError
-        No strategy has this name.
-    InputError
-        Signals out of range or not increasing; a window or delay out of range; anything `Strategy.choose` refuses.
-    NotMeasurableError
-        As `Strategy.choose`.
-
-    Examples
-    --------
-    >>> found = schedule("equal-weight", np.zeros((5, 2)), ["equity", "bond"], [2], window=2)
-    >>> found.targets[:, 0].tolist()
-    [nan, nan, nan, 0.5, nan]
-    """
+    """What a strategy wants to hold, traded at the close ``delay`` days after each signal."""
     chosen = named(strategy) if isinstance(strategy, str) else strategy
     found = Findings("schedule")
     table = found.array("returns", returns, (2,))

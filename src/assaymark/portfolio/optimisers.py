@@ -89,10 +89,7 @@ class Findings:
         return matrix
 
     def weights(self, where: str, weights: Floats, *, rows: Bools | None = None, least: float = 1.0) -> Floats:
-        """Finite weights, none negative, whose rows sum to between ``least`` and 1, divided by sums that were rounded.
-
-        Only ``rows`` are looked at.
-        """
+        """Finite weights, none negative, whose rows sum to between ``least`` and 1, divided by sums that were rounded."""
         weights = brought_to_one(weights)
         # Most rows of a schedule hold, so the others are taken out before anything is looked at.
         used = weights if rows is None else weights[rows]
@@ -117,11 +114,7 @@ class Findings:
 
 
 def brought_to_one(weights: Floats) -> Floats:
-    """Weights divided by their sum where rounding alone keeps it from 1 (within `SUM_TOLERANCE`); others as they are.
-
-    >>> float(brought_to_one(np.array([0.333334, 0.333334, 0.333334])).sum()), brought_to_one(np.array([0.9])).tolist()
-    (1.0, [0.9])
-    """
+    """Weights divided by their sum where rounding alone keeps it from 1 (within `SUM_TOLERANCE`)."""
     totals = np.asarray(weights.sum(axis=-1, keepdims=True))
     off = np.abs(totals - 1.0)
     rounded = (off > SLACK) & (off <= SUM_TOLERANCE)
@@ -161,28 +154,7 @@ def correlations(source: str, cov: Floats, sizes: Floats) -> Floats:
 
 
 def simple_returns(prices: ArrayLike) -> Floats:
-    """Simple returns of prices; a missing price (NaN) makes the two returns that need it missing.
-
-    Parameters
-    ----------
-    prices : float array of shape (n_days, n_assets)
-        Adjusted closes, greater than 0; NaN where there is none.
-
-    Returns
-    -------
-    float array of shape (n_days, n_assets)
-        Row t is the return from the close of t-1 to the close of t; row 0 is NaN.
-
-    Raises
-    ------
-    InputError
-        A price is 0, negative or infinite.
-
-    Examples
-    --------
-    >>> simple_returns([[100.0], [110.0], [99.0]]).ravel().round(3).tolist()
-    [nan, 0.1, -0.1]
-    """
+    """Simple returns of prices; a missing price (NaN) makes the two returns that need it missing."""
     found = Findings("simple_returns")
     table = found.array("prices", prices, (2,))
     if table is not None:
@@ -297,27 +269,7 @@ def equal_risk_contribution(cov: ArrayLike) -> Solution:
 
 
 def risk_shares(weights: ArrayLike, cov: ArrayLike) -> Floats:
-    """The share of the portfolio's variance that each asset contributes: w * (Sw) / w'Sw, which sums to 1.
-
-    Parameters
-    ----------
-    weights : float array of shape (n_assets,)
-        At least 0, sum to 1 (within 1e-4: they are divided by their sum).
-    cov : float array of shape (n_assets, n_assets)
-        Covariance of the returns.
-
-    Raises
-    ------
-    NotMeasurableError
-        The portfolio has no variance: there is nothing to share.
-    InputError
-        Weights that are negative, not finite or do not sum to 1; a matrix that does not fit.
-
-    Examples
-    --------
-    >>> risk_shares([0.5, 0.5], [[0.03, 0.0], [0.0, 0.01]]).round(4).tolist()
-    [0.75, 0.25]
-    """
+    """The share of the portfolio's variance that each asset contributes: w * (Sw) / w'Sw, which sums to 1."""
     found = Findings("risk_shares")
     held, matrix = found.array("weights", weights, (1,)), found.covariance(cov)
     if held is not None:
@@ -503,10 +455,7 @@ def _solution(
 
 
 def _share(amounts: Floats, scaled: Floats, sizes: Floats, linear: Floats) -> bool:
-    """Split the amount of each held asset equally with its twins, in place; True if one has twins.
-
-    Equal parts are the one rule that does not depend on the order of the assets.
-    """
+    """Split the amount of each held asset equally with its twins, in place; True if one has twins."""
     held = np.flatnonzero(amounts)
     twins = scaled[held] >= 1.0 - _SAME
     if int(np.count_nonzero(twins)) == held.size:

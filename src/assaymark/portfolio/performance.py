@@ -20,17 +20,7 @@ _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, slots=True)
 class Drawdown:
-    """The deepest fall below an earlier high.
-
-    Attributes
-    ----------
-    depth : float
-        Lowest value over the high before it, minus 1: in [-1, 0); 0 if the value never fell.
-    peak, trough : int or None
-        Indices of that high and that low; None if the value never fell. Of equal falls the first counts.
-    recovery : int or None
-        Index of the first value at or above the high again; None if there is none yet.
-    """
+    """The deepest fall below an earlier high."""
 
     depth: float
     peak: int | None
@@ -155,23 +145,7 @@ def performance(nav: ArrayLike, *, rf: float = 0.04, periods: int = 252) -> Perf
 
 
 def max_drawdown(nav: ArrayLike) -> Drawdown:
-    """The deepest fall below an earlier high, and where it lies; the first value counts as a high.
-
-    Parameters
-    ----------
-    nav : float array of shape (n_days,)
-        Values greater than 0.
-
-    Raises
-    ------
-    InputError
-        A value is missing, infinite, 0 or negative.
-
-    Examples
-    --------
-    >>> max_drawdown([1.0, 2.0, 1.5, 1.0, 2.0])
-    Drawdown(depth=-0.5, peak=1, trough=3, recovery=4)
-    """
+    """The deepest fall below an earlier high, and where it lies; the first value counts as a high."""
     return _deepest(_checked(nav, 0.0, 1))
 
 
@@ -229,45 +203,7 @@ Method = Literal["historical", "normal"]
 
 
 def value_at_risk(returns: ArrayLike, *, level: float = 0.95, method: Method = "historical") -> float:
-    """The loss that was reached or exceeded in the worst 1 - level of the periods, as a positive share.
-
-    A value of 0.02 at the level 0.95: on the worst 5 % of days at least 2 % were lost. It is the negative of the
-    ``1 - level`` quantile of the returns, and so negative itself where even that quantile is a gain; nothing is
-    clipped. Seed 002 (task T2 and stage S5, Appendix C) writes the quantile, hence the opposite sign; S5 takes the
-    60 days before a decision.
-
-    Parameters
-    ----------
-    returns : float array of shape (n_days,)
-        Simple returns of one portfolio, or of one asset, at least -1.
-    level : float
-        Confidence, from 0.5 to below 1.
-    method : {"historical", "normal"}
-        ``historical``: the empirical quantile, linear between the two order statistics around place
-        ``(n_days - 1) * (1 - level)``. With 60 days and 0.95 it lies between the third and
-        the fourth worst day, next to the fourth.
-        ``normal``: ``-(mean + z * std)`` with z the normal quantile at ``1 - level`` and std with ddof 1.
-
-    Returns
-    -------
-    float
-        For the period of the returns; it is not scaled to another one.
-
-    Raises
-    ------
-    NotMeasurableError
-        ``normal`` from a single return, which has no standard deviation.
-    UnknownNameError
-        A method with another name.
-    InputError
-        Returns that are missing, infinite or below -1; a level out of range.
-
-    Examples
-    --------
-    >>> days = [-0.04, -0.01, 0.0, 0.01, 0.02]
-    >>> round(value_at_risk(days, level=0.75), 4), round(value_at_risk(days, level=0.75, method="normal"), 4)
-    (0.01, 0.0195)
-    """
+    """The loss that was reached or exceeded in the worst 1 - level of the periods, as a positive share."""
     days = _risk_checked("value_at_risk", returns, level, method)
     if method == "historical":
         return -float(np.quantile(days, 1.0 - level))
@@ -275,27 +211,7 @@ def value_at_risk(returns: ArrayLike, *, level: float = 0.95, method: Method = "
 
 
 def expected_shortfall(returns: ArrayLike, *, level: float = 0.95, method: Method = "historical") -> float:
-    """The mean loss of the periods behind the value at risk, as a positive share (CVaR of PortBench, T2).
-
-    Never less than `value_at_risk` of the same arguments.
-
-    Parameters
-    ----------
-    returns, level, method
-        As in `value_at_risk`. ``historical`` is the plain mean of the worst days up to the place of the quantile,
-        ``floor((n_days - 1) * (1 - level)) + 1`` of them: 3 of 60 at 0.95. No day is counted in part.
-        ``normal`` is ``-mean + std * pdf(z) / (1 - level)``.
-
-    Raises
-    ------
-    NotMeasurableError, UnknownNameError, InputError
-        As `value_at_risk`.
-
-    Examples
-    --------
-    >>> round(expected_shortfall([-0.04, -0.01, 0.0, 0.01, 0.02], level=0.75), 4)
-    0.025
-    """
+    """The mean loss of the periods behind the value at risk, as a positive share (CVaR of PortBench, T2)."""
     days = _risk_checked("expected_shortfall", returns, level, method)
     if method == "historical":
         # A place that is a whole number up to rounding is that number: 0.1 of 10 steps is 1 step.

@@ -248,10 +248,7 @@ def _read_portfolio(situation: Mapping[str, str], holdings: str) -> Portfolio | 
         return None
     positions = {instrument: float(units) for instrument, units in _body(holdings)}
     return Portfolio(
-        currency=situation["currency"],
-        cash=float(situation["cash"]),
-        nav=float(situation["nav"]),
-        positions=positions,
+        currency=situation["currency"], cash=float(situation["cash"]), nav=float(situation["nav"]), positions=positions
     )
 
 

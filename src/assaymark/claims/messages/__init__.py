@@ -1,8 +1,4 @@
-"""Sentences by key, in several languages: what a page or a verdict says, apart from how it is worded.
-
-A language is one TOML file, or several that are read together (``de.toml``, ``de.claims.toml``). A third language is a
-file with the keys of ``en*.toml``; `Catalogue.of` reads one from anywhere.
-"""
+"""Sentences by key, in several languages: what a page or a verdict says, apart from how it is worded."""
 
 from __future__ import annotations
 
@@ -29,22 +25,14 @@ Value: TypeAlias = "str | int | float | Said | tuple[str, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One sentence, not yet worded: its key, and the values that stand in it.
-
-    A number is set by the catalogue, with the decimal sign of its language; a tuple of names becomes a list in words;
-    another sentence is worded first. ``n`` chooses between ``KEY.one`` and ``KEY.other`` where a catalogue has both.
-    """
+    """One sentence, not yet worded: its key, and the values that stand in it."""
 
     key: str
     values: Mapping[str, Value] = field(default_factory=dict)
 
 
 def said(key: str, **values: Value) -> Said:
-    """A sentence with its values.
-
-    >>> english().render(said("places.range", first=2, last=4))
-    '2 to 4'
-    """
+    """A sentence with its values."""
     return Said(key, values)
 
 
@@ -88,22 +76,14 @@ class Catalogue:
         return " ".join(self.render(one) for one in sentences)
 
     def number(self, value: float, spec: str = "") -> str:
-        """A number as the language sets it: a true minus, and its own decimal sign.
-
-        >>> english().number(-2.345, "+.1f")
-        '−2.3'
-        """
+        """A number as the language sets it: a true minus, and its own decimal sign."""
         written = format(value, spec)
         if not float(written.strip("+-%") or 0):
             written = written.replace("-", "+" if spec.startswith("+") else "")
         return written.replace("-", self.minus).replace(".", self.decimal)
 
     def names(self, names: Sequence[str]) -> str:
-        """Names as a list in words.
-
-        >>> english().names(["ash", "birch", "cedar"])
-        'ash, birch and cedar'
-        """
+        """Names as a list in words."""
         if len(names) < 2:
             return "".join(names)
         return f"{', '.join(names[:-1])} {self.list_and} {names[-1]}"
@@ -161,15 +141,7 @@ def stand_ins(
     words: Catalogue, judges: Mapping[str, bool], agents: Mapping[str, bool], subjects: Iterable[str] = (),
     *, made_by: str = "agents",
 ) -> str:  # fmt: skip
-    """The sentence to say with a claim whose judges or agents are built in; empty where none is.
-
-    Examples
-    --------
-    >>> stand_ins(english(), {"reader": True}, {"GPT-5.5": False})
-    'Graded by rule-based stand-ins.'
-    >>> stand_ins(english(), {"reader": True, "Opus": False}, {"a": True, "b": False}, ["a"])
-    'Graded in part by rule-based stand-ins (reader). a is a rule-based stand-in.'
-    """
+    """The sentence to say with a claim whose judges or agents are built in; empty where none is."""
     graded, made = (bool(who) and all(who.values()) for who in (judges, agents))
     if graded and made:
         return words.say("stand_ins.both")

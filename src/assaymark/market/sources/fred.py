@@ -205,11 +205,7 @@ def _table(rows: list[dict[str, Any]]) -> Any:
 
 
 def _period_ends(dates: np.ndarray, every: str) -> np.ndarray:
-    """The last day of each period: the service names months, quarters and years by their first day.
-
-    >>> _period_ends(np.array(["2024-01-01"], dtype="datetime64[D]"), "Q").astype(str).tolist()
-    ['2024-03-31']
-    """
+    """The last day of each period: the service names months, quarters and years by their first day."""
     if every not in _MONTHS:
         return dates
     found: np.ndarray = (dates.astype("datetime64[M]") + _MONTHS[every]).astype("datetime64[D]") - 1
@@ -235,11 +231,7 @@ def _day(request: Request, name: str) -> str | None:
 
 
 def _client(request: Request, key: str, manners: Manners) -> Any:
-    """The client, with its one way to ask replaced by a polite one.
-
-    It asks without a timeout, reads answers of any size, keeps no header, and its errors carry the address with the
-    key in it. What it asks for, and how it reads the answer, stays its own.
-    """
+    """The client, with its one way to ask replaced by a polite one."""
     module = library("fredapi", FRED.extra)
     client = module.Fred(api_key=key)
     client.root_url = request.options.get("endpoint", client.root_url).rstrip("/")

@@ -257,11 +257,7 @@ def _limited(plain: Any, manners: Manners) -> Any:
 
 
 def fetch(request: Request, asking: Asking) -> Draft:
-    """The one CSV or Parquet file of a dataset as a snapshot's tables.
-
-    PortBench's file is 4,017 calendar days by 1,087 columns. Its price levels are winsorised over the whole sample and
-    its ``_return`` columns are log returns: the notes say so, and no return of the file is used.
-    """
+    """The one CSV or Parquet file of a dataset as a snapshot's tables."""
     with TemporaryDirectory() as place:
         fetched = fetch_file(request, asking, Path(place), (".csv", ".parquet"))
         read = snapshot_from_file(
@@ -281,10 +277,7 @@ _MOST_PROBLEMS = 20
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """A file of questions on this disk: one JSON object a line.
-
-    ``provenance`` is the file beside it that says the same: dataset, file, commit, sha256, licence and notes.
-    """
+    """A file of questions on this disk: one JSON object a line."""
 
     path: Path
     provenance: Path
@@ -317,16 +310,7 @@ def fetch_questions(request: Request, asking: Asking, folder: Path) -> Questions
 
 
 def counted(data: bytes, name: str) -> int:
-    """How many questions a file holds.
-
-    Raises
-    ------
-    InputError
-        A line is no JSON object, or too long, or there is none; the first twenty such lines are named.
-
-    >>> counted(b'{"id": 1}\\n{"id": 2}\\n', "qa.jsonl")
-    2
-    """
+    """How many questions a file holds."""
     problems: list[Problem] = []
     items = 0
     for number, line in enumerate(data.splitlines(), start=1):

@@ -38,13 +38,7 @@ _SHOWN = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manners:
-    """What is bearable on both sides.
-
-    ``attempts`` is how often one question is asked, ``first_wait`` the seconds before the second attempt (doubled
-    before each further one), ``longest_wait`` the most that is waited once, also where the service asks for more,
-    ``timeout`` the seconds until an answer begins or goes on, ``most_bytes`` the largest answer that is read, and
-    ``sleep`` what waits.
-    """
+    """What is bearable on both sides."""
 
     attempts: int = 4
     first_wait: float = 2.0
@@ -67,19 +61,7 @@ class Stopped(Exception):
 
 
 def patiently(ask: Callable[[], T], manners: Manners) -> T:
-    """What ``ask`` returns, asked again after `Busy` as far as manners go.
-
-    Examples
-    --------
-    >>> waits, answers = [], iter([Busy("429", 7.0), Busy("429"), "data"])
-    >>> def ask():
-    ...     answer = next(answers)
-    ...     if isinstance(answer, Busy):
-    ...         raise answer
-    ...     return answer
-    >>> patiently(ask, Manners(sleep=waits.append)), waits
-    ('data', [7.0, 4.0])
-    """
+    """What ``ask`` returns, asked again after `Busy` as far as manners go."""
     reason = "was never asked"
     for attempt in range(manners.attempts):
         try:
@@ -96,13 +78,7 @@ def patiently(ask: Callable[[], T], manners: Manners) -> T:
 
 
 def asked_wait(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a ``Retry-After`` header asks for, or None where there is none that can be read.
-
-    A date is read against the ``Date`` header of the same answer, so that no clock of this machine counts.
-
-    >>> asked_wait({"Retry-After": "7"}), asked_wait({"Retry-After": "soon"})
-    (7.0, None)
-    """
+    """The seconds that a ``Retry-After`` header asks for, or None where there is none that can be read."""
     named = {str(name).lower(): str(value).strip() for name, value in headers.items()}
     after = named.get("retry-after", "")
     if after.isascii() and after.isdigit() and len(after) < 10:
@@ -134,11 +110,7 @@ def checked_data(body: bytes) -> None:
 
 
 def one_line(text: object, *hidden: str | None) -> str:
-    """Foreign text for a message: one line, printable, short, and without what must stay hidden.
-
-    >>> one_line("key abc is\\n wrong", "abc")
-    'key *** is wrong'
-    """
+    """Foreign text for a message: one line, printable, short, and without what must stay hidden."""
     shown = str(text)
     for secret in filter(None, hidden):
         shown = shown.replace(secret, "***")
@@ -180,15 +152,7 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Request:
-    """What is wanted of a source: symbols, the first and last day (both inclusive), and the source's own options.
-
-    A key or token is an option too (`SECRETS`); it is shown as ``***`` wherever a request is printed.
-
-    Examples
-    --------
-    >>> Request(symbols=("UNRATE",), options={"api_key": "abc"})
-    Request(symbols=('UNRATE',), start=None, end=None, options={'api_key': '***'})
-    """
+    """What is wanted of a source: symbols, the first and last day (both inclusive), and the source's own options."""
 
     symbols: tuple[str, ...] = ()
     start: date | None = None
@@ -246,12 +210,7 @@ Fetch = Callable[[Request, Asking], Draft]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One networked source: what it gives, what it needs, and under which terms.
-
-    ``extra`` is the optional dependency, ``options`` the names a request may use with what they mean (a name that ends
-    in ``.`` takes a symbol behind it), and ``key_variable`` the environment variable that whoever calls may read the
-    option ``api_key`` or ``token`` from; this package reads no environment.
-    """
+    """One networked source: what it gives, what it needs, and under which terms."""
 
     name: str
     extra: str
@@ -299,12 +258,7 @@ PRICES = ("open", "high", "low", "close")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DailySeries:
-    """The bars of one instrument as a source gave them.
-
-    ``days`` are datetime64[D]; ``bars`` holds the fields of a bar, each of shape (n_days,), NaN where one is missing;
-    ``close * adj_factor`` is the total-return price. ``complete_at`` is when a day is over, in seconds after its
-    midnight UTC.
-    """
+    """The bars of one instrument as a source gave them."""
 
     id: str
     asset_class: AssetClass
@@ -426,11 +380,7 @@ def bar_tables(series: Sequence[DailySeries], source: str) -> dict[str, Any]:
 
 
 def snapshot_id(source: str, day: date, tables: Mapping[str, Any]) -> str:
-    """``<source>-<date>-<first 12 of the sha256 of the tables>``: the same answer on one day has one name.
-
-    >>> snapshot_id("fred", date(2026, 1, 2), {})
-    'fred-2026-01-02-44136fa355b3'
-    """
+    """``<source>-<date>-<first 12 of the sha256 of the tables>``: the same answer on one day has one name."""
     contents = {name: content_digest(table) for name, table in sorted(tables.items())}
     return f"{source}-{day.isoformat()}-{hashlib.sha256(canonical_json(contents).encode()).hexdigest()[:12]}"
 

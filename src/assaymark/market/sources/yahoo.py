@@ -48,11 +48,7 @@ _FACTOR = (
     "adj_factor carries splits and dividends and is as of the day of retrieval: a later one changes it for every "
     "earlier day"
 )
-NOTES = (
-    _TRADED,
-    _FACTOR,
-    _TIMES,
-)
+NOTES = (_TRADED, _FACTOR, _TIMES)
 
 SOURCE = Source(
     name="yfinance",
@@ -196,11 +192,7 @@ def _day(first: object) -> date | None:
 
 @contextmanager
 def _session(manners: Manners, endpoint: str | None) -> Iterator[Any]:
-    """A session of the client's own transport that asks with manners; the client is as it was before, afterwards.
-
-    The client keeps one session for the whole process, remembers answers by address, and hides errors: the first is
-    put back, the second forgotten, the third switched off while this lasts.
-    """
+    """A session of the client's own transport that asks with manners; the client is as it was before, afterwards."""
     transport, data = library("curl_cffi", SOURCE.extra), library("yfinance.data", SOURCE.extra)
     config = library("yfinance.config", SOURCE.extra).YfConfig
     session = transport.requests.Session(

@@ -30,10 +30,7 @@ class StatedFill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedStep:
-    """One step of a record: its fills, the book stated after it, and the bars at which it could trade.
-
-    ``book`` is None where the record does not state one; ``nav`` likewise.
-    """
+    """One step of a record: its fills, the book stated after it, and the bars at which it could trade."""
 
     name: str
     fills: tuple[StatedFill, ...]
@@ -61,11 +58,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
-    """One statement that does not follow from the others: what is stated, and what was recomputed.
-
-    ``where`` says of a price, or of a change of cash, how it lies to the step's bars where it is not at the price of
-    the rule. An amount outside the bars cannot have been traded at any price of the step.
-    """
+    """One statement that does not follow from the others: what is stated, and what was recomputed."""
 
     step: str
     kind: MismatchKind
@@ -92,11 +85,7 @@ class Unchecked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciliation:
-    """Every check of a record, with denominators.
-
-    ``checks`` and ``passed`` count by kind. ``navs`` is the NAV of each step's stated book at the price of the rule,
-    None where it cannot be valued.
-    """
+    """Every check of a record, with denominators."""
 
     checks: Mapping[CheckKind, int]
     passed: Mapping[CheckKind, int]
@@ -111,13 +100,7 @@ class Reconciliation:
 
     @property
     def data_reliability(self) -> float:
-        """100 times the share of fill, cash and position checks that reconcile.
-
-        Raises
-        ------
-        NotMeasurableError
-            Nothing could be checked.
-        """
+        """100 times the share of fill, cash and position checks that reconcile."""
         if not self.n:
             raise NotMeasurableError("data reliability is undefined: no fill, cash or position could be checked")
         return 100.0 * sum(self.passed[kind] for kind in RELIABILITY) / self.n
@@ -132,44 +115,7 @@ def reconcile(
     short: bool = False,
     tolerance: Tolerance | None = None,
 ) -> Reconciliation:
-    """Recompute each step of a record from the book stated before it.
-
-    A step is held against the stated book before it and not against a book replayed from the start, so that one wrong
-    entry counts once and not at every later step. The checks are
-
-    - fill, one for each symbol with a stated fill: its units changed by what the fills say, and every stated price is
-      the price of the rule;
-    - position, one for each held symbol without a stated fill: its units did not change; none is below 0 unless short
-      positions are allowed;
-    - cash, one a step: it changed by the fills' value and cost. A fill counts at its stated price, else at the price of
-      the rule; where the fills do not explain the change in units, the change itself is counted;
-    - nav, where one is stated: cash, and the units at the price of the rule.
-
-    Parameters
-    ----------
-    start : Book
-        Before the first step.
-    steps : sequence of StatedStep
-        Oldest first. Fills of a step without a stated book are carried to the next.
-    fill, cost_bps, short
-        The rules under which the record was made. ``cost_bps`` is added to the costs that fills state.
-    tolerance : Tolerance, optional
-        The record's printed precision; by default one cent and a millionth of a unit.
-
-    Examples
-    --------
-    >>> bar = {"A": Bar(open=50.0, high=52.0, low=49.0, close=51.0)}
-    >>> bought = (StatedFill(symbol="A", quantity=2.0),)
-    >>> right = StatedStep(name="day 1", fills=bought, book=Book(0.0, {"A": 2.0}), bars=bar)
-    >>> wrong = StatedStep(name="day 2", fills=(), book=Book(51.0, {"A": 1.0}), bars=bar)
-    >>> found = reconcile(Book(100.0), [right, wrong])
-    >>> for one in found.mismatches:
-    ...     print(one)
-    day 2: position of A: stated 1, recomputed 2
-    day 2: cash: stated 51, recomputed 50, at the close
-    >>> found.n, found.data_reliability, found.navs
-    (4, 50.0, (100.0, 101.0))
-    """
+    """Recompute each step of a record from the book stated before it."""
     run = _Run(start, fill, cost_bps / 1e4, short, tolerance or Tolerance())
     for step in steps:
         run.take(step)
