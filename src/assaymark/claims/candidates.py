@@ -97,9 +97,10 @@ def suppressed_phrase(claim: Claim) -> str:
 
 def first_claim(dimension: str, agent: str, count: int) -> Claim:
     """ "X ranks first of so many agents"."""
+    scope: Scope = "aggregate-ranking" if dimension == AGGREGATE else "dimension-ranking"
     return Claim(
         id=measurement_id("first", {"dimension": dimension, "agent": agent}),
-        scope=_scope(dimension),
+        scope=scope,
         statement=f"{agent} ranks first of the {agent_words(count)} on {measure_words(dimension)}.",
         subjects=(agent,),
         dimension=dimension,
@@ -142,7 +143,3 @@ def cell_claim(state: CellState, limits: Cells) -> Claim:
         dimension=AGGREGATE,
         asserts_order=False,
     )
-
-
-def _scope(dimension: str) -> Scope:
-    return "aggregate-ranking" if dimension == AGGREGATE else "dimension-ranking"

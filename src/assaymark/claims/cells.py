@@ -85,47 +85,32 @@ def cell_words(cell: str) -> str:
 
 def cell_states(known: Index) -> dict[str, CellState]:
     """The state of every gated cell that was judged, by its name."""
-    if "cells" not in known.memo:
-        known.memo["cells"] = {cell: state for cell in known.cells if (state := _state(cell, known)) is not None}
-    found: dict[str, CellState] = known.memo["cells"]
+    if "cells" in known.memo:
+        found: dict[str, CellState] = known.memo["cells"]
+        return found
+    known.memo["cells"] = found = {}
+    for cell in known.cells:
+        gate, halo = known.get("cell.gate", cell=cell), known.get("cell.halo", cell=cell)
+        if gate is None:
+            continue
+        drops = {one.labels["dropped"]: one for one in known.named("cell.drop") if one.labels["cell"] == cell}
+        family = str(halo.detail.get("family")) if halo is not None and halo.detail.get("triggered") else None
+        # The drop stands in for the gate only where the gate was not already computed without the family.
+        if family not in drops or gate.detail.get("primary") == f"without {family}":
+            family = None
+        outcome = outcome_of(gate if family is None else drops[family])
+        found[cell] = CellState(cell, outcome, gate, halo, family, drops)
     return found
 
 
 def cell_statement(state: CellState, limits: Cells) -> str:
     """The sentence about a cell, for its outcome."""
-    if state.outcome not in _STATEMENTS:
-        return f"How the panel treats {state.texts} was not tested."
-    text = _STATEMENTS[state.outcome]
+    text = _STATEMENTS.get(state.outcome, "How the panel treats {texts} was not tested.")
     return text.format(texts=state.texts, substance=limits.substance, verbosity=limits.verbosity)
 
 
-def _state(cell: str, known: Index) -> CellState | None:
-    gate = known.get("cell.gate", cell=cell)
-    if gate is None:
-        return None
-    halo = known.get("cell.halo", cell=cell)
-    drops = {
-        item.labels["dropped"]: item
-        for item in known.by_id.values()
-        if item.name == "cell.drop" and item.labels["cell"] == cell
-    }
-    triggered = halo is not None and bool(halo.detail.get("triggered"))
-    family = str(halo.detail.get("family")) if halo is not None and triggered else None
-    primary = drops.get(family) if family is not None and not _is_primary(gate, family) else None
-    outcome = outcome_of(gate if primary is None else primary)
-    # The drop stands in for the gate only where the gate was not already computed without the family.
-    return CellState(cell, outcome, gate, halo, family if primary is not None else None, drops)
-
-
-def _is_primary(gate: Measurement, family: str) -> bool:
-    return gate.detail.get("primary") == f"without {family}"
-
-
 def outcome_of(item: Measurement) -> str:
-    """The outcome that a gate, or a gate without one judge family, came to; what has no number was not tested."""
+    """The outcome of a gate, or of a gate without one judge family; what has no number was not tested."""
     outcome = item.detail.get("outcome")
-    return (
-        str(outcome)
-        if outcome in _STATEMENTS and (item.value is not None or outcome == "inconclusive")
-        else "not tested"
-    )
+    shown = outcome in _STATEMENTS and (item.value is not None or outcome == "inconclusive")
+    return str(outcome) if shown else "not tested"

@@ -1,4 +1,4 @@
-"""The measurements of a season by what they are about, and the decision rules of its plan."""
+"""The measurements that verdicts rest on, by what they are about, and the decision rules of a season's plan."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ from assaymark.claims.messages import Said
 from assaymark.errors import NotMeasurableError
 from assaymark.judging.season.table import IDENTICAL
 from assaymark.records import AGGREGATE, Measurement, measurement_id
-
-# The measurements a verdict may rest on, indexed by what they are about.
-
 
 Key = tuple[str, frozenset[str]]
 
@@ -74,10 +71,19 @@ class Index:
 
     def contrast(self, dimension: str, one: str, other: str) -> Contrast:
         """The contrast of two agents on a dimension, whichever of them is higher."""
-        try:
-            return self.contrasts[dimension, frozenset((one, other))]
-        except KeyError:
-            raise NotMeasurableError(f"no contrast of {one} and {other} on {dimension} was measured") from None
+        found = self.contrasts.get((dimension, frozenset((one, other))))
+        if found is None:
+            raise NotMeasurableError(f"no contrast of {one} and {other} on {dimension} was measured")
+        return found
+
+    def drop(self, dimension: str, family: str, one: str, other: str) -> Measurement | None:
+        """The contrast of two agents without a judge family."""
+        return self.drops.get((dimension, family, frozenset((one, other))))
+
+    def within_without(self, dimension: str, family: str, one: str, other: str, margin: float) -> bool:
+        """Whether two agents stay within a margin of each other without a judge family."""
+        found = self.drop(dimension, family, one, other)
+        return found is not None and found.value is not None and abs(found.value) < margin
 
     def tested(self, dimension: str) -> bool:
         """Whether differences on a dimension were tested; tables handed in without contrasts were not."""
@@ -135,10 +141,14 @@ def index(
             raise NotMeasurableError(f"{measurement.id} was measured twice; the tables are not of one analysis")
         by_id[measurement.id] = measurement
         grouped[measurement.name].append(measurement)
-    contrasts = {}
-    for item in grouped["contrast"]:
-        high, low, dimension = item.labels["high"], item.labels["low"], item.labels["dimension"]
-        contrasts[dimension, frozenset((high, low))] = Contrast(item, high, low, item.value)
+
+    def pair(item: Measurement) -> frozenset[str]:
+        return frozenset((item.labels["high"], item.labels["low"]))
+
+    contrasts = {
+        (item.labels["dimension"], pair(item)): Contrast(item, item.labels["high"], item.labels["low"], item.value)
+        for item in grouped["contrast"]
+    }
     effects = grouped["score.effect"]
     agreements: dict[str, list[Measurement]] = defaultdict(list)
     for item in grouped["kappa.mean_pairwise"]:
@@ -165,12 +175,7 @@ def index(
             for item in (*effects, *grouped["lofo.effect"])
         },
         drops={
-            (
-                item.labels["dimension"],
-                item.labels["dropped"],
-                frozenset((item.labels["high"], item.labels["low"])),
-            ): item
-            for item in grouped["lofo.contrast"]
+            (item.labels["dimension"], item.labels["dropped"], pair(item)): item for item in grouped["lofo.contrast"]
         },
         rows=rows,
         tests=tests,
