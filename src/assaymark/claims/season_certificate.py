@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from assaymark.claims.certificates import PARTS, Findings, Verification, about, compare_verdicts, stated_in
+from assaymark.claims.certificates import PARTS, SECTIONS, Findings, Verification, about, compare_verdicts, stated_in
 from assaymark.claims.evidence import (
     COMPOSITE,
     EFFICIENCY,
@@ -23,7 +23,7 @@ from assaymark.claims.evidence import (
 )
 from assaymark.claims.messages import Said
 from assaymark.claims.reading import SOURCE, Certificate, Read, StatedStudy, arranged
-from assaymark.claims.recompute import drops_again, kappa_again, recompute
+from assaymark.claims.recompute import Recomputation
 from assaymark.claims.season_types import SeasonVerdict
 from assaymark.claims.verdicts import decide_season, season_case
 from assaymark.errors import AssayError, InputError, Problem
@@ -32,15 +32,9 @@ from assaymark.records import JSON, Claim, Measurement, Scope, Verdict, canonica
 FORMAT: Final = "assaymark season certificate 1"
 
 _ORDERS: Final = (
-    "contrast",
-    "lofo.contrast",
-    "recusal.contrast",
-    "length.contrast",
-    "judges.contrast",
-    "panel.families",
-    "order.autocorrelation",
-    "datasheet.gate",
-)
+    "contrast", "lofo.contrast", "recusal.contrast", "length.contrast", "judges.contrast", "panel.families",
+    "order.autocorrelation", "datasheet.gate",
+)  # fmt: skip
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     **{name: PARTS.get(name, ()) for name in _ORDERS},
     "contrast": (*PARTS["contrast"], "totals_gap", "noise_floor", "unresolved"),
@@ -88,20 +82,23 @@ def season_certificates(
     kept = [
         one for one in measurements if one.name in _PARTS and not (one.name in _ONLY_ABSENT and one.value is not None)
     ]
+    rules = {one.name: getattr(gates, one.name) for one in fields(gates)}
+    rules["hindsight"] = [_said_json(one) for one in gates.hindsight]
     for one in verdicts:
+        claim = one.verdict.claim
         yield {
             **stated_in(one.verdict, FORMAT),
             "kind": one.kind,
-            "rules": _rules(gates),
+            "rules": dict(rules),
             "level": level,
             "judges": dict(judges),
-            "tables": [_entry(item, one.verdict.claim) for item in kept if _needed(item, one.verdict.claim)],
+            # Deciding a claim looks at composites of its subjects, and at absent ones.
+            "tables": [
+                _entry(item, claim)
+                for item in kept
+                if item.name != COMPOSITE or item.value is None or item.labels["agent"] in claim.subjects
+            ],
         }
-
-
-def _needed(item: Measurement, claim: Claim) -> bool:
-    """Whether deciding a claim looks at a measurement; of composites at those of its subjects, and at absent ones."""
-    return item.name != COMPOSITE or item.value is None or item.labels["agent"] in claim.subjects
 
 
 def _entry(item: Measurement, claim: Claim) -> Mapping[str, JSON]:
@@ -119,15 +116,6 @@ def _entry(item: Measurement, claim: Claim) -> Mapping[str, JSON]:
         **{name: value for name, value in numbers.items() if value is not None},
         **({"detail": detail} if detail else {}),
     }
-
-
-# --- rules ------------------------------------------------------------------------------------------------------------
-
-
-def _rules(gates: SeasonGates) -> dict[str, JSON]:
-    """The decision rules as JSON."""
-    found = {one.name: getattr(gates, one.name) for one in fields(gates)}
-    return {**found, "hindsight": [_said_json(one) for one in gates.hindsight]}
 
 
 def _said_json(one: Said) -> dict[str, JSON]:
@@ -176,9 +164,6 @@ def _gates_of(raw: Mapping[str, Any]) -> SeasonGates:
     return SeasonGates(**{**raw, "hindsight": tuple(_said_of(one) for one in raw["hindsight"])})
 
 
-# --- the check --------------------------------------------------------------------------------------------------------
-
-
 def verify_season(certificate: Mapping[str, JSON]) -> Verification:
     """Recompute a certificate of a season from the tables in it, and say what differs."""
     try:
@@ -203,9 +188,22 @@ def _verified(stated: _Stated, gates: SeasonGates, items: list[Measurement]) -> 
     found, verdict = Findings(), stated.verdict
     found.given("the rules, the judges and their families, which the hash of the plan stands for, are")
     read = _read(stated, gates, items)
-    again = [_again(item, read, found) for item in items]
-    drops_again(again, read, found)
-    _ranges(again, verdict.claim, found)
+    recomputation = Recomputation(read, found)
+    again = []
+    for item in items:
+        stands_with_table = item.name in _ORDERS and (item.name != "contrast" or "cluster_sums" in item.detail)
+        check = recomputation.kappa if item.name == KAPPA else recomputation.one if stands_with_table else None
+        again.append(item if check is None else check(item))
+    recomputation.drops(again)
+    for agent in verdict.claim.subjects:
+        # The lowest and the highest judge of the agents that a claim is about, from their composites.
+        mine = [one for one in again if one.labels.get("agent") == agent]
+        points = [one.value for one in mine if one.name == COMPOSITE and one.value is not None]
+        total = next((one for one in mine if one.name == TOTAL), None)
+        if points and total is not None and total.value is not None:
+            found.compare(f"lowest judge of {agent}", total.detail.get("low"), min(points))
+            found.compare(f"highest judge of {agent}", total.detail.get("high"), max(points))
+            found.compare(f"judges of {agent}", total.detail.get("judges"), len(points))
     found.given("totals, noise floors, returns and what the pairs beside the claim's show are")
     decided = decide_season(again, gates, verdict.plan_hash)
     same = [one for one in decided.verdicts if one.verdict.claim.id == verdict.claim.id]
@@ -225,9 +223,7 @@ def _read(stated: _Stated, gates: SeasonGates, items: list[Measurement]) -> Read
     study = StatedStudy(
         level=stated.level, judges=stated.judges, families=known.families, agents=known.agents, dimensions=()
     )
-    nothing: dict[str, Any] = dict.fromkeys(
-        ("agreement", "design", "levels", "contrasts", "drops", "biases", "probe", "cells", "style", "instruments"), ()
-    )
+    nothing: dict[str, Any] = dict.fromkeys(SECTIONS, ())
     whole = Certificate(
         software=stated.software, verdict=stated.verdict, claim_scope=stated.claim_scope, rules=case.rules, study=study,
         other_pairs=None, **nothing,
@@ -239,24 +235,3 @@ def _read(stated: _Stated, gates: SeasonGates, items: list[Measurement]) -> Read
         complete=families_item is None or not families_item.detail.get("missing"),
         consecutive=serial is not None and serial.detail.get("order") == "consecutive",
     )
-
-
-def _again(item: Measurement, read: Read, found: Findings) -> Measurement:
-    """One measurement from its own table, where it stands with one."""
-    if item.name == KAPPA:
-        return kappa_again(item, read, found)
-    if item.name not in _ORDERS or (item.name == "contrast" and "cluster_sums" not in item.detail):
-        return item
-    return recompute(item, read, found)
-
-
-def _ranges(items: Sequence[Measurement], claim: Claim, found: Findings) -> None:
-    """The lowest and the highest judge of the agents that a claim is about, from their composites."""
-    for agent in claim.subjects:
-        mine = [one for one in items if one.labels.get("agent") == agent]
-        points = [one.value for one in mine if one.name == COMPOSITE and one.value is not None]
-        total = next((one for one in mine if one.name == TOTAL), None)
-        if points and total is not None and total.value is not None:
-            found.compare(f"lowest judge of {agent}", total.detail.get("low"), min(points))
-            found.compare(f"highest judge of {agent}", total.detail.get("high"), max(points))
-            found.compare(f"judges of {agent}", total.detail.get("judges"), len(points))

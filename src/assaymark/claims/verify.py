@@ -11,7 +11,7 @@ from assaymark.claims.evidence import Index, index
 from assaymark.claims.orders import Row, row_of
 from assaymark.claims.panel import cell_state
 from assaymark.claims.reading import SOURCE, Read, read_certificate
-from assaymark.claims.recompute import cells_again, drops_again, halos_again, recompute
+from assaymark.claims.recompute import Recomputation
 from assaymark.claims.season_certificate import FORMAT as SEASON
 from assaymark.claims.season_certificate import verify_season
 from assaymark.claims.verdicts import decide
@@ -25,10 +25,10 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
         return verify_season(certificate)
     read = read_certificate(certificate)
     found = Findings()
-    items = [recompute(item, read, found) for item in read.measurements]
-    items = cells_again(items, read, found)
-    halos_again(items, found)
-    drops_again(items, read, found)
+    again = Recomputation(read, found)
+    items = again.cells([again.one(item) for item in read.measurements])
+    again.halos(items)
+    again.drops(items)
     found.given("the rules, judges, agents and dimensions, which the hash of the plan stands for, are")
     study, others = read.certificate.study, read.certificate.other_pairs
     try:
@@ -39,7 +39,11 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
             dimensions=study.dimensions,
             tests=frozenset() if others is None else frozenset(others.tests),
         )
-        _compare_verdict(read, replace(known, rows=_rows(read, known, found), memo={}), found)
+        known = replace(known, rows=_rows(read, known, found), memo={})
+        stated, rules = read.certificate.verdict, read.certificate.rules
+        verdict = decide(_claim_again(read, known), known, rules, stated.plan_hash, amended=stated.amended)
+        found.compare("scope in the tuple", read.certificate.claim_scope, verdict.claim.scope)
+        compare_verdicts(stated, verdict, found)
     except AssayError as exc:
         raise InputError(SOURCE, [Problem("", f"lacks what its claim rests on: {exc}")]) from None
     return Verification(not found.differences, tuple(found.differences), tuple(found.notes))
@@ -63,26 +67,13 @@ def _rows(read: Read, known: Index, found: Findings) -> dict[str, tuple[Row, ...
     return rows
 
 
-# --- the verdict ------------------------------------------------------------------------------------------------------
-
-
-def _compare_verdict(read: Read, known: Index, found: Findings) -> None:
-    """The verdict on the recomputed numbers against the stated one, field by field."""
-    stated = read.certificate.verdict
-    again = decide(_claim_again(read, known), known, read.certificate.rules, stated.plan_hash, amended=stated.amended)
-    found.compare("scope in the tuple", read.certificate.claim_scope, again.claim.scope)
-    compare_verdicts(stated, again, found)
-
-
 def _claim_again(read: Read, known: Index) -> Claim:
     """The claim as it is put on these measurements: its kind, dimension and subjects decide all its words."""
     claim, rules = read.certificate.verdict.claim, read.certificate.rules
-    dimension, subjects = claim.dimension, claim.subjects
-    match kind_of(claim):
-        case "first":
-            return first_claim(dimension, subjects[0], len(known.agents))
-        case "cell":
-            return cell_claim(cell_state(claim, known), rules.cells)
-        case "within":
-            return within_claim(*direction(dimension, subjects[0], subjects[1], known), rules.margin)
-    return pair_claim(dimension, *direction(dimension, subjects[0], subjects[1], known))
+    dimension, subjects, kind = claim.dimension, claim.subjects, kind_of(claim)
+    if kind == "first":
+        return first_claim(dimension, subjects[0], len(known.agents))
+    if kind == "cell":
+        return cell_claim(cell_state(claim, known), rules.cells)
+    pair = direction(dimension, subjects[0], subjects[1], known)
+    return within_claim(*pair, rules.margin) if kind == "within" else pair_claim(dimension, *pair)
