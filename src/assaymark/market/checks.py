@@ -145,7 +145,19 @@ def snapshot_problems(snapshots: Sequence[tuple[str, str, np.ndarray, np.ndarray
     return found
 
 
-# How a market shows itself in a notebook: what a snapshot or a history holds, and what could be known at one time.
+def mixed_snapshots(
+    snapshots: Sequence[object], instruments: np.ndarray, days: np.ndarray, closes: np.ndarray, what: str = "a store"
+) -> list[Problem]:
+    """That rows are of several snapshots, with where these overlap."""
+    of, kinds = np.array(snapshots, dtype=object), sorted(set(snapshots), key=str)
+    series = [
+        (str(kind), str(name), days[at], closes[at])
+        for kind in kinds
+        for name in sorted(set(instruments[of == kind]), key=str)
+        if (at := (of == kind) & (instruments == name)).any()
+    ]
+    named = f"{what} holds one snapshot (got {', '.join(map(str, kinds))})"
+    return [Problem("snapshot", named), *snapshot_problems(series)]
 
 
 _MOST: Final = 12

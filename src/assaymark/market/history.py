@@ -15,7 +15,7 @@ import pyarrow as pa
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.market.actions import CorporateAction, implied_actions
 from assaymark.market.calendar import GAP_LIMIT, fill_gaps, instant, known_from, simple_returns, weekdays
-from assaymark.market.checks import ShownHistory, ShownView, snapshot_problems
+from assaymark.market.checks import ShownHistory, ShownView, mixed_snapshots
 from assaymark.market.instruments import AssetClass, Listing
 from assaymark.market.macro import (
     Filing,
@@ -112,7 +112,11 @@ class _Long:
 
 def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
     """The bars of a snapshot's long table, its columns in the order of ``ids``."""
-    problems = [*_row_problems(table, ids), *_mixed(table)]
+    problems = _row_problems(table, ids)
+    if len(table["snapshot"].unique()) > 1:
+        names = np.array(table["instrument"].to_pylist(), dtype=object)
+        days = table["event_date"].to_numpy().astype("datetime64[D]")
+        problems += mixed_snapshots(table["snapshot"].to_pylist(), names, days, _floats(table, "close"))
     if problems:
         raise InputError("bars", problems)
     rows = _long(table, ids)
@@ -201,24 +205,6 @@ def _row_problems(table: Any, ids: Sequence[str]) -> list[Problem]:
         found.append(Problem("adj_factor", f"must be positive and finite ({wrong} rows are not)"))
     infinite = [name for name in (*_PRICES, "volume") if np.isinf(_floats(table, name)).any()]
     return found + [Problem(name, "holds an infinite number") for name in infinite]
-
-
-def _mixed(table: Any) -> list[Problem]:
-    """Bars of several snapshots, with where they overlap."""
-    names = table["snapshot"].to_pylist() if len(table["snapshot"].unique()) > 1 else []
-    if not names:
-        return []
-    of, instrument = np.array(names, dtype=object), np.array(table["instrument"].to_pylist(), dtype=object)
-    days, closes = table["event_date"].to_numpy().astype("datetime64[D]"), _floats(table, "close")
-    kinds = sorted(set(names), key=str)
-    series = [
-        (str(kind), str(name), days[at], closes[at])
-        for kind in kinds
-        for name in sorted(set(instrument[of == kind]), key=str)
-        if (at := (of == kind) & (instrument == name)).any()
-    ]
-    what = f"a store holds one snapshot (got {', '.join(map(str, kinds))})"
-    return [Problem("snapshot", what), *snapshot_problems(series)]
 
 
 def _counted(names: Sequence[str], what: str) -> Problem:

@@ -22,83 +22,39 @@ from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, LedgerError, Problem
 from assaymark.market.checks import ShownSnapshot
 from assaymark.market.history import FACTOR, History, Restated, WideBars, synthetic_history
-from assaymark.market.instruments import LAST_DAY, Listing
+from assaymark.market.instruments import LAST_DAY
 from assaymark.market.macro import MacroSeries, News
 from assaymark.records import JSON, canonical_json, content_id, parse, record, sha256_text
 
 _INSTANT = pa.timestamp("us", tz="UTC")
+_TEXT, _DATE, _FLOAT = pa.string(), pa.date32(), pa.float64()
 
-SCHEMAS: Mapping[str, pa.Schema] = MappingProxyType(
-    {
-        "bars": pa.schema(
-            {
-                "instrument": pa.string(),
-                "event_date": pa.date32(),
-                "known_at": _INSTANT,
-                "open": pa.float64(),
-                "high": pa.float64(),
-                "low": pa.float64(),
-                "close": pa.float64(),
-                "adj_factor": pa.float64(),
-                "volume": pa.float64(),
-                "source": pa.string(),
-                "snapshot": pa.string(),
-            }
-        ),
-        "macro": pa.schema(
-            {
-                "series": pa.string(),
-                "ref_period": pa.date32(),
-                "value": pa.float64(),
-                "realtime_start": _INSTANT,
-                "realtime_end": _INSTANT,
-                "unit": pa.string(),
-                "title": pa.string(),
-                "stale_days": pa.int32(),
-            }
-        ),
-        "instruments": pa.schema(
-            {
-                "id": pa.string(),
-                "class": pa.string(),
-                "sub": pa.string(),
-                "name": pa.string(),
-                "currency": pa.string(),
-                "listed": pa.date32(),
-                "delisted": pa.date32(),
-                "calendar": pa.string(),
-            }
-        ),
-        "news": pa.schema(
-            {
-                "id": pa.string(),
-                "published_at": _INSTANT,
-                "instruments": pa.list_(pa.string()),
-                "text": pa.string(),
-                "source": pa.string(),
-            }
-        ),
-        "fundamentals": pa.schema(
-            {
-                "instrument": pa.string(),
-                "period": pa.string(),
-                "field": pa.string(),
-                "value": pa.float64(),
-                "unit": pa.string(),
-                "filed_at": _INSTANT,
-            }
-        ),
-        "actions": pa.schema(
-            {
-                "instrument": pa.string(),
-                "ex_date": pa.date32(),
-                "known_at": _INSTANT,
-                "split": pa.float64(),
-                "dividend": pa.float64(),
-            }
-        ),
-    }
-)
+# fmt: off
+SCHEMAS: Mapping[str, pa.Schema] = MappingProxyType({
+    "bars": pa.schema({
+        "instrument": _TEXT, "event_date": _DATE, "known_at": _INSTANT,
+        **dict.fromkeys(("open", "high", "low", "close", "adj_factor", "volume"), _FLOAT),
+        "source": _TEXT, "snapshot": _TEXT,
+    }),
+    "macro": pa.schema({
+        "series": _TEXT, "ref_period": _DATE, "value": _FLOAT, "realtime_start": _INSTANT, "realtime_end": _INSTANT,
+        "unit": _TEXT, "title": _TEXT, "stale_days": pa.int32(),
+    }),
+    "instruments": pa.schema({
+        **dict.fromkeys(("id", "class", "sub", "name", "currency"), _TEXT),
+        "listed": _DATE, "delisted": _DATE, "calendar": _TEXT,
+    }),
+    "news": pa.schema({
+        "id": _TEXT, "published_at": _INSTANT, "instruments": pa.list_(_TEXT), "text": _TEXT, "source": _TEXT,
+    }),
+    "fundamentals": pa.schema({
+        "instrument": _TEXT, "period": _TEXT, "field": _TEXT, "value": _FLOAT, "unit": _TEXT, "filed_at": _INSTANT,
+    }),
+    "actions": pa.schema({
+        "instrument": _TEXT, "ex_date": _DATE, "known_at": _INSTANT, "split": _FLOAT, "dividend": _FLOAT,
+    }),
+})
+# fmt: on
 """The tables of a snapshot and their columns. Every read filters ``known_at``, ``realtime_start``, ``published_at`` or
 ``filed_at``; a value with two rows was restated, and the later one replaces the earlier from its own time on."""
 
@@ -166,7 +122,9 @@ def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "U
     tables = {
         "bars": _bars(history, id),
         "macro": _macro(history.macro),
-        "instruments": _instruments(history.listings, currency),
+        "instruments": pa.Table.from_pylist(
+            [one.as_row(currency) for one in history.listings], schema=SCHEMAS["instruments"]
+        ),
         "news": _news(history.news),
         "fundamentals": _fundamentals(history),
         "actions": _actions(history),
@@ -196,11 +154,6 @@ def _instants(seconds: np.ndarray) -> Any:
     return pa.array(micros, mask=open_ended).cast(pa.timestamp("us", tz="UTC"))
 
 
-def _repeated(text: str, rows: int) -> Any:
-    """One text in every row."""
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), [text]).cast(pa.string())
-
-
 def _bars(history: History, snapshot: str) -> Any:
     """First versions by day and instrument, then the restatements."""
     row, column = np.nonzero(np.any([np.isfinite(one) for one in history.bars.values()], axis=0))
@@ -211,28 +164,30 @@ def _bars(history: History, snapshot: str) -> Any:
         name: np.concatenate([one[row, column], later.values.get(name, missing)]) for name, one in history.bars.items()
     }
     factor = whole.pop(FACTOR, np.ones(rows.size))
-    values = {name: _numbers(one if name == "volume" else _traded(one, factor)) for name, one in whole.items()}
+    values = {}
+    for name, one in whole.items():
+        # Prices whose product with the factor is the adjusted price to the last bit, so that reading gives it again.
+        traded = one if name == "volume" else one / factor
+        for step in () if name == "volume" else (np.nextafter(traded, np.inf), np.nextafter(traded, 0.0)):
+            traded = np.where(traded * factor == one, traded, step)
+        values[name] = _numbers(traded)
     known_at = np.concatenate([history.known_at[row, column], later.known_at])
     unstated = [at for at, one in enumerate(history.listings) if one.id in history.unstated]
     names = pa.array([one.id for one in history.listings], pa.string())
+
+    def repeated(text: str) -> Any:
+        return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows.size, np.int32)), [text]).cast(pa.string())
+
     return _table(
         "bars",
         instrument=pa.DictionaryArray.from_arrays(pa.array(columns.astype(np.int32)), names).cast(pa.string()),
         event_date=history.days.astype("datetime64[D]")[rows],
         known_at=_instants(known_at),
         adj_factor=_numbers(np.where(np.isin(columns, unstated) & (factor == 1.0), np.nan, factor)),
-        source=_repeated(history.source, rows.size),
-        snapshot=_repeated(snapshot, rows.size),
+        source=repeated(history.source),
+        snapshot=repeated(snapshot),
         **values,
     )
-
-
-def _traded(adjusted: np.ndarray, factor: np.ndarray) -> np.ndarray:
-    """Prices whose product with the factor is the adjusted price to the last bit, so that reading gives it again."""
-    found: np.ndarray = adjusted / factor
-    for step in (np.nextafter(found, np.inf), np.nextafter(found, 0.0)):
-        found = np.where(found * factor == adjusted, found, step)
-    return found
 
 
 def _macro(macro: Sequence[MacroSeries]) -> Any:
@@ -254,24 +209,6 @@ def _macro(macro: Sequence[MacroSeries]) -> Any:
         title=text([one.title for one in macro]),
         stale_days=np.repeat(np.array([one.stale_days for one in macro], dtype=np.int32), sizes),
     )
-
-
-def _instruments(listings: Sequence[Listing], currency: str) -> Any:
-    """One row an instrument."""
-    rows = [
-        {
-            "id": one.id,
-            "class": one.asset_class,
-            "sub": one.sub,
-            "name": one.name,
-            "currency": currency,
-            "listed": one.listed,
-            "delisted": one.delisted,
-            "calendar": one.calendar,
-        }
-        for one in listings
-    ]
-    return pa.Table.from_pylist(rows, schema=SCHEMAS["instruments"])
 
 
 def _news(news: Sequence[News]) -> Any:
@@ -351,26 +288,32 @@ class Manifest:
         return content_id([self.id, origin, {name: entry.content for name, entry in self.files.items()}])
 
 
-@dataclass(frozen=True, slots=True)
-class _Encoded:
-    """A snapshot as it will lie in a folder."""
-
-    manifest: Manifest
-    files: Mapping[str, bytes]
-
-
 def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
     """Write a snapshot into a folder, which is made if it is not there."""
-    encoded = _encode(snapshot)
+    files, entries = {}, {}
+    for name, table in snapshot.tables.items():
+        if name in OPTIONAL and not table.num_rows:
+            continue
+        sink = io.BytesIO()
+        pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+        files[name] = sink.getvalue()
+        digest = hashlib.sha256(files[name]).hexdigest()
+        entries[name] = FileEntry(sha256=digest, content=content_digest(table), rows=table.num_rows)
+    new = Manifest(format=FORMAT, id=snapshot.id, origin=snapshot.origin, files=entries)
     if (folder / MANIFEST).exists():
         there = read_manifest(folder)
-        if there.digest != encoded.manifest.digest:
-            raise InputError(str(folder), [_other(there, encoded.manifest)])
+        if there.digest != new.digest:
+            what = f"holds the snapshot {there.id!r} of {there.origin.source}"
+            if there.id == new.id:
+                what = f"holds another snapshot that is also called {there.id!r}, with other rows or another origin"
+            rule = f"a folder holds one snapshot and none is mixed into another: give a new folder for {new.id!r}"
+            raise InputError(str(folder), [f"{what}; {rule}"])
         if not any(_damage(folder, name, entry) for name, entry in there.files.items()):
             return
-    for name, data in encoded.files.items():
-        write_atomic(_file(folder, name), data)
-    write_atomic(folder / MANIFEST, _text(encoded.manifest))
+    for name, data in files.items():
+        write_atomic(folder / f"{name}.parquet", data)
+    text = json.dumps(json.loads(canonical_json(new)), indent=1, ensure_ascii=False)
+    write_atomic(folder / MANIFEST, (text + "\n").encode())
 
 
 def read_snapshot(folder: Path) -> Snapshot:
@@ -413,7 +356,7 @@ def check_files(folder: Path, manifest: Manifest) -> None:
 
 def read_table(folder: Path, name: str, manifest: Manifest) -> Any:
     """One table of a snapshot, its page checksums verified. Call `check_files` before."""
-    path = _file(folder, name)
+    path = folder / f"{name}.parquet"
     try:
         # Not read_table: it reads through datasets, which bring pandas in where there is one.
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
@@ -453,37 +396,9 @@ def _hash_column(whole: Any, column: Any) -> None:
         whole.update(column.cast(bits).fill_null(0).to_numpy(zero_copy_only=False).tobytes())
 
 
-def _encode(snapshot: Snapshot) -> _Encoded:
-    """The bytes of every file."""
-    files, entries = {}, {}
-    for name, table in snapshot.tables.items():
-        if name in OPTIONAL and not table.num_rows:
-            continue
-        sink = io.BytesIO()
-        pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-        files[name] = sink.getvalue()
-        digest = hashlib.sha256(files[name]).hexdigest()
-        entries[name] = FileEntry(sha256=digest, content=content_digest(table), rows=table.num_rows)
-    return _Encoded(Manifest(format=FORMAT, id=snapshot.id, origin=snapshot.origin, files=entries), files)
-
-
-def _text(manifest: Manifest) -> bytes:
-    """The manifest as a person can read it."""
-    return (json.dumps(json.loads(canonical_json(manifest)), indent=1, ensure_ascii=False) + "\n").encode()
-
-
-def _other(there: Manifest, new: Manifest) -> str:
-    """Why a snapshot is not written over the one that is there."""
-    if there.id != new.id:
-        what = f"holds the snapshot {there.id!r} of {there.origin.source}"
-    else:
-        what = f"holds another snapshot that is also called {there.id!r}, with other rows or another origin"
-    return f"{what}; a folder holds one snapshot and none is mixed into another: give a new folder for {new.id!r}"
-
-
 def _damage(folder: Path, name: str, entry: FileEntry) -> str:
     """What is wrong with a file, or nothing."""
-    path = _file(folder, name)
+    path = folder / f"{name}.parquet"
     try:
         with path.open("rb") as handle:
             actual = hashlib.file_digest(handle, "sha256").hexdigest()
@@ -494,11 +409,6 @@ def _damage(folder: Path, name: str, entry: FileEntry) -> str:
     if actual == entry.sha256:
         return ""
     return f"{path.name} is damaged or cut off: its sha256 is {actual[:12]}..., not {entry.sha256[:12]}..."
-
-
-def _file(folder: Path, name: str) -> Path:
-    """Where a table lies."""
-    return folder / f"{name}.parquet"
 
 
 # The wide tables of a store as memory-mapped files beside it: made from the Parquet files, and never the record.
@@ -520,18 +430,32 @@ def cached_bars(folder: Path, key: str) -> WideBars | None:
         index = json.loads((place / _INDEX).read_bytes())
         if index["version"] != VERSION or index["key"] != key:
             return None
-        arrays = {name: _mapped(place / f"{name}.npy", digest) for name, digest in index["files"].items()}
-        return _assembled(arrays)
+        parts = {}
+        for name, digest in index["files"].items():
+            with (place / f"{name}.npy").open("rb") as handle:
+                if hashlib.file_digest(handle, "sha256").hexdigest() != digest:
+                    return None
+            # A plain view of the map: slicing a memmap object costs more than reading the slice.
+            parts[name] = np.asarray(np.load(place / f"{name}.npy", mmap_mode="r", allow_pickle=False))
+        values = {name.removeprefix("later-bar-"): one for name, one in parts.items() if name.startswith("later-bar-")}
+        bars = {name.removeprefix("bar-"): one for name, one in parts.items() if name.startswith("bar-")}
+        restated = Restated(parts["later-row"], parts["later-column"], parts["later-known_at"], values)
+        days = parts["days"].astype("datetime64[D]")
+        return WideBars(days, bars, parts["known_at"], parts["unstated"], restated)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
 def keep_bars(folder: Path, key: str, bars: WideBars) -> None:
     """Write the cache of a snapshot; nothing happens where the folder cannot be written."""
-    place = folder / "cache"
+    place, later = folder / "cache", bars.restated
+    parts = {"days": bars.days.astype(np.int64), "known_at": bars.known_at, "unstated": bars.unstated}
+    parts |= {f"bar-{name}": one for name, one in bars.bars.items()}
+    parts |= {"later-row": later.rows, "later-column": later.columns, "later-known_at": later.known_at}
+    parts |= {f"later-bar-{name}": one for name, one in later.values.items()}
     with suppress(LedgerError):
         files = {}
-        for name, array in _parts(bars).items():
+        for name, array in parts.items():
             sink = io.BytesIO()
             np.save(sink, np.ascontiguousarray(array), allow_pickle=False)
             files[name] = hashlib.sha256(sink.getbuffer()).hexdigest()
@@ -539,29 +463,3 @@ def keep_bars(folder: Path, key: str, bars: WideBars) -> None:
         index = {"version": VERSION, "key": key, "files": files}
         # Last, so that files of two snapshots are never taken for one cache.
         write_atomic(place / _INDEX, (json.dumps(index, indent=1) + "\n").encode())
-
-
-def _mapped(path: Path, digest: str) -> np.ndarray:
-    """One array, mapped, after its bytes were compared with their digest."""
-    with path.open("rb") as handle:
-        if hashlib.file_digest(handle, "sha256").hexdigest() != digest:
-            raise ValueError(path.name)
-    # A plain view of the map: slicing a memmap object costs more than reading the slice.
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-
-
-def _parts(bars: WideBars) -> dict[str, np.ndarray]:
-    """Every array under the name of its file."""
-    later = bars.restated
-    found = {"days": bars.days.astype(np.int64), "known_at": bars.known_at, "unstated": bars.unstated}
-    found |= {f"bar-{name}": one for name, one in bars.bars.items()}
-    found |= {"later-row": later.rows, "later-column": later.columns, "later-known_at": later.known_at}
-    return found | {f"later-bar-{name}": one for name, one in later.values.items()}
-
-
-def _assembled(parts: dict[str, np.ndarray]) -> WideBars:
-    """The bars from their arrays."""
-    values = {name.removeprefix("later-bar-"): one for name, one in parts.items() if name.startswith("later-bar-")}
-    bars = {name.removeprefix("bar-"): one for name, one in parts.items() if name.startswith("bar-")}
-    restated = Restated(parts["later-row"], parts["later-column"], parts["later-known_at"], values)
-    return WideBars(parts["days"].astype("datetime64[D]"), bars, parts["known_at"], parts["unstated"], restated)

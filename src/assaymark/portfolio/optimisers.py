@@ -89,7 +89,7 @@ class Findings:
         return matrix
 
     def weights(self, where: str, weights: Floats, *, rows: Bools | None = None, least: float = 1.0) -> Floats:
-        """Finite weights, none negative, whose rows sum to between ``least`` and 1, divided by sums that were rounded."""
+        """Weights, finite and not negative, whose rows sum to ``least`` to 1, divided by sums that were rounded."""
         weights = brought_to_one(weights)
         # Most rows of a schedule hold, so the others are taken out before anything is looked at.
         used = weights if rows is None else weights[rows]
