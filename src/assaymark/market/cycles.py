@@ -1,4 +1,4 @@
-"""Decision cycles."""
+"""Decision cycles: an hour of minutes, sanitised, with features, a drawn book and drawn limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.market.instruments import CLASS_NAMES
-from assaymark.market.minutes import SESSION, MinuteBars, minute_bars
+from assaymark.market.minutes import SESSION, minute_bars
 from assaymark.market.regimes import class_index, regimes
 from assaymark.market.sanitise import Bars, DailyRanges, Sanitised, sanitise
 from assaymark.market.synthetic import SyntheticMarket, synthetic_market
@@ -34,16 +34,6 @@ _TRADED: Final = (
 _RECENT, _ADVANCE = 130, 120
 _TRIES: Final = 200
 _BOOK: Final = 100_000.0
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """Bars of several instruments over the same minutes; an instrument without any price has NaN throughout."""
-
-    regime: str
-    day: np.datetime64
-    bars: tuple[Bars, ...]
-    classes: Mapping[str, str]
 
 
 class MinuteSource(Protocol):
@@ -92,7 +82,12 @@ class SyntheticMinutes:
         if regime == "recent":
             return days[-_RECENT:]
         if regime == "expansion":
-            first = _advance(self.market)
+            # The calm stretch before `recent` with the most bull days of equities; regimes look back only, so the
+            # label of a day tells nothing that came after it.
+            closes = np.where(np.isfinite(self.market.close), self.market.close, np.nan)
+            label = regimes(class_index(closes, self.market.listings)["EQ"])
+            good = np.where(self.market.calm, (label == "bull") * 1.0, -np.inf)[:-_RECENT]
+            first = int(np.convolve(np.maximum(good, -1e6), np.ones(_ADVANCE), mode="valid").argmax())
             return days[first : first + _ADVANCE]
         return next(days[window.rows] for window in self.market.windows if window.name == regime)
 
@@ -102,30 +97,15 @@ class SyntheticMinutes:
             found = minute_bars(self.market, instrument, day)
         except InputError:
             return None
-        return _session(found)
+        columns = (found.times, found.open, found.high, found.low, found.close, found.volume)
+        # The minutes that all classes share.
+        return Bars(found.instrument, *columns).part(slice(-SESSION, None))
 
     def ranges(self) -> tuple[DailyRanges, dict[str, int]]:
         """Daily lows and highs of the market, and the columns of the six instruments."""
         market, offered = self.market, self.classes
         columns = {one.id: column for column, one in enumerate(market.listings) if one.id in offered}
         return DailyRanges(days=market.days, low=market.low, high=market.high), columns
-
-
-def _session(found: MinuteBars) -> Bars:
-    """The minutes that all classes share."""
-    last = slice(-SESSION, None)
-    columns = (found.times, found.open, found.high, found.low, found.close, found.volume)
-    return Bars(found.instrument, *(column[last] for column in columns))
-
-
-def _advance(market: SyntheticMarket) -> int:
-    """The first row of the calm stretch before `recent` with the most bull days of equities."""
-    # Regimes look back only, so the label of a day tells nothing that came after it.
-    closes = np.where(np.isfinite(market.close), market.close, np.nan)
-    label = regimes(class_index(closes, market.listings)["EQ"])
-    good = np.where(market.calm, (label == "bull") * 1.0, -np.inf)[:-_RECENT]
-    total = np.convolve(np.maximum(good, -1e6), np.ones(_ADVANCE), mode="valid")
-    return int(total.argmax())
 
 
 @record
@@ -166,17 +146,17 @@ def cycles_of(
     for regime in wanted:
         days = source.days_of(regime)
         for number in range(1, cycles + 1):
-            rng = np.random.default_rng([seed, _place(regime), number])
+            # The number of a regime depends on its name alone.
+            rng = np.random.default_rng([seed, int.from_bytes(regime.encode(), "big") % (2**61 - 1), number])
             cut = _cut(source, regime, days, bars, rng)
-            yield _cycle(cut, number, rng, prompt)
+            shown, names = sanitise(cut, rng)
+            classes = {neutral: source.classes[real] for neutral, real in names.items()}
+            context = context_of(shown, classes, rng, prompt=prompt)
+            raw = tuple(one for one in cut if np.isfinite(one.close).any())
+            yield Cycle(regime, number, context, raw, names, shown.left_out)
 
 
-def _place(regime: str) -> int:
-    """A number for a regime that depends on its name alone."""
-    return int.from_bytes(regime.encode(), "big") % (2**61 - 1)
-
-
-def _cut(source: MinuteSource, regime: str, days: np.ndarray, bars: int, rng: np.random.Generator) -> Cut:
+def _cut(source: MinuteSource, regime: str, days: np.ndarray, bars: int, rng: np.random.Generator) -> list[Bars]:
     """A complete hour on a drawn day; another day is drawn where bars are missing inside."""
     for _ in range(_TRIES):
         day = days[int(rng.integers(days.size))]
@@ -185,33 +165,13 @@ def _cut(source: MinuteSource, regime: str, days: np.ndarray, bars: int, rng: np
         if len(there) < 2:
             continue
         end = int(rng.integers(bars, min(one.times.size for one in there.values()) + 1))
-        cut = {name: _until(one, end, bars) for name, one in there.items()}
+        cut = {name: one.part(slice(end - bars, end)) for name, one in there.items()}
         first = next(iter(cut.values())).times
         if all(np.array_equal(one.times, first) and np.isfinite(one.close).all() for one in cut.values()):
-            absent = [_absent(name, first) for name in found if name not in there]
-            return Cut(regime, day, (*cut.values(), *absent), source.classes)
+            none = np.full(first.size, np.nan)
+            absent = [Bars(name, first, none, none, none, none, none) for name in found if name not in there]
+            return [*cut.values(), *absent]
     raise NotMeasurableError(f"regime {regime}: no complete stretch of {bars} minutes of two instruments was found")
-
-
-def _until(one: Bars, end: int, bars: int) -> Bars:
-    """The ``bars`` bars before position ``end``, and nothing later."""
-    part = slice(end - bars, end)
-    columns = (one.times, one.open, one.high, one.low, one.close, one.volume)
-    return Bars(one.instrument, *(column[part] for column in columns))
-
-
-def _absent(name: str, times: np.ndarray) -> Bars:
-    """An instrument that did not trade."""
-    none = np.full(times.size, np.nan)
-    return Bars(name, times, none, none, none, none, none)
-
-
-def _cycle(cut: Cut, number: int, rng: np.random.Generator, prompt: str) -> Cycle:
-    shown, names = sanitise(cut.bars, rng)
-    classes = {neutral: cut.classes[real] for neutral, real in names.items()}
-    context = context_of(shown, classes, rng, prompt=prompt)
-    raw = tuple(one for one in cut.bars if np.isfinite(one.close).any())
-    return Cycle(cut.regime, number, context, raw, names, shown.left_out)
 
 
 def key_of(cycle: Cycle, context_id: str, source: str) -> CycleKey:
@@ -229,9 +189,6 @@ def key_of(cycle: Cycle, context_id: str, source: str) -> CycleKey:
     )
 
 
-# --- what is shown ----------------------------------------------------------------------------------------------------
-
-
 def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Generator, *, prompt: str = "") -> Context:
     """The context of sanitised bars: bars, features, a drawn book and drawn limits, on the neutral clock."""
     if unknown := [one.instrument for one in shown.bars if one.instrument not in classes]:
@@ -244,7 +201,15 @@ def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Gene
         cutoff_source="neutral clock",
         prompt=prompt,
         facts=tuple(fact for one in shown.bars for fact in _features(one)),
-        series=tuple(_series(one) for one in shown.bars),
+        series=tuple(
+            Series(
+                instrument=one.instrument,
+                interval_s=60,
+                times=tuple(NEUTRAL_NOW + timedelta(seconds=int(at)) for at in one.times),
+                **{name: tuple(getattr(one, name).tolist()) for name in ("open", "high", "low", "close", "volume")},
+            )
+            for one in shown.bars
+        ),
         instruments=tuple(
             Instrument(id=one.instrument, name=one.instrument, asset_class=classes[one.instrument])
             for one in shown.bars
@@ -252,12 +217,6 @@ def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Gene
         portfolio=_portfolio(prices, limits, rng),
         constraints=limits,
     )
-
-
-def _series(one: Bars) -> Series:
-    times = tuple(NEUTRAL_NOW + timedelta(seconds=int(at)) for at in one.times)
-    columns = {name: tuple(getattr(one, name).tolist()) for name in ("open", "high", "low", "close", "volume")}
-    return Series(instrument=one.instrument, interval_s=60, times=times, **columns)
 
 
 def _features(one: Bars) -> Iterator[Fact]:

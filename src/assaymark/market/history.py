@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import lru_cache
 from typing import Any
@@ -31,8 +31,6 @@ from assaymark.market.macro import (
 from assaymark.market.regimes import class_index, regimes
 from assaymark.market.synthetic import synthetic_market
 from assaymark.text import clean
-
-# Bars that were published again with other numbers: a small table in the order in which they became known.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,9 +79,6 @@ class Restated:
         return [Problem("restated", f"{early} versions are known before the first version of their bar")] * bool(early)
 
 
-# Long bars spread into tables of weekdays by instruments: first versions apart from restatements, prices adjusted.
-
-
 _PRICES = ("open", "high", "low", "close")
 _SHOWN = 5  # of many equal problems, so many are named
 
@@ -99,29 +94,26 @@ class WideBars:
     restated: Restated = field(default_factory=Restated.none)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Long:
-    """Rows of a long table as arrays; ``micros`` are the microseconds of ``known_at``, ``unstated`` marks no factor."""
-
-    days: np.ndarray
-    columns: np.ndarray
-    micros: np.ndarray
-    values: dict[str, np.ndarray]
-    unstated: np.ndarray
-
-
 def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
-    """The bars of a snapshot's long table, its columns in the order of ``ids``."""
-    problems = _row_problems(table, ids)
-    if len(table["snapshot"].unique()) > 1:
-        names = np.array(table["instrument"].to_pylist(), dtype=object)
-        days = table["event_date"].to_numpy().astype("datetime64[D]")
-        problems += mixed_snapshots(table["snapshot"].to_pylist(), names, days, _floats(table, "close"))
-    if problems:
-        raise InputError("bars", problems)
-    rows = _long(table, ids)
-    order = np.lexsort((rows.micros, rows.columns, rows.days))
-    day, column, micros = rows.days[order], rows.columns[order], rows.micros[order]
+    """The bars of a snapshot's long table, its columns in the order of ``ids``: prices adjusted, on weekdays."""
+    factor = _floats(table, "adj_factor")
+    _check_rows(table, ids, factor)
+    days = table["event_date"].to_numpy().astype("datetime64[D]")
+    kept = np.is_busday(days) if days.size else np.empty(0, bool)
+    stated = np.where(np.isnan(factor), 1.0, factor)
+    values = {name: _floats(table, name) * stated for name in _PRICES}
+    values["volume"] = _floats(table, "volume")
+    if (stated != 1.0).any():
+        values[FACTOR] = stated
+    values = {name: one[kept] for name, one in values.items() if name == "close" or np.isfinite(one).any()}
+    place = {name: at for at, name in enumerate(ids)}
+    coded = table["instrument"].combine_chunks().dictionary_encode()
+    of = np.array([place[name] for name in coded.dictionary.to_pylist()], dtype=np.int64)
+    columns = (of[coded.indices.to_numpy(zero_copy_only=False)] if len(of) else np.empty(0, np.int64))[kept]
+    days, micros = days[kept], table["known_at"].cast(pa.int64()).to_numpy()[kept]
+    unstated = np.isin(np.arange(len(ids)), np.unique(columns[np.isnan(factor)[kept]]))
+    order = np.lexsort((micros, columns, days))
+    day, column, micros = days[order], columns[order], micros[order]
     same = (np.diff(day).astype(int) == 0) & (np.diff(column) == 0)
     if twice := np.flatnonzero(same & (np.diff(micros) == 0)).tolist():
         named = [f"{ids[column[at]]}, {day[at]}" for at in twice]
@@ -129,10 +121,20 @@ def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
     grid = weekdays(day[0].astype(object), day[-1].astype(object)) if day.size else np.empty(0, "datetime64[D]")
     row, known_at = np.searchsorted(grid, day), seconds_up(micros)
     first = np.concatenate([[True], ~same]) if day.size else np.empty(0, bool)
-    values = {name: one[order] for name, one in rows.values.items()}
-    found = _spread(grid, len(ids), row, column, known_at, values, first)
-    unstated = np.unique(rows.columns[rows.unstated])
-    return replace(found, unstated=np.isin(np.arange(len(ids)), unstated))
+    values = {name: one[order] for name, one in values.items()}
+    # First versions in tables. That a place has no bar is never known: a late bar may still come. So no day shows
+    # before it has one.
+    shape = (grid.size, len(ids))
+    known = np.full(shape, np.iinfo(np.int64).max)
+    known[row[first], column[first]] = known_at[first]
+    bars = {name: np.full(shape, np.nan) for name in values}
+    for name, one in values.items():
+        bars[name][row[first], column[first]] = one[first]
+    # The others in a table of their own, in the order of their times.
+    later = np.flatnonzero(~first)
+    later = later[np.argsort(known_at[later], kind="stable")]
+    restated = Restated(row[later], column[later], known_at[later], {name: one[later] for name, one in values.items()})
+    return WideBars(grid, bars, known, unstated, restated if later.size else Restated.none())
 
 
 def seconds_up(micros: np.ndarray) -> np.ndarray:
@@ -141,70 +143,31 @@ def seconds_up(micros: np.ndarray) -> np.ndarray:
     return found
 
 
-def _spread(
-    grid: np.ndarray,
-    width: int,
-    row: np.ndarray,
-    column: np.ndarray,
-    known_at: np.ndarray,
-    values: Mapping[str, np.ndarray],
-    first: np.ndarray,
-) -> WideBars:
-    """First versions in tables, the others in a table of their own, in the order of their times."""
-    shape = (grid.size, width)
-    # That a place has no bar is never known: a late bar may still come. So no day shows before it has one.
-    known = np.full(shape, np.iinfo(np.int64).max)
-    known[row[first], column[first]] = known_at[first]
-    bars = {name: np.full(shape, np.nan) for name in values}
-    for name, one in values.items():
-        bars[name][row[first], column[first]] = one[first]
-    later = np.flatnonzero(~first)
-    later = later[np.argsort(known_at[later], kind="stable")]
-    restated = Restated(row[later], column[later], known_at[later], {name: one[later] for name, one in values.items()})
-    return WideBars(grid, bars, known, np.zeros(width, bool), restated if later.size else Restated.none())
-
-
-def _long(table: Any, ids: Sequence[str]) -> _Long:
-    """The rows of weekdays as arrays, prices adjusted."""
-    place = {name: at for at, name in enumerate(ids)}
-    coded = table["instrument"].combine_chunks().dictionary_encode()
-    of = np.array([place[name] for name in coded.dictionary.to_pylist()], dtype=np.int64)
-    days = table["event_date"].to_numpy().astype("datetime64[D]")
-    kept = np.is_busday(days) if days.size else np.empty(0, bool)
-    factor = _floats(table, "adj_factor")
-    unstated = np.isnan(factor)
-    factor = np.where(unstated, 1.0, factor)
-    values = {name: _floats(table, name) * factor for name in _PRICES}
-    values["volume"] = _floats(table, "volume")
-    if (factor != 1.0).any():
-        values["adj_factor"] = factor
-    values = {name: one[kept] for name, one in values.items() if name == "close" or np.isfinite(one).any()}
-    columns = of[coded.indices.to_numpy(zero_copy_only=False)] if len(of) else np.empty(0, np.int64)
-    micros = table["known_at"].cast(pa.int64()).to_numpy()
-    return _Long(days[kept], columns[kept], micros[kept], values, unstated[kept])
-
-
 def _floats(table: Any, name: str) -> np.ndarray:
     """A column as floats, NaN where it is missing."""
     found: np.ndarray = table[name].to_numpy().astype(float)
     return found
 
 
-def _row_problems(table: Any, ids: Sequence[str]) -> list[Problem]:
-    """What is wrong with single rows."""
+def _check_rows(table: Any, ids: Sequence[str], factor: np.ndarray) -> None:
+    """Raise what is wrong with single rows, and rows of several snapshots."""
     found = [
         Problem(name, f"is missing in {count} rows")
         for name in ("instrument", "event_date", "known_at")
         if (count := table[name].null_count)
     ]
-    unknown = sorted(set(table["instrument"].unique().to_pylist()) - set(ids) - {None})
-    if unknown:
+    if unknown := sorted(set(table["instrument"].unique().to_pylist()) - set(ids) - {None}):
         found.append(_counted(unknown, "instruments have bars and are not in the table of instruments"))
-    factor = _floats(table, "adj_factor")
     if wrong := int(((factor <= 0) | np.isinf(factor)).sum()):
         found.append(Problem("adj_factor", f"must be positive and finite ({wrong} rows are not)"))
     infinite = [name for name in (*_PRICES, "volume") if np.isinf(_floats(table, name)).any()]
-    return found + [Problem(name, "holds an infinite number") for name in infinite]
+    found += [Problem(name, "holds an infinite number") for name in infinite]
+    if len(table["snapshot"].unique()) > 1:
+        names = np.array(table["instrument"].to_pylist(), dtype=object)
+        days = table["event_date"].to_numpy().astype("datetime64[D]")
+        found += mixed_snapshots(table["snapshot"].to_pylist(), names, days, _floats(table, "close"))
+    if found:
+        raise InputError("bars", found)
 
 
 def _counted(names: Sequence[str], what: str) -> Problem:
@@ -213,12 +176,8 @@ def _counted(names: Sequence[str], what: str) -> Problem:
     return Problem(f"{', '.join(names[:_SHOWN])}{more}", f"{len(names)} {what}")
 
 
-# What was knowable at one time: every read filters by when a thing became known.
-#
-# The gap rule and everything else that looks along the days is applied after the cut, because whether a gap is short
-# or long is itself something that only later days tell.
-
-
+# The gap rule and everything else that looks along the days is applied after the cut at a time, because whether a gap
+# is short or long is itself something that only later days tell.
 _DAY = 86_400
 
 
@@ -398,19 +357,34 @@ class History(ShownHistory):
         return clean(f"{self.source} {self.snapshot}", 80) or "Market"
 
     def __post_init__(self) -> None:
-        problems = list(_problems(self))
+        problems, shape = [], (self.days.size, len(self.listings))
+        closes_at = closing_times(self.days)
+        if "close" not in self.bars:
+            problems.append(Problem("bars", "the field 'close' is needed"))
+        for name, values in {**self.bars, "known_at": self.known_at}.items():
+            if name not in ("known_at", FACTOR, *FIELDS):
+                problems.append(Problem(name, f"is no field of a bar; fields are {', '.join(FIELDS)}"))
+            if values.shape != shape:
+                problems.append(Problem(name, f"must have the shape {shape} (got {values.shape})"))
+        if self.days.size and not (np.diff(self.days).astype(int) > 0).all():
+            problems.append(Problem("days", "must increase"))
+        if self.known_at.shape == shape and (self.known_at < closes_at[:, None]).any():
+            problems.append(Problem("known_at", "a bar cannot be known before its day has closed"))
+        problems = problems or self.restated.problems(self.known_at, tuple(self.bars))
         if problems:
             raise InputError(self.source or "history", problems)
-        object.__setattr__(self, "closes_at", closing_times(self.days))
-        first = self.known_at.min(axis=1) if self.listings else self.closes_at
-        object.__setattr__(self, "row_known", first)
-        ordered = tuple(sorted(self.news, key=lambda one: one.published_at))
-        object.__setattr__(self, "news", ordered)
-        published = [known_from(one.published_at) for one in ordered]
-        object.__setattr__(self, "published", np.array(published, dtype=np.int64))
+        news = tuple(sorted(self.news, key=lambda one: one.published_at))
         last = [one.delisted or date.max for one in self.listings]
-        object.__setattr__(self, "listed_on", np.array([one.listed for one in self.listings], dtype="datetime64[D]"))
-        object.__setattr__(self, "gone_after", np.array(last, dtype="datetime64[D]"))
+        made: dict[str, Any] = {
+            "closes_at": closes_at,
+            "row_known": self.known_at.min(axis=1) if self.listings else closes_at,
+            "news": news,
+            "published": np.array([known_from(one.published_at) for one in news], dtype=np.int64),
+            "listed_on": np.array([one.listed for one in self.listings], dtype="datetime64[D]"),
+            "gone_after": np.array(last, dtype="datetime64[D]"),
+        }
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
 
     def as_of(self, t: datetime) -> AsOf:
         """What was knowable at ``t`` (with a time zone)."""
@@ -426,25 +400,6 @@ def closing_times(days: np.ndarray) -> np.ndarray:
 def known_at_close(days: np.ndarray, instruments: int) -> np.ndarray:
     """The `History.known_at` of bars that are all known when their day closes."""
     return np.repeat(closing_times(days)[:, None], instruments, axis=1)
-
-
-def _problems(history: History) -> Sequence[Problem]:
-    """What keeps the parts from being one table."""
-    found, shape = [], (history.days.size, len(history.listings))
-    if "close" not in history.bars:
-        found.append(Problem("bars", "the field 'close' is needed"))
-    for name, values in {**history.bars, "known_at": history.known_at}.items():
-        if name not in ("known_at", FACTOR, *FIELDS):
-            found.append(Problem(name, f"is no field of a bar; fields are {', '.join(FIELDS)}"))
-        if values.shape != shape:
-            found.append(Problem(name, f"must have the shape {shape} (got {values.shape})"))
-    if history.days.size and not (np.diff(history.days).astype(int) > 0).all():
-        found.append(Problem("days", "must increase"))
-    if history.known_at.shape == shape and (history.known_at < closing_times(history.days)[:, None]).any():
-        found.append(Problem("known_at", "a bar cannot be known before its day has closed"))
-    if not found:
-        found += history.restated.problems(history.known_at, tuple(history.bars))
-    return found
 
 
 @lru_cache(maxsize=2)

@@ -12,7 +12,7 @@ import numpy as np
 
 from assaymark.errors import InputError
 from assaymark.market.calendar import known_from
-from assaymark.market.instruments import CLASS_NAMES, AssetClass, class_members
+from assaymark.market.instruments import CLASS_NAMES, class_members
 from assaymark.market.regimes import class_index, drawdown
 from assaymark.market.synthetic import SyntheticMarket, streams
 
@@ -82,20 +82,36 @@ def released_after(periods: np.ndarray, lag_days: int) -> np.ndarray:
 def linked_macro(market: SyntheticMarket) -> tuple[MacroSeries, ...]:
     """Twelve series that move with the market of the same seed."""
     rng, n = streams(market.seed)["macro"], market.days.size
-    paths = _daily_paths(rng, market, n)
-    unemployment, inflation = _slow_paths(rng, market, n)
+    index, noise = class_index(market.close, market.listings), rng.standard_normal((3, n))
+    fall = drawdown(index["EQ"])
+    vix = np.clip(13.0 * market.equity_volatility**0.9 + 35.0 * fall, 9.0, 85.0) * np.exp(0.03 * noise[0])
+    # Bonds of about seven years: what the class loses beyond the rate it carries, the yield gains.
+    moved = np.concatenate([[0.0], np.cumsum(np.diff(np.log(index["BO"])) - market.policy[1:] / 100 / 261)])
+    smooth = np.convolve(np.pad(market.policy, (130, 0), mode="edge"), np.ones(131) / 131, mode="valid")
+    ten = np.maximum(1.6 + 0.55 * smooth - 100.0 * (moved - np.linspace(0, moved[-1], n)) / 7.0 * 0.5, 0.4)
+    two = np.maximum(0.25 * ten + 0.72 * market.policy + 0.15 + 0.03 * noise[1], 0.1)
+    spread = np.maximum(2.3 + 0.055 * (vix - 12.0) + 9.0 * fall + 0.04 * noise[2], 2.0)
+    # Unemployment jumps in the pandemic, inflation peaks in the tightening.
+    _, pandemic, tightening = market.windows
+    day = np.arange(n)
+    since = np.maximum(day - pandemic.first - 15, 0)
+    unemployment = 5.5 - 2.0 * day / n + 7.5 * (1 - np.exp(-since / 12)) * np.exp(-since / 220)
+    inflation = 2.0 + 5.0 * np.exp(-(((day - tightening.first) / 200.0) ** 2))
+    drift = np.cumsum(rng.standard_normal((2, n)), axis=1) * 0.004
+    unemployment = np.maximum(unemployment + drift[0], 2.5)
+    inflation = np.maximum(inflation + drift[1] * 3, -0.5)
     dead = int(np.searchsorted(market.days, np.datetime64("2022-02-01")))
     specs = (
         ("policy_rate", "Policy rate, monthly mean", "percent", "month", 1, market.policy),
-        ("volatility_index", "Equity volatility index", "index", "day", 1, paths["vix"]),
-        ("yield_2y", "Two-year yield", "percent", "day", 1, paths["two"]),
-        ("yield_10y", "Ten-year yield", "percent", "day", 1, paths["ten"]),
-        ("curve_10y_2y", "Ten-year less two-year yield", "percent", "day", 1, paths["ten"] - paths["two"]),
-        ("mortgage_30y", "Thirty-year mortgage rate", "percent", "week", 1, paths["ten"] + 1.8 + paths["noise"] * 0.05),
-        ("hy_spread", "High-yield spread", "percent", "day", 1, paths["spread"]),
-        ("ig_spread", "Investment-grade spread", "percent", "day", 1, 0.35 + 0.22 * paths["spread"]),
+        ("volatility_index", "Equity volatility index", "index", "day", 1, vix),
+        ("yield_2y", "Two-year yield", "percent", "day", 1, two),
+        ("yield_10y", "Ten-year yield", "percent", "day", 1, ten),
+        ("curve_10y_2y", "Ten-year less two-year yield", "percent", "day", 1, ten - two),
+        ("mortgage_30y", "Thirty-year mortgage rate", "percent", "week", 1, ten + 1.8 + noise[1] * 0.05),
+        ("hy_spread", "High-yield spread", "percent", "day", 1, spread),
+        ("ig_spread", "Investment-grade spread", "percent", "day", 1, 0.35 + 0.22 * spread),
         ("breakeven_10y", "Ten-year breakeven inflation", "percent", "day", 1, 1.3 + 0.32 * inflation),
-        ("interbank_spread", "Interbank spread", "percent", "day", 1, 0.05 + 0.006 * paths["vix"]),
+        ("interbank_spread", "Interbank spread", "percent", "day", 1, 0.05 + 0.006 * vix),
         ("inflation_yoy", "Consumer prices, change on the year", "percent", "month", 12, inflation),
         ("unemployment", "Unemployment rate", "percent", "month", 5, unemployment),
     )
@@ -124,34 +140,6 @@ def _series(name: str, title: str, unit: str, every: str, lag: int, path: np.nda
         array.setflags(write=False)
     return MacroSeries(name, title, unit, every, stale, *found)
 
-
-def _daily_paths(rng: np.random.Generator, market: SyntheticMarket, n: int) -> dict[str, np.ndarray]:
-    """Volatility index, yields and spread of each day."""
-    index = class_index(market.close, market.listings)
-    noise = rng.standard_normal((3, n))
-    fall = drawdown(index["EQ"])
-    vix = np.clip(13.0 * market.equity_volatility**0.9 + 35.0 * fall, 9.0, 85.0) * np.exp(0.03 * noise[0])
-    # Bonds of about seven years: what the class loses beyond the rate it carries, the yield gains.
-    moved = np.concatenate([[0.0], np.cumsum(np.diff(np.log(index["BO"])) - market.policy[1:] / 100 / 261)])
-    smooth = np.convolve(np.pad(market.policy, (130, 0), mode="edge"), np.ones(131) / 131, mode="valid")
-    ten = np.maximum(1.6 + 0.55 * smooth - 100.0 * (moved - np.linspace(0, moved[-1], n)) / 7.0 * 0.5, 0.4)
-    two = np.maximum(0.25 * ten + 0.72 * market.policy + 0.15 + 0.03 * noise[1], 0.1)
-    spread = np.maximum(2.3 + 0.055 * (vix - 12.0) + 9.0 * fall + 0.04 * noise[2], 2.0)
-    return {"vix": vix, "ten": ten, "two": two, "spread": spread, "noise": noise[1]}
-
-
-def _slow_paths(rng: np.random.Generator, market: SyntheticMarket, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Unemployment and inflation of each day: unemployment jumps in the pandemic, inflation peaks in the tightening."""
-    _, pandemic, tightening = market.windows
-    day = np.arange(n)
-    since = np.maximum(day - pandemic.first - 15, 0)
-    unemployment = 5.5 - 2.0 * day / n + 7.5 * (1 - np.exp(-since / 12)) * np.exp(-since / 220)
-    inflation = 2.0 + 5.0 * np.exp(-(((day - tightening.first) / 200.0) ** 2))
-    drift = np.cumsum(rng.standard_normal((2, n)), axis=1) * 0.004
-    return np.maximum(unemployment + drift[0], 2.5), np.maximum(inflation + drift[1] * 3, -0.5)
-
-
-# What companies file: values of a period, known only from the day of filing, and sometimes corrected later.
 
 _AFTER_CLOSE = 21 * 3600 + 1800
 
@@ -242,25 +230,12 @@ def _quarters(
         eps = book * (earning + 0.03 * moved) / 4.0
         day = days[end]
         period = f"{str(day)[:4]}-Q{(int(str(day)[5:7]) + 2) // 3}"
-        yield from _filed(name, period, {"book_value": book, "earnings": eps}, _moment(day, lag))
-        if fixed < 1 / 40:
-            yield from _filed(name, period, {"earnings": eps * 0.9}, _moment(day, lag + later))
-
-
-def _filed(name: str, period: str, values: dict[str, float], at: datetime) -> list[Filing]:
-    """The values of one filing, in money a share, rounded as they are written."""
-    return [Filing(name, period, what, float(round(value, 4)), "per share", at) for what, value in values.items()]
-
-
-def _moment(day: np.datetime64, later: int) -> datetime:
-    """Half an hour after the close, so many days after ``day``."""
-    return datetime.fromtimestamp((int(day.astype("datetime64[D]").astype(int)) + later) * _DAY + _AFTER_CLOSE, UTC)
-
-
-# News of the synthetic market, from templates filled with what the market table says at that time.
-#
-# Every number in a text is a `NewsFact` that carries its value, the day it holds for and the way it is written, so that
-# each can be checked against the table it came from.
+        values = [("book_value", book, lag), ("earnings", eps, lag)]
+        values += [("earnings", eps * 0.9, lag + later)] if fixed < 1 / 40 else []
+        for what, value, after in values:
+            at = (int(day.astype("datetime64[D]").astype(int)) + after) * _DAY + _AFTER_CLOSE
+            filed_at = datetime.fromtimestamp(at, UTC)
+            yield Filing(name, period, what, float(round(value, 4)), "per share", filed_at)
 
 
 SUMMARY_DAYS = 21
@@ -331,22 +306,16 @@ def _summaries(market: SyntheticMarket, closes_at: np.ndarray) -> Iterator[News]
         for name, columns in class_members(market.listings).items():
             moved = market.close[row, columns] / market.close[row - SUMMARY_DAYS, columns] - 1.0
             there = np.isfinite(moved)
-            if there.any():
-                ids = tuple(market.listings[i].id for i in columns[there])
-                yield _summary(name, moved[there], ids, market.days[row], _after_close(closes_at, int(row)))
-
-
-def _summary(
-    name: AssetClass, moved: np.ndarray, ids: tuple[str, ...], day: np.datetime64, published: datetime
-) -> News:
-    """The line about one class."""
-    mean, risers = float(moved.mean()), int((moved > 0).sum())
-    by = NewsFact(name, "mean_change", mean, day, f"{100 * mean:+.1f} %")
-    up = NewsFact(name, "risers", float(risers), day, f"{risers} of")
-    of = NewsFact(name, "counted", float(moved.size), day, f"{moved.size} instruments")
-    label = CLASS_NAMES[name].replace("_", " ").capitalize()
-    text = f"{label} month in review: mean change {by.shown}, {up.shown} {of.shown} higher."
-    return News(published, ids, text, "monthly review", (by, up, of))
+            if not there.any():
+                continue
+            ids, moved, day = tuple(market.listings[i].id for i in columns[there]), moved[there], market.days[row]
+            mean, risers = float(moved.mean()), int((moved > 0).sum())
+            by = NewsFact(name, "mean_change", mean, day, f"{100 * mean:+.1f} %")
+            up = NewsFact(name, "risers", float(risers), day, f"{risers} of")
+            of = NewsFact(name, "counted", float(moved.size), day, f"{moved.size} instruments")
+            label = CLASS_NAMES[name].replace("_", " ").capitalize()
+            text = f"{label} month in review: mean change {by.shown}, {up.shown} {of.shown} higher."
+            yield News(_after_close(closes_at, int(row)), ids, text, "monthly review", (by, up, of))
 
 
 def _releases(macro: Sequence[MacroSeries]) -> Iterator[News]:

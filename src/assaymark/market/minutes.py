@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -50,7 +50,12 @@ def generator(seed: int, instrument: str, day: np.datetime64) -> np.random.Gener
 
 def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) -> MinuteBars:
     """One-minute bars that open at the day's open, close at its close, and span exactly its high and low."""
-    row, column = _place(market, instrument, day)
+    row = int(np.searchsorted(market.days, day))
+    if row == market.days.size or market.days[row] != day:
+        raise InputError("minutes", [f"the market has no day {day}"])
+    column = next((at for at, one in enumerate(market.listings) if one.id == instrument), None)
+    if column is None:
+        raise InputError("minutes", [f"the market has no instrument {instrument!r}"])
     first, top, bottom, last, volume = (
         float(table[row, column]) for table in (market.open, market.high, market.low, market.close, market.volume)
     )
@@ -70,25 +75,10 @@ def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) ->
     highs[highs.argmax()], lows[lows.argmin()] = top, bottom
     share = rng.gamma(2.0, 1.0, n) * rush
     sold = np.floor(volume * np.cumsum(share) / share.sum() + 0.5)
-    times = _times(day, n)
-    return MinuteBars(instrument, day, times, opens, highs, lows, closes, np.diff(sold, prepend=0.0))
-
-
-def _place(market: SyntheticMarket, instrument: str, day: np.datetime64) -> tuple[int, int]:
-    """Row and column of a bar in the daily table."""
-    row = int(np.searchsorted(market.days, day))
-    if row == market.days.size or market.days[row] != day:
-        raise InputError("minutes", [f"the market has no day {day}"])
-    for column, one in enumerate(market.listings):
-        if one.id == instrument:
-            return row, column
-    raise InputError("minutes", [f"the market has no instrument {instrument!r}"])
-
-
-def _times(day: np.datetime64, n: int) -> np.ndarray:
-    """Bar closes: the last n minutes up to the close of the daily bar."""
+    # Bar closes: the last n minutes up to the close of the daily bar.
     close = int(day.astype("datetime64[D]").astype(np.int64)) * 86_400 + _CLOSE
-    return close - 60 * np.arange(n - 1, -1, -1, dtype=np.int64)
+    times = close - 60 * np.arange(n - 1, -1, -1, dtype=np.int64)
+    return MinuteBars(instrument, day, times, opens, highs, lows, closes, np.diff(sold, prepend=0.0))
 
 
 def _bridge(rng: np.random.Generator, ends: np.ndarray, span: float, rush: np.ndarray) -> np.ndarray:
@@ -111,9 +101,6 @@ def _fold(path: np.ndarray, low: float, high: float) -> np.ndarray:
     there = np.mod(path - low, 2 * span)
     found: np.ndarray = low + np.minimum(there, 2 * span - there)
     return found
-
-
-# One-minute bars from a file: a long table of times, instruments and bars, as exchanges and vendors hand them out.
 
 
 _PRICES: Final = ("open", "high", "low", "close")
@@ -150,7 +137,7 @@ class FileMinutes:
         if high - low < 2:
             return None
         breaks = np.flatnonzero(np.diff(one.times[low:high]) != _MINUTE)
-        return _part(one, slice(int(low) + (int(breaks[-1]) + 1 if breaks.size else 0), int(high)))
+        return one.part(slice(int(low) + (int(breaks[-1]) + 1 if breaks.size else 0), int(high)))
 
     def ranges(self) -> tuple[DailyRanges, dict[str, int]]:
         """Daily lows and highs, and the column of each instrument."""
@@ -167,11 +154,25 @@ class FileMinutes:
 
 def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> FileMinutes:
     """Minutes from a CSV or Parquet file with the columns time, instrument, open, high, low, close and volume."""
-    table = _read(path)
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise InputError(path.name, [f"is larger than {_MOST_BYTES:,} bytes; cut it into windows first"])
+        table = pa.parquet.read_table(path) if path.suffix == ".parquet" else pa.csv.read_csv(path)
+    except (OSError, pa.ArrowException) as exc:
+        raise InputError(path.name, [table_problem(exc, beginning(path))]) from None
     if missing := [name for name in _NEEDED if name not in table.column_names]:
         raise InputError(path.name, [Problem(name, "this column is needed") for name in missing])
-    times = _minute_file_times(path, table["time"])
-    columns = {name: _floats(path, table, name) for name in (*_PRICES, "volume")}
+    kind = table["time"].type
+    if not pa.types.is_timestamp(kind) or kind.tz is None:
+        raise InputError(path.name, [Problem("time", f"must be times with a zone (got {kind})")])
+    seconds = np.asarray(table["time"].cast(pa.timestamp("s", tz="UTC"), safe=False).to_numpy())
+    times = seconds.astype("datetime64[s]").astype(np.int64)
+    columns: dict[str, np.ndarray] = {}
+    for name in (*_PRICES, "volume"):
+        try:
+            columns[name] = np.asarray(table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
+        except (pa.ArrowException, ValueError):
+            raise InputError(path.name, [Problem(name, "holds something that is not a number")]) from None
     names = np.array(table["instrument"].cast(pa.string()).to_pylist(), dtype=object)
     if problems := _bar_problems(columns):
         raise InputError(path.name, problems)
@@ -194,51 +195,15 @@ def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> F
     return FileMinutes(bars, classes, dict(windows))
 
 
-def _read(path: Path) -> Any:
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise InputError(path.name, [f"is larger than {_MOST_BYTES:,} bytes; cut it into windows first"])
-        if path.suffix == ".parquet":
-            return pa.parquet.read_table(path)
-        return pa.csv.read_csv(path)
-    except (OSError, pa.ArrowException) as exc:
-        raise InputError(path.name, [table_problem(exc, beginning(path))]) from None
-
-
-def _minute_file_times(path: Path, column: Any) -> np.ndarray:
-    """Seconds since 1970 in UTC."""
-    kind = column.type
-    if not pa.types.is_timestamp(kind) or kind.tz is None:
-        raise InputError(path.name, [Problem("time", f"must be times with a zone (got {kind})")])
-    return (
-        np.asarray(column.cast(pa.timestamp("s", tz="UTC"), safe=False).to_numpy())
-        .astype("datetime64[s]")
-        .astype(np.int64)
-    )
-
-
-def _floats(path: Path, table: Any, name: str) -> np.ndarray:
-    try:
-        return np.asarray(table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
-    except (pa.ArrowException, ValueError):
-        raise InputError(path.name, [Problem(name, "holds something that is not a number")]) from None
-
-
 def _bar_problems(columns: Mapping[str, np.ndarray]) -> list[Problem]:
     """What makes bars none, with the number of rows."""
-    found = []
-    for name in _PRICES:
-        if bad := int((~np.isfinite(columns[name]) | (columns[name] <= 0)).sum()):
-            found.append(Problem(name, f"{bad} prices are not positive and finite"))
-    if bad := int((~np.isfinite(columns["volume"]) | (columns["volume"] < 0)).sum()):
-        found.append(Problem("volume", f"{bad} values are negative or not finite"))
-    low, high = columns["low"], columns["high"]
+    wrong = [
+        (name, ~np.isfinite(columns[name]) | (columns[name] <= 0), "prices are not positive and finite")
+        for name in _PRICES
+    ]
+    volume, low, high = columns["volume"], columns["low"], columns["high"]
+    wrong.append(("volume", ~np.isfinite(volume) | (volume < 0), "values are negative or not finite"))
     inner = np.minimum(columns["open"], columns["close"]), np.maximum(columns["open"], columns["close"])
-    if bad := int(((low > inner[0] + 1e-9) | (high < inner[1] - 1e-9)).sum()):
-        found.append(Problem("high, low", f"{bad} bars do not hold their own open and close"))
-    return found
-
-
-def _part(one: Bars, rows: slice) -> Bars:
-    columns = (one.times, one.open, one.high, one.low, one.close, one.volume)
-    return Bars(one.instrument, *(column[rows] for column in columns))
+    outside = (low > inner[0] + 1e-9) | (high < inner[1] - 1e-9)
+    wrong.append(("high, low", outside, "bars do not hold their own open and close"))
+    return [Problem(name, f"{int(bad.sum())} {what}") for name, bad, what in wrong if bad.any()]

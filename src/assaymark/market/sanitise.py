@@ -23,6 +23,11 @@ class Bars:
     close: np.ndarray
     volume: np.ndarray
 
+    def part(self, rows: slice) -> Bars:
+        """Some of the bars."""
+        columns = (self.times, self.open, self.high, self.low, self.close, self.volume)
+        return Bars(self.instrument, *(column[rows] for column in columns))
+
 
 @dataclass(frozen=True, slots=True)
 class Sanitised:
@@ -112,12 +117,6 @@ def _scores(wanted: np.ndarray, log_history: np.ndarray) -> np.ndarray:
     return found
 
 
-# The mechanical date probe: does an hour of bars still say which day it was cut from?
-#
-# Whoever owns the daily history can look for the day whose ranges hold the hour's prices, in every instrument at
-# once. It must find the day of bars that were not sanitised, or its silence about the others proves nothing.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DailyRanges:
     """Lows and highs of a market, arrays of shape (n_days, n_instruments), NaN where there is no bar."""
@@ -166,17 +165,11 @@ def probe_result(
     if not hits or not control_hits:
         raise NotMeasurableError(f"the {probe} date probe was asked about nothing")
     found = sum(map(bool, hits))
+    p = 1.0 if not found else float(bdtrc(found - 1, len(hits), chance))
     return ProbeResult(
-        probe=probe,
-        asked=len(hits),
-        hits=found,
-        control_asked=len(control_hits),
-        control_hits=sum(map(bool, control_hits)),
-        chance=chance,
-        p=1.0 if not found else float(bdtrc(found - 1, len(hits), chance)),
-        alpha=alpha,
-        control=control,
-    )
+        probe=probe, asked=len(hits), hits=found, control_asked=len(control_hits),
+        control_hits=sum(map(bool, control_hits)), chance=chance, p=p, alpha=alpha, control=control,
+    )  # fmt: skip
 
 
 def day_of(bars: Sequence[Bars], columns: Mapping[str, int], ranges: DailyRanges) -> np.datetime64 | None:
