@@ -86,7 +86,23 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
     >>> found.before[1].round(4).tolist()
     [0.5217, 0.4783]
     """
-    wanted, earned = _checked(targets, returns, cost_bps)
+    found = Findings("backtest")
+    found.number("cost_bps", cost_bps, 0.0, 5000.0, "from 0 to below 5000")
+    wanted, earned = found.array("targets", targets, (2, 3)), found.array("returns", returns, (2,))
+    if earned is not None:
+        found.none_of(np.isinf(earned), "returns", "must be finite, or NaN where there is none", earned)
+        found.none_of(earned < -1, "returns", "must not be below -1", earned)
+    if wanted is not None:
+        missing = np.isnan(wanted)
+        holds: Bools = np.asarray(missing.all(axis=-1))
+        part = missing & ~holds[..., None] if missing.sum() > holds.sum() * wanted.shape[-1] else np.zeros(1, np.bool_)
+        if found.none_of(part, "targets", "a row is either all NaN (hold) or has no NaN", wanted):
+            wanted = found.weights("targets", wanted, rows=~holds, least=0.0)
+        if earned is not None and wanted.shape[-2:] != earned.shape:
+            found.add("targets", f"must have the days and assets of returns {earned.shape} (got {wanted.shape})")
+    found.settle()
+    assert wanted is not None
+    assert earned is not None
     single = wanted.ndim == 2
     book = wanted[None] if single else wanted
     trades = ~np.isnan(book[..., 0])
@@ -130,28 +146,6 @@ def _drift(weights: Floats, value: Floats, factors: Floats, nav: Floats) -> tupl
     return np.where(last > 0, weights * growth[-1] / np.where(last > 0, last, 1.0), 0.0), nav[:, -1].copy()
 
 
-def _checked(targets: ArrayLike, returns: ArrayLike, cost_bps: float) -> tuple[Floats, Floats]:
-    """Targets and returns of one size, or an InputError with everything that is wrong with them."""
-    found = Findings("backtest")
-    found.number("cost_bps", cost_bps, 0.0, 5000.0, "from 0 to below 5000")
-    wanted, earned = found.array("targets", targets, (2, 3)), found.array("returns", returns, (2,))
-    if earned is not None:
-        found.none_of(np.isinf(earned), "returns", "must be finite, or NaN where there is none", earned)
-        found.none_of(earned < -1, "returns", "must not be below -1", earned)
-    if wanted is not None:
-        missing = np.isnan(wanted)
-        holds: Bools = np.asarray(missing.all(axis=-1))
-        part = missing & ~holds[..., None] if missing.sum() > holds.sum() * wanted.shape[-1] else np.zeros(1, np.bool_)
-        if found.none_of(part, "targets", "a row is either all NaN (hold) or has no NaN", wanted):
-            wanted = found.weights("targets", wanted, rows=~holds, least=0.0)
-        if earned is not None and wanted.shape[-2:] != earned.shape:
-            found.add("targets", f"must have the days and assets of returns {earned.shape} (got {wanted.shape})")
-    found.settle()
-    assert wanted is not None
-    assert earned is not None
-    return wanted, earned
-
-
 def _refuse_missing(book: Floats, trades: Bools, days: Days, returns: Floats) -> None:
     """Refuse a return that is missing while its asset is held: any number put in its place would be made up."""
     gaps = np.isnan(returns)
@@ -167,8 +161,6 @@ def _refuse_missing(book: Floats, trades: Bools, days: Days, returns: Floats) ->
     found.settle()
 
 
-# Classical strategies: from a window of returns to weights, and from weights to a schedule of trades.
-#
 # The baselines of PortBench (section 3.1, Appendix C.3) under its names: EqW is ``equal-weight``, 60/40 is ``60/40``,
 # RiskPar is ``inverse-volatility``, CovRiskPar is ``equal-risk-contribution``, MinVar is ``minimum-variance``.
 # Buy-and-hold, maximum Sharpe ratio and momentum are ours.
@@ -219,9 +211,6 @@ class Strategy:
             found.add("classes", f"{name!r} is not a class (known: {', '.join(CLASSES)})")
         found.settle()
         assert returns is not None
-        return self._among_listed(returns, names)
-
-    def _among_listed(self, returns: Floats, names: Classes) -> Choice:
         listed: Bools = np.asarray(~np.isnan(returns).any(axis=0))
         if not listed.any():
             raise NotMeasurableError(f"{self.name}: no asset has a return on every day of the window")
@@ -249,7 +238,9 @@ def schedule(
     delay: int = 1,
 ) -> Schedule:
     """What a strategy wants to hold, traded at the close ``delay`` days after each signal."""
-    chosen = named(strategy) if isinstance(strategy, str) else strategy
+    if isinstance(strategy, str) and strategy not in STRATEGIES:
+        raise UnknownNameError("strategy", strategy, tuple(STRATEGIES))
+    chosen = STRATEGIES[strategy] if isinstance(strategy, str) else strategy
     found = Findings("schedule")
     table = found.array("returns", returns, (2,))
     found.number("window", window, 1, np.inf, "at least 1")
@@ -274,13 +265,6 @@ def schedule(
     for day, choice in choices:
         targets[day] = choice.weights
     return Schedule(targets, choices)
-
-
-def named(name: str) -> Strategy:
-    """The strategy of this name; UnknownNameError if there is none."""
-    if name not in STRATEGIES:
-        raise UnknownNameError("strategy", name, tuple(STRATEGIES))
-    return STRATEGIES[name]
 
 
 def _equal(_returns: Floats, classes: Classes) -> tuple[Floats, Status]:

@@ -1,4 +1,4 @@
-"""Maximum Sharpe ratio and minimum variance, long only and fully invested."""
+"""Long-only, fully invested portfolios, and what their arithmetic demands of its input."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from scipy.linalg import lapack
 
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.portfolio.qp import Bools, Floats, Minimum, Solution, Status, minimise, spread
-
-# What the arithmetic demands of its input: every problem at once, with the value seen and what is allowed.
-
 
 SLACK = 1e-9
 """How far a sum of weights, or the symmetry of a matrix, may be off (relative)."""
@@ -167,9 +164,6 @@ def simple_returns(prices: ArrayLike) -> Floats:
     return returns
 
 
-# Risk parity: inverse volatility, and equal risk contribution by Newton's method.
-
-
 _ENOUGH = 1e-12  # stop at this relative error of the risk shares
 _WORST = 1e-6  # and give none whose rounding alone is beyond this: the covariance does not determine them
 _QUADRATIC = 0.25  # Newton decrement below which the full step is safe for a self-concordant function
@@ -206,7 +200,7 @@ def inverse_volatility(cov: ArrayLike) -> Solution:
         return Solution(spread(sizes.size, ~live), "zero-variance", None, 0, "equal weight")
     weights = np.zeros(sizes.size)
     weights[live] = 1.0 / sizes[live]
-    return Solution(weights / weights.sum(), _status(bool(live.all())), None, 0, "closed form")
+    return Solution(weights / weights.sum(), "optimal" if live.all() else "zero-variance", None, 0, "closed form")
 
 
 def equal_risk_contribution(cov: ArrayLike) -> Solution:
@@ -254,7 +248,7 @@ def equal_risk_contribution(cov: ArrayLike) -> Solution:
         return Solution(spread(sizes.size, ~live), "zero-variance", None, 0, "equal weight")
     scaled = correlations("equal_risk_contribution", matrix[np.ix_(live, live)], sizes[live])
     x, error, steps = _newton(scaled)
-    status = _status(bool(live.all()))
+    status: Status = "optimal" if live.all() else "zero-variance"
     if not np.isfinite(error):
         ray = minimise(scaled, np.ones(x.size))
         if ray.bounded:
@@ -309,10 +303,6 @@ def _newton(matrix: Floats) -> tuple[Floats, float, int]:
     return x, np.inf, _LIMIT
 
 
-def _status(all_live: bool) -> Status:
-    return "optimal" if all_live else "zero-variance"
-
-
 ACTIVE_SET = "active set"
 
 _SAME = 64 * float(np.finfo(np.float64).eps)  # two assets are duplicates if they differ by rounding only
@@ -363,8 +353,20 @@ def max_sharpe(mu: ArrayLike, cov: ArrayLike, *, rf: float = 0.0, allowed: Array
     >>> max_sharpe([0.01, 0.02], np.eye(2), rf=0.04).status
     'no-positive-excess'
     """
-    means, matrix, mask = _checked(mu, cov, rf, allowed)
-    n = means.size
+    problems = Findings("max_sharpe")
+    means, matrix = problems.array("mu", mu, (1,)), problems.covariance(cov)
+    problems.number("rf", rf, -np.inf, np.inf, "a finite number")
+    if means is not None:
+        problems.none_of(~np.isfinite(means), "mu", "must be finite", means)
+        if matrix is not None and matrix.shape[0] != means.size:
+            problems.add("mu", f"must have one entry per asset of cov (got {means.size} for {matrix.shape[0]})")
+    n = 0 if means is None else means.size
+    mask: Bools = np.ones(n, dtype=np.bool_) if allowed is None else np.asarray(allowed)
+    if mask.dtype != np.bool_ or mask.shape != (n,):
+        problems.add("allowed", f"must be one bool per asset (got {mask.dtype.name} of shape {mask.shape})")
+    problems.settle()
+    assert means is not None
+    assert matrix is not None
     if not mask.any():
         return Solution(spread(n, np.arange(n)), "empty", None, 0, "equal weight")
     excess = means - rf
@@ -421,25 +423,6 @@ def min_variance(cov: ArrayLike) -> Solution:
         return Solution(spread(sizes.size, ~live), "zero-variance", None, 0, "corner")
     found = minimise(scaled, 1.0 / sizes)
     return _solution(found, live, sizes, scaled, np.ones(sizes.size), "zero-variance")
-
-
-def _checked(mu: ArrayLike, cov: ArrayLike, rf: float, allowed: ArrayLike | None) -> tuple[Floats, Floats, Bools]:
-    """The three arrays in one size, or an InputError with everything that is wrong with them."""
-    found = Findings("max_sharpe")
-    means, matrix = found.array("mu", mu, (1,)), found.covariance(cov)
-    found.number("rf", rf, -np.inf, np.inf, "a finite number")
-    if means is not None:
-        found.none_of(~np.isfinite(means), "mu", "must be finite", means)
-        if matrix is not None and matrix.shape[0] != means.size:
-            found.add("mu", f"must have one entry per asset of cov (got {means.size} for {matrix.shape[0]})")
-    count = 0 if means is None else means.size
-    mask = np.ones(count, dtype=np.bool_) if allowed is None else np.asarray(allowed)
-    if mask.dtype != np.bool_ or mask.shape != (count,):
-        found.add("allowed", f"must be one bool per asset (got {mask.dtype.name} of shape {mask.shape})")
-    found.settle()
-    assert means is not None
-    assert matrix is not None
-    return means, matrix, mask
 
 
 def _solution(

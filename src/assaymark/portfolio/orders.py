@@ -63,7 +63,20 @@ def settle(
     portfolio: Portfolio, prices: Mapping[str, float], actions: Sequence[Action], *, fee_bps: float = 0.0
 ) -> Settlement:
     """The book after its orders, all of them at ``prices``."""
-    problems = [*_price_problems(portfolio, prices, actions), *_order_problems(portfolio, actions)]
+    needed = dict.fromkeys((*portfolio.positions, *(one.instrument for one in actions if one.kind in SIDES)))
+    problems = [
+        Problem(f"prices.{name}", f"a positive price is needed (got {prices.get(name)})")
+        for name in needed
+        if not 0 < prices.get(name, math.nan) < math.inf
+    ]
+    for number, action in enumerate(actions, start=1):
+        where = f"order {number}"
+        if action.kind == "target_weight":
+            problems.append(Problem(where, "is a target weight and no order of units"))
+        elif action.kind in SIDES and not 0 < (action.quantity or 0.0) < math.inf:
+            problems.append(Problem(where, f"needs a positive finite quantity (got {action.quantity})"))
+        elif action.kind == "close" and not portfolio.positions.get(action.instrument):
+            problems.append(Problem(where, f"closes {action.instrument!r}, which is not held"))
     if problems:
         raise InputError("orders", problems)
     units: dict[str, float] = defaultdict(float, portfolio.positions)
@@ -111,28 +124,6 @@ def signed_units(action: Action, held: float) -> float:
     return SIDES.get(action.kind, 0) * (action.quantity or 0.0)
 
 
-def _price_problems(portfolio: Portfolio, prices: Mapping[str, float], actions: Sequence[Action]) -> list[Problem]:
-    needed = dict.fromkeys((*portfolio.positions, *(one.instrument for one in actions if one.kind in SIDES)))
-    return [
-        Problem(f"prices.{name}", f"a positive price is needed (got {prices.get(name)})")
-        for name in needed
-        if not 0 < prices.get(name, math.nan) < math.inf
-    ]
-
-
-def _order_problems(portfolio: Portfolio, actions: Sequence[Action]) -> list[Problem]:
-    found = []
-    for number, action in enumerate(actions, start=1):
-        where = f"order {number}"
-        if action.kind == "target_weight":
-            found.append(Problem(where, "is a target weight and no order of units"))
-        elif action.kind in SIDES and not 0 < (action.quantity or 0.0) < math.inf:
-            found.append(Problem(where, f"needs a positive finite quantity (got {action.quantity})"))
-        elif action.kind == "close" and not portfolio.positions.get(action.instrument):
-            found.append(Problem(where, f"closes {action.instrument!r}, which is not held"))
-    return found
-
-
 def fee_of(constraints: Iterable[Constraint]) -> float:
     """The fee in bps that the constraints state; 0 if they state none."""
     return next((rule.limit for rule in constraints if rule.kind == "fee" and rule.unit == "bps"), 0.0)
@@ -140,24 +131,26 @@ def fee_of(constraints: Iterable[Constraint]) -> float:
 
 def audit(after: Settlement, constraints: Iterable[Constraint]) -> tuple[RuleCheck, ...]:
     """Every numeric rule of `ORDER_RULES` held against a settlement, in the order of the constraints."""
-    return tuple(found for rule in constraints if (found := _held_against(after, rule)) is not None)
-
-
-def _held_against(after: Settlement, rule: Constraint) -> RuleCheck | None:
-    """One rule; None for a rule of another kind."""
-    if rule.kind == "max_weight":
-        name = max(after.weights, key=lambda one: abs(after.weights[one]), default="")
-        value = abs(after.weights[name]) if name else 0.0
-        return RuleCheck(rule.kind, rule.limit, value, value <= rule.limit + SLACK, name)
-    if rule.kind == "min_cash":
-        value = after.residual / after.equity if after.equity > 0 else -math.inf
-        return RuleCheck(rule.kind, rule.limit, value, value >= rule.limit - SLACK)
-    if rule.kind == "max_leverage":
-        return RuleCheck(rule.kind, rule.limit, after.leverage, after.leverage <= rule.limit + SLACK)
-    if rule.kind == "max_orders":
-        return RuleCheck(rule.kind, rule.limit, after.orders, after.orders <= rule.limit)
-    if rule.kind == "allow_short" and not rule.limit:
-        worst = min(after.positions, key=lambda one: after.positions[one], default="")
-        value = after.positions[worst] if worst else 0.0
-        return RuleCheck(rule.kind, rule.limit, value, value >= -SLACK, worst if value < -SLACK else "")
-    return None
+    found = []
+    for rule in constraints:
+        name, limit = "", rule.limit
+        if rule.kind == "max_weight":
+            name = max(after.weights, key=lambda one: abs(after.weights[one]), default="")
+            value = abs(after.weights[name]) if name else 0.0
+            kept = value <= limit + SLACK
+        elif rule.kind == "min_cash":
+            value = after.residual / after.equity if after.equity > 0 else -math.inf
+            kept = value >= limit - SLACK
+        elif rule.kind == "max_leverage":
+            value, kept = after.leverage, after.leverage <= limit + SLACK
+        elif rule.kind == "max_orders":
+            value, kept = after.orders, after.orders <= limit
+        elif rule.kind == "allow_short" and not limit:
+            worst = min(after.positions, key=lambda one: after.positions[one], default="")
+            value = after.positions[worst] if worst else 0.0
+            kept = value >= -SLACK
+            name = "" if kept else worst
+        else:
+            continue
+        found.append(RuleCheck(rule.kind, limit, value, kept, name))
+    return tuple(found)

@@ -119,10 +119,23 @@ def performance(nav: ArrayLike, *, rf: float = 0.04, periods: int = 252) -> Perf
     excess = float(returns.mean()) * periods - rf
     undefined: dict[str, str] = {}
     total = float(values[-1] / values[0]) - 1.0
-    cagr = _growth(float(values[-1] / values[0]), periods / n)
-    if cagr is None:
+    cagr: float | None = None
+    try:
+        cagr = float(float(values[-1] / values[0]) ** (periods / n)) - 1.0
+    except OverflowError:
         undefined["cagr"] = "undefined: the growth of so few days, compounded over a year, is too large to state"
-    volatility, sharpe = _sharpe(returns, excess, periods, undefined)
+    volatility: float | None = None
+    sharpe: float | None = None
+    if n == 1:
+        undefined["volatility"] = undefined["sharpe"] = "undefined: one return has no standard deviation"
+    else:
+        spread = float(returns.std(ddof=1))
+        # The same growth every day still leaves rounding in the returns.
+        if spread <= _ROUNDING * (1.0 + float(np.abs(returns).max())):
+            undefined["sharpe"], volatility = "undefined: the returns do not vary", 0.0
+        else:
+            volatility = spread * float(np.sqrt(periods))
+            sharpe = excess / volatility
     downside = float(np.sqrt(np.mean(np.minimum(returns, 0.0) ** 2))) * float(np.sqrt(periods))
     if downside == 0:
         undefined["sortino"] = "undefined: no return is negative"
@@ -160,30 +173,6 @@ def _deepest(values: Floats) -> Drawdown:
     return Drawdown(float(falls[trough]), peak, trough, trough + int(again[0]) if again.size else None)
 
 
-def _sharpe(
-    returns: Floats, excess: float, periods: int, undefined: dict[str, str]
-) -> tuple[float | None, float | None]:
-    """Volatility and Sharpe ratio; what is undefined is noted."""
-    if returns.size == 1:
-        undefined["volatility"] = undefined["sharpe"] = "undefined: one return has no standard deviation"
-        return None, None
-    spread = float(returns.std(ddof=1))
-    # The same growth every day still leaves rounding in the returns.
-    if spread <= _ROUNDING * (1.0 + float(np.abs(returns).max())):
-        undefined["sharpe"] = "undefined: the returns do not vary"
-        return 0.0, None
-    volatility = spread * float(np.sqrt(periods))
-    return volatility, excess / volatility
-
-
-def _growth(factor: float, years: float) -> float | None:
-    """``factor`` to the power of ``years``, minus 1; None if no float can hold it."""
-    try:
-        return float(factor**years) - 1.0
-    except OverflowError:
-        return None
-
-
 def _checked(nav: ArrayLike, rf: float, periods: int) -> Floats:
     found = Findings("performance")
     values = found.array("nav", nav, (1,))
@@ -194,9 +183,6 @@ def _checked(nav: ArrayLike, rf: float, periods: int) -> Floats:
     found.settle()
     assert values is not None
     return values
-
-
-# Value at risk and expected shortfall of a series of returns: one sign, one quantile rule, both named.
 
 
 Method = Literal["historical", "normal"]

@@ -11,9 +11,6 @@ from scipy.linalg import lapack
 
 from assaymark.errors import NotMeasurableError
 
-# What an optimiser answers: weights, and the name of the kind of answer they are.
-
-
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 

@@ -177,9 +177,11 @@ def test_rows_of_another_shape_cannot_be_read(rows, now, manners, monkeypatch):
         assert "BTC/USD: the reply cannot be read" in refused(there, asked(there.url), now, manners)
 
 
-def test_only_spot_pairs_are_taken():
-    (problem,) = exchange._pair_problems("some", {"BTC/USD:USD": {"spot": False, "type": "swap"}}, "BTC/USD:USD")
-    assert str(problem) == "BTC/USD:USD: is a swap of some; only spot pairs are taken"
+def test_only_spot_pairs_are_taken(now, manners, monkeypatch):
+    monkeypatch.setattr("ccxt.kraken.load_markets", lambda *_: {"BTC/USD:USD": {"spot": False, "type": "swap"}})
+    with kraken() as there:
+        said = refused(there, asked(there.url, "BTC/USD:USD"), now, manners)
+    assert "BTC/USD:USD: is a swap of kraken; only spot pairs are taken" in said
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,7 @@ from typing import TypeVar
 
 from assaymark.errors import AssayError, InputError, Problem, UnknownNameError
 from assaymark.market.snapshot import Origin, Snapshot
-from assaymark.market.sources import ccxt as exchange
-from assaymark.market.sources import fred, yahoo
-from assaymark.market.sources import huggingface as hub
-from assaymark.market.sources import huggingface as portbench
-from assaymark.market.sources import huggingface as questions
+from assaymark.market.sources import ccxt, fred, huggingface, yahoo
 from assaymark.market.sources.huggingface import Questions
 from assaymark.market.sources.request import (
     Asking,
@@ -32,7 +28,7 @@ from assaymark.market.sources.request import (
 T = TypeVar("T")
 
 SOURCES: Mapping[str, Source] = MappingProxyType(
-    {one.name: one for one in (yahoo.SOURCE, fred.FRED, fred.ALFRED, exchange.SOURCE, hub.SOURCE)}
+    {one.name: one for one in (yahoo.SOURCE, fred.FRED, fred.ALFRED, ccxt.SOURCE, huggingface.SOURCE)}
 )
 """The networked sources by name: what each gives, needs and takes, its licence note and its extra."""
 
@@ -40,8 +36,8 @@ _FETCH: Mapping[str, Fetch] = {
     "yfinance": yahoo.fetch,
     "fred": fred.fetch,
     "alfred": fred.fetch_vintages,
-    "ccxt": exchange.fetch,
-    "huggingface": portbench.fetch,
+    "ccxt": ccxt.fetch,
+    "huggingface": huggingface.fetch,
 }
 
 # The client libraries keep sessions for a whole process, which are exchanged while one question lasts.
@@ -72,7 +68,7 @@ def pull_questions(
     """A file of questions (JSON Lines) of a dataset, such as PortBench-QA, put into ``folder`` with its provenance."""
     known = _known("huggingface", request, now)
     asking = Asking(now, manners or Manners(), progress)
-    return _answered(known.name, lambda: questions.fetch_questions(request, asking, folder))
+    return _answered(known.name, lambda: huggingface.fetch_questions(request, asking, folder))
 
 
 def _known(source: str, request: Request, now: datetime) -> Source:

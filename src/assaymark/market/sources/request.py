@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
 from email.utils import parsedate_to_datetime
@@ -21,12 +21,9 @@ from assaymark.errors import InputError, Problem
 from assaymark.market.actions import CorporateAction
 from assaymark.market.calendar import instant
 from assaymark.market.history import CLOSE_OF_DAY, FIELDS
-from assaymark.market.instruments import FIRST_DAY, AssetClass
+from assaymark.market.instruments import FIRST_DAY, AssetClass, Listing
 from assaymark.market.snapshot import SCHEMAS, content_digest
 from assaymark.records import JSON, canonical_json
-
-# How a service is asked: a bounded number of times, waiting as long as it says, with limits of time and size.
-
 
 T = TypeVar("T")
 
@@ -247,9 +244,6 @@ class Source:
         return found
 
 
-# From what a client library handed over to the tables of a snapshot, with every problem named.
-
-
 END_OF_DAY = 24 * 3600
 """Seconds after midnight UTC at which the day of a market that never closes is complete."""
 
@@ -283,18 +277,19 @@ class DailySeries:
         kept = (self.days >= np.datetime64(first)) & (self.days <= np.datetime64(last))
         kept &= self.known_at <= instant(now)
         bars = {name: values[kept] for name, values in self.bars.items()}
-        return DailySeries(
-            id=self.id, asset_class=self.asset_class, sub=self.sub, name=self.name, currency=self.currency,
-            listed=self.listed, days=self.days[kept], bars=bars, adj_factor=self.adj_factor[kept],
-            actions=tuple(one for one in self.actions if first <= one.ex_date <= last), complete_at=self.complete_at,
-        )  # fmt: skip
+        actions = tuple(one for one in self.actions if first <= one.ex_date <= last)
+        return replace(self, days=self.days[kept], bars=bars, adj_factor=self.adj_factor[kept], actions=actions)
 
 
 def series_problems(series: DailySeries) -> list[Problem]:
     """What cannot be true of one series; each kind once, with its first place and how often."""
     if not series.days.size:
         return [Problem(series.id, "has no bar in the days asked for")]
-    found = list(_wrong_days(series))
+    found = []
+    steps = np.diff(series.days).astype(int)
+    for place in np.flatnonzero(steps <= 0)[:1]:
+        what = "is there twice" if steps[place] == 0 else f"comes after {series.days[place]}"
+        found.append(Problem(f"{series.id}, {series.days[place + 1]}", f"the day {what}: days must increase"))
     for name in PRICES:
         values = series.bars[name]
         missing = "" if name == "close" else " where it is given"
@@ -306,14 +301,6 @@ def series_problems(series: DailySeries) -> list[Problem]:
     found += _first(series, spread < 0, spread, "the high is below the low")
     wrong = ~(series.adj_factor > 0) | np.isinf(series.adj_factor)
     return found + _first(series, wrong, series.adj_factor, "an adjustment factor must be positive")
-
-
-def _wrong_days(series: DailySeries) -> Iterator[Problem]:
-    """Days that repeat or go back."""
-    steps = np.diff(series.days).astype(int)
-    for place in np.flatnonzero(steps <= 0)[:1]:
-        what = "is there twice" if steps[place] == 0 else f"comes after {series.days[place]}"
-        yield Problem(f"{series.id}, {series.days[place + 1]}", f"the day {what}: days must increase")
 
 
 def _first(series: DailySeries, wrong: np.ndarray, values: np.ndarray, what: str) -> list[Problem]:
@@ -357,13 +344,9 @@ def bar_tables(series: Sequence[DailySeries], source: str) -> dict[str, Any]:
     }
     columns = [pa.array(whole[one.name], type=one.type, from_pandas=True) for one in SCHEMAS["bars"]]
     rows = [
-        {
-            "id": one.id, "class": one.asset_class, "sub": one.sub, "name": one.name, "currency": one.currency,
-            "listed": one.listed or one.days[0].item(), "delisted": None,
-            "calendar": "daily" if one.asset_class == "CR" else "weekdays",
-        }
+        Listing(one.id, one.asset_class, one.sub, one.name, one.listed or one.days[0].item()).as_row(one.currency)
         for one in series
-    ]  # fmt: skip
+    ]
     acted = [
         {
             "instrument": one.id, "ex_date": action.ex_date, "split": action.split, "dividend": action.dividend,

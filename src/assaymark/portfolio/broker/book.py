@@ -1,4 +1,4 @@
-"""The nouns of a paper broker: a book, one day's bars, orders, the rules, and what came of the orders."""
+"""One day at a paper broker: a book and orders in, fills and reasoned rejections out; it knows no dates."""
 
 from __future__ import annotations
 
@@ -177,9 +177,6 @@ def shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else f"{value!r:.40}"
 
 
-# One day at the paper broker: orders in, fills and reasoned rejections out. Pure arithmetic; it knows no dates.
-
-
 SLACK: Final = 1e-9
 """An amount this little beyond a limit (relative) is rounding: the order is filled up to the limit."""
 
@@ -242,7 +239,16 @@ class _Day:
             self._reject(number, order, *why, asked)
             return
         if allowed:
-            self._fill(number, order.symbol, allowed, price)
+            symbol, cost = order.symbol, abs(allowed) * price * self._rate
+            fill = Fill(order=number, symbol=symbol, quantity=allowed, price=price, cost=cost)
+            left = self.units.get(symbol, 0.0) + allowed
+            if abs(left) <= _NOTHING * max(1.0, abs(allowed)):
+                self.units.pop(symbol, None)
+            else:
+                self.units[symbol] = left
+            self.marks.setdefault(symbol, price)
+            self.cash += fill.cash
+            self.fills.append(fill)
         if why is not None:
             reason, text = why
             self._reject(number, order, reason, f"{text}; {abs(allowed):g} units were filled", asked - allowed)
@@ -259,8 +265,6 @@ class _Day:
             costs=math.fsum(fill.cost for fill in self.fills),
             stale=tuple(symbol for symbol in positions if self.bars[symbol].age > 0),
         )
-
-    # --- what is asked ----------------------------------------------------------------------------------------------
 
     def _price(self, order: Order) -> float:
         """The price at which the order would fill."""
@@ -311,8 +315,6 @@ class _Day:
             raise _Refused("bad-quantity", "is more than can be counted")
         return units
 
-    # --- what is allowed --------------------------------------------------------------------------------------------
-
     def _allowed(self, order: Order, asked: float, price: float) -> tuple[float, tuple[Reason, str] | None]:
         """The units that may be filled, and why they are fewer than asked."""
         held = self.units.get(order.symbol, 0.0)
@@ -345,15 +347,10 @@ class _Day:
             need, rate = asked * price * (1 + self._rate), price * (1 + self._rate)
             most = max(self.cash, 0.0) / rate
             limits.append((most, "beyond-cash", f"costs {need:,.2f} and cash is {self.cash:,.2f}"))
-        return limits + self._caps(order.symbol, asked, price, held)
-
-    def _caps(self, symbol: str, asked: float, price: float, held: float) -> list[tuple[float, Reason, str]]:
-        """The limits on the size of the position after; none for an order that does not make it larger."""
         if abs(held + asked) <= abs(held):
-            return []
+            return limits  # an order that does not make the position larger has no limit on its size after
         nav = self.cash + math.fsum(units * self.marks[name] for name, units in self.units.items())
-        others = math.fsum(abs(units) * self.marks[name] for name, units in self.units.items() if name != symbol)
-        limits: list[tuple[float, Reason, str]] = []
+        others = math.fsum(abs(units) * self.marks[name] for name, units in self.units.items() if name != order.symbol)
         if self.rules.max_weight is not None:
             text = f"allowed is {self.rules.max_weight:.2%} of NAV in one position"
             limits.append((self._room(self.rules.max_weight, nav, 0.0, price, held, asked), "beyond-weight", text))
@@ -378,19 +375,6 @@ class _Day:
             return units
         lots = math.trunc(units / self.rules.lot * (1 + SLACK))
         return lots * self.rules.lot
-
-    # --- what becomes of it -----------------------------------------------------------------------------------------
-
-    def _fill(self, number: int, symbol: str, units: float, price: float) -> None:
-        fill = Fill(order=number, symbol=symbol, quantity=units, price=price, cost=abs(units) * price * self._rate)
-        left = self.units.get(symbol, 0.0) + units
-        if abs(left) <= _NOTHING * max(1.0, abs(units)):
-            self.units.pop(symbol, None)
-        else:
-            self.units[symbol] = left
-        self.marks.setdefault(symbol, price)
-        self.cash += fill.cash
-        self.fills.append(fill)
 
     def _reject(self, number: int, order: Order, reason: Reason, text: str, quantity: float | None) -> None:
         what = f"{order}: {text}"

@@ -145,10 +145,24 @@ class _Run:
         self.carried = []
         explained = {symbol: self._fill_check(step, step.book, symbol, of) for symbol, of in fills.items()}
         for symbol in sorted((set(self.before.positions) | set(step.book.positions)) - set(fills)):
-            self._position_check(step, step.book, symbol)
+            before, after = self.before.positions.get(symbol, 0.0), step.book.positions.get(symbol, 0.0)
+            found: list[Mismatch] = []
+            if abs(after - before) > self.tolerance.units:
+                found.append(self._mismatch(step, "position", symbol, after, before))
+            if after < -self.tolerance.units and not self.short:
+                found.append(self._mismatch(step, "negative-position", symbol, after, 0.0))
+            self._count("position", found)
         self._cash_check(step, step.book, fills, explained)
-        self.navs.append(self._nav(step, step.book))
-        self._nav_check(step)
+        prices = {symbol: self._price(step, symbol) for symbol, units in step.book.positions.items() if units}
+        known = {symbol: price for symbol, price in prices.items() if price is not None}
+        held = {symbol: units for symbol, units in step.book.positions.items() if units}
+        nav = Book(step.book.cash, held).nav(known) if len(known) == len(prices) else None
+        self.navs.append(nav)
+        if step.nav is not None and nav is None:
+            self._note(step, "nav", "", "a held symbol has no price at this step")
+        elif step.nav is not None and nav is not None:
+            off = _differ(step.nav, nav, self.tolerance.cash)
+            self._count("nav", [self._mismatch(step, "nav", "", step.nav, nav)] if off else [])
         self.before = step.book
 
     def result(self) -> Reconciliation:
@@ -202,15 +216,6 @@ class _Run:
                 found.append(self._mismatch(step, "fill-price", symbol, one.price, rule, where))
         return found
 
-    def _position_check(self, step: StatedStep, book: Book, symbol: str) -> None:
-        before, after = self.before.positions.get(symbol, 0.0), book.positions.get(symbol, 0.0)
-        found: list[Mismatch] = []
-        if abs(after - before) > self.tolerance.units:
-            found.append(self._mismatch(step, "position", symbol, after, before))
-        if after < -self.tolerance.units and not self.short:
-            found.append(self._mismatch(step, "negative-position", symbol, after, 0.0))
-        self._count("position", found)
-
     def _cash_check(
         self, step: StatedStep, book: Book, fills: Mapping[str, Sequence[StatedFill]], explained: Mapping[str, bool]
     ) -> None:
@@ -239,22 +244,6 @@ class _Run:
             where = _lies(book.cash - settled, bars, units, self.tolerance.cash)
             found.append(self._mismatch(step, "cash", "", book.cash, expected, where))
         self._count("cash", found)
-
-    def _nav(self, step: StatedStep, book: Book) -> float | None:
-        prices = {symbol: self._price(step, symbol) for symbol, units in book.positions.items() if units}
-        known = {symbol: price for symbol, price in prices.items() if price is not None}
-        held = {symbol: units for symbol, units in book.positions.items() if units}
-        return Book(book.cash, held).nav(known) if len(known) == len(prices) else None
-
-    def _nav_check(self, step: StatedStep) -> None:
-        if step.nav is None:
-            return
-        nav = self.navs[-1]
-        if nav is None:
-            self._note(step, "nav", "", "a held symbol has no price at this step")
-            return
-        off = _differ(step.nav, nav, self.tolerance.cash)
-        self._count("nav", [self._mismatch(step, "nav", "", step.nav, nav)] if off else [])
 
     def _count(self, kind: CheckKind, found: list[Mismatch]) -> None:
         self.checks[kind] += 1
