@@ -76,9 +76,6 @@ def cells(line: str) -> list[str]:
     return [_ESCAPED.sub(lambda m: _UNESCAPES.get(m.group(1), m.group(1)), cell) for cell in line.split("\t")]
 
 
-# Prompt templates: files that come with the package, in parts that are filled one by one.
-
-
 _PART: Final = re.compile(r"^=== ([A-Za-z0-9_]+) ===\n", re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""Which of a decision's texts are judged, and how long they are."""
+"""JSON from a model read without a guess, the words of texts, and which of a decision's texts are judged."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
 from assaymark.records import JSON, Decision, Rationale, RationaleKind
-
-# JSON from a model, read without a guess: one value, every key once, no number that JSON does not know.
-
 
 _FENCE = "```"
 MOST_DIGITS = 20
@@ -86,24 +83,15 @@ def _int(digits: str) -> int:
     return int(digits)
 
 
-# Words that hedge, phrases that assert, and words to whoever judges: what a control cell must lack or have.
-
-
-def _words(text: str) -> frozenset[str]:
-    """The words of a list that is written as text."""
-    return frozenset(text.split())
-
-
-HEDGES: Final = _words(
-    """
+_HEDGING = """
     may might could would likely unlikely probably probable probability possible possibly possibility potential
     potentially uncertain uncertainty uncertainties roughly approximately appear appears appeared apparently seem seems
     seemed seemingly suggest suggests suggested suggesting perhaps maybe tentative tentatively doubt doubts doubtful
     cautious cautiously caution modest modestly odds chance chances presumably conceivably conceivable arguably
     somewhat tends tend tended guess guesses hopefully hope hopes unclear unsure unproven speculative plausible
     plausibly supposedly believe believes think assume assumes assuming unsettled questionable
-    """
-)
+"""
+HEDGES: Final = frozenset(_HEDGING.split())
 """English words that take something back from a statement. Holds every such word of the reference judges."""
 
 HEDGE_PHRASES: Final = (
@@ -235,12 +223,8 @@ def style_counts(text: str, names: Sequence[str]) -> dict[str, float]:
     return {name: math.log2(1 + 100 * count / words) for name, count in found.items()}
 
 
-# House styles: the turn of phrase by which a text of a reference agent can be told, and by which a halo is planted.
-#
 # Names are taken out of what a judge reads; a style is not. A judge that likes texts of its own make recognises them by
 # how they are written, so a reference judge with a planted halo looks for one of these phrases and for nothing else.
-
-
 SIGNATURES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "alder": "Read plainly,",
