@@ -5,21 +5,20 @@ from __future__ import annotations
 from assaymark.claims.candidates import (
     ClaimKind,
     candidate_claims,
+    cell_words,
     first_claim,
     kind_of,
     pair_claim,
     suppressed_phrase,
     within_claim,
 )
-from assaymark.claims.cells import cell_words
 from assaymark.claims.certificates import Verification, certificate, certificate_name, certificates
 from assaymark.claims.evidence import Index, SeasonGates, index
 from assaymark.claims.levels import Rules, agreement_status, publication_level
 from assaymark.claims.panel import Agreement, governing_agreement
-from assaymark.claims.season_certificate import season_certificates
 from assaymark.claims.season_types import Place, SeasonVerdict, SeasonVerdicts
 from assaymark.claims.verdicts import decide, decide_claims, decide_season, summary_of
-from assaymark.claims.verify import verify
+from assaymark.claims.verify import season_certificates, verify
 from assaymark.metrology.controls import cell_b_outcome
 
 __all__ = [

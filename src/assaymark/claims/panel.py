@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from assaymark.claims.candidates import kind_of
-from assaymark.claims.cells import CellState, cell_states
+from assaymark.claims.candidates import CellState, cell_states, kind_of
 from assaymark.claims.evidence import Index
 from assaymark.claims.levels import Rules, agreement_status
 from assaymark.claims.standing import Evidence

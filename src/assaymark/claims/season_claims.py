@@ -14,8 +14,7 @@ from assaymark.claims.fields import Fields
 from assaymark.claims.levels import Rules, other_margins, other_tests
 from assaymark.claims.messages import Said, Value, english, said
 from assaymark.claims.orders import Orders, Standing, orders_of
-from assaymark.claims.season_panel import SeasonPanel, season_panel
-from assaymark.claims.season_types import SeasonClaimKind, SeasonVerdict
+from assaymark.claims.season_types import SeasonClaimKind, SeasonPanel, SeasonVerdict, season_panel
 from assaymark.claims.standing import (
     Evidence,
     Finding,

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from types import MappingProxyType
 
-from assaymark.claims.candidates import claims_of, kind_of
-from assaymark.claims.cells import cell_states
+from assaymark.claims.candidates import cell_states, claims_of, kind_of
 from assaymark.claims.evidence import EXCESS, OUTCOME, SILENT, Index, SeasonGates, index, season_index
 from assaymark.claims.fields import NOT_PREREGISTERED, Fields, weakest
 from assaymark.claims.levels import (

@@ -97,9 +97,7 @@ class SyntheticMinutes:
             found = minute_bars(self.market, instrument, day)
         except InputError:
             return None
-        columns = (found.times, found.open, found.high, found.low, found.close, found.volume)
-        # The minutes that all classes share.
-        return Bars(found.instrument, *columns).part(slice(-SESSION, None))
+        return found.part(slice(-SESSION, None))  # the minutes that all classes share
 
     def ranges(self) -> tuple[DailyRanges, dict[str, int]]:
         """Daily lows and highs of the market, and the columns of the six instruments."""

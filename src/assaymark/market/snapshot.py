@@ -23,7 +23,7 @@ from assaymark.errors import InputError, LedgerError, Problem
 from assaymark.market.checks import ShownSnapshot
 from assaymark.market.history import FACTOR, History, Restated, WideBars, synthetic_history
 from assaymark.market.instruments import LAST_DAY
-from assaymark.market.macro import MacroSeries, News
+from assaymark.market.macro import MacroSeries
 from assaymark.records import JSON, canonical_json, content_id, parse, record, sha256_text
 
 _INSTANT = pa.timestamp("us", tz="UTC")
@@ -98,9 +98,6 @@ class Snapshot(ShownSnapshot):
         object.__setattr__(self, "tables", MappingProxyType(whole))
 
 
-# A store as a snapshot: the long tables of everything in it.
-
-
 _NEVER: Final = np.iinfo(np.int64).max
 
 
@@ -119,16 +116,31 @@ def synthetic_snapshot(seed: int = 0) -> Snapshot:
 
 def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "USD") -> Snapshot:
     """A store as long tables."""
+
+    def listed(name: str, rows: Sequence[Sequence[object]]) -> Any:
+        schema = SCHEMAS[name]
+        return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema=schema)
+
     tables = {
         "bars": _bars(history, id),
         "macro": _macro(history.macro),
-        "instruments": pa.Table.from_pylist(
-            [one.as_row(currency) for one in history.listings], schema=SCHEMAS["instruments"]
-        ),
-        "news": _news(history.news),
-        "fundamentals": _fundamentals(history),
-        "actions": _actions(history),
-    }
+        "instruments": listed("instruments", [tuple(one.as_row(currency).values()) for one in history.listings]),
+        # An item of news is named by a digest of its time and text.
+        "news": listed("news", [
+            (sha256_text(f"{one.published_at.isoformat()} {one.source} {one.text}")[:16], one.published_at,
+             list(one.instruments), one.text, one.source)
+            for one in history.news
+        ]),
+        "fundamentals": listed("fundamentals", [
+            (one.instrument, one.period, one.field, one.value if one.value == one.value else None, one.unit,
+             one.filed_at)
+            for one in history.fundamentals.filings
+        ]),
+        "actions": listed("actions", [
+            (one.instrument, one.ex_date, datetime.fromtimestamp(known, UTC), float(one.split), float(one.dividend))
+            for known, one in history.actions
+        ]),
+    }  # fmt: skip
     return Snapshot(id, origin, tables)
 
 
@@ -208,45 +220,6 @@ def _macro(macro: Sequence[MacroSeries]) -> Any:
         unit=text([one.unit for one in macro]),
         title=text([one.title for one in macro]),
         stale_days=np.repeat(np.array([one.stale_days for one in macro], dtype=np.int32), sizes),
-    )
-
-
-def _news(news: Sequence[News]) -> Any:
-    """One row an item, named by a digest of its time and text."""
-    rows = [
-        {
-            "id": sha256_text(f"{one.published_at.isoformat()} {one.source} {one.text}")[:16],
-            "published_at": one.published_at,
-            "instruments": list(one.instruments),
-            "text": one.text,
-            "source": one.source,
-        }
-        for one in news
-    ]
-    return pa.Table.from_pylist(rows, schema=SCHEMAS["news"])
-
-
-def _actions(history: History) -> Any:
-    """One row a listed action."""
-    return _table(
-        "actions",
-        instrument=pa.array([one.instrument for _, one in history.actions], pa.string()),
-        ex_date=pa.array([one.ex_date for _, one in history.actions], pa.date32()),
-        known_at=_instants(np.array([known for known, _ in history.actions], dtype=np.int64)),
-        split=np.array([one.split for _, one in history.actions], dtype=float),
-        dividend=np.array([one.dividend for _, one in history.actions], dtype=float),
-    )
-
-
-def _fundamentals(history: History) -> Any:
-    """One row a filed value."""
-    filed = history.fundamentals.filings
-    names = ("instrument", "period", "field", "unit")
-    return _table(
-        "fundamentals",
-        **{name: pa.array([getattr(one, name) for one in filed], pa.string()) for name in names},
-        value=_numbers(history.fundamentals.values),
-        filed_at=pa.array([one.filed_at for one in filed], pa.timestamp("us", tz="UTC")),
     )
 
 

@@ -65,7 +65,8 @@ def pull(
 def pull_questions(
     request: Request, folder: Path, *, now: datetime, progress: Progress = _silent, manners: Manners | None = None
 ) -> Questions:
-    """A file of questions (JSON Lines) of a dataset, such as PortBench-QA, put into ``folder`` with its provenance."""
+    """A file of questions (JSON Lines) of a dataset, such as PortBench-QA, laid down in ``folder`` with its
+    provenance."""
     known = _known("huggingface", request, now)
     asking = Asking(now, manners or Manners(), progress)
     return _answered(known.name, lambda: huggingface.fetch_questions(request, asking, folder))
