@@ -97,7 +97,8 @@ class SyntheticMinutes:
             found = minute_bars(self.market, instrument, day)
         except InputError:
             return None
-        return found.part(slice(-SESSION, None))  # the minutes that all classes share
+        columns = (found.times, found.open, found.high, found.low, found.close, found.volume)
+        return Bars(found.instrument, *columns).part(slice(-SESSION, None))  # the minutes that all classes share
 
     def ranges(self) -> tuple[DailyRanges, dict[str, int]]:
         """Daily lows and highs of the market, and the columns of the six instruments."""

@@ -28,11 +28,18 @@ _CLOSE = 21 * 3600
 _DECIMALS = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MinuteBars(Bars):
+@dataclass(frozen=True, slots=True)
+class MinuteBars:
     """The bars of one instrument on one day, oldest first."""
 
+    instrument: str
     day: np.datetime64
+    times: np.ndarray
+    open: np.ndarray
+    high: np.ndarray
+    low: np.ndarray
+    close: np.ndarray
+    volume: np.ndarray
 
 
 def generator(seed: int, instrument: str, day: np.datetime64) -> np.random.Generator:
@@ -71,7 +78,7 @@ def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) ->
     # Bar closes: the last n minutes up to the close of the daily bar.
     close = int(day.astype("datetime64[D]").astype(np.int64)) * 86_400 + _CLOSE
     times = close - 60 * np.arange(n - 1, -1, -1, dtype=np.int64)
-    return MinuteBars(instrument, times, opens, highs, lows, closes, np.diff(sold, prepend=0.0), day=day)
+    return MinuteBars(instrument, day, times, opens, highs, lows, closes, np.diff(sold, prepend=0.0))
 
 
 def _bridge(rng: np.random.Generator, ends: np.ndarray, span: float, rush: np.ndarray) -> np.ndarray:
