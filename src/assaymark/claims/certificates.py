@@ -117,6 +117,14 @@ def _certificate(
     rules = Rules.of(study, preregistered=verdict.preregistered)
     kept = {item.id: (item, False) for item in _needed(verdict, known)}
     kept |= {item.id: (item, True) for item in _other_drops(verdict.claim, known) if item.id not in kept}
+    # The pairs that the order procedure sees beside those of the claim, scale by scale, in the order of names.
+    claim, kind, scales = verdict.claim, kind_of(verdict.claim), dict[str, JSON]()
+    tests = [] if kind in ("within", "cell") else sorted(rejecting(known, rules).intersection(OTHER_TESTS))
+    for scale, rows in (rows_of(known) if kind != "cell" and known.tested(claim.dimension) else {}).items():
+        if rules.claims_scale(scale):
+            needed = claim.dimension != AGGREGATE or scale == AGGREGATE
+            mine = claim if scale == claim.dimension else None
+            scales[scale] = _stated_rows(known.agents, rows, mine, tests, rules) if needed else None
     return {
         **stated_in(verdict, FORMAT),
         "rules": {
@@ -135,7 +143,7 @@ def _certificate(
             section: [_entry(item, made, apart=apart) for item, apart in kept.values() if item.name in names]
             for section, names in SECTIONS.items()
         },
-        "other_pairs": None if kind_of(verdict.claim) == "cell" else _other_pairs(verdict.claim, known, rules),
+        "other_pairs": None if kind == "cell" else {"tests": tests, "scales": scales},
     }
 
 
@@ -195,18 +203,6 @@ def _entry(item: Measurement, made: dict[tuple[str, bool], Mapping[str, JSON]], 
     entry |= {part: to_json(item.detail[part]) for part in parts if item.detail.get(part) is not None}
     made[item.id, apart] = entry
     return entry
-
-
-def _other_pairs(claim: Claim, known: Index, rules: Rules) -> Mapping[str, JSON]:
-    """The pairs that the order procedure sees beside those of the claim, scale by scale, in the order of names."""
-    tests = sorted(rejecting(known, rules).intersection(OTHER_TESTS)) if kind_of(claim) != "within" else []
-    found: dict[str, JSON] = {}
-    for scale, rows in (rows_of(known) if known.tested(claim.dimension) else {}).items():
-        if rules.claims_scale(scale):
-            needed = claim.dimension != AGGREGATE or scale == AGGREGATE
-            mine = claim if scale == claim.dimension else None
-            found[scale] = _stated_rows(known.agents, rows, mine, tests, rules) if needed else None
-    return {"tests": tests, "scales": found}
 
 
 def _stated_rows(

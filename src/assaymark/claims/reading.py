@@ -221,7 +221,7 @@ def read_certificate(certificate: Mapping[str, JSON]) -> Read:
         raise InputError(SOURCE, [Problem(_place(p.where), p.what) for p in exc.problems]) from None
     except (TypeError, ValueError, RecursionError) as exc:
         raise InputError(SOURCE, [Problem("", str(exc))]) from None
-    problems = [*_wrong_subjects(found.verdict.claim), *_wrong_rules(found.rules, certificate["rules"])]
+    problems = [*_wrong_claim(found.verdict.claim, found.rules, certificate["rules"])]
     measurements = []
     for section in SECTIONS:
         for at, entry in enumerate(getattr(found, section)):
@@ -264,30 +264,27 @@ def _place(where: str) -> str:
     return f"{head}.{tail}" if tail else head
 
 
-def _wrong_subjects(claim: Claim) -> list[Problem]:
-    """A claim of another kind than its subjects can bear."""
+def _wrong_claim(claim: Claim, rules: Rules, stated: Mapping[str, JSON]) -> Iterator[Problem]:
+    """A claim of another kind than its subjects can bear, numbers that no plan can have, and rules that are not a
+    plan's but entries of the fragility table."""
     head, count = claim.id.partition("[")[0], len(set(claim.subjects))
     wanted = {"first": 1, "above": 2, "within": 2, "cell": 1}.get(head)
     if wanted is None:
-        return [Problem("claim.id", f"is of no known kind (got {claim.id!r:.80})")]
-    if count == len(claim.subjects) == wanted:
-        return []
-    what = f"a claim {head!r} has {'one subject' if wanted == 1 else 'two different subjects'}"
-    return [Problem("claim.subjects", f"{what} (got {', '.join(claim.subjects) or 'none'})")]
-
-
-def _wrong_rules(rules: Rules, stated: Mapping[str, JSON]) -> Iterator[Problem]:
-    """Numbers that no plan can have, and rules that are not a plan's but entries of the fragility table."""
+        yield Problem("claim.id", f"is of no known kind (got {claim.id!r:.80})")
+    elif not count == len(claim.subjects) == wanted:
+        what = f"a claim {head!r} has {'one subject' if wanted == 1 else 'two different subjects'}"
+        yield Problem("claim.subjects", f"{what} (got {', '.join(claim.subjects) or 'none'})")
     for name in ("alpha", "cell_alpha", "share"):
         if not 0 <= getattr(rules, name) <= 1 or (name != "share" and not 0 < getattr(rules, name) < 1):
             yield Problem(f"rules.{name}", f"must lie between 0 and 1 (got {getattr(rules, name)!r})")
     if not (rules.margin > 0 and math.isfinite(rules.margin)):
         yield Problem("rules.margin", f"must be above 0 (got {rules.margin!r})")
+    known = Rules.__dataclass_fields__
     for name in ("kappa", "test", "source"):
-        if getattr(rules, name) != Rules.__dataclass_fields__[name].default:
+        if getattr(rules, name) != known[name].default:
             yield Problem(f"rules.{name}", f"is no rule of a plan (got {getattr(rules, name)!r})")
-    for name in sorted(set(stated) ^ set(Rules.__dataclass_fields__)):
-        yield Problem(f"rules.{name}", "is missing" if name in Rules.__dataclass_fields__ else "is no rule")
+    for name in sorted(set(stated) ^ set(known)):
+        yield Problem(f"rules.{name}", "is missing" if name in known else "is no rule")
 
 
 def _wrong_study(found: Certificate) -> Iterator[Problem]:

@@ -181,55 +181,49 @@ def _gates_of(raw: Mapping[str, Any]) -> SeasonGates:
     return SeasonGates(**{**raw, "hindsight": tuple(_said_of(one) for one in raw["hindsight"])})
 
 
-def verify_season(certificate: Mapping[str, JSON]) -> Verification:
+def _verify_season(certificate: Mapping[str, JSON]) -> Verification:
     """Recompute a certificate of a season from the tables in it, and say what differs."""
+    found = Findings()
     try:
-        raw = {**arranged(certificate)}
-        stated = parse(_Stated, canonical_json(raw), source=SOURCE)
-        gates = _gates_of(stated.rules)
+        stated = parse(_Stated, canonical_json({**arranged(certificate)}), source=SOURCE)
+        gates, verdict = _gates_of(stated.rules), stated.verdict
         items = [
             parse(
                 Measurement, canonical_json({"method": "", "value": None, **one}), source=f"{SOURCE}, measurements.{at}"
             )
             for at, one in enumerate(stated.tables)
         ]
-        return _verified(stated, gates, items)
+        found.given("the rules, the judges and their families, which the hash of the plan stands for, are")
+        recomputation = Recomputation(_read(stated, gates, items), found)
+        again = []
+        for item in items:
+            has_table = item.name in _ORDERS and (item.name != "contrast" or "cluster_sums" in item.detail)
+            check = recomputation.kappa if item.name == KAPPA else recomputation.one if has_table else None
+            again.append(item if check is None else check(item))
+        recomputation.drops(again)
+        for agent in verdict.claim.subjects:
+            # The lowest and the highest judge of the agents that a claim is about, from their composites.
+            mine = [one for one in again if one.labels.get("agent") == agent]
+            points = [one.value for one in mine if one.name == COMPOSITE and one.value is not None]
+            total = next((one for one in mine if one.name == TOTAL), None)
+            if points and total is not None and total.value is not None:
+                found.compare(f"lowest judge of {agent}", total.detail.get("low"), min(points))
+                found.compare(f"highest judge of {agent}", total.detail.get("high"), max(points))
+                found.compare(f"judges of {agent}", total.detail.get("judges"), len(points))
+        found.given("totals, noise floors, returns and what the pairs beside the claim's show are")
+        decided = decide_season(again, gates, verdict.plan_hash)
+        same = [one for one in decided.verdicts if one.verdict.claim.id == verdict.claim.id]
+        if not same:
+            found.compare("the claim", verdict.claim.id, None)
+        for one in same:
+            found.compare("scope in the tuple", stated.claim_scope, one.verdict.claim.scope)
+            found.compare("kind of the claim", stated.kind, one.kind)
+            compare_verdicts(verdict, one.verdict, found)
     except InputError:
         raise
     except (AssayError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as exc:
         what = f"lacks or misstates what its claim rests on: {type(exc).__name__}: {exc}"
         raise InputError(SOURCE, [Problem("", what[:300])]) from None
-
-
-def _verified(stated: _Stated, gates: SeasonGates, items: list[Measurement]) -> Verification:
-    found, verdict = Findings(), stated.verdict
-    found.given("the rules, the judges and their families, which the hash of the plan stands for, are")
-    read = _read(stated, gates, items)
-    recomputation = Recomputation(read, found)
-    again = []
-    for item in items:
-        stands_with_table = item.name in _ORDERS and (item.name != "contrast" or "cluster_sums" in item.detail)
-        check = recomputation.kappa if item.name == KAPPA else recomputation.one if stands_with_table else None
-        again.append(item if check is None else check(item))
-    recomputation.drops(again)
-    for agent in verdict.claim.subjects:
-        # The lowest and the highest judge of the agents that a claim is about, from their composites.
-        mine = [one for one in again if one.labels.get("agent") == agent]
-        points = [one.value for one in mine if one.name == COMPOSITE and one.value is not None]
-        total = next((one for one in mine if one.name == TOTAL), None)
-        if points and total is not None and total.value is not None:
-            found.compare(f"lowest judge of {agent}", total.detail.get("low"), min(points))
-            found.compare(f"highest judge of {agent}", total.detail.get("high"), max(points))
-            found.compare(f"judges of {agent}", total.detail.get("judges"), len(points))
-    found.given("totals, noise floors, returns and what the pairs beside the claim's show are")
-    decided = decide_season(again, gates, verdict.plan_hash)
-    same = [one for one in decided.verdicts if one.verdict.claim.id == verdict.claim.id]
-    if not same:
-        found.compare("the claim", verdict.claim.id, None)
-    for one in same:
-        found.compare("scope in the tuple", stated.claim_scope, one.verdict.claim.scope)
-        found.compare("kind of the claim", stated.kind, one.kind)
-        compare_verdicts(verdict, one.verdict, found)
     return Verification(not found.differences, tuple(found.differences), tuple(found.notes))
 
 
@@ -257,7 +251,7 @@ def _read(stated: _Stated, gates: SeasonGates, items: list[Measurement]) -> Read
 def verify(certificate: Mapping[str, JSON]) -> Verification:
     """Recompute a certificate from the tables in it, and say what differs (ValueBlindBench section 3.8)."""
     if isinstance(certificate, Mapping) and certificate.get("format") == SEASON:
-        return verify_season(certificate)
+        return _verify_season(certificate)
     read = read_certificate(certificate)
     found = Findings()
     again = Recomputation(read, found)

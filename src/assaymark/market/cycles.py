@@ -192,7 +192,19 @@ def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Gene
     """The context of sanitised bars: bars, features, a drawn book and drawn limits, on the neutral clock."""
     if unknown := [one.instrument for one in shown.bars if one.instrument not in classes]:
         raise InputError("cycle", [Problem(name, "has no asset class") for name in unknown])
-    limits = _constraints(rng)
+    # Limits drawn from short lists, so that arithmetic and not habit decides whether a book keeps them.
+    weight, cash, leverage, orders, short, fee = (
+        float(rng.choice(values))
+        for values in ((0.30, 0.35, 0.40), (0.02, 0.05, 0.08), (1.0, 1.2, 1.5), (2, 3), (0, 1), (5, 8, 10))
+    )
+    limits = (
+        Constraint(kind="max_weight", limit=weight, unit="nav", scope="holding"),
+        Constraint(kind="min_cash", limit=cash, unit="nav"),
+        Constraint(kind="max_leverage", limit=leverage, unit="multiple"),
+        Constraint(kind="max_orders", limit=orders, unit="count"),
+        Constraint(kind="allow_short", limit=short, unit="count"),
+        Constraint(kind="fee", limit=fee, unit="bps", scope="order"),
+    )
     prices = {one.instrument: round(float(one.close[-1]), 4) for one in shown.bars}
     return Context(
         completeness="complete",
@@ -213,7 +225,7 @@ def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Gene
             Instrument(id=one.instrument, name=one.instrument, asset_class=classes[one.instrument])
             for one in shown.bars
         ),
-        portfolio=_portfolio(prices, limits, rng),
+        portfolio=_portfolio(prices, weight, rng),
         constraints=limits,
     )
 
@@ -247,25 +259,8 @@ def _features(one: Bars) -> Iterator[Fact]:
         )
 
 
-def _constraints(rng: np.random.Generator) -> tuple[Constraint, ...]:
-    """Limits drawn from short lists, so that arithmetic and not habit decides whether a book keeps them."""
-    weight, cash, leverage, orders, short, fee = (
-        float(rng.choice(values))
-        for values in ((0.30, 0.35, 0.40), (0.02, 0.05, 0.08), (1.0, 1.2, 1.5), (2, 3), (0, 1), (5, 8, 10))
-    )
-    return (
-        Constraint(kind="max_weight", limit=weight, unit="nav", scope="holding"),
-        Constraint(kind="min_cash", limit=cash, unit="nav"),
-        Constraint(kind="max_leverage", limit=leverage, unit="multiple"),
-        Constraint(kind="max_orders", limit=orders, unit="count"),
-        Constraint(kind="allow_short", limit=short, unit="count"),
-        Constraint(kind="fee", limit=fee, unit="bps", scope="order"),
-    )
-
-
-def _portfolio(prices: Mapping[str, float], limits: Sequence[Constraint], rng: np.random.Generator) -> Portfolio:
+def _portfolio(prices: Mapping[str, float], cap: float, rng: np.random.Generator) -> Portfolio:
     """A book that keeps its limits: two or three positions within the weight cap, and cash."""
-    cap = next(rule.limit for rule in limits if rule.kind == "max_weight")
     names = sorted(prices)
     held = rng.choice(names, size=int(rng.integers(2, min(3, len(names)) + 1)), replace=False)
     shares = rng.uniform(0.4, 0.95, held.size) * min(cap, 0.9 / held.size)

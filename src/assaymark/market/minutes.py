@@ -65,8 +65,21 @@ def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) ->
     n = 1440 if whole_day else SESSION
     rng = generator(market.seed, instrument, day)
     rush = np.ones(n) if whole_day else 0.6 + 1.6 * (2 * np.abs(np.arange(n) / (n - 1) - 0.5)) ** 2
-    path = _bridge(rng, np.log([first, last]), np.log(top / bottom), rush)
-    closes = np.round(np.exp(_fold(path, np.log(bottom), np.log(top))), _DECIMALS)
+    # A walk pinned at both ends, of about the day's range, reflected at the edges of the range until it lies inside.
+    span = float(np.log(top / bottom))
+    ends = np.log([first, last])
+    walk = np.concatenate([[0.0], np.cumsum(rng.standard_t(5, n) * rush)])
+    passed = np.concatenate([[0.0], np.cumsum(rush**2)]) / (rush**2).sum()
+    walk -= passed * walk[-1]
+    width = float(np.ptp(walk))
+    path = ends[0] + passed * (ends[1] - ends[0]) + walk * (0.8 * span / width if width > 0 else 0.0)
+    low, reflected = np.log(bottom), np.log(top) - np.log(bottom)
+    if reflected > 0:
+        there = np.mod(path - low, 2 * reflected)
+        path = low + np.minimum(there, 2 * reflected - there)
+    else:
+        path = np.full_like(path, low)
+    closes = np.round(np.exp(path), _DECIMALS)
     closes[0], closes[-1] = first, last
     opens, closes = closes[:-1], closes[1:]
     reach = rng.random((2, n)) * 0.3 * np.log(top / bottom) / np.sqrt(n)
@@ -79,28 +92,6 @@ def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) ->
     close = int(day.astype("datetime64[D]").astype(np.int64)) * 86_400 + _CLOSE
     times = close - 60 * np.arange(n - 1, -1, -1, dtype=np.int64)
     return MinuteBars(instrument, day, times, opens, highs, lows, closes, np.diff(sold, prepend=0.0))
-
-
-def _bridge(rng: np.random.Generator, ends: np.ndarray, span: float, rush: np.ndarray) -> np.ndarray:
-    """A walk of len(rush) steps pinned at both ends, shape (len(rush) + 1,), of about the day's range."""
-    n = rush.size
-    steps = rng.standard_t(5, n) * rush
-    walk = np.concatenate([[0.0], np.cumsum(steps)])
-    passed = np.concatenate([[0.0], np.cumsum(rush**2)]) / (rush**2).sum()
-    walk -= passed * walk[-1]
-    width = float(np.ptp(walk))
-    found: np.ndarray = ends[0] + passed * (ends[1] - ends[0]) + walk * (0.8 * span / width if width > 0 else 0.0)
-    return found
-
-
-def _fold(path: np.ndarray, low: float, high: float) -> np.ndarray:
-    """The path reflected at the edges of the range until it lies inside."""
-    span = high - low
-    if span <= 0:
-        return np.full_like(path, low)
-    there = np.mod(path - low, 2 * span)
-    found: np.ndarray = low + np.minimum(there, 2 * span - there)
-    return found
 
 
 _PRICES: Final = ("open", "high", "low", "close")

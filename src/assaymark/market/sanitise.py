@@ -63,18 +63,16 @@ def sanitise(
         raise InputError("sanitising", problems or ["no instrument has a price in the period"])
     names = neutral_names(len(kept))
     order = rng.permutation(len(kept))
-    found = [_neutral(kept[int(place)], name, base) for name, place in zip(names, order, strict=True)]
+    found = []
+    for name, place in zip(names, order, strict=True):
+        # Without level, date and name. Rounded, so that the level cannot be read off the last digits.
+        one = kept[int(place)]
+        scale, mean = base / one.close[0], float(one.volume.mean())
+        opened, high, low, close = (np.round(p * scale, 4) for p in (one.open, one.high, one.low, one.close))
+        volume = np.round(one.volume / mean if mean > 0 else one.volume, 3)
+        found.append(Bars(name, one.times - one.times[-1], opened, high, low, close, volume))
     key = {name: kept[int(place)].instrument for name, place in zip(names, order, strict=True)}
     return Sanitised(tuple(found), left_out), key
-
-
-def _neutral(one: Bars, name: str, base: float) -> Bars:
-    """One series without level, date and name. Rounded, so that the level cannot be read off the last digits."""
-    scale = base / one.close[0]
-    mean = float(one.volume.mean())
-    opened, high, low, close = (np.round(p * scale, 4) for p in (one.open, one.high, one.low, one.close))
-    volume = np.round(one.volume / mean if mean > 0 else one.volume, 3)
-    return Bars(name, one.times - one.times[-1], opened, high, low, close, volume)
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,16 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
         turnover[:, day] = np.abs(goal - weights).sum(axis=1)
         value = value * (1.0 - cost_bps * 1e-4 * turnover[:, day])
         nav[:, day] = value
-        weights, value = _drift(goal, value, factors[day + 1 : end + 1], nav[:, day + 1 : end + 1])
+        weights = goal
+        if end > day:
+            growth = np.cumprod(factors[day + 1 : end + 1], axis=0)
+            grown = goal @ growth.T + (1.0 - goal.sum(axis=1))[:, None]
+            # A cash share of 1 - 1 = -1e-16 must not turn a total loss into a negative value.
+            grown = np.where(grown > 1e-15, grown, 0.0)
+            nav[:, day + 1 : end + 1] = value[:, None] * grown
+            last = grown[:, -1:]
+            weights = np.where(last > 0, goal * growth[-1] / np.where(last > 0, last, 1.0), 0.0)
+            value = nav[:, end].copy()
     cost = cost_bps * 1e-4 * turnover
     if single:
         return Backtest(nav[0], turnover[0], cost[0], days, before[0])
@@ -131,19 +140,6 @@ def _stretches(days: Days, n_days: int) -> list[tuple[int, int]]:
     """Each day of trades with the last day that its weights drift through."""
     starts = days.tolist()
     return list(zip(starts, [*starts[1:], n_days - 1], strict=True)) if starts else []
-
-
-def _drift(weights: Floats, value: Floats, factors: Floats, nav: Floats) -> tuple[Floats, Floats]:
-    """Fill ``nav`` for a stretch without trades; the weights and the value at its end."""
-    if not factors.shape[0]:
-        return weights, value
-    growth = np.cumprod(factors, axis=0)
-    grown = weights @ growth.T + (1.0 - weights.sum(axis=1))[:, None]
-    # A cash share of 1 - 1 = -1e-16 must not turn a total loss into a negative value.
-    grown = np.where(grown > 1e-15, grown, 0.0)
-    nav[:] = value[:, None] * grown
-    last = grown[:, -1:]
-    return np.where(last > 0, weights * growth[-1] / np.where(last > 0, last, 1.0), 0.0), nav[:, -1].copy()
 
 
 def _refuse_missing(book: Floats, trades: Bools, days: Days, returns: Floats) -> None:

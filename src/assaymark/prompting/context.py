@@ -100,7 +100,12 @@ def _facts(facts: Sequence[Fact]) -> str:
     shown: set[int] = set()
     for (source, as_of), found in wide.items():
         grid: dict[str, dict[Column, Fact]] = {}
-        for column, fact in _in_columns(found):
+        if any(note for (_, _, note), _ in found):
+            # A note must be that of most of its column.
+            members = Counter(column for column, _ in found)
+            enough = max(2.0, _DENSE * len({fact.instrument for _, fact in found}))
+            found = [(column, fact) for column, fact in found if not fact.note or members[column] >= enough]
+        for column, fact in found:
             grid.setdefault(fact.instrument, {}).setdefault(column, fact)
         columns = list(dict.fromkeys(column for of_row in grid.values() for column in of_row))
         count = sum(map(len, grid.values()))
@@ -109,15 +114,6 @@ def _facts(facts: Sequence[Fact]) -> str:
             shown.update(id(fact) for of_row in grid.values() for fact in of_row.values())
     rest = [fact for fact in facts if id(fact) not in shown]
     return "\n".join([*tables, *_single_facts(rest)])
-
-
-def _in_columns(facts: list[Placed]) -> list[Placed]:
-    """The facts of one source and day that may stand in a table: a note must be that of most of its column."""
-    members = Counter(column for column, _ in facts)
-    if not any(note for _, _, note in members):
-        return facts
-    enough = max(2.0, _DENSE * len({fact.instrument for _, fact in facts}))
-    return [(column, fact) for column, fact in facts if not fact.note or members[column] >= enough]
 
 
 def _table(source: str, as_of: str, columns: list[Column], grid: Mapping[str, Mapping[Column, Fact]]) -> str:
