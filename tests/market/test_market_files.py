@@ -52,6 +52,15 @@ def test_both_layouts_read_alike(tmp_path):
     assert history.snapshot == "prices"
 
 
+def test_days_are_those_of_the_file(tmp_path):
+    """Also those that fall on a weekend, or on which nothing has a price."""
+    days, closes = DAYS.copy(), sound()
+    days[4], closes[7] = np.datetime64("2024-01-06"), np.nan
+    history, _ = history_from_file(wide_csv(tmp_path / "a.csv", closes, days), strict=False)
+    np.testing.assert_array_equal(history.days, np.unique(days))
+    np.testing.assert_array_equal(history.bars["close"], closes[np.argsort(days)])
+
+
 def test_known_at_is_kept(tmp_path):
     late = [datetime(2024, 7, 1, tzinfo=UTC)] * (DAYS.size * len(IDS))
     history, _ = history_from_file(long_parquet(tmp_path / "a.parquet", sound(), known_at=late))

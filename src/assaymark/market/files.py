@@ -37,9 +37,10 @@ def history_from_file(
     path: Path, listings: Sequence[Listing] = (), *, limits: Limits | None = None, strict: bool = True
 ) -> tuple[History, list[Problem]]:
     """A store from one file of prices, and what is wrong with it."""
-    bars = _read(path)
+    bars = _read(path, sampled=False)
     names, event, known_at = (bars.columns[name] for name in ("instrument", "event_date", "known_at"))
-    days, row = np.unique(event, return_inverse=True)
+    days = np.unique(bars.days)
+    row = np.searchsorted(days, event)
     ids = tuple(dict.fromkeys(names.tolist()))
     at = {name: column for column, name in enumerate(ids)}
     column = np.array([at[name] for name in names.tolist()], dtype=np.int64)
@@ -182,6 +183,7 @@ class _Bars:
 
     columns: Mapping[str, Any]
     classes: Mapping[str, AssetClass]
+    days: np.ndarray
     notes: tuple[str, ...] = ()
     portbench: bool = False
     currency: str = ""
@@ -232,11 +234,13 @@ def snapshot_from_file(
     return snapshot
 
 
-def _read(path: Path) -> _Bars:
-    """The bars of a file of any layout."""
+def _read(path: Path, *, sampled: bool = True) -> _Bars:
+    """The bars of a file of any layout; ``sampled`` leaves Saturdays and Sundays of a wide one out."""
     table = read_price_table(path)
     names = {name.strip().lower(): name for name in table.column_names}
-    return (_long if "instrument" in names and "close" in names else _wide)(path, table, names)
+    if "instrument" in names and "close" in names:
+        return _long(path, table, names)
+    return _wide(path, table, names, sampled=sampled)
 
 
 def _long(path: Path, table: Any, names: Mapping[str, str]) -> _Bars:
@@ -262,10 +266,10 @@ def _long(path: Path, table: Any, names: Mapping[str, str]) -> _Bars:
         what += f" (got {', '.join(currencies)}); make one a currency"
         raise InputError(path.name, [Problem("currency", what)])
     columns = {"instrument": of, "event_date": days, "known_at": known, **values}
-    return _Bars(columns, {}, currency="".join(currencies), snapshot=str(snapshots[0] or ""))
+    return _Bars(columns, {}, days, currency="".join(currencies), snapshot=str(snapshots[0] or ""))
 
 
-def _wide(path: Path, table: Any, names: Mapping[str, str]) -> _Bars:
+def _wide(path: Path, table: Any, names: Mapping[str, str], *, sampled: bool) -> _Bars:
     """One row a day."""
     day_name, days = day_column(path, table, names)
     others = [name for name in table.column_names if name != day_name]
@@ -274,7 +278,7 @@ def _wide(path: Path, table: Any, names: Mapping[str, str]) -> _Bars:
     if not series:
         raise InputError(path.name, ["has no instrument beside its days"])
     used = [column for _, _, fields in series for column in fields.values()]
-    kept = np.is_busday(days)
+    kept = np.is_busday(days) if sampled else np.ones(days.size, dtype=bool)
     values = {name: one[kept] for name, one in zip(used, numbers(path, table, used), strict=True)}
     notes: tuple[str, ...] = PORTBENCH_NOTES if portbench else ()
     if returns:
@@ -303,7 +307,7 @@ def _wide(path: Path, table: Any, names: Mapping[str, str]) -> _Bars:
         raise InputError(path.name, ["has no close on any weekday"])
     whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     classes = {name: asset_class for name, asset_class, _ in series if asset_class}
-    return _Bars(whole, classes, notes, portbench, empty=empty)
+    return _Bars(whole, classes, days, notes, portbench, empty=empty)
 
 
 def _series(names: Sequence[str]) -> tuple[list[tuple[str, AssetClass | None, Mapping[str, str]]], bool]:
