@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
+from typing import NamedTuple
 
 from assaymark.records import Instrument
-
-# Closed lists of words: what is too common to name a subject, what moves a number, and which words mean the same.
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -323,9 +322,6 @@ class Breaks:
         return left, right
 
 
-# Which instrument a piece of text speaks of: an index of names, and the mentions found with it.
-
-
 _LONGEST_NAME = 200
 _UNSPACED = re.compile(f"[{CJK}]")
 _GENERIC = word_set(
@@ -337,8 +333,10 @@ _GENERIC = word_set(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+_COMMON = (_GENERIC | STOP) - {"cash"}
+
+
+class Mention(NamedTuple):
     """One place where an instrument is named: the span, and its row in the subject index."""
 
     start: int
@@ -375,10 +373,9 @@ class Subjects:
             if length:
                 found.append(Mention(words.starts[at], words.end(at + length - 1), row))
             at += length or 1
-        return self._with_unspaced(text, words, found) if self.unspaced and words.starts else found
-
-    def _with_unspaced(self, text: str, words: Words, found: list[Mention]) -> list[Mention]:
-        """``found`` and the names in scripts without blanks, which stand in the midst of other words."""
+        if not self.unspaced or not words.starts:
+            return found
+        # Names in scripts without blanks stand in the midst of other words.
         start, end = words.starts[0], words.end(len(words.starts) - 1)
         inside = [
             Mention(match.start(), match.end(), self.unspaced[lower_of(match.group())])
@@ -412,15 +409,12 @@ class Subjects:
             if at + len(phrase) <= stop and tuple(words.forms[at : at + len(phrase)]) == phrase:
                 return len(phrase), row
         row = self.symbols.get(words.lowers[at], -1)
-        return (1, row) if row >= 0 and _as_symbol(text, words, at) else (0, -1)
-
-
-def _as_symbol(text: str, words: Words, at: int) -> bool:
-    """Whether a word is written as a ticker: in capitals, within a column name, or with a horizon behind it."""
-    start, end = words.starts[at], words.end(at)
-    if text[start:end].isupper() or text[end : end + 1] == "_":
-        return True
-    return at + 1 < len(words.forms) and is_horizon(words.forms[at + 1])
+        if row < 0:
+            return 0, -1
+        # A symbol counts where it is written as a ticker: in capitals, in a column name, or with a horizon behind it.
+        start, end = words.starts[at], words.end(at)
+        written = text[start:end].isupper() or text[end : end + 1] == "_"
+        return (1, row) if written or (at + 1 < len(words.forms) and is_horizon(words.forms[at + 1])) else (0, -1)
 
 
 @lru_cache(maxsize=256)
@@ -433,8 +427,20 @@ def index_subjects(instruments: tuple[Instrument, ...]) -> Subjects:
     for row, instrument in enumerate(instruments):
         for phrase in _names(instrument):
             owners[phrase].add(row)
-    for word, row in _single_words(instruments):
-        owners.setdefault((word,), {row})
+    # Words of names that exactly one instrument uses, such as Korea for South Korea.
+    words = tuple(_words(instrument) for instrument in instruments)
+    users: dict[str, set[int]] = defaultdict(set)
+    for row, instrument in enumerate(instruments):
+        for word in words[row] - {canonical((instrument.symbol or "").lower())}:
+            users[word].add(row)
+    for word in sorted(users):
+        if len(users[word]) == 1 and word not in _GENERIC and len(word) > 2:
+            owners.setdefault((word,), users[word])
+    unspaced: dict[str, set[int]] = defaultdict(set)
+    for row, instrument in enumerate(instruments):
+        for name in (instrument.id, instrument.name, *instrument.aliases):
+            if len(name) > 1 and _UNSPACED.search(name):
+                unspaced[lower_of(name[:_LONGEST_NAME])].add(row)
     by_first: dict[str, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
     for phrase in sorted(owners, key=lambda p: (-len(p), p)):
         if len(owners[phrase]) == 1:
@@ -445,20 +451,10 @@ def index_subjects(instruments: tuple[Instrument, ...]) -> Subjects:
         ids=tuple(instrument.id for instrument in instruments),
         phrases=MappingProxyType({first: tuple(phrases) for first, phrases in by_first.items()}),
         symbols=MappingProxyType(symbols),
-        words=tuple(_words(instrument) for instrument in instruments),
+        words=words,
         rows=MappingProxyType({instrument.id: row for row, instrument in enumerate(instruments)}),
-        unspaced=MappingProxyType(_unspaced(instruments)),
+        unspaced=MappingProxyType({name: next(iter(rows)) for name, rows in unspaced.items() if len(rows) == 1}),
     )
-
-
-def _unspaced(instruments: Sequence[Instrument]) -> dict[str, int]:
-    """Names with a character of a script without blanks, lower case, that one instrument alone uses."""
-    users: dict[str, set[int]] = defaultdict(set)
-    for row, instrument in enumerate(instruments):
-        for name in (instrument.id, instrument.name, *instrument.aliases):
-            if len(name) > 1 and _UNSPACED.search(name):
-                users[lower_of(name[:_LONGEST_NAME])].add(row)
-    return {name: next(iter(rows)) for name, rows in users.items() if len(rows) == 1}
 
 
 @lru_cache(maxsize=256)
@@ -492,23 +488,8 @@ def _names(instrument: Instrument) -> set[tuple[str, ...]]:
     while len(name) > 1 and name[-1] in _GENERIC:
         name.pop()
         found.add(tuple(name))
-    return {phrase for phrase in found if phrase and not _too_common(phrase)}
-
-
-def _too_common(phrase: tuple[str, ...]) -> bool:
-    """Whether a name consists of one word that prose uses for other things."""
-    return len(phrase) == 1 and (phrase[0] in _GENERIC or phrase[0] in STOP) and phrase[0] != "cash"
-
-
-def _single_words(instruments: Sequence[Instrument]) -> Iterable[tuple[str, int]]:
-    """Words of names that exactly one instrument uses, such as Korea for South Korea."""
-    users: dict[str, set[int]] = defaultdict(set)
-    for row, instrument in enumerate(instruments):
-        for word in _words(instrument) - {canonical((instrument.symbol or "").lower())}:
-            users[word].add(row)
-    for word in sorted(users):
-        if len(users[word]) == 1 and word not in _GENERIC and len(word) > 2:
-            yield word, next(iter(users[word]))
+    # A name of one word that prose uses for other things names nothing.
+    return {phrase for phrase in found if phrase and not (len(phrase) == 1 and phrase[0] in _COMMON)}
 
 
 def _words(instrument: Instrument) -> frozenset[str]:
