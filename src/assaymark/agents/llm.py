@@ -140,7 +140,8 @@ def _checked(raw: JSON, instruments: frozenset[str]) -> Answer:
         if not number_given or not 0 <= confidence <= 1:
             raise Rejected(f"confidence must be a number from 0 to 1 (got {shown(confidence)})")
     # Token counts that an agent outside reports; anything that is no count is left out of the record.
-    usage = raw.get("usage") if isinstance(raw.get("usage"), dict) else {}
+    usage = raw.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
     reported: dict[str, Any] = {
         name: value
         for name in ("input_tokens", "output_tokens")
@@ -339,6 +340,7 @@ class LLMAgent:
         """
         found: Answer | None = None
         flags: tuple[str, ...]
+        missing: tuple[str, ...]
         if reply.finish == "failed":
             flags, missing = ("no-answer",), (reply.text[:300],)
         elif reply.finish == "refusal":
