@@ -100,13 +100,7 @@ def text_of(day: int) -> str:
 
 
 def step(
-    day: int,
-    of: Context,
-    *,
-    agent: Agent = AGENTS[0],
-    text: str | None = None,
-    style: str = "",
-    **changes: Any,
+    day: int, of: Context, *, agent: Agent = AGENTS[0], text: str | None = None, style: str = "", **changes: Any
 ) -> StepRecord:
     said = text_of(day) if text is None else text
     given: dict[str, Any] = {

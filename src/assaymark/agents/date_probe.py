@@ -56,11 +56,7 @@ def _question() -> Text:
 
 @cache
 def _schema() -> Text:
-    properties = {
-        "year": {"type": "integer"},
-        "month": {"type": "integer"},
-        "event": {"type": ["string", "null"]},
-    }
+    properties = {"year": {"type": "integer"}, "month": {"type": "integer"}, "event": {"type": ["string", "null"]}}
     whole = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
     return Text.of(json.dumps(whole, indent=1))
 

@@ -19,16 +19,7 @@ from assaymark.prompting.texts import JUDGED_KINDS, judged_rationales
 from assaymark.protocol import JudgeSpec, Records, Study
 from assaymark.records import JSON, Action, ActionKind, Context, Decision, Rationale
 
-ACTION_NUMBERS = (
-    "weight",
-    "quantity",
-    "price",
-    "leverage",
-    "stop",
-    "target",
-    "confidence",
-    "expected_return",
-)
+ACTION_NUMBERS = ("weight", "quantity", "price", "leverage", "stop", "target", "confidence", "expected_return")
 """The numeric fields of an action, in the order of their columns; a column appears where any action has a value."""
 
 STATED_WORDS = frozenset(("selected", "rejected", "held", "agent", "arena"))

@@ -112,8 +112,7 @@ HALVES = {"GOLD": 0.5, "CHIPS": 0.5}
 
 
 @pytest.mark.parametrize(
-    ("stated", "differs"),
-    [(1.5, False), (1.51, False), (1.49, False), (1.511, True), (1.48, True), (1.6, True)],
+    ("stated", "differs"), [(1.5, False), (1.51, False), (1.49, False), (1.511, True), (1.48, True), (1.6, True)]
 )
 def test_a_stated_forecast_agrees_within_a_hundredth_of_a_point(stated, differs):
     found = forecast_mismatches([forecast(stated, HALVES, {"GOLD": 1.0, "CHIPS": 2.0})])

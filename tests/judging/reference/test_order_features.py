@@ -8,18 +8,7 @@ from collections.abc import Mapping
 
 import judged_records
 import pytest
-from order_records import (
-    BUY_B,
-    CONSTRAINTS,
-    PRICES,
-    bars,
-    context,
-    decision,
-    fact,
-    reconciled,
-    settled,
-    with_book,
-)
+from order_records import BUY_B, CONSTRAINTS, PRICES, bars, context, decision, fact, reconciled, settled, with_book
 
 from assaymark.judging.prompts import plan_calls
 from assaymark.judging.reference import Features, reference_judges

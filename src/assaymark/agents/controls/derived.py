@@ -25,15 +25,7 @@ from assaymark.agents.controls.checks import (
     sentences_of,
     statements_of,
 )
-from assaymark.agents.controls.compose import (
-    REDRAWS,
-    Change,
-    Composed,
-    book_if_any,
-    features_of,
-    held_values,
-    is_held,
-)
+from assaymark.agents.controls.compose import REDRAWS, Change, Composed, book_if_any, features_of, held_values, is_held
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.prompting.texts import SIGNATURES, judged_text, token_count
 from assaymark.records import Context, Decision, DerivationKind
@@ -167,11 +159,7 @@ def _group(slot: str) -> str:
 
 def _pattern(source: str) -> re.Pattern[str]:
     """A source as a pattern: slots become groups, and case does not matter."""
-    kinds = {
-        "#": f"{_NUMBER}[0-9]+{_END}",
-        "@": f"{_NAME}[0-9]+{_END}",
-        "*": r"[A-Za-z]+(?: [a-z]+)?",
-    }
+    kinds = {"#": f"{_NUMBER}[0-9]+{_END}", "@": f"{_NAME}[0-9]+{_END}", "*": r"[A-Za-z]+(?: [a-z]+)?"}
     parts = _SLOT.split(source)
     slots = [*_SLOT.findall(source), ""]
     made = "".join(

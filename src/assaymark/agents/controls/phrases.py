@@ -118,12 +118,7 @@ FEATURES: Final = (
     "{x}'s {h} {k} now equals {v}.",
 )
 
-TURNS: Final = (
-    ", so I act on it.",
-    ", so I [size up|commit|lean in].",
-    ", so the case is made.",
-    ", hence the order.",
-)
+TURNS: Final = (", so I act on it.", ", so I [size up|commit|lean in].", ", so the case is made.", ", hence the order.")
 
 READINGS: Final = _bank(
     """
@@ -254,10 +249,7 @@ ORDERS_B: Final = (
     "{x}: {features}; {verb} {quantity} {x}.",
 )
 
-FEATURES_B: Final = (
-    "{h} {k} {v}",
-    "{k} {h} {v}",
-)
+FEATURES_B: Final = ("{h} {k} {v}", "{k} {h} {v}")
 
 ADDITIONS: Final = (
     "{x}: {h} {k} {v}.",

@@ -26,17 +26,7 @@ from assaymark.judging.evidence.words import (
     word_set,
     words_of,
 )
-from assaymark.records import (
-    JSON,
-    Completeness,
-    Constraint,
-    Context,
-    Decision,
-    Fact,
-    Instrument,
-    Portfolio,
-    Series,
-)
+from assaymark.records import JSON, Completeness, Constraint, Context, Decision, Fact, Instrument, Portfolio, Series
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
