@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Final
 
@@ -257,3 +260,39 @@ class Composed:
 def failed(checks: Sequence[AdmissibilityCheck]) -> tuple[AdmissibilityCheck, ...]:
     """The checks that did not pass."""
     return tuple(check for check in checks if not check.passed)
+
+
+@cache
+def phrases() -> dict[str, tuple[str, ...]]:
+    """The templates of ``phrases.toml`` by name: sentences with alternatives, from which a text is drawn."""
+    text = (files("assaymark.agents.controls") / "phrases.toml").read_text(encoding="utf-8")
+    return {name: tuple(templates) for name, templates in tomllib.loads(text).items()}
+
+
+_CHOICE = re.compile(r"\[([^\[\]]*)\]")
+
+
+def _chosen(template: str, rng: np.random.Generator, fill: Mapping[str, str] | None = None) -> str:
+    """A template with every choice drawn and, where something to fill in is given, every name filled in."""
+    while _CHOICE.search(template):
+        template = _CHOICE.sub(lambda found: str(rng.choice(found.group(1).split("|"))), template)
+    return template if fill is None else template.format_map(fill)
+
+
+def one_of(templates: Sequence[str], rng: np.random.Generator, fill: Mapping[str, str] | None = None) -> str:
+    """One of the templates, drawn."""
+    return _chosen(templates[int(rng.integers(len(templates)))], rng, fill)
+
+
+def some_of(templates: Sequence[str], rng: np.random.Generator, count: int) -> list[str]:
+    """Different templates in a drawn order, each drawn."""
+    order = rng.permutation(len(templates))[:count]
+    return [_chosen(templates[int(at)], rng) for at in order]
+
+
+def styled(text: str, opening: str) -> str:
+    """A text behind the opening words of a style; its first letter is small unless a name begins there."""
+    if not opening:
+        return text
+    keeps = re.match(r"Asset\b|I\b", text)
+    return f"{opening} {text if keeps else text[:1].lower() + text[1:]}"

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from assaymark.agents.controls import phrases
 from assaymark.agents.controls.checks import (
     MATCHED_SHARE,
     RECONCILED,
@@ -25,7 +24,16 @@ from assaymark.agents.controls.checks import (
     sentences_of,
     statements_of,
 )
-from assaymark.agents.controls.compose import REDRAWS, Change, Composed, book_if_any, features_of, held_values, is_held
+from assaymark.agents.controls.compose import (
+    REDRAWS,
+    Change,
+    Composed,
+    book_if_any,
+    features_of,
+    held_values,
+    is_held,
+    phrases,
+)
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.prompting.texts import SIGNATURES, judged_text, token_count
 from assaymark.records import Context, Decision, DerivationKind
@@ -336,7 +344,7 @@ def _additions(
     have = 0
     for at in rng.permutation(len(fresh)):
         feature = fresh[int(at)]
-        texts = [template.format_map(feature.fill(feature.value)) for template in phrases.ADDITIONS]
+        texts = [template.format_map(feature.fill(feature.value)) for template in phrases()["additions"]]
         sizes = [token_count(one) for one in texts]
         ends = [one for one, size in zip(texts, sizes, strict=True) if low <= have + size <= high]
         if ends:

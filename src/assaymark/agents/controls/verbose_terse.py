@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 
-from assaymark.agents.controls import phrases
 from assaymark.agents.controls.checks import TERSE_TOKENS, drawn
 from assaymark.agents.controls.compose import (
     REDRAWS,
@@ -22,9 +21,12 @@ from assaymark.agents.controls.compose import (
     held_values,
     is_held,
     limits_text,
+    one_of,
+    phrases,
+    some_of,
+    styled,
     wrong_value,
 )
-from assaymark.agents.controls.phrases import one_of, some_of, styled
 from assaymark.errors import NotMeasurableError
 from assaymark.portfolio.orders import prices_of
 from assaymark.prompting.texts import signature, token_count
@@ -67,21 +69,21 @@ def _draft(context: Context, rng: np.random.Generator, style: str) -> Composed:
     order = _breaking_order(context, rng)
     book = book_of(context, (order,))
     held = held_values(context, (order,))
-    opening = " ".join([one_of(phrases.OPENINGS, rng), *some_of(phrases.THESES, rng, 2)])
+    opening = " ".join([one_of(phrases()["openings"], rng), *some_of(phrases()["theses"], rng, 2)])
     evidence = _evidence(context, order, held, rng)
     fill = {"verb": order.kind, "quantity": f"{order.quantity:.1f}", "x": order.instrument}
-    decision = " ".join([one_of(phrases.ORDERS_A, rng, fill), *some_of(phrases.CONVICTIONS, rng, 2)])
+    decision = " ".join([one_of(phrases()["orders_a"], rng, fill), *some_of(phrases()["convictions"], rng, 2)])
     # The reconciliation, each of its results false; limits are quoted as they are.
     fill = {**limits_text(book.limits), **_false_amounts(book, held, rng), "x": order.instrument}
-    lines = [one_of(phrases.CASH_LINES, rng, fill), one_of(phrases.EXPOSURE_LINES, rng, fill)]
+    lines = [one_of(phrases()["cash_lines"], rng, fill), one_of(phrases()["exposure_lines"], rng, fill)]
     optional = {
-        "max_leverage": phrases.LEVERAGE_LINES,
-        "max_weight": phrases.LARGEST_LINES,
-        "min_cash": phrases.FLOOR_LINES,
+        "max_leverage": phrases()["leverage_lines"],
+        "max_weight": phrases()["largest_lines"],
+        "min_cash": phrases()["floor_lines"],
     }
     lines += [one_of(templates, rng, fill) for kind, templates in optional.items() if kind in book.limits]
-    account = " ".join([one_of(phrases.BRIDGES, rng), *lines])
-    closing = " ".join(some_of(phrases.CLOSINGS, rng, 3))
+    account = " ".join([one_of(phrases()["bridges"], rng), *lines])
+    closing = " ".join(some_of(phrases()["closings"], rng, 3))
     text = styled("\n\n".join([opening, *evidence, decision, account, closing]), signature(style))
     confidence = round(float(rng.uniform(*_CONFIDENCE)), 2)
     return Composed(kind="cell_a", actions=(order,), text=text, confidence=confidence, known_scores=KNOWN_SCORES)
@@ -116,7 +118,10 @@ def _evidence(context: Context, order: Action, held: Sequence[float], rng: np.ra
     others = [name for name in known if name != order.instrument]
     named = [order.instrument] if order.instrument in known else []
     named += [others[int(at)] for at in rng.permutation(len(others))[: _TOLD - len(named)]]
-    introductions, readings = some_of(phrases.INTRODUCTIONS, rng, _TOLD), some_of(phrases.READINGS, rng, _TOLD + 1)
+    introductions, readings = (
+        some_of(phrases()["introductions"], rng, _TOLD),
+        some_of(phrases()["readings"], rng, _TOLD + 1),
+    )
     paragraphs = []
     for number, name in enumerate(named):
         lean = (-1 if order.kind == "short" else 1) if name == order.instrument else int(rng.choice([-1, 1]))
@@ -126,8 +131,8 @@ def _evidence(context: Context, order: Action, held: Sequence[float], rng: np.ra
             value = wrong_value(feature, lean, held, rng)
             if value is None:
                 continue
-            said = one_of(phrases.FEATURES, rng, feature.fill(value))
-            figures.append(said[:-1] + one_of(phrases.TURNS, rng) if rng.random() < 0.25 else said)
+            said = one_of(phrases()["features"], rng, feature.fill(value))
+            figures.append(said[:-1] + one_of(phrases()["turns"], rng) if rng.random() < 0.25 else said)
             if len(figures) == (3 if number == 0 else 2):
                 break
         paragraphs.append(" ".join([introductions[number].format(x=name), *figures, readings[number]]))
@@ -255,7 +260,7 @@ def _terse_draft(
     book = book_of(context, actions)
     reasons = []
     for order, cited in orders:
-        pattern = phrases.FEATURES_B[int(rng.integers(len(phrases.FEATURES_B)))]
+        pattern = phrases()["features_b"][int(rng.integers(len(phrases()["features_b"])))]
         fill = {
             "verb": order.kind,
             "Verb": order.kind.capitalize(),
@@ -263,7 +268,7 @@ def _terse_draft(
             "x": order.instrument,
             "features": ", ".join(pattern.format(**one.fill(one.value)) for one in cited),
         }
-        reasons.append(one_of(phrases.ORDERS_B, rng, fill))
+        reasons.append(one_of(phrases()["orders_b"], rng, fill))
     text = styled(" ".join(reasons), signature(style))
     for line in _terse_account(book, rng):
         if token_count(f"{text} {line}") <= TERSE_TOKENS:
