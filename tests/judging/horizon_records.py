@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from assaymark.judging.season.plans import ScoringPlan, load_scoring
-from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
+from assaymark.judging import Horizon, ScoringPlan, StepRecord, horizon_of, load_scoring
 from assaymark.prompting.texts import signature
 from assaymark.records import (
     Action,

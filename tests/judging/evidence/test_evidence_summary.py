@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from seen import COMPLETE, context, decision
 
-from assaymark.judging.evidence import evidence_summary, forecast_mismatches, numeric_ledger
+from assaymark.judging import numeric_ledger
+from assaymark.judging.evidence import evidence_summary, forecast_mismatches
 from assaymark.records import Action, canonical_json
 
 STATES = ["supported", "contradicted", "derivable", "rule", "own_action", "not_verifiable"]
