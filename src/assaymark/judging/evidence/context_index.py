@@ -17,13 +17,13 @@ from assaymark.judging.books import book_of
 from assaymark.judging.evidence.numbers import Number, Values, extract_numbers
 from assaymark.judging.evidence.words import (
     DOWN,
+    LISTS,
     STOP,
     UP,
     Subjects,
     content_words,
     index_subjects,
     is_horizon,
-    word_set,
     words_of,
 )
 from assaymark.records import JSON, Completeness, Constraint, Context, Decision, Fact, Instrument, Portfolio, Series
@@ -31,9 +31,9 @@ from assaymark.records import JSON, Completeness, Constraint, Context, Decision,
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-_UNSIGNED_KINDS = word_set("volatility drawdown distance rank score quality share count correlation beta z")
-_DEPTH_KINDS = word_set("drawdown distance pullback")
-_TASK_WORDS = word_set("holding portfolio option forecast base within cap")
+_UNSIGNED_KINDS = LISTS["unsigned_kinds"]
+_DEPTH_KINDS = LISTS["depth_kinds"]
+_TASK_WORDS = LISTS["task_words"]
 _OBLIGATION = re.compile(
     r"\b(?:must|exactly|maximum|minimum|max|min|at (?:most|least)|caps?|capped|cannot|required?|allowed|never|exceed"
     r"|between|limits?|increments?|no more than"

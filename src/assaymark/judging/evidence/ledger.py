@@ -20,19 +20,13 @@ from assaymark.judging.evidence.rules import (
     match_row,
     significant,
 )
-from assaymark.judging.evidence.words import narrow, word_set
+from assaymark.judging.evidence.words import LISTS, narrow
 from assaymark.records import Context, Decision, Evidence, EvidenceState, RationaleKind
 
 SKIPPED_KINDS: frozenset[RationaleKind] = frozenset(("arena",))
 """Texts that the agent did not write: no number in them is its claim."""
 
-_OWN_WORDS = word_set(
-    """
-    weight allocation allocate allocated allocating sleeve overweight position exposure stake confidence conviction
-    probability forecast base low high expected expect expecting expectation target alpha stop leverage hold holding
-    sized size cap p10 p50 p90 beat rank chance top cost residual equity cash fees
-    """
-)
+_OWN_WORDS = LISTS["own_words"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from assaymark.judging.evidence.words import narrow, word_set
+from assaymark.judging.evidence.words import LISTS, narrow
 
 Floats = NDArray[np.float64]
 
@@ -118,11 +118,7 @@ _TOKEN = re.compile(
 _SCALES = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12, "thousand": 1e3, "million": 1e6, "mn": 1e6, "mln": 1e6}
 _SCALES |= {"billion": 1e9, "bn": 1e9, "trillion": 1e12, "trn": 1e12, "tn": 1e12}
 
-_INDEX_SIZES = word_set(
-    """
-    30 35 40 50 60 100 120 150 200 225 250 300 400 500 600 1000 1500 2000 2500 3000 5000
-    """
-)
+_INDEX_SIZES = LISTS["index_sizes"]
 _INDEX_BEFORE = re.compile(
     r"(?:S\s?&\s?P|\bSP|Russell|Nasdaq|NASDAQ|NDX|Nikkei|FTSE|CSI|STOXX|Stoxx|DAX|CAC|IBEX|ASX|TSX|Dow|DJIA?|MSCI|SSE"
     r"|KOSPI|Kospi|Hang Seng|Wilshire|Fortune|Cap|Topix|TOPIX|Jones|Composite)[ \-]?\Z"

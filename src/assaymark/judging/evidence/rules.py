@@ -19,6 +19,7 @@ from assaymark.judging.evidence.mention import Around
 from assaymark.judging.evidence.numbers import Floats, Number, Values
 from assaymark.judging.evidence.words import (
     CHANGE,
+    LISTS,
     SPAN_WORDS,
     SPELLED,
     SPREAD,
@@ -27,7 +28,6 @@ from assaymark.judging.evidence.words import (
     is_horizon,
     lower_of,
     narrow,
-    word_set,
     words_in,
 )
 from assaymark.records import Series
@@ -35,12 +35,12 @@ from assaymark.records import Series
 # Whether a sentence plainly states one figure: subject, field, horizon, copula, number, and not one word more.
 
 
-_PLAIN = word_set("is was are of at the a an its s in over for has stands stood sits equals now currently evidence")
-_BEHIND = word_set("over in for the now currently")
-_WINDOW = word_set("last past trailing latest")
+_PLAIN = LISTS["plain"]
+_BEHIND = LISTS["behind"]
+_WINDOW = LISTS["window"]
 _SPAN = SPAN_WORDS | SPELLED.keys() | {"trading"}
-_OPENERS = word_set("so hence therefore thus i we")
-_TURNS = word_set("and but")
+_OPENERS = LISTS["openers"]
+_TURNS = LISTS["turns"]
 # words that say the same as another and nothing else; a gain or a momentum may be measured in another way
 _SAME = {
     "vol": "volatility", "vols": "volatility", "dd": "drawdown", "corr": "correlation", "returned": "return",
@@ -49,29 +49,11 @@ _POINTS = re.compile(r"p(?:oin)?ts?\b|pps?\b|[kKMBTx×]\Z", re.IGNORECASE)
 _LEFT_OVER = re.compile(r"(?:[\s'’`:=_\-–—|•·#]|\*\*)*\Z")
 _LEFT_OVER_BESIDE = re.compile(r"(?:[\s'’`:=_\-–—|•·#,;()]|\*\*)*\Z")
 
-_ELSEWHEN = word_set(
-    """
-    ago earlier previously formerly historical historically yesterday backtest backtested simulated simulation scenario
-    hypothetical hypothetically suppose supposing imagine assume assumed assuming pretend if would could should might
-    january february april june july august september october november december
-    """
-)
-_DISPUTED = word_set(
-    """
-    false wrong incorrect incorrectly untrue mistake mistaken misprint typo claim claims claimed alleged allegedly
-    supposedly rumour rumor quote quoted example stale outdated doubt doubtful disagree
-    """
-)
-_OTHER_BASIS = word_set(
-    """
-    annualised annualized gross net fee fees cost costs tax taxes hedged currency eur euro euros gbp jpy denominated
-    excess log median forecast forecasts
-    """
-)
+_ELSEWHEN = LISTS["elsewhen"]
+_DISPUTED = LISTS["disputed"]
+_OTHER_BASIS = LISTS["other_basis"]
 _BESIDE = _ELSEWHEN | _DISPUTED | _OTHER_BASIS
-_DOUBT = _BESIDE | word_set(
-    "not no never t without neither nor or instead rather except last prior than before after model usd dollar dollars"
-)
+_DOUBT = _BESIDE | LISTS["doubt"]
 _EARLIER = re.compile(r"\blast (?:year|month|quarter|week|season|time)\b")
 
 
