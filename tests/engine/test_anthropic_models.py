@@ -14,8 +14,8 @@ from assaymark.engine import Text
 from assaymark.engine.providers.anthropic import (
     API_VERSION,
     SAMPLING_API_VERSION,
+    AnthropicModel,
     anthropic_argument_problems,
-    anthropic_provider,
 )
 from assaymark.errors import InputError
 
@@ -241,4 +241,4 @@ def test_a_passing_failure_says_how_long_to_wait(bench, status, kind):
 @pytest.mark.parametrize("name", ["", " claude", "claude opus", "claude\n", "-x", "x" * 300])
 def test_a_name_that_can_be_none_is_refused(name):
     with pytest.raises(InputError, match="must be anthropic/MODEL"):
-        anthropic_provider()(name)
+        AnthropicModel(name)

@@ -22,10 +22,10 @@ from provider_server import answer, serving
 
 from assaymark.engine import CallSpec, Ledger, Reply, run_batches
 from assaymark.engine.providers.anthropic import AnthropicModel
-from assaymark.engine.providers.batch_providers import batch_providers
 from assaymark.engine.providers.batches import BatchState, NotTaken, Trace
 from assaymark.engine.providers.google import GoogleModel
 from assaymark.engine.providers.openai import OpenAIChatModel, OpenAIModel
+from assaymark.engine.providers.registry import batch_providers
 from assaymark.errors import ModelError
 
 CANARY = "canary-40b7/Xy+secret-key"

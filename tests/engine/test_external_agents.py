@@ -349,7 +349,7 @@ def test_a_defect_on_the_way_does_not_show_the_token(monkeypatch):
             return Mock()
 
     monkeypatch.setenv("DESK_TOKEN", CANARY)
-    monkeypatch.setattr("assaymark.engine.providers.http_agent._connection", lambda *_: Broken())
+    monkeypatch.setattr("assaymark.engine.providers.http_agent.HTTPConnection", lambda *_, **__: Broken())
     with pytest.raises(KeyError, match="a defect") as caught:
         asked(HttpAgent("http://127.0.0.1:1/"), agent_call("http/127.0.0.1:1/", token_env="DESK_TOKEN"))
     frames = traceback.TracebackException.from_exception(caught.value, capture_locals=True)

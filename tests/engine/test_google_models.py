@@ -10,7 +10,7 @@ from provider_cases import CANARY, GEMINI, GENERATED, SAID, SCHEMA, bench_of
 from provider_server import answer, serving
 
 from assaymark.engine import Text
-from assaymark.engine.providers.google import API_VERSION, google_argument_problems, google_provider
+from assaymark.engine.providers.google import API_VERSION, GoogleModel, google_argument_problems
 from assaymark.errors import InputError
 
 BLOCKED = {
@@ -253,4 +253,4 @@ def test_a_passing_failure_says_how_long_to_wait(bench, status, body, headers, w
 @pytest.mark.parametrize("name", ["", "../x", "a..b", "gemini?key=1", "a/b/c", "gemini flash", "x" * 300])
 def test_a_name_that_can_be_none_is_refused(name):
     with pytest.raises(InputError, match="must be google/MODEL"):
-        google_provider()(name)
+        GoogleModel(name)

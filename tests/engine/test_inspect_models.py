@@ -14,7 +14,6 @@ from assaymark.engine import Ledger, Message, Text, run_calls
 from assaymark.engine.providers.inspect import (
     InspectModel,
     inspect_argument_problems,
-    inspect_provider,
     response_schema,
 )
 from assaymark.engine.providers.registry import Models
@@ -84,7 +83,7 @@ def test_a_name_is_a_provider_and_a_model(name):
 
 
 def test_the_factory_makes_models_of_a_registry():
-    models = Models({}, {"inspect": inspect_provider()})
+    models = Models({}, {"inspect": InspectModel})
     assert models["inspect/openai/azure/gpt-4o"].name == "openai/azure/gpt-4o"
     assert models.problem("inspect/openai") is not None
 

@@ -43,8 +43,6 @@ from assaymark.engine.providers.openai import (
     OpenAIChatModel,
     OpenAIModel,
     openai_argument_problems,
-    openai_chat_provider,
-    openai_provider,
 )
 from assaymark.engine.providers.transports import transport
 from assaymark.errors import InputError, ModelError
@@ -180,10 +178,8 @@ def test_a_server_without_schemas_can_be_asked_for_less(bench, structured, form)
 def test_openai_itself_is_told_the_length_by_the_name_it_has_for_it():
     spec = chat_call(args={"max_tokens": 900})
     model = model_of(spec, OPENAI_API_KEY=CANARY)
-    assert (
-        model._request(spec, transport(model.provider, spec, {"OPENAI_API_KEY": CANARY}))["max_completion_tokens"]
-        == 900
-    )
+    at = transport(model.provider, spec, {"OPENAI_API_KEY": CANARY})
+    assert model.request(spec, at)["max_completion_tokens"] == 900
 
 
 def test_the_canned_completion_is_one_for_the_sdk():
@@ -431,11 +427,11 @@ def test_its_connections_can_be_closed_early():
 # --- names and arguments --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("factory", [openai_provider, openai_chat_provider])
+@pytest.mark.parametrize("factory", [OpenAIModel, OpenAIChatModel])
 @pytest.mark.parametrize("name", ["", " ", "two words", "-x", "x" * 201, "a?key=b"])
 def test_a_name_that_cannot_be_one_is_refused(factory, name):
     with pytest.raises(InputError, match=r"must be openai(-chat)?/NAME"):
-        factory()(name)
+        factory(name)
 
 
 @pytest.mark.parametrize(

@@ -29,14 +29,16 @@ from assaymark.engine.providers.base import (
     word_of,
     words_of,
 )
-from assaymark.engine.providers.connection import Secret, printable, scrub
 from assaymark.engine.providers.transports import (
     PerLoop,
     Provider,
+    Secret,
     Transport,
     address_problem,
     load_sdk,
+    printable,
     refuse,
+    scrub,
     transport,
 )
 from assaymark.errors import ModelError

@@ -16,8 +16,7 @@ from assaymark.engine.batches import Batch, BatchStatus, Reading
 from assaymark.engine.calls import CallSpec
 from assaymark.engine.commits import Begin
 from assaymark.engine.ledger import Ledger
-from assaymark.engine.providers.batch_providers import BatchMaker, BatchProvider
-from assaymark.engine.providers.batches import BatchState, NotTaken, Trace, lane_of
+from assaymark.engine.providers.batches import BatchMaker, BatchState, NotTaken, RemoteBatches, Trace, lane_of
 from assaymark.engine.rate_limits import provider_of
 from assaymark.engine.run import Failure, Progress
 from assaymark.engine.schema import Attempt, End
@@ -76,7 +75,7 @@ class BatchRun:
         self._already = len(asked) - len(pending)
         self._waiting = dict.fromkeys(pending)
         self._tries: Counter[str] = Counter()
-        self._providers: dict[str, BatchProvider] = {}
+        self._providers: dict[str, RemoteBatches] = {}
         self._full: set[str] = set()  # lanes that take no more before one of their batches ends
         self._quiet: dict[str, float] = {}  # until when the provider of a lane is not to be asked for more
         self._missed: dict[str, float] = {}  # when a batch that is looked for was first not found
@@ -159,7 +158,7 @@ class BatchRun:
         except ModelError as exc:
             self._trouble(batch, exc)
 
-    def _look_for(self, batch: Batch, provider: BatchProvider) -> None:
+    def _look_for(self, batch: Batch, provider: RemoteBatches) -> None:
         """A batch whose submission was cut off: either the provider has it, or it never got there."""
         if self._rests(batch.lane):
             return
@@ -181,7 +180,7 @@ class BatchRun:
         else:
             self._give_up(batch, attempts, "no batch of its size is at its provider")
 
-    def _attend(self, batch: Batch, remote: str, provider: BatchProvider) -> None:
+    def _attend(self, batch: Batch, remote: str, provider: RemoteBatches) -> None:
         state = provider.state(remote)
         if state.status in ("ended", "cancelled"):
             self._collect(batch, remote, provider)
@@ -194,7 +193,7 @@ class BatchRun:
             n = self._book.size(batch.label)
             self._say(f"{_model(batch)}: batch {remote}: {state.done} of {n} done, {state.failed} failed")
 
-    def _collect(self, batch: Batch, remote: str, provider: BatchProvider) -> None:
+    def _collect(self, batch: Batch, remote: str, provider: RemoteBatches) -> None:
         """Write down the results of a batch; it ends when all of them are."""
         attempts = self._book.attempts(batch.label)
         reading = Reading(attempts, self._open(attempts))
@@ -398,7 +397,7 @@ class BatchRun:
 
     # --- providers, and waiting ---
 
-    def _provider(self, batch: Batch) -> BatchProvider | None:
+    def _provider(self, batch: Batch) -> RemoteBatches | None:
         if batch.lane in self._providers:
             return self._providers[batch.lane]
         key = next(iter(self._book.attempts(batch.label)), None)
@@ -406,7 +405,7 @@ class BatchRun:
             raise LedgerError(f"{self._ledger.name}: batch {batch.label} has no calls; restore the ledger from a copy")
         return self._provider_of(batch.lane, self._asked[key] if key in self._asked else self._ledger.call(key))
 
-    def _provider_of(self, lane: str, like: CallSpec) -> BatchProvider | None:
+    def _provider_of(self, lane: str, like: CallSpec) -> RemoteBatches | None:
         name = provider_of(like.model)
         if lane not in self._providers:
             if name not in self._makers:

@@ -14,7 +14,7 @@ from assaymark.engine.batch_run import BatchRun, Say, Terms
 from assaymark.engine.calls import CallSpec
 from assaymark.engine.ledger import Ledger
 from assaymark.engine.loop import on_signals
-from assaymark.engine.providers.batch_providers import BatchMaker
+from assaymark.engine.providers.batches import BatchMaker
 from assaymark.engine.rate_limits import provider_of
 from assaymark.engine.runner import Failure, Progress
 from assaymark.errors import UnknownNameError

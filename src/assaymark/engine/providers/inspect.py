@@ -6,12 +6,12 @@ import functools
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from assaymark.engine.calls import CallSpec, Finish, Model, Reply
+from assaymark.engine.calls import CallSpec, Finish, Reply
 from assaymark.engine.providers.base import (
     as_model_error,
     attempt,
@@ -23,12 +23,12 @@ from assaymark.engine.providers.base import (
     too_large,
     word_of,
 )
-from assaymark.engine.providers.connection import Secret
 from assaymark.engine.providers.transports import (
     TIMEOUT_S,
     PerLoop,
     Provider,
     Rule,
+    Secret,
     Transport,
     address_problem,
     argument_problems,
@@ -107,11 +107,6 @@ class InspectModel:
 
     Its cache has to be: the key of an entry leaves out the arguments that a model is made with, so two judges that
     differ in those would get one answer.
-
-    Examples
-    --------
-    >>> InspectModel("mistral/mistral-large-latest").provider
-    'mistral'
     """
 
     def __init__(
@@ -176,25 +171,11 @@ class InspectModel:
         return _Client(model, _with_key(at, model.api))
 
 
-def inspect_provider(environ: Mapping[str, str] | None = None) -> Callable[[str], Model]:
-    """Makes the model of ``inspect/PROVIDER/MODEL`` from what follows the first slash.
-
-    >>> inspect_provider()("openai/gpt-4o").name
-    'openai/gpt-4o'
-    """
-    return lambda name: InspectModel(name, environ=environ)
-
-
 def inspect_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
     """What is wrong with the arguments of a model behind Inspect, in words; nothing if they are right.
 
     Allowed are ``base_url``, ``api_key_env``, ``timeout_s``, ``max_tokens``, and ``provider_NAME`` for an argument
     NAME that Inspect's provider is made with (its ``-M NAME=...``), unless it is a key.
-
-    >>> inspect_argument_problems("inspect/openai/gpt-4o", {"provider_responses_api": False})
-    []
-    >>> inspect_argument_problems("inspect/openai/gpt-4o", {"provider_api_key": "hunter2"})
-    ['provider_api_key may hold a secret (not shown); name an environment variable in args.api_key_env']
     """
     options: dict[str, Rule] = {name: (_is_plain, "a text, number or truth value") for name in args if _is_option(name)}
     secret = [name for name in options if _SECRET.search(name)]

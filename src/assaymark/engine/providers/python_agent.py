@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.loop import MOST_KEPT_BYTES
-from assaymark.engine.providers.connection import apart
 from assaymark.engine.providers.http_agent import (
     MOST_BYTES,
     PATIENCE_S,
@@ -27,6 +26,7 @@ from assaymark.engine.providers.http_agent import (
     read_request,
     require_arguments,
 )
+from assaymark.engine.providers.transports import apart
 from assaymark.errors import InputError, ModelError
 from assaymark.prompting.texts import JUDGED_KINDS
 from assaymark.records import JSON, Context, Decision, canonical_json, to_json
@@ -146,11 +146,6 @@ def load_agent(name: str) -> Decide:
     ------
     ModelError
         There is none, importing it fails, or it is no callable.
-
-    Examples
-    --------
-    >>> load_agent("json:loads").__name__
-    'loads'
     """
     try:
         found = _imported(name)
@@ -170,11 +165,7 @@ def load_agent(name: str) -> Decide:
 
 
 def is_agent_name(name: str) -> bool:
-    """Whether a name has the form ``package.module:attribute`` or is an installed entry point; imports nothing.
-
-    >>> is_agent_name("mine.agents:decide"), is_agent_name("mine.agents")
-    (True, False)
-    """
+    """Whether a name has the form ``package.module:attribute`` or is an installed entry point; imports nothing."""
     return _TARGET.fullmatch(name) is not None or _entry_point(name) is not None
 
 
