@@ -12,7 +12,7 @@ import pytest
 from batch_house import House, failure, reply_to
 from engine_calls import Scripted, call, calls
 
-from assaymark.engine import CallSpec, Ledger, batch_run, cancel_batches, run_batches, run_calls, run_worker
+from assaymark.engine import CallSpec, Ledger, batching, cancel_batches, run_batches, run_calls, run_worker
 from assaymark.engine.providers.batches import BatchState, NotTaken, lane_of
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
 
@@ -196,7 +196,7 @@ def test_results_that_come_twice_or_that_nobody_asked_for_are_ignored_and_noted(
 
 def test_results_that_break_off_are_read_again_and_paid_once(ledger, house, monkeypatch):
     house.cut = 7
-    monkeypatch.setattr(batch_run, "_ENDS_A_COMMIT", 2)
+    monkeypatch.setattr(batching, "_ENDS_A_COMMIT", 2)
     done = run(ledger, house, most_items=100)
     assert (done.made, done.notes, house.sizes()) == (10, (), [10])
     assert answered(ledger) == set(KEYS)
@@ -251,7 +251,7 @@ def test_a_batch_that_is_not_there_is_not_paid_again_before_it_is_old(ledger, ho
     done = run(ledger, house)
     assert "set the key and the address that it was handed over with" in done.stopped[0]
     assert (done.paid_again_bound, done.failed) == (0, ())
-    monkeypatch.setattr(batch_run, "_KEPT_S", 0.0)
+    monkeypatch.setattr(batching, "_KEPT_S", 0.0)
     done = run(ledger, house)
     assert (done.paid_again_bound, len(answered(ledger))) == (4, 10)
     assert len(ledger.orphaned()) == 4

@@ -132,7 +132,7 @@ def test_what_may_pass_is_tried_again(ledger):
 
 
 def test_the_log_tells_each_retry_and_what_is_given_up(ledger, caplog):
-    with caplog.at_level("INFO", "assaymark.engine.run"):
+    with caplog.at_level("INFO", "assaymark.engine.runner"):
         run_calls(ledger, [call()], {NAME: flaky(5)}, attempts=2, **QUICK)
     again, over = (one.getMessage() for one in caplog.records)
     assert again.startswith(f"{NAME}: attempt 1 at a call failed (busy); again in ")

@@ -126,14 +126,7 @@ Ended = Done | Refused | Defect
 
 
 def target_of(function: Function) -> str:
-    """The name that a function is imported by elsewhere.
-
-    Examples
-    --------
-    >>> from assaymark.encoding import sync_folder
-    >>> target_of(sync_folder)
-    'assaymark.encoding:sync_folder'
-    """
+    """The name that a function is imported by elsewhere."""
     target = f"{function.__module__}:{getattr(function, '__qualname__', '')}"
     try:
         known = _imported(target)
@@ -145,14 +138,7 @@ def target_of(function: Function) -> str:
 
 
 def chunk_key(target: str, version: str, chunk: Chunk) -> str:
-    """sha256 over the function's name, the version of what it computes, and the chunk, as 64 hex digits.
-
-    >>> one, other = (Chunk(name, {"rows": [0, 9]}, {"threads": k}) for k, name in enumerate(("a", "b")))
-    >>> chunk_key("sums:of", "1", one) == chunk_key("sums:of", "1", other)
-    True
-    >>> chunk_key("sums:of", "1", one) == chunk_key("sums:of", "2", one)
-    False
-    """
+    """sha256 over the function's name, the version of what it computes, and the chunk, as 64 hex digits."""
     return hashlib.sha256(canonical_json([target, version, chunk.what]).encode()).hexdigest()
 
 
@@ -599,12 +585,6 @@ def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> It
     ----------
     processes : bool
         False: nothing is started, and the function is called here when its result is asked for.
-
-    Examples
-    --------
-    >>> with beside(sum, [1, 2, 3], processes=False) as result:
-    ...     result()
-    6
     """
     if not processes:
         yield lambda: function(*args)

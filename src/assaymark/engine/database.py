@@ -359,11 +359,7 @@ _NOW = sa.select(sa.func.extract("epoch", sa.func.clock_timestamp()).cast(sa.Dou
 
 
 def is_url(where: str | Path) -> bool:
-    """Whether this names a database and not a file.
-
-    >>> is_url("postgresql+psycopg://ledgers.example/study"), is_url("run/ledger.db")
-    (True, False)
-    """
+    """Whether this names a database and not a file."""
     found = _URL.match(where) if isinstance(where, str) else None
     if found is not None and found[1] not in _SCHEMES:
         raise LedgerError(f"a ledger is a file or a database {EXAMPLE} (got a URL of {found[1]!r})")

@@ -97,12 +97,6 @@ class Ledger:
     ``batches`` knows which calls are in batches at a provider; see `BatchBook`. ``chunks`` keeps results of
     computations; see `ChunkBook`. ``notes`` are for whoever works on the calls; see `Notes`. ``looked_over`` says that
     a run found it sound since it was opened, ``heard`` which models are known to have replied.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
-    ...     sha256 = ledger.put_object(b"as it came", kind="source")
-    ...     ledger.get_object(sha256)
-    b'as it came'
     """
 
     def __init__(self, store: Store) -> None:
@@ -323,11 +317,11 @@ class Ledger:
         """
         for group in groups(keys, KEYS_A_QUERY):
             found = {row["key"]: (row, rows.facts_of(row)) for row in self._read(_REPLIES, keys=group)}
-            bodies = self._objects({facts.raw for _, facts in found.values() if facts.raw is not None})
+            bodies = self._objects({body for _, (_, body) in found.values() if body is not None})
             for key in group:
                 if key in found:
-                    row, facts = found[key]
-                    raw = None if facts.raw is None else bytes_text(bodies[facts.raw])
+                    row, (facts, body) = found[key]
+                    raw = None if body is None else bytes_text(bodies[body])
                     yield key, rows.reply_of(row, facts, raw, self._store.read)
 
     def answered(self, *, since: float = 0.0, without: Collection[str] = ()) -> Iterator[Answered]:

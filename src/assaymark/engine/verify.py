@@ -74,7 +74,7 @@ def look_over(connection: sa.Connection, stored: Callable[[str], bytes]) -> Audi
         tables.objects: lambda row: rows.object_of(row["sha256"], row, stored),
         tables.calls: rows.check_planned,
         tables.attempts: rows.attempt_of,
-        tables.replies: lambda row: raws.append(rows.facts_of(row).raw),
+        tables.replies: lambda row: raws.append(rows.facts_of(row)[1]),
         tables.sources: rows.source_of,
         **batch_book.CHECKS,
         **chunk_book.CHECKS,
