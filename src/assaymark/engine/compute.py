@@ -34,14 +34,11 @@ from assaymark.engine import schema as tables
 from assaymark.engine.blobs import pack
 from assaymark.engine.commits import KEYS_A_QUERY, groups
 from assaymark.engine.database import Store
-from assaymark.engine.schema import metadata, seal
+from assaymark.engine.schema import metadata, seal, sealed
 from assaymark.errors import AssayError, InputError, LedgerError, UnknownNameError
 
 if TYPE_CHECKING:
     from assaymark.engine.ledger import Ledger
-
-
-# Chunks of a computation: what each one is, its key, and how whoever is handed one answers.
 
 
 Arguments = Mapping[str, JSON]
@@ -186,8 +183,7 @@ def _imported(target: str) -> Function:
     return cast(Function, found)
 
 
-# What a ledger keeps of computations: the result of each chunk under the chunk's key.
-
+# --- in the ledger: the result of each chunk under its key ------------------------------------------------------------
 
 RESULT: Final = "chunk"
 """Kind of the objects that hold results of chunks."""
@@ -237,11 +233,10 @@ class ChunkBook:
             with database.writing(store.engine) as connection:
                 chunks.create(connection, checkfirst=True)
                 now = store.now(connection)
-                row = {"key": key, "function": function, "object": packed.sha256, "finished_at": now}
                 objects = [commits.object_row(store, packed, RESULT)]
                 database.execute_many(connection, store.insert_new(tables.objects), objects)
-                sealed = {**row, "seal": seal(key, function, packed.sha256, now)}
-                database.execute_many(connection, store.insert_new(chunks), [sealed])
+                new = [sealed(chunks, key, function, packed.sha256, now)]
+                database.execute_many(connection, store.insert_new(chunks), new)
 
 
 def _check(row: rows.Row) -> None:
@@ -255,8 +250,7 @@ CHECKS: Final = {chunks: _check}
 """What raises `LedgerError` at a row on chunks that has changed."""
 
 
-# Chunks in processes of this machine: one that dies or hangs is replaced, and none is left behind.
-
+# --- in processes of this machine: one that dies or hangs is replaced, and none is left behind ------------------------
 
 _START_S: Final = 60.0
 _STOP_S: Final = 5.0
@@ -316,7 +310,9 @@ class _Hand:
             ended: Ended | None = self.pipe.recv()
         except (EOFError, OSError):
             self.process.join(_STOP_S)
-            return f"its process died ({_how(self.process.exitcode)})"
+            code = self.process.exitcode
+            how = f"exit status {code}" if code is None or code >= 0 else signal.Signals(-code).name
+            return f"its process died ({how})"
         return ended
 
     def end(self) -> None:
@@ -401,12 +397,6 @@ def _ready(hands: Sequence[_Hand]) -> list[tuple[_Hand, Task, Ended | str]]:
         elif hand.until <= now:
             found.append((hand, task, f"it was not finished within {hand.deadline_s:g} s"))
     return found
-
-
-def _how(code: int | None) -> str:
-    if code is not None and code < 0:
-        return signal.Signals(-code).name
-    return f"exit status {code}"
 
 
 def _serve(pipe: Connection) -> None:
@@ -494,7 +484,13 @@ def map_chunks(
     ValueError
         A function without a name to import it by, or a number that is out of range.
     """
-    _require(how, workers, deadline_s, stall_s, attempts)
+    way(how)
+    for name, value in (("workers", workers), ("attempts", attempts)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be 1 or more (got {value})")
+    for name, seconds in (("deadline_s", deadline_s), ("stall_s", stall_s)):
+        if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
+            raise ValueError(f"{name} must be finite and above 0 (got {seconds})")
     target = target_of(function)
     keys = [chunk_key(target, version, chunk) for chunk in chunks]
     held = {} if ledger is None else ledger.chunks.held(keys)
@@ -507,43 +503,32 @@ def map_chunks(
     refused: dict[int, Failure] = {}
     tell = progress or (lambda _what, _done, _total: None)
     tell(what, len(found), len(chunks))
-    with closing(_run(tasks, how, workers, deadline_s, stall_s, attempts, address)) as ends:
+    if how == "serial" or not tasks:
+        ends: Iterator[Ended] = (answer(task) for task in tasks)
+    elif how == "processes":
+        most = min(workers or usable_cores(), len(tasks))
+        ends = in_processes(tasks, workers=most, deadline_s=deadline_s, attempts=attempts)
+    else:
+        from assaymark.engine.compute_ray import on_ray
+
+        stall = deadline_s + _STALL_S if stall_s is None else stall_s
+        ends = on_ray(tasks, workers=workers, deadline_s=deadline_s, stall_s=stall, attempts=attempts, address=address)
+    with closing(cast(Generator[Ended, None, None], ends)):
         for end in ends:
             if isinstance(end, Done):
                 if ledger is not None:
                     ledger.chunks.put(keys[end.index], target, end.data)
                 found[end.index] = end.data
             elif isinstance(end, Defect):
-                raise _defect(chunks[end.index].name, end)
+                error = ChunkError([Failure(chunks[end.index].name, (end.what,))])
+                error.add_note(end.trace)
+                raise error
             else:
                 refused[end.index] = Failure(chunks[end.index].name, end.problems)
             tell(what, len(found) + len(refused), len(chunks))
     if refused:
         raise ChunkError([refused[index] for index in sorted(refused)], found, of_data=True)
     return [found[index] for index in range(len(chunks))]
-
-
-def _run(
-    tasks: Sequence[Task],
-    how: How,
-    workers: int | None,
-    deadline_s: float,
-    stall_s: float | None,
-    attempts: int,
-    address: str | None,
-) -> Generator[Ended, None, None]:
-    if how == "serial":
-        yield from map(answer, tasks)
-    elif how == "processes":
-        most = min(workers or usable_cores(), len(tasks))
-        yield from in_processes(tasks, workers=most, deadline_s=deadline_s, attempts=attempts)
-    elif tasks:
-        from assaymark.engine.compute_ray import on_ray
-
-        stall = deadline_s + _STALL_S if stall_s is None else stall_s
-        yield from on_ray(
-            tasks, workers=workers, deadline_s=deadline_s, stall_s=stall, attempts=attempts, address=address
-        )
 
 
 def way(name: str) -> How:
@@ -556,22 +541,6 @@ def way(name: str) -> How:
 def usable_cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _require(how: str, workers: int | None, deadline_s: float, stall_s: float | None, attempts: int) -> None:
-    way(how)
-    for name, value, least in (("workers", workers, 1), ("attempts", attempts, 1)):
-        if value is not None and value < least:
-            raise ValueError(f"{name} must be {least} or more (got {value})")
-    for name, seconds in (("deadline_s", deadline_s), ("stall_s", stall_s)):
-        if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
-            raise ValueError(f"{name} must be finite and above 0 (got {seconds})")
-
-
-def _defect(name: str, end: Defect) -> ChunkError:
-    error = ChunkError([Failure(name, (end.what,))])
-    error.add_note(end.trace)
-    return error
 
 
 @contextmanager

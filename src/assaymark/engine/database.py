@@ -1,4 +1,4 @@
-"""The database behind a ledger, SQLite here: pragmas, transactions, the one-run lock, and errors in plain words."""
+"""The database behind a ledger, SQLite or PostgreSQL: transactions, the one-run lock, and errors in plain words."""
 
 from __future__ import annotations
 
@@ -108,15 +108,32 @@ class SqliteStore:
     def __init__(self, path: Path) -> None:
         self.path, self.name, self.wrote = path, str(path), False
         self.engine = connect(path)
-        sa.event.listen(self.engine, "begin", self._note_writing)
+        sa.event.listen(self.engine, "begin", self._begin)
         self._files = ObjectFiles(path.parent / "objects")
 
-    def _note_writing(self, connection: sa.Connection) -> None:
-        self.wrote = self.wrote or _writes(connection)
+    def _begin(self, connection: sa.Connection) -> None:
+        writes = bool(connection.get_execution_options().get(_WRITE, False))
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        self.wrote = self.wrote or writes
 
     def prepare(self, *, create: bool) -> None:
-        """See `prepare`."""
-        prepare(self.engine, self.path, create=create)
+        """Check that the file holds a ledger of this version, or make one where there is nothing yet."""
+        head, path = b"", self.path
+        if path.exists():
+            with path.open("rb") as file:
+                head = file.read(len(_MAGIC))
+            if head and head != _MAGIC:  # refused before SQLite touches it
+                raise LedgerError(f"{path}: {_meaning('not a database')}")
+        if not head or has_no_tables(self.engine):
+            if not create:
+                raise LedgerError(f"{path}: there is no ledger here; import records first, or name another file")
+            # Outside a transaction, and only here: the mode stays in the file, and a stranger's file must not change.
+            with closing(self.engine.raw_connection()) as raw:
+                raw.cursor().execute("PRAGMA journal_mode=WAL")
+            with writing(self.engine) as connection:
+                make_tables(connection)
+            sync_folder(path.parent)
+        check_version(self.engine, path)
 
     def exclusive(self) -> AbstractContextManager[None]:
         """See `exclusive`."""
@@ -144,7 +161,7 @@ class SqliteStore:
 
     def insert_new(self, table: sa.Table) -> sa.Insert:
         """See `Store`."""
-        return _insert_new(table)
+        return _insert_new(sqlite.insert, table)
 
     def now(self, connection: sa.Connection) -> float:
         """The clock of this machine, on which everybody is who uses the file."""
@@ -153,8 +170,9 @@ class SqliteStore:
 
 
 @lru_cache
-def _insert_new(table: sa.Table) -> sa.Insert:
-    return sqlite.insert(table).on_conflict_do_nothing()
+def _insert_new(insert: Callable[[sa.Table], Any], table: sa.Table) -> sa.Insert:
+    new: sa.Insert = insert(table).on_conflict_do_nothing()
+    return new
 
 
 def connect(path: Path) -> sa.Engine:
@@ -180,7 +198,6 @@ def connect(path: Path) -> sa.Engine:
 def _engine(url: sa.URL, *, only_read: bool = False) -> sa.Engine:
     engine = sa.create_engine(url, connect_args={"timeout": BUSY_S})
     sa.event.listen(engine, "connect", _configure)
-    sa.event.listen(engine, "begin", _begin)
     if only_read:
         sa.event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA query_only=ON"))
     return engine
@@ -191,15 +208,6 @@ def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
     """One transaction that writes. It takes the write lock at once: upgrading a read lock can fail half-way."""
     with engine.connect().execution_options(**{_WRITE: True}) as connection, connection.begin():
         yield connection
-
-
-def prepare(engine: sa.Engine, path: Path, *, create: bool) -> None:
-    """Check that ``path`` holds a ledger of this version, or make one where there is nothing yet."""
-    if not _has_content(path) or has_no_tables(engine):
-        if not create:
-            raise LedgerError(f"{path}: there is no ledger here; import records first, or name another file")
-        _create(engine, path)
-    check_version(engine, path)
 
 
 def execute_many(connection: sa.Connection, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> int:
@@ -248,25 +256,20 @@ def exclusive(path: Path) -> Iterator[None]:
     with plainly(path):
         handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        _lock(handle, path)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as exc:
+            if exc.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise LedgerError(f"{path}: {_meaning(str(exc))}") from exc
+            holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
+            what = f"another run is using this ledger (process {holder}); wait for it to end, or stop it"
+            raise LedgerError(f"{path}: {what}") from None
+        with plainly(path):
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
         yield
     finally:
         os.close(handle)
-
-
-def _lock(handle: int, path: Path) -> None:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as exc:
-        if exc.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-            raise LedgerError(f"{path}: {_meaning(str(exc))}") from exc
-        holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
-        raise LedgerError(
-            f"{path}: another run is using this ledger (process {holder}); wait for it to end, or stop it"
-        ) from None
-    with plainly(path):
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
 
 
 def _configure(connection: Any, _record: object) -> None:
@@ -275,38 +278,10 @@ def _configure(connection: Any, _record: object) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _begin(connection: sa.Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if _writes(connection) else "BEGIN")
-
-
-def _writes(connection: sa.Connection) -> bool:
-    return bool(connection.get_execution_options().get(_WRITE, False))
-
-
-def _has_content(path: Path) -> bool:
-    """Whether the file exists and holds anything. Refuses what is no SQLite file before SQLite touches it."""
-    if not path.exists():
-        return False
-    with path.open("rb") as file:
-        head = file.read(len(_MAGIC))
-    if head and head != _MAGIC:
-        raise LedgerError(f"{path}: {_meaning('not a database')}")
-    return bool(head)
-
-
 def has_no_tables(engine: sa.Engine) -> bool:
     """Whether nothing is there; true of a ledger whose making was cut off: its file is there and its tables are not."""
     with engine.connect() as connection:
         return not sa.inspect(connection).get_table_names()
-
-
-def _create(engine: sa.Engine, path: Path) -> None:
-    # Outside a transaction, and only here: the mode stays in the file, and a stranger's file must not be changed.
-    with closing(engine.raw_connection()) as raw:
-        raw.cursor().execute("PRAGMA journal_mode=WAL")
-    with writing(engine) as connection:
-        make_tables(connection)
-    sync_folder(path.parent)
 
 
 def make_tables(connection: sa.Connection) -> None:
@@ -341,7 +316,7 @@ def _meaning(message: str) -> str:
     return f"the store refused: {' '.join(message.split())}"
 
 
-# A ledger in PostgreSQL, which several workers share: connecting, creating it, and errors in plain words.
+# --- PostgreSQL, which several workers share --------------------------------------------------------------------------
 #
 # The database, or the schema that ``?options=-csearch_path=NAME`` in the URL names, must be empty or hold one ledger.
 # Every object lives in its table, since the workers share no folder, and every time comes from the clock of the server.
@@ -373,10 +348,19 @@ class PostgresStore:
     wrote = False
 
     def __init__(self, url: str) -> None:
-        parsed = _parsed(url)
+        try:
+            parsed = sa.make_url(url)
+        except (ArgumentError, ValueError):
+            problem = "cannot be read (not shown: it may hold a password); a port is a number, '@' in a password is %40"
+            raise LedgerError(f"the URL of the ledger {problem}; it looks like {EXAMPLE}") from None
         # Neither the password nor anything else of the query: it can hold one too.
         self.name = f"postgresql://{parsed.host or 'local'}/{parsed.database or ''}"
-        _check_driver(self.name)
+        try:
+            import psycopg  # noqa: F401
+        except ImportError as exc:
+            advice = "pip install 'assaymark[postgres]'"
+            what = f"a ledger in PostgreSQL needs the package psycopg ({exc}): {advice}"
+            raise LedgerError(f"{self.name}: {what}") from None
         arguments = {} if "connect_timeout" in parsed.query else {"connect_timeout": _CONNECT_S}
         self.engine = sa.create_engine(
             parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True, connect_args=arguments
@@ -419,47 +403,20 @@ class PostgresStore:
 
     def insert_new(self, table: sa.Table) -> sa.Insert:
         """An insertion that leaves rows alone which are there already."""
-        return _postgres_insert_new(table)
+        return _insert_new(postgresql.insert, table)
 
     def now(self, connection: sa.Connection) -> float:
         """The clock of the server."""
         return float(connection.execute(_NOW).scalar_one())
 
 
-@lru_cache
-def _postgres_insert_new(table: sa.Table) -> sa.Insert:
-    return postgresql.insert(table).on_conflict_do_nothing()
-
-
-def _parsed(url: str) -> sa.URL:
-    try:
-        return sa.make_url(url)
-    except (ArgumentError, ValueError):
-        problem = "cannot be read (not shown: it may hold a password); a port is a number, '@' in a password is %40"
-        raise LedgerError(f"the URL of the ledger {problem}; it looks like {EXAMPLE}") from None
-
-
-def _check_driver(name: str) -> None:
-    try:
-        import psycopg  # noqa: F401
-    except ImportError as exc:
-        advice = "pip install 'assaymark[postgres]'"
-        raise LedgerError(f"{name}: a ledger in PostgreSQL needs the package psycopg ({exc}): {advice}") from None
-
-
 def _see_to_durability(connection: Any, _record: object) -> None:
     """A commit is on the disk of the server when it returns, or we do not work there."""
-    with _of_its_own(connection) as cursor:
+    with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('fsync'), current_setting('synchronous_commit')")
         fsync, waits = cursor.fetchone()
         if fsync != "on":
             raise LedgerError("the PostgreSQL server runs with fsync = off and can lose commits; switch it on")
         if waits == "off":
             cursor.execute("SET synchronous_commit = on")
-
-
-@contextmanager
-def _of_its_own(connection: Any) -> Iterator[Any]:
-    with connection.cursor() as cursor:
-        yield cursor
     connection.commit()

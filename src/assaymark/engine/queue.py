@@ -105,7 +105,9 @@ class Leases:
                 statement, {"worker": worker, "n": n, "lease_s": lease_s, "since": since, **which}
             ).all()
             claims = sorted([Claim(row.key, row.fence) for row in found], key=lambda claim: claim.key)
-            lost = _left_open(connection, [claim.key for claim in claims if claim.fence > 1])
+            lost: list[Attempt] = []
+            for group in groups([claim.key for claim in claims if claim.fence > 1], KEYS_A_QUERY):
+                lost += map(rows.attempt_of, connection.execute(_OPEN_ATTEMPTS, {"keys": group}).mappings())
             commits.mark_lost(connection, lost)
         return claims, len(lost)
 
@@ -154,16 +156,6 @@ class Leases:
     def _change(self, statement: sa.TextClause, **parameters: Any) -> int:
         with database.plainly(self._store.name), database.writing(self._store.engine) as connection:
             return connection.execute(statement, parameters).rowcount
-
-
-def _left_open(connection: sa.Connection, keys: Sequence[str]) -> list[Attempt]:
-    found: list[Attempt] = []
-    for group in groups(keys, KEYS_A_QUERY):
-        found += [rows.attempt_of(row) for row in connection.execute(_OPEN_ATTEMPTS, {"keys": group}).mappings()]
-    return found
-
-
-# Where a run gets its calls from: a list that it alone works through, or a queue that it shares with other workers.
 
 
 _KNOWN_TEXTS = 10_000
