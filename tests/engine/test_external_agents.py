@@ -9,17 +9,7 @@ import traceback
 from unittest.mock import Mock
 
 import pytest
-from agent_servers import (
-    DECISION,
-    agent_call,
-    asked,
-    failed,
-    free_port,
-    hang,
-    http,
-    read_request,
-    serving,
-)
+from agent_servers import DECISION, agent_call, asked, failed, free_port, hang, http, read_request, serving
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -11,11 +11,7 @@ from engine_calls import call
 from provider_server import answer, echo_headers, free_url, hang, page, serving
 
 from assaymark.engine import Ledger, Message, Text, run_calls
-from assaymark.engine.providers.inspect import (
-    InspectModel,
-    inspect_argument_problems,
-    response_schema,
-)
+from assaymark.engine.providers.inspect import InspectModel, inspect_argument_problems, response_schema
 from assaymark.engine.providers.registry import Models
 from assaymark.errors import InputError, ModelError
 from assaymark.judging import load_rubric, reply_schema
@@ -30,12 +26,7 @@ CHAT = {
     "model": "gpt-4o-2024-11-20",
     "system_fingerprint": "fp_44",
     "choices": [
-        {
-            "index": 0,
-            "finish_reason": "stop",
-            "logprobs": None,
-            "message": {"role": "assistant", "content": '{"a":1}'},
-        }
+        {"index": 0, "finish_reason": "stop", "logprobs": None, "message": {"role": "assistant", "content": '{"a":1}'}}
     ],
     "usage": {
         "prompt_tokens": 110,
@@ -274,10 +265,7 @@ def test_nobody_there_and_no_answer_in_time(keyed):
     with pytest.raises(ModelError, match="no connection to") as caught:
         asked(keyed, args={"base_url": f"{free_url()}/v1"})
     assert caught.value.retryable
-    with (
-        serving(hang) as server,
-        pytest.raises(ModelError, match=r"no reply from .* within 0\.2 s") as caught,
-    ):
+    with serving(hang) as server, pytest.raises(ModelError, match=r"no reply from .* within 0\.2 s") as caught:
         asked(keyed, args={"base_url": f"{server.url}/v1", "timeout_s": 0.2})
     assert caught.value.retryable
 

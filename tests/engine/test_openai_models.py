@@ -25,25 +25,10 @@ from openai_wire import (
     text_part,
     unknown_fields,
 )
-from provider_server import (
-    answer,
-    cut,
-    echo_headers,
-    flood,
-    free_url,
-    hang,
-    hang_up,
-    page,
-    serving,
-    twice,
-)
+from provider_server import answer, cut, echo_headers, flood, free_url, hang, hang_up, page, serving, twice
 
 from assaymark.engine import Ledger, run_calls
-from assaymark.engine.providers.openai import (
-    OpenAIChatModel,
-    OpenAIModel,
-    openai_argument_problems,
-)
+from assaymark.engine.providers.openai import OpenAIChatModel, OpenAIModel, openai_argument_problems
 from assaymark.engine.providers.transports import transport
 from assaymark.errors import InputError, ModelError
 

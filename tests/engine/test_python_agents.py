@@ -255,10 +255,7 @@ def test_what_a_callable_raises_is_counted_with_its_place_and_a_strict_one_stops
     ((found, times),) = agent.raised.items()
     assert times == 3
     assert re.fullmatch(said, found)
-    with (
-        Ledger.open(tmp_path / "ledger.db") as ledger,
-        pytest.raises(InputError, match="python/mine:decide: raised"),
-    ):
+    with Ledger.open(tmp_path / "ledger.db") as ledger, pytest.raises(InputError, match="python/mine:decide: raised"):
         run_calls(ledger, [spec], {spec.model: agent.held(True)})
     with Ledger.open(tmp_path / "ledger.db") as ledger:  # no outcome: it is asked again once it is mended
         assert run_calls(ledger, [spec], {spec.model: PythonAgent(lambda _context: HOLD)}).made == 1

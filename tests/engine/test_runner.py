@@ -109,13 +109,7 @@ def test_nothing_to_ask(ledger):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [
-        ("concurrency", 0),
-        ("attempts", 0),
-        ("backoff_s", -1),
-        ("deadline_s", 0),
-        ("deadline_s", float("nan")),
-    ],
+    [("concurrency", 0), ("attempts", 0), ("backoff_s", -1), ("deadline_s", 0), ("deadline_s", float("nan"))],
 )
 def test_limits_out_of_range_are_refused(ledger, name, value):
     with pytest.raises(ValueError, match=f"{name} must be"):

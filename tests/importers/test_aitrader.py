@@ -370,8 +370,7 @@ def test_a_damaged_price_file_is_one_problem_of_many():
 
 
 @pytest.mark.parametrize(
-    "text",
-    [b"not json", b"[]", b'{"track": 1, "track": 2}', json.dumps(line()).replace("2.0", "NaN").encode() + b"}"],
+    "text", [b"not json", b"[]", b'{"track": 1, "track": 2}', json.dumps(line()).replace("2.0", "NaN").encode() + b"}"]
 )
 def test_lines_that_are_no_objects(text):
     with pytest.raises(InputError, match=r"decisions\.jsonl line 1"):

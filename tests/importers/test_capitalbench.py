@@ -277,8 +277,7 @@ def test_an_option_without_return_has_benchmark_plus_alpha():
 
 
 @pytest.mark.parametrize(
-    "outcome",
-    [None, dict.fromkeys(RESOLVED, ""), {**RESOLVED, "portfolio_return": "", "alpha_vs_sp500": ""}],
+    "outcome", [None, dict.fromkeys(RESOLVED, ""), {**RESOLVED, "portfolio_return": "", "alpha_vs_sp500": ""}]
 )
 def test_an_empty_outcome_is_counted_as_missing(outcome):
     result = imported(records=[record(outcome=outcome)])
@@ -516,10 +515,7 @@ def test_the_decisions_of_a_round_that_is_not_there_are_told_once():
         import_capitalbench(empty)
 
 
-@pytest.mark.parametrize(
-    ("shape", "silent"),
-    [("option", True), ("weights-v1", True), ("weights-v3", False)],
-)
+@pytest.mark.parametrize(("shape", "silent"), [("option", True), ("weights-v1", True), ("weights-v3", False)])
 def test_a_record_without_text_to_judge_says_so(shape, silent):
     changes = {"rationale_summary": " ", "key_risks": []}
     if shape == "weights-v1":

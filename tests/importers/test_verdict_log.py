@@ -150,11 +150,7 @@ def test_a_map_names_columns_and_rows():
     bench = ["A", "C"]
     """
     log = read(text, parse_verdict_map(toml))
-    assert calls(log) == [
-        ("j", "q", "x", "y", 1, "1"),
-        ("j", "q", "x", "y", 2, "2"),
-        ("j", "q", "y", "x", 2, "2"),
-    ]
+    assert calls(log) == [("j", "q", "x", "y", 1, "1"), ("j", "q", "x", "y", 2, "2"), ("j", "q", "y", "x", 2, "2")]
     assert (log.rows, log.filtered, log.row.tolist()) == (4, 1, [2, 5, 4])
     assert len(read(text, parse_verdict_map(toml + "run = 2\n"))) == 2
 

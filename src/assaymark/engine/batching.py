@@ -491,40 +491,13 @@ def run_batches(
     """Ask every call that has no reply yet in batches, and wait for what comes back.
 
     Batches of earlier runs are collected first. A call that fails in a way that may pass, or whose batch ends before
-    its turn, is in the next batch. SIGINT and SIGTERM end the waiting, not the batches: they stay with their provider,
-    and the next run collects them. Call it from outside any event loop.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        Where everything is written. A file is held exclusively meanwhile; in a database others may go on asking.
-    calls : iterable of CallSpec
-        What to ask. Calls with equal keys are one call.
-    providers : mapping of provider to maker
-        Who takes batches, by the part of a model's name before its first slash; see `batch_providers`.
-    poll_s : float
-        Seconds between two looks at the batches.
-    most_items : int
-        Most calls in one batch; a provider may take fewer.
-    attempts : int
-        Most batches that one call is in during this run.
-    deadline_s : float, optional
-        Seconds after which it returns, whatever is still under way. Without it, it stays to the end.
-    settle_s : float
-        Seconds that a provider gets to show a batch whose submission was cut off, before it counts as never arrived.
-    progress : callable, optional
-        Called with ``(replied, planned)`` after each commit.
-    say : callable, optional
-        Called with a line about what happens to each batch.
-
-    Raises
-    ------
-    UnknownNameError
-        The provider of a call takes no batches. Nothing was sent.
-    LedgerError
-        Another run holds the ledger or its batches, or it cannot be written. What was committed is safe.
-    ValueError
-        A number is out of its range.
+    its turn, is in the next batch (at most ``attempts`` of them in this run). SIGINT and SIGTERM end the waiting, not
+    the batches: they stay with their provider, and the next run collects them. ``providers`` says who takes batches, by
+    the part of a model's name before its first slash. ``poll_s`` is between two looks; after ``deadline_s`` it returns,
+    whatever is under way; a batch whose submission was cut off counts as never arrived after ``settle_s``. ``progress``
+    is called with ``(replied, planned)`` after each commit, ``say`` with a line about what happens to each batch.
+    `UnknownNameError` if the provider of a call takes no batches, `LedgerError` if another run holds the ledger:
+    nothing was sent.
     """
     terms = Terms(poll_s=poll_s, most_items=most_items, attempts=attempts, deadline_s=deadline_s, settle_s=settle_s)
     asked = {call.key: call for call in calls}
@@ -556,14 +529,10 @@ def run_batches(
 
 
 def cancel_batches(ledger: Ledger, providers: Mapping[str, BatchMaker], *, say: Say | None = None) -> int:
-    """Ask the providers to stop every batch under way. What is done is paid: run again to collect it.
+    """Ask the providers to stop every batch under way; how many were stopped. What is done is paid: run again to
+    collect it.
 
-    A batch whose id was guessed at is left alone, since it may be somebody else's.
-
-    Returns
-    -------
-    int
-        How many were stopped.
+    A batch whose id was guessed at is left alone, since it may be another's.
     """
     with ledger.exclusive(), ledger.batches.alone():
         run = BatchRun(ledger, {}, [], providers, Terms(), say=say)

@@ -81,35 +81,18 @@ class Purse:
     """Money that the calls on one ledger may cost. Before a call is sent, what it may cost is held back.
 
     A call is held at its bound until two replies in its manner have come. Then it is held at the largest parts of their
-    bounds that these took, by input and output, and more: 4.1 times these parts after two replies, 1.5 times after
-    ten, 1.25 times in the end. Refusals, which are short, are not counted. What was paid, what is held, and what the
-    one call with the most to spare may cost beyond its hold never pass ``limit_usd`` together. So the limit is kept
-    unless several replies under way together turn out longer than any before them, by more than these holds leave.
+    bounds that these took, by input and output, and more: 4.1 times these parts after two replies, 1.5 times after ten,
+    1.25 times in the end. Refusals, which are short, are not counted. What was paid, what is held, and what the one
+    call with the most to spare may cost beyond its hold never pass ``limit_usd`` together. So the limit is kept unless
+    several replies under way together turn out longer than any before them, by more than these holds leave.
 
     A call that does not fit now waits while replies of this run can still make room; when they cannot, nothing more is
     sent. Every reply of the ledger counts, of earlier runs too. An attempt that brought no reply within its deadline,
-    or was under way when somebody died, counts at what such a call is held at: it may have been paid.
+    or was under way when its run died, counts at what such a call is held at: it may have been paid. Where others pay
+    from the same ledger, theirs is read whenever calls are claimed.
 
-    Where others pay from the same ledger, theirs is read whenever calls are claimed: a worker can pass the limit by
-    no more than what the others have sent since it looked.
-
-    Parameters
-    ----------
-    limit_usd : float
-        The budget; 0 lets only calls through that cost nothing.
-    bound : callable
-        The most that a call may cost, in USD, of input and output; None where that is not known.
-    cost : callable
-        What the reply of a model cost, and whether it came in a batch; None where it is not known: then its bound
-        counts.
-    share : callable, optional
-        The parts of the tokens of its bound that a reply to a call took, of input and output; None where they are not
-        known. Without it every call is held at its bound.
-
-    Raises
-    ------
-    ValueError
-        The limit is negative or no number.
+    ``bound`` is the most that a call may cost in USD, of input and output, ``cost`` what the reply of a model cost (and
+    whether it came in a batch), ``share`` the parts of its bound that a reply took; each is None where it is not known.
     """
 
     def __init__(
@@ -164,15 +147,7 @@ class Purse:
     # --- before a run ---
 
     def begin(self, ledger: Ledger) -> None:
-        """Read what was paid, before a run of calls on ``ledger``.
-
-        Raises
-        ------
-        ValueError
-            The purse is that of another ledger.
-        PlanError
-            The ledger has replies of a model without a price: what they cost is not known.
-        """
+        """Read what was paid, before a run of calls on ``ledger``."""
         if self._ledger not in (None, ledger.name):
             raise ValueError(f"this purse is for {self._ledger} (got {ledger.name})")
         self._ledger = ledger.name
@@ -184,13 +159,7 @@ class Purse:
         _refuse({call.model for call in calls if self._bound(call) is None})
 
     def afford(self, ledger: Ledger, calls: Iterable[CallSpec]) -> None:
-        """See that those of ``calls`` that have no reply, and are in no batch, can all be paid at once.
-
-        Raises
-        ------
-        PlanError
-            They cannot, or one has no known price.
-        """
+        """See that those of ``calls`` that have no reply, and are in no batch, can all be paid at once."""
         asked = {call.key: call for call in calls}
         waiting = {key for key, _ in ledger.batches.attempts_under_way()}
         open_ = [asked[key] for key in ledger.pending(asked) if key not in waiting]

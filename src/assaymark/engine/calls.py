@@ -76,13 +76,7 @@ class CallSpec:
 
     @property
     def canonical(self) -> bytes:
-        """The call as canonical JSON, every text standing by its digest: the bytes that the key is the sha256 of.
-
-        Raises
-        ------
-        TypeError, ValueError
-            An argument has no JSON form, such as a NaN temperature.
-        """
+        """The call as canonical JSON, every text standing by its digest: the bytes that the key is the sha256 of."""
         # Written out by hand because a million keys are planned at once; a test compares it with canonical_json.
         messages = ",".join([message.canonical for message in self.messages])
         return (

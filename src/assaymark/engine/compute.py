@@ -444,45 +444,12 @@ def map_chunks(
     """``function`` of each chunk, in the order given, whoever computes it.
 
     The function is pure and importable by its name. It is called with the fields of a chunk's ``what`` and ``how`` as
-    one mapping of plain JSON values, and returns bytes. A chunk whose process or node dies or hangs is run again
-    elsewhere, up to ``attempts`` times, so that half a second of work or more in each chunk is well spent. Whatever
-    happens, this returns or raises, and leaves no process behind.
-
-    Parameters
-    ----------
-    function : callable
-        From the arguments of a chunk to bytes.
-    chunks : sequence of Chunk
-        What to run it on.
-    version : str
-        Of what the function computes; results of another version are not used again.
-    how : {'serial', 'processes', 'ray'}
-        In this process, in ``workers`` processes of this machine, or on a Ray cluster (extra ``ray``).
-    workers : int, optional
-        Chunks under way at once. Default: as many as there are cores, here or in the cluster.
-    deadline_s : float
-        Seconds that one attempt may take. What runs in this process cannot be cut off, and has no deadline.
-    stall_s : float, optional
-        For ``ray``: seconds without any chunk that ends, the start of the cluster included, after which all is given
-        up. Default: ``deadline_s`` and a minute.
-    attempts : int
-        How often a chunk may be handed to somebody who is then lost.
-    ledger : Ledger, optional
-        Where each result is written down as soon as it is there. What is there already is not computed.
-    address : str, optional
-        For ``ray``: the cluster's address. Default: that in RAY_ADDRESS, or else a cluster of this machine's own.
-    progress : callable, optional
-        Told ``what`` is done, how many chunks of it, and of how many.
-
-    Raises
-    ------
-    ChunkError
-        Chunks that the function refuses with an error of ours, all of them at once; or the first chunk that fails in
-        another way, or was lost too often.
-    UnknownNameError
-        There is no such way to compute.
-    ValueError
-        A function without a name to import it by, or a number that is out of range.
+    one mapping of plain JSON values, and returns bytes; ``version`` is that of what it computes. ``how`` is ``serial``
+    (here), ``processes`` or ``ray``, with ``workers`` chunks at once. A chunk whose process or node dies or hangs
+    (``deadline_s``) is run again elsewhere, up to ``attempts`` times; on Ray all is given up after ``stall_s`` without
+    any end. A ``ledger`` keeps each result as soon as it is there, and what is there already is not computed. Whatever
+    happens, this returns or raises, and leaves no process behind. `ChunkError`: all chunks that the function refuses
+    with an error of ours, or the first that fails in another way or was lost too often.
     """
     way(how)
     for name, value in (("workers", workers), ("attempts", attempts)):
@@ -545,15 +512,11 @@ def usable_cores() -> int:
 
 @contextmanager
 def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> Iterator[Callable[[], T]]:
-    """Start ``function(*args)`` in a process of its own, and hand out a callable that waits for its result.
+    """Start ``function(*args)`` in another process, and hand out a callable that waits for its result.
 
-    The function and its arguments must be importable and picklable, and the function pure: if the process dies, it
-    is called again here. The result is asked for once. Leaving the block without it ends the process.
-
-    Parameters
-    ----------
-    processes : bool
-        False: nothing is started, and the function is called here when its result is asked for.
+    The function and its arguments must be importable and picklable, and the function pure: if the process dies, it is
+    called again here. The result is asked for once; leaving the block without it ends the process. Without
+    ``processes`` it is called here when its result is asked for.
     """
     if not processes:
         yield lambda: function(*args)

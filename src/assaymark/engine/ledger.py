@@ -62,9 +62,7 @@ _PENDING_MODELS = (
 )
 _STANDING = (
     sa.select(
-        tables.calls.c.model,
-        sa.func.count().label("planned"),
-        sa.func.count(tables.replies.c.key).label("answered"),
+        tables.calls.c.model, sa.func.count().label("planned"), sa.func.count(tables.replies.c.key).label("answered")
     )
     .select_from(_OPEN)
     .group_by(tables.calls.c.model)
@@ -118,11 +116,6 @@ class Ledger:
         """The ledger in the file ``where``, or in the database of a URL ``postgresql+psycopg://USER@HOST/DATABASE``.
 
         An empty one is made there unless ``create`` is false. See `postgres` for what a database has to be like.
-
-        Raises
-        ------
-        LedgerError
-            What is there is no ledger, of another schema version, absent, or cannot be opened.
         """
         store: Store = PostgresStore(str(where)) if is_url(where) else SqliteStore(Path(where).absolute())
         try:
@@ -171,26 +164,14 @@ class Ledger:
             self._store.check_structure(connection)
 
     def verify(self) -> int:
-        """Go over everything: the structure, each row and each object. Returns how many rows were found right.
-
-        Raises
-        ------
-        LedgerError
-            Something has changed since it was written; the first such thing is named.
-        """
+        """Go over everything: the structure, each row and each object. Returns how many rows were found right."""
         found = self.audit()
         if found.differences:
             raise LedgerError(found.differences[0])
         return found.rows
 
     def audit(self) -> Audit:
-        """What differs from what was written, and which rows came after the last clean close; see `Audit`.
-
-        Raises
-        ------
-        LedgerError
-            It cannot be read to its end.
-        """
+        """What differs from what was written, and which rows came after the last clean close; see `Audit`."""
         self.check_structure()
         with database.plainly(self.name), self._engine.connect() as connection:
             return audit.look_over(connection, self._store.read)
@@ -198,13 +179,7 @@ class Ledger:
     # --- what is to be asked ---
 
     def plan(self, calls: Iterable[CallSpec]) -> int:
-        """Write down calls to be made, and each text they show once. Calls already planned are left as they are.
-
-        Returns
-        -------
-        int
-            How many of them were new.
-        """
+        """Write down calls to be made, and each text they show once. Calls already planned are left as they are."""
         waiting, unseen, new = iter(calls), Unseen(), 0
         with database.plainly(self.name):
             while (found := self._plan_some(waiting, unseen)) is not None:
@@ -236,26 +211,12 @@ class Ledger:
         return [row["key"] for row in self._read(_PENDING_OF, model=rows.plain(model))]
 
     def call(self, key: str) -> CallSpec:
-        """The planned call with this key, with all of its texts.
-
-        Raises
-        ------
-        LedgerError
-            No such call was planned, or what is stored of it is damaged.
-        """
+        """The planned call with this key, with all of its texts."""
         (call,) = self.load([key], {})
         return call
 
     def load(self, keys: Sequence[str], texts: dict[str, Text]) -> list[CallSpec]:
-        """The planned calls with these keys; see `call`.
-
-        Parameters
-        ----------
-        keys : sequence of str
-            Their keys.
-        texts : dict of str to Text
-            Texts by their digest that need not be read; those read are added.
-        """
+        """The planned calls with these keys; see `call`."""
         specs = {
             row["key"]: row["spec"] for group in groups(keys, KEYS_A_QUERY) for row in self._read(_SPECS, keys=group)
         }
@@ -274,11 +235,6 @@ class Ledger:
         """Write down, all or nothing, how some attempts ended and that others are about to be sent.
 
         A call that has a reply keeps it: a second one is not stored, and its attempt is marked ``superseded``.
-
-        Returns
-        -------
-        list of Attempt
-            The attempts begun, in the order of ``begin``. They may be sent once this returns.
         """
         committed = commits.commit(self._store, [(key, None) for key in begin], ends)
         return [attempt for attempt in committed.begun if attempt is not None]
@@ -296,25 +252,13 @@ class Ledger:
         self.commit(ends=[End(attempt, outcome, error) for attempt, outcome, error in failures])
 
     def reply(self, key: str) -> Reply:
-        """The reply to one call.
-
-        Raises
-        ------
-        LedgerError
-            There is none, or what is stored of it is damaged.
-        """
+        """The reply to one call."""
         for _, reply in self.replies([key]):
             return reply
         raise LedgerError(f"{self.name}: call {key} has no reply")
 
     def replies(self, keys: Iterable[str]) -> Iterator[tuple[str, Reply]]:
-        """The replies to these calls, in the order given; calls without one are passed over.
-
-        Raises
-        ------
-        LedgerError
-            A stored reply is damaged.
-        """
+        """The replies to these calls, in the order given; calls without one are passed over."""
         for group in groups(keys, KEYS_A_QUERY):
             found = {row["key"]: (row, rows.facts_of(row)) for row in self._read(_REPLIES, keys=group)}
             bodies = self._objects({body for _, (_, body) in found.values() if body is not None})
@@ -328,11 +272,6 @@ class Ledger:
         """Every reply written down at ``since`` (seconds since 1970) or later, without its texts, in no order.
 
         Those of models of the providers in ``without`` are left out.
-
-        Raises
-        ------
-        LedgerError
-            What is stored of a reply is damaged.
         """
         with database.plainly(self.name), self._engine.connect() as connection:
             wanted = _ANSWERED.where(*(~tables.calls.c.model.startswith(f"{name}/") for name in without))
@@ -368,13 +307,7 @@ class Ledger:
         return [rows.attempt_of(row) for row in found if (row["key"], row["number"]) not in waiting]
 
     def mark_lost(self) -> list[Attempt]:
-        """Mark attempts that are still open as ``lost``. Only for whoever holds the ledger exclusively.
-
-        Returns
-        -------
-        list of Attempt
-            Those newly marked, as they were.
-        """
+        """Mark attempts that are still open as ``lost``. Only for whoever holds the ledger exclusively."""
         lost = [attempt for attempt in self.orphaned() if attempt.outcome is None]
         with database.plainly(self.name):
             if lost:
@@ -400,13 +333,7 @@ class Ledger:
         return packed.sha256
 
     def get_object(self, sha256: str) -> bytes:
-        """The bytes with this sha256.
-
-        Raises
-        ------
-        LedgerError
-            There are none, or they are damaged.
-        """
+        """The bytes with this sha256."""
         return self._objects([sha256])[sha256]
 
     def add_source(self, path: str, data: bytes, format: str) -> str:

@@ -57,13 +57,7 @@ _ADD = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one provider may get in any 60 seconds; None sets no limit.
-
-    Raises
-    ------
-    ValueError
-        A limit is below 1.
-    """
+    """What one provider may get in any 60 seconds; None sets no limit."""
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
@@ -170,11 +164,6 @@ class Patience:
 
     After ``failures`` failed attempts in a row that another attempt might have helped, over all of its calls, nothing
     is sent for ``cool_down_s`` seconds. Then one attempt is made: if it fails too, the provider is not asked again.
-
-    Raises
-    ------
-    ValueError
-        ``failures`` is below 1, or ``cool_down_s`` below 0.
     """
 
     failures: int = 20

@@ -528,58 +528,23 @@ def run_calls(
 ) -> RunSummary:
     """Ask every call that has no reply yet, and write down what comes back.
 
-    A call that fails in a way that may pass (`ModelError` with ``retryable``, or the deadline) is tried again after
-    a pause that doubles; other failures are written down and the run goes on. A call that the provider turned away for
-    good is answered by that: it has a reply that ended in ``refusal``, if a content filter said so, or if the model
-    answers at least four calls for each that it turns away. A provider that asks to wait is not
-    asked by anybody of this run until then, at most 300 seconds, and that counts as no failure. One that fails again
-    and again, or has no money left, is not asked any more (`Patience`); the others are. SIGINT and SIGTERM let what is
-    under way finish and start nothing new; a second signal acts as usual. It has an event loop of its own, and
-    can be called inside of one, as in a notebook.
+    A call that fails in a way that may pass (`ModelError` with ``retryable``, or ``deadline_s``) is tried again,
+    ``attempts`` times at most, after a pause of ``backoff_s`` that doubles; other failures are written down and the run
+    goes on. A call that the provider turned away for good is answered by that: it has a reply that ended in
+    ``refusal``, if a content filter said so, or if the model answers at least four calls for each that it turns away. A
+    provider that asks to wait is not asked by this run until then, at most 300 seconds, and that counts as no failure.
+    One that fails again and again, or has no money left, is not asked any more (``patience``); the others are. SIGINT
+    and SIGTERM let what is under way finish and start nothing new; a second signal acts as usual. It has its own event
+    loop, and can be called inside of one, as in a notebook.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        Where everything is written. A file is held exclusively meanwhile; in a database other workers may go through
-        the same calls at the same time, and this returns when no call is left that anybody could still answer.
-    calls : iterable of CallSpec
-        What to ask. Calls with equal keys are one call.
-    models : mapping of model name to Model
-        Who answers; every ``call.model`` needs an entry.
-    concurrency : int
-        Calls under way at once, for each model (behind each address and key, where its calls name several).
-    deadline_s : float
-        Seconds that one attempt may take. A model that blocks the thread instead of awaiting cannot be stopped.
-    attempts : int
-        Most attempts at one call in this run.
-    backoff_s : float
-        Seconds before the second attempt, give or take half (fixed by the key), at most 300 later on.
-    lease_s : float
-        In a database: seconds until others ask what this run was asking when it died.
-    patience : Patience, optional
-        When to stop asking a provider; by default after 20 failures in a row and one more a minute later.
-    limits : mapping of provider to Limits, optional
-        Requests and tokens a minute, kept by all who work on this ledger together; see `provider_of` for the names.
-    purse : Purse, optional
-        What the calls may cost; when the next one does not fit any more, nothing is sent and ``stopped`` says so.
-    progress : callable, optional
-        Told ``(replied, planned)`` after each commit.
-    told : callable, optional
-        Told ``(model, reply)`` of each reply of this run when it is on the disk.
-    watch : Watch, optional
-        Which models are asked no further because nothing usable comes of it; without it, none.
-
-    Raises
-    ------
-    PlanError
-        There is a budget, and a call without a known price. Nothing was sent.
-    UnknownNameError
-        A call names a model that is not in ``models``. Nothing was sent.
-    LedgerError
-        Another run holds the ledger, or it cannot be written, or calls are in batches: they would be paid twice. What
-        was committed is safe.
-    Exception
-        Whatever a model raised that is no `ModelError`: a defect. What was under way was finished and written down.
+    A file is held exclusively meanwhile. In a database other workers may go through the same calls, each held by a
+    lease of ``lease_s``; this returns when no call is left that anybody could still answer. ``concurrency`` is for each
+    model (behind each address and key), ``limits`` a minute for each provider, kept by all who work on this ledger.
+    When the next call does not fit the ``purse``, nothing more is sent. ``progress`` is called with ``(replied,
+    planned)`` after each commit, ``told`` with ``(model, reply)`` when a reply is on the disk. Before anything is sent
+    it raises `PlanError` (a budget, and a call without a price), `UnknownNameError` (a model that is not in ``models``)
+    or `LedgerError` (another run holds the ledger, or calls are in batches); later what a model raised that is no
+    `ModelError`, after what was under way is written down.
     """
     manner = Manner(concurrency, deadline_s, attempts, backoff_s, lease_s, patience or Patience(), limits or {})
     with ledger.exclusive():

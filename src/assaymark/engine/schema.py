@@ -46,12 +46,7 @@ RAW = "raw"
 
 metadata = MetaData()
 
-meta = Table(
-    "meta",
-    metadata,
-    Column("name", String(40), primary_key=True),
-    Column("value", Text, nullable=False),
-)
+meta = Table("meta", metadata, Column("name", String(40), primary_key=True), Column("value", Text, nullable=False))
 
 objects = Table(
     "objects",

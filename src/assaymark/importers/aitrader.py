@@ -97,13 +97,7 @@ class Audit:
 
 
 def audit_aitrader(files: Mapping[str, bytes]) -> tuple[Audit, ...]:
-    """The books in AI-Trader logs (files as for `import_aitrader`), each mismatch with what is stated and recomputed.
-
-    Raises
-    ------
-    InputError
-        Anything in the files is wrong: all of it at once.
-    """
+    """The books in AI-Trader logs (files as for `import_aitrader`), each mismatch as stated and recomputed."""
     tally = Tally()
     log = read_log(files, tally)
     if tally.problems:
@@ -140,27 +134,13 @@ def import_aitrader(
 ) -> Imported:
     """AI-Trader's steps as decisions, what of the prices was known at each, and how the books went on.
 
-    The log holds the last message of a step, its actions and the book after it. The prompt and what tools returned
-    are not there, so every context is ``partial``. It holds the book before the step, the open of every symbol (the
-    price at which the venue fills), the close one bar before, and the last bars of what is held or traded. Nothing of
-    the step's own bar but its open is in it. Each book is held against the actions and the prices (`Audit`); a
-    decision at whose step something does not fit carries a flag, and its ``stages`` list what.
-
-    Parameters
-    ----------
-    files : mapping of name to bytes
-        ``decisions.jsonl`` and the price file of every track that occurs in it, plain or gzip.
-    keep_going : bool
-        Import what is good although something is not; the report counts both.
-    progress : callable, optional
-        Called with (what, done, total) as steps are read.
-    provenance : Provenance
-        Source, commit and licence to stamp on every decision.
-
-    Raises
-    ------
-    InputError
-        A file is missing or damaged; or, unless ``keep_going``, anything in them is wrong: all of it at once.
+    ``files`` are ``decisions.jsonl`` and the price file of every track in it, plain or gzip. The log holds the last
+    message of a step, its actions and the book after it. The prompt and what tools returned are not there, so every
+    context is ``partial``: the book before the step, the open of every symbol (the price at which the venue fills), the
+    close one bar before, and the last bars of what is held or traded; nothing of the step's own bar but its open. Each
+    book is held against the actions and the prices (`Audit`); a decision at whose step something does not fit carries a
+    flag, and its ``stages`` list what. `InputError`: a file is missing or damaged; or, unless ``keep_going``, all that
+    is wrong in them.
     """
     tally = Tally()
     log = read_log(files, tally, progress)
@@ -312,18 +292,11 @@ def _outcomes(steps: Sequence[Step], prices: Prices, audit: Audit) -> Iterator[O
 def season_aitrader(files: Mapping[str, bytes], track: str) -> RecordedTrack:
     """One track (``us``, ...) as its log states it, day by day, beside an equal weight and cash.
 
-    A day is one of the exchange. An agent's book of a day is the one it states after its last step of that day, and
-    all books of a day are valued at the opens of the track's last step of that day: the prices at which the venue
-    fills. So at the last step NAV is the audit's (`Audit.last_nav`). A fill without a stated price has the open of its
-    step. Equal weight buys every symbol that has an open at the track's first step, there, and holds. Lines that an
-    import refuses are passed over.
-
-    Raises
-    ------
-    InputError
-        A file is missing or damaged as a whole.
-    UnknownNameError
-        The log has no step of that track.
+    A day is one of the exchange. An agent's book of a day is the one it states after its last step of that day, and all
+    books of a day are valued at the opens of the track's last step of that day: the prices at which the venue fills. So
+    at the last step NAV is the audit's (`Audit.last_nav`). A fill without a stated price has the open of its step.
+    Equal weight buys every symbol that has an open at the track's first step, there, and holds. Lines that an import
+    refuses are passed over.
     """
     log = read_log(files, Tally())
     steps = [one for one in log.steps if one.track.name == track]

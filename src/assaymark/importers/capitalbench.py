@@ -313,27 +313,12 @@ def import_capitalbench(
     progress: Progress | None = None,
     provenance: Provenance = PROVENANCE,
 ) -> Imported:
-    """CapitalBench's decisions, the contexts they were made in, and the outcomes as a table of their own.
+    """CapitalBench's decisions, the contexts they were made in, and the outcomes as a separate table.
 
-    A round's contexts are always ``partial``: the rendered appendix that the agents saw was not kept. Prices that
-    scored a round never enter a context. A decision whose call started before the cutoff is kept and flagged
-    ``clock-conflict``.
-
-    Parameters
-    ----------
-    files : mapping of name to bytes
-        ``decisions.jsonl`` and ``contexts.jsonl``, plain or gzip.
-    keep_going : bool
-        Import what is good although something is not; the report counts both.
-    progress : callable, optional
-        Called with (what, done, total) as rounds and decisions are read.
-    provenance : Provenance
-        Source, commit and licence to stamp on every decision; the path comes from the record.
-
-    Raises
-    ------
-    InputError
-        A file is missing or damaged; or, unless ``keep_going``, anything in them is wrong: all of it at once.
+    ``files`` are ``decisions.jsonl`` and ``contexts.jsonl``, plain or gzip. Contexts are always ``partial``: the
+    rendered appendix that the agents saw was not kept. Prices that scored a round never enter a context. A decision
+    whose call started before the cutoff is kept and flagged ``clock-conflict``. `InputError`: a file is missing or
+    damaged; or, unless ``keep_going``, all that is wrong in them.
     """
     tally = Tally()
     rounds, broken = _read_rounds(files, tally, progress)

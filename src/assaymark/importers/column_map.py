@@ -186,13 +186,7 @@ class ColumnMap(Part):
 
 
 def parse_map(text: str, *, source: str = "map.toml") -> ColumnMap:
-    """A column map from its TOML.
-
-    Raises
-    ------
-    InputError
-        Not TOML, or fields that are wrong, missing or unknown: all of them at once.
-    """
+    """A column map from its TOML."""
     try:
         return as_shape(ColumnMap, read_toml(text, source=source))
     except ShapeError as exc:

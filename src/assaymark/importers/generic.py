@@ -18,17 +18,7 @@ from assaymark.importers.column_map import (
     names_outcome,
     parse_map,
 )
-from assaymark.importers.read import (
-    NAME,
-    NO_NAME,
-    Progress,
-    Row,
-    Sheet,
-    midnight,
-    read_sheet,
-    text_of,
-    unpack,
-)
+from assaymark.importers.read import NAME, NO_NAME, Progress, Row, Sheet, midnight, read_sheet, text_of, unpack
 from assaymark.importers.report import NO_TEXT, Imported, Tally, has_text
 from assaymark.records import (
     Action,
@@ -324,23 +314,11 @@ def import_generic(
 ) -> Imported:
     """Decisions, contexts and outcomes from files of your own, read through a column map.
 
-    Nothing that happened after a decision can enter its context: a fact that became available later, a dated row from
-    later, an outcome offered as facts are problems, not warnings. So are facts of a context that no decision names. A
-    context that lost a fact to a problem, or holds one without a value, is ``partial`` whatever the map says.
-
-    Parameters
-    ----------
-    files : mapping of name to bytes
-        One ``*.toml`` map and the files that it names, plain or gzip.
-    keep_going : bool
-        Import what is good although something is not; the report counts both.
-    progress : callable, optional
-        Called with (what, done, total) at the end of each file.
-
-    Raises
-    ------
-    InputError
-        The map or a file it names is missing or wrong; or, unless ``keep_going``, any record is: all of it at once.
+    ``files`` are one ``*.toml`` map and the files that it names, plain or gzip. Nothing that happened after a decision
+    can enter its context: a fact that became available later, a dated row from later, an outcome offered as facts are
+    problems, not warnings. So are facts of a context that no decision names. A context that lost a fact to a problem,
+    or holds one without a value, is ``partial`` whatever the map says. `InputError`: the map or a file it names is
+    missing or wrong; or, unless ``keep_going``, all that is wrong in them.
     """
     maps = sorted(name for name in files if name.endswith(".toml"))
     if len(maps) != 1:

@@ -246,34 +246,15 @@ def _plain(text: str) -> str:
 def read_verdicts(
     source: Path | str, data: bytes | Path | None = None, mapping: VerdictMap | None = None
 ) -> VerdictLog:
-    """A log of pairwise verdicts from a CSV file of any tool, checked.
+    """A log of pairwise verdicts from a CSV file of any tool, checked; ``data``: the file, if ``source`` only names it.
 
-    One row for each call: who judged (``judge``), what was asked (``question``), which two contents stood in slots 1
-    and 2 (``slot_1``, ``slot_2``), the ``verdict``, and optionally the number of the repetition (``trial``) and an id
-    of the pair (``pair``). A verdict names a slot, or the content in it, or is a tie, an abstention or invalid. Other
-    columns are left alone, and may hold anything. White space around a cell does not count.
-
-    Parameters
-    ----------
-    source : path or str
-        The file; where ``data`` is given, only what to call it in messages.
-    data : bytes or path, optional
-        The file itself. Gzip, a byte order mark, and semicolons, tabs or bars for commas are fine.
-    mapping : VerdictMap, optional
-        Which column is what. Without one the usual spellings are looked for.
-
-    Returns
-    -------
-    VerdictLog
-        A log with one order only is no error: see ``orders``. The same call twice with the same verdict counts once.
-
-    Raises
-    ------
-    InputError
-        Everything wrong at once, at most 20 problems listed and the rest counted, each with its row: no such column
-        (with the closest), empty cells, words that are no verdict, one content in both slots, a pair id with more than
-        two contents or in two questions, the same call twice with different verdicts, control characters in the name
-        of a judge, a filter that keeps nothing; or a file that is no CSV.
+    One row for each call: who judged (``judge``), what was asked (``question``), which two contents were in slots 1 and
+    2 (``slot_1``, ``slot_2``), the ``verdict``, and optionally the number of the repetition (``trial``) and an id of
+    the pair (``pair``); ``mapping`` says which column is what, otherwise the usual spellings are looked for. A verdict
+    names a slot, or the content in it, or is a tie, an abstention or invalid. Other columns are left alone; white space
+    around a cell does not count. Gzip, a byte order mark, and semicolons, tabs or bars for commas are fine. A log with
+    one order only is no error, and the same call twice with the same verdict counts once. `InputError`: everything
+    wrong at once, each with its row.
     """
     mapping = mapping or VerdictMap()
     name = str(source)

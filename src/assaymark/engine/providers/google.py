@@ -63,7 +63,7 @@ _RULES: Final[Mapping[str, Rule]] = {
     "thinking_budget": (
         lambda value: isinstance(value, int) and is_number(value, -1, _MOST_BUDGET),
         f"a whole number of tokens up to {_MOST_BUDGET}, 0 for none or -1 for as many as the model likes",
-    ),
+    )
 }
 _REFUSALS: Final = (
     "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "ESCALATION",

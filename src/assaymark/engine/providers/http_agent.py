@@ -307,14 +307,7 @@ class HttpAgent:
         reachable(self.url)
 
     async def complete(self, call: CallSpec) -> Reply:
-        """Send the request of a call and take what comes back. No answer is an answer too: ``finish`` is ``failed``.
-
-        Raises
-        ------
-        ModelError
-            The call cannot be sent: it is none for an agent, its arguments are wrong, or the token is missing.
-            Nothing was sent, and nothing is recorded as the agent's outcome.
-        """
+        """Send the request of a call and take what comes back. No answer is an answer too: ``finish`` is ``failed``."""
         require_arguments(call)
         # Half a surrogate pair, which UTF-8 cannot carry, becomes the escape that JSON has for it.
         body = request_text(call).encode("utf-8", "backslashreplace")
@@ -351,15 +344,7 @@ class HttpAgent:
 
 
 def reachable(url: str, *, timeout_s: float = 3.0) -> None:
-    """Connect once and hang up, before a run asks anything: an agent that was never started must not cost a study.
-
-    Raises
-    ------
-    ModelError
-        Nobody took the connection.
-    InputError
-        The address is none.
-    """
+    """Connect once and hang up, before a run asks anything: an agent that was never started must not cost a study."""
     site = Site.of(url)
     try:
         socket.create_connection((site.host, site.port), timeout=timeout_s).close()
@@ -387,13 +372,7 @@ class _Post:
     """One POST. It is called in a thread; `leave` and `failed` may be called from outside meanwhile."""
 
     def __init__(
-        self,
-        site: Site,
-        body: bytes,
-        token: Secret | None,
-        timeout_s: float,
-        most: int,
-        take_place: Callable[[], None],
+        self, site: Site, body: bytes, token: Secret | None, timeout_s: float, most: int, take_place: Callable[[], None]
     ) -> None:
         self._site, self._body, self._token = site, body, token
         self._timeout_s, self._most, self._take_place = timeout_s, most, take_place

@@ -54,11 +54,7 @@ _NOT_OPTIONS: Final = frozenset({"model", "role", "required", "default", "config
 _MOST_AT_ONCE: Final = 100_000  # of connections: how many calls are under way is the runner's to say
 _NO_KEY: Final = "no-key"
 _SHORTEST_KEY: Final = 8
-_FINISH: Final[Mapping[str, Finish]] = {
-    "max_tokens": "length",
-    "model_length": "length",
-    "content_filter": "refusal",
-}
+_FINISH: Final[Mapping[str, Finish]] = {"max_tokens": "length", "model_length": "length", "content_filter": "refusal"}
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "seed": ("seed",),
     "temperature": ("temperature",),

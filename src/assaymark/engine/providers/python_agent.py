@@ -45,29 +45,14 @@ _INSTALLED: Final = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "pu
 class PythonAgent:
     """A model that is a callable of this process, or the name of one, imported when it is first needed.
 
-    Calls run at the same time, each in a thread of its own. A thread that is past its time is left behind: its answer
-    is not waited for, but Python cannot stop it.
-
-    Parameters
-    ----------
-    decide : callable or str
-        Takes a `Context`; may be a coroutine function. As text: ``package.module:attribute``, or the name of an entry
-        point in the group ``assaymark.agents``.
-    timeout_s : float
-        Seconds for one decision; ``args.timeout_s`` goes before it.
-    max_bytes : int
-        Longest answer that is taken, as UTF-8.
-    strict : bool
-        Whether an exception of the callable stops the run, in place of being recorded as no answer.
+    ``decide`` takes a `Context` and may be a coroutine function; as text it is ``package.module:attribute`` or an entry
+    point of the group ``assaymark.agents``. Calls run at the same time, each in its own thread. A thread that is past
+    ``timeout_s`` (``args.timeout_s`` goes before it) is left behind: Python cannot stop it. ``max_bytes`` is the
+    longest answer; with ``strict`` an exception stops the run, in place of being recorded as no answer.
     """
 
     def __init__(
-        self,
-        decide: Decide | str,
-        *,
-        timeout_s: float = PATIENCE_S,
-        max_bytes: int = MOST_BYTES,
-        strict: bool = False,
+        self, decide: Decide | str, *, timeout_s: float = PATIENCE_S, max_bytes: int = MOST_BYTES, strict: bool = False
     ) -> None:
         self._named = decide if isinstance(decide, str) else None
         self._decide = None if isinstance(decide, str) else decide
@@ -85,25 +70,11 @@ class PythonAgent:
         return Counter(self._raised)
 
     def check(self) -> None:
-        """Import the callable, before a run asks anything.
-
-        Raises
-        ------
-        ModelError
-            It cannot be imported, or is no callable.
-        """
+        """Import the callable, before a run asks anything."""
         self._callable()
 
     async def complete(self, call: CallSpec) -> Reply:
-        """Hand the context of a call to the callable. An exception is its outcome: ``finish`` is ``failed``.
-
-        Raises
-        ------
-        InputError
-            The callable raised, and is held to be strict. Nothing is recorded as its outcome.
-        ModelError
-            The callable cannot be imported, or the call is none for an agent. Nothing is recorded as its outcome.
-        """
+        """Hand the context of a call to the callable. An exception is its outcome: ``finish`` is ``failed``."""
         require_arguments(call)
         timeout_s = float(call.args.get("timeout_s", self._timeout_s))
         try:
@@ -140,13 +111,7 @@ class PythonAgent:
 
 
 def load_agent(name: str) -> Decide:
-    """The callable called ``package.module:attribute``, or by an entry point of the group ``assaymark.agents``.
-
-    Raises
-    ------
-    ModelError
-        There is none, importing it fails, or it is no callable.
-    """
+    """The callable called ``package.module:attribute``, or by an entry point of the group ``assaymark.agents``."""
     try:
         found = _imported(name)
     except (Exception, SystemExit) as exc:

@@ -61,20 +61,8 @@ class Models(Mapping[str, Model]):
     """Fixed models and those that providers make from a name. It lists the fixed ones, and contains both kinds.
 
     A provider's model is made once. A name that looks like an address with a user or a query in it is the one thing
-    that even ``in`` refuses, because whoever reports an unknown name would show the secret.
-
-    Parameters
-    ----------
-    fixed : mapping of name to Model
-        Models that can be listed.
-    providers : mapping of provider to factory
-        Who makes the model of ``provider/rest``.
-    prices : Prices, optional
-        What they cost; without it the table that comes with assaymark holds.
-    purse : Purse, optional
-        The budget that all of their calls are paid from.
-    strict : bool
-        Whether an exception of a Python agent stops a run; see `PythonAgent`.
+    that even ``in`` refuses, because whoever reports an unknown name would show the secret. ``purse`` is the budget
+    that all calls are paid from, ``strict`` whether an exception of a Python agent stops a run.
     """
 
     def __init__(
@@ -196,14 +184,7 @@ def external_providers() -> dict[str, Factory]:
 
 
 def check_ready(model: Model, args: Mapping[str, JSON] | None = None) -> None:
-    """See that a model can be asked with these arguments, before a run asks anything; models of our own need no look.
-
-    Raises
-    ------
-    ModelError
-        Nothing answers at the address of an agent, its callable cannot be imported, a provider's client is not
-        installed, or its key is not set. Nothing was sent.
-    """
+    """See that a model can be asked with these arguments, before a run asks anything; built-in models always can."""
     if isinstance(model, HttpAgent | PythonAgent):
         model.check()
     elif isinstance(model, SdkModel):
@@ -228,13 +209,7 @@ class Registry(Generic[T]):
         self._known: dict[str, T] = {}
 
     def add(self, name: str) -> Callable[[T], T]:
-        """Decorator that gives a thing its name.
-
-        Raises
-        ------
-        ValueError
-            The name is taken.
-        """
+        """Decorator that gives a thing its name."""
 
         def keep(thing: T) -> T:
             if name in self._known:
@@ -257,22 +232,7 @@ class Registry(Generic[T]):
 
 
 def resolve(name: str, factories: Mapping[str, Callable[[str], Model]]) -> Model:
-    """The model that ``provider/rest`` names: the provider's factory is handed the rest.
-
-    Parameters
-    ----------
-    name : str
-        As written in a study file. Only the first slash divides.
-    factories : mapping of provider to factory
-        Put together where the program is put together, so that nothing else knows which providers there are.
-
-    Raises
-    ------
-    InputError
-        The name has no provider or no rest.
-    UnknownNameError
-        No factory has that provider, or the factory does not know the rest.
-    """
+    """The model that ``provider/rest`` names: its factory is handed the rest. Only the first slash divides."""
     provider, _, rest = name.partition("/")
     if not provider or not rest:
         known = ", ".join(sorted(factories)) or "none"
