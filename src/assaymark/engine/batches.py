@@ -14,8 +14,8 @@ from assaymark.engine import schema as batch_tables
 from assaymark.engine import schema as rows
 from assaymark.engine import schema as tables
 from assaymark.engine.calls import Reply
-from assaymark.engine.commits import KEYS_A_QUERY, Begin, groups
-from assaymark.engine.database import Store
+from assaymark.engine.commits import Begin
+from assaymark.engine.database import KEYS_A_QUERY, Store, groups
 from assaymark.engine.providers.batches import Result
 from assaymark.engine.schema import Attempt, End, Row, check_sealed, sealed
 from assaymark.errors import LedgerError, ModelError
@@ -81,7 +81,7 @@ class BatchBook:
 
     def prepare(self) -> None:
         """Make the tables in a ledger that was made without them."""
-        with database.plainly(self._store.name), database.writing(self._store.engine) as connection:
+        with self._store.writing() as connection:
             tables.metadata.create_all(connection, tables=list(batch_tables.ALL))
 
     @contextmanager
@@ -101,7 +101,7 @@ class BatchBook:
     def begin(self, label: str, lane: str, begins: Sequence[Begin]) -> list[Attempt | None]:
         """Write down that a batch of these calls is about to be sent, in one transaction with its attempts."""
         store = self._store
-        with database.plainly(store.name), database.writing(store.engine) as connection:
+        with store.writing() as connection:
             fences = commits.locked(connection, begins, ()) if store.shared else None
             now = store.now(connection)
             begun = commits.begin(connection, begins, fences, now)
@@ -117,7 +117,7 @@ class BatchBook:
 
     def mark_lost(self, attempts: Iterable[Attempt]) -> None:
         """Mark attempts as ``lost``: their batch is, and may have been paid."""
-        with database.plainly(self._store.name), database.writing(self._store.engine) as connection:
+        with self._store.writing() as connection:
             commits.mark_lost(connection, attempts)
 
     def end(self, label: str, status: BatchStatus, note: str) -> Batch:
@@ -126,8 +126,7 @@ class BatchBook:
 
     def now(self) -> float:
         """The time on the clock of the ledger, in seconds since 1970."""
-        with database.plainly(self._store.name), self._store.engine.connect() as connection:
-            return self._store.now(connection)
+        return self._store.clock()
 
     def batch(self, label: str) -> Batch:
         """The batch of that label."""
@@ -164,14 +163,11 @@ class BatchBook:
 
     def answered_in_batches(self, keys: Collection[str]) -> set[str]:
         """Those of these calls whose reply came in a batch, and was paid as such."""
-        found: set[str] = set()
-        for group in groups(keys, KEYS_A_QUERY):
-            found.update(row["key"] for row in self._read(_ANSWERED, keys=group))
-        return found
+        return {row["key"] for group in groups(keys, KEYS_A_QUERY) for row in self._read(_ANSWERED, keys=group)}
 
     def _change(self, label: str, *, end: bool = False, **changes: Any) -> Batch:
         changed = replace(self.batch(label), **changes)
-        with database.plainly(self._store.name), database.writing(self._store.engine) as connection:
+        with self._store.writing() as connection:
             changed = replace(changed, ended_at=self._store.now(connection) if end else None)
             row = _batch_row(changed)
             values = {name: value for name, value in row.items() if name not in ("label", "lane", "begun_at")}
@@ -179,7 +175,7 @@ class BatchBook:
         return changed
 
     def _read(self, statement: sa.Executable, **parameters: Any) -> Sequence[Row]:
-        with database.plainly(self._store.name), self._store.engine.connect() as connection:
+        with self._store.reading() as connection:
             if not self._there and not sa.inspect(connection).has_table(_B.name):
                 return []
             self._there = True

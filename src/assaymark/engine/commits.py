@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -13,14 +12,11 @@ from assaymark.engine import database
 from assaymark.engine import schema as rows
 from assaymark.engine import schema as tables
 from assaymark.engine.blobs import Packed, pack, text_bytes
-from assaymark.engine.database import Store
+from assaymark.engine.database import KEYS_A_QUERY, Store, groups
 from assaymark.engine.schema import Attempt, Committed, End
 
-T = TypeVar("T")
 Begin = tuple[str, int | None]
 """The key of a call to be sent, and the fence of the claim it is sent under (None: no claim is needed)."""
-
-KEYS_A_QUERY = 500
 
 HELD = sa.select(tables.replies.c.key).where(tables.replies.c.key.in_(sa.bindparam("keys", expanding=True)))
 """Those of some keys that have a reply."""
@@ -61,11 +57,11 @@ def commit(store: Store, begins: Sequence[Begin], ends: Sequence[End]) -> Commit
     packed = [[pack(text_bytes(text)) for text in both or () if text is not None] for both in texts]
     with database.plainly(store.name):
         store.keep(item for answer in packed for item in answer)
-        with database.writing(store.engine) as connection:
-            fences = locked(connection, begins, ends) if store.shared else None
-            now = store.now(connection)
-            answered = _end(connection, store, ends, packed, fences, now) if ends else 0
-            return Committed(begin(connection, begins, fences, now) if begins else [], answered)
+    with store.writing() as connection:
+        fences = locked(connection, begins, ends) if store.shared else None
+        now = store.now(connection)
+        answered = _end(connection, store, ends, packed, fences, now) if ends else 0
+        return Committed(begin(connection, begins, fences, now) if begins else [], answered)
 
 
 def mark_lost(connection: sa.Connection, lost: Iterable[Attempt]) -> None:
@@ -78,13 +74,6 @@ def object_row(store: Store, item: Packed, kind: str) -> dict[str, Any]:
     """The row of an object; its bytes are in it unless they are in a file."""
     data = item.data if store.inline(item) else None
     return {"sha256": item.sha256, "kind": kind, "codec": item.codec, "size": item.size, "bytes": data}
-
-
-def groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """``items`` in lists of at most ``size``."""
-    waiting = iter(items)
-    while group := list(islice(waiting, size)):
-        yield group
 
 
 def locked(connection: sa.Connection, begins: Sequence[Begin], ends: Sequence[End]) -> dict[str, int]:

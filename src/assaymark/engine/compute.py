@@ -32,8 +32,7 @@ from assaymark.engine import commits, database
 from assaymark.engine import schema as rows
 from assaymark.engine import schema as tables
 from assaymark.engine.blobs import pack
-from assaymark.engine.commits import KEYS_A_QUERY, groups
-from assaymark.engine.database import Store
+from assaymark.engine.database import KEYS_A_QUERY, Store, groups
 from assaymark.engine.schema import metadata, seal, sealed
 from assaymark.errors import AssayError, InputError, LedgerError, UnknownNameError
 
@@ -214,7 +213,7 @@ class ChunkBook:
     def held(self, keys: Iterable[str]) -> dict[str, bytes]:
         """The results of those of these chunks that are finished."""
         found: dict[str, bytes] = {}
-        with database.plainly(self._store.name), self._store.engine.connect() as connection:
+        with self._store.reading() as connection:
             if not sa.inspect(connection).has_table(chunks.name):
                 return {}
             for group in groups(keys, KEYS_A_QUERY):
@@ -230,13 +229,13 @@ class ChunkBook:
         store, packed = self._store, pack(data)
         with database.plainly(store.name):
             store.keep([packed])
-            with database.writing(store.engine) as connection:
-                chunks.create(connection, checkfirst=True)
-                now = store.now(connection)
-                objects = [commits.object_row(store, packed, RESULT)]
-                database.execute_many(connection, store.insert_new(tables.objects), objects)
-                new = [sealed(chunks, key, function, packed.sha256, now)]
-                database.execute_many(connection, store.insert_new(chunks), new)
+        with store.writing() as connection:
+            chunks.create(connection, checkfirst=True)
+            now = store.now(connection)
+            objects = [commits.object_row(store, packed, RESULT)]
+            database.execute_many(connection, store.insert_new(tables.objects), objects)
+            new = [sealed(chunks, key, function, packed.sha256, now)]
+            database.execute_many(connection, store.insert_new(chunks), new)
 
 
 def _check(row: rows.Row) -> None:

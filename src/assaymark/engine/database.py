@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import re
 import shutil
 import sqlite3
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import lru_cache
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -23,13 +26,14 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from assaymark.encoding import sync_folder
 from assaymark.engine.blobs import INLINE_BYTES, ObjectFiles, Packed
-from assaymark.engine.schema import SCHEMA, meta, metadata, traffic
+from assaymark.engine.schema import SCHEMA, Row, meta, metadata, seal, traffic
 from assaymark.errors import LedgerError
 
 BUSY_S = 30.0
 """How long a transaction waits for another process before it gives up."""
 
 Statement = sa.Insert | sa.Update
+T = TypeVar("T")
 
 _KIND = "assaymark ledger"
 _MAGIC = b"SQLite format 3\x00"
@@ -64,49 +68,93 @@ _MEANINGS = (
 )
 
 
-class Store(Protocol):
-    """A database that can hold a ledger."""
+class Store(ABC):
+    """A database that can hold a ledger; ``name`` is how messages call it, never with a password."""
 
     name: str
-    """How messages call it; never with a password."""
     engine: sa.Engine
-    shared: bool
+    shared: ClassVar[bool]
     """Whether several runs may work on it at once, each on the calls it holds a lease of."""
-    wrote: bool
+    wrote = False
     """Whether rows were written to a file that are not sealed yet. A database is never sealed: others are at work."""
 
-    def prepare(self, *, create: bool) -> None:
-        """Check that it holds a ledger of this version, or make one where there is nothing yet."""
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """One connection; what the database raises becomes a `LedgerError`."""
+        with plainly(self.name), self.engine.connect() as connection:
+            yield connection
 
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """One transaction that writes; what the database raises becomes a `LedgerError`."""
+        with plainly(self.name), writing(self.engine) as connection:
+            yield connection
+
+    def clock(self) -> float:
+        """The time on that clock now."""
+        with self.reading() as connection:
+            return self.now(connection)
+
+    def rows(self, statement: sa.Executable, **parameters: Any) -> Sequence[sa.RowMapping]:
+        """The rows that a statement finds."""
+        with self.reading() as connection:
+            return connection.execute(statement, parameters).mappings().all()
+
+    def rows_among(self, statement: sa.Executable, keys: Iterable[str], **parameters: Any) -> Iterator[sa.RowMapping]:
+        """The rows that a statement finds for so many of the keys at a time as a query takes (``:keys``)."""
+        for group in groups(keys, KEYS_A_QUERY):
+            yield from self.rows(statement, keys=group, **parameters)
+
+    @abstractmethod
+    def prepare(self, *, create: bool) -> None:
+        """Check that a ledger of this version is here, or make one where there is nothing yet."""
+
+    @abstractmethod
     def exclusive(self) -> AbstractContextManager[None]:
         """Hold the right to run calls."""
 
+    @abstractmethod
     def check_structure(self, connection: sa.Connection) -> None:
         """Raise `LedgerError` unless what is stored hangs together."""
 
+    @abstractmethod
     def inline(self, item: Packed) -> bool:
         """Whether an object is small enough to live in the table."""
 
+    @abstractmethod
     def keep(self, packed: Iterable[Packed]) -> None:
         """Put those objects on the disk which do not live in the table."""
 
+    @abstractmethod
     def read(self, sha256: str) -> bytes:
         """The packed bytes of an object that does not live in the table."""
 
+    @abstractmethod
     def insert_new(self, table: sa.Table) -> sa.Insert:
         """An insertion that leaves rows alone which are there already."""
 
+    @abstractmethod
     def now(self, connection: sa.Connection) -> float:
         """Seconds since 1970, by the one clock that all who write to it share."""
 
 
-class SqliteStore:
+KEYS_A_QUERY = 500
+
+
+def groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """``items`` in lists of at most ``size``."""
+    waiting = iter(items)
+    while group := list(islice(waiting, size)):
+        yield group
+
+
+class SqliteStore(Store):
     """A SQLite file, with a folder of large objects beside it."""
 
     shared = False
 
     def __init__(self, path: Path) -> None:
-        self.path, self.name, self.wrote = path, str(path), False
+        self.path, self.name = path, str(path)
         self.engine = connect(path)
         sa.event.listen(self.engine, "begin", self._begin)
         self._files = ObjectFiles(path.parent / "objects")
@@ -341,11 +389,10 @@ def is_url(where: str | Path) -> bool:
     return found is not None
 
 
-class PostgresStore:
+class PostgresStore(Store):
     """One database, or one schema of it."""
 
     shared = True
-    wrote = False
 
     def __init__(self, url: str) -> None:
         try:
@@ -420,3 +467,73 @@ def _see_to_durability(connection: Any, _record: object) -> None:
         if waits == "off":
             cursor.execute("SET synchronous_commit = on")
     connection.commit()
+
+
+# --- notes: short texts under names, which whoever plans calls leaves for those who work on them ----------------------
+
+_PREFIX: Final = "note "  # beside these, the table says what kind of ledger it is
+
+NOTES: Final = sa.select(meta).where(meta.c.name.not_in(("kind", "schema")))
+"""Every note; the other two rows are looked at whenever the ledger is opened."""
+
+
+class Notes:
+    """The notes of one ledger; see `Ledger.notes`. Each is sealed: one that was damaged is not read as another."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def read(self, name: str) -> str | None:
+        """The note of this name; None if there is none."""
+        with self._store.reading() as connection:
+            return get_note(connection, name)
+
+    def leave(self, name: str, text: str) -> str:
+        """Leave a note unless there is one of this name; the one that is there."""
+        row = {"name": _PREFIX + name, "value": _sealed_note(name, text)}
+        with self._store.writing() as connection:
+            connection.execute(self._store.insert_new(meta), row)
+            value = connection.scalar(sa.select(meta.c.value).where(meta.c.name == _PREFIX + name))
+        return _opened_note(name, value)
+
+    def replace(self, name: str, text: str) -> None:
+        """Leave a note in place of the one that may be there."""
+        if self.read(name) == text:
+            return
+        with self._store.writing() as connection:
+            put_note(connection, self._store, name, text)
+
+
+def get_note(connection: sa.Connection, name: str) -> str | None:
+    """The note of this name, as `Notes.read` gives it."""
+    value = connection.scalar(sa.select(meta.c.value).where(meta.c.name == _PREFIX + name))
+    return None if value is None else _opened_note(name, value)
+
+
+def put_note(connection: sa.Connection, store: Store, name: str, text: str) -> None:
+    """Leave a note in place of the one that may be there, in a transaction that is under way."""
+    row = {"name": _PREFIX + name, "value": _sealed_note(name, text)}
+    if not execute_many(connection, store.insert_new(meta), [row]):
+        connection.execute(sa.update(meta).where(meta.c.name == row["name"]).values(value=row["value"]))
+
+
+def check_note(row: Row) -> None:
+    """Raise `LedgerError` unless a row of ``meta`` is a note as it was left."""
+    name = row["name"]
+    if not isinstance(name, str) or not name.startswith(_PREFIX):
+        raise LedgerError(f"the note {name!r} of the ledger is damaged; restore the ledger from a copy")
+    _opened_note(name.removeprefix(_PREFIX), row["value"])
+
+
+def _sealed_note(name: str, text: str) -> str:
+    return json.dumps([text, seal(name, text)])
+
+
+def _opened_note(name: str, value: object) -> str:
+    try:
+        text, found = json.loads(str(value))
+    except (TypeError, ValueError):
+        text, found = "", ""
+    if not isinstance(text, str) or found != seal(name, text):
+        raise LedgerError(f"the note {name!r} of the ledger is damaged; restore the ledger from a copy")
+    return text

@@ -16,12 +16,11 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 
-from assaymark.engine import commits, database
+from assaymark.engine import commits
 from assaymark.engine import schema as rows
 from assaymark.engine import schema as tables
 from assaymark.engine.calls import CallSpec, Text
-from assaymark.engine.commits import KEYS_A_QUERY, groups
-from assaymark.engine.database import Store
+from assaymark.engine.database import KEYS_A_QUERY, Store, groups
 from assaymark.engine.rate_limits import door_of
 from assaymark.engine.schema import Attempt, Claim, Committed, End
 
@@ -100,7 +99,7 @@ class Leases:
         statement = _CLAIM_ANY if model is None else _CLAIM_OF_MODEL
         if keys is not None:
             which, statement = {"keys": list(keys)}, _CLAIM_OF_KEYS
-        with database.plainly(self._store.name), database.writing(self._store.engine) as connection:
+        with self._store.writing() as connection:
             found = connection.execute(
                 statement, {"worker": worker, "n": n, "lease_s": lease_s, "since": since, **which}
             ).all()
@@ -125,20 +124,16 @@ class Leases:
 
     def open_keys(self, keys: Sequence[str], since: float) -> set[str]:
         """Those of these calls that have no reply and were not given up at ``since`` or later."""
-        found: set[str] = set()
-        for group in groups(keys, KEYS_A_QUERY):
-            found.update(row["key"] for row in self._read(_NOT_GIVEN_UP, keys=group, since=since))
-        return found
+        return {row["key"] for row in self._store.rows_among(_NOT_GIVEN_UP, keys, since=since)}
 
     def any_left(self, model: str, since: float, *, worker: str | None = None) -> bool:
         """Whether a call of this model has no reply, was not given up at ``since`` or later, and is not held by us."""
-        (found,) = self._read(_ANY_LEFT, model=rows.plain(model), since=since, worker=worker)
+        (found,) = self._store.rows(_ANY_LEFT, model=rows.plain(model), since=since, worker=worker)
         return bool(found["any_left"])
 
     def now(self) -> float:
         """The time of the server, in seconds since 1970."""
-        with database.plainly(self._store.name), self._store.engine.connect() as connection:
-            return self._store.now(connection)
+        return self._store.clock()
 
     def enqueue(self, connection: sa.Connection, planned: Sequence[Mapping[str, Any]]) -> int:
         """Write down planned calls, and queue those that are new. Returns how many they were."""
@@ -149,12 +144,8 @@ class Leases:
             new += connection.execute(_ENQUEUE, values).rowcount
         return new
 
-    def _read(self, statement: sa.Executable, **parameters: Any) -> Sequence[rows.Row]:
-        with database.plainly(self._store.name), self._store.engine.connect() as connection:
-            return connection.execute(statement, parameters).mappings().all()
-
     def _change(self, statement: sa.TextClause, **parameters: Any) -> int:
-        with database.plainly(self._store.name), database.writing(self._store.engine) as connection:
+        with self._store.writing() as connection:
             return connection.execute(statement, parameters).rowcount
 
 
