@@ -215,7 +215,7 @@ class Run:
         with ThreadPoolExecutor(1, "ledger") as thread:
             self._journal = Journal(self._work, thread, self._committed)
             workers: list[asyncio.Task[None]] = []
-            for name, size in self._work.sizes().items():
+            for name, size in self._work.sizes.items():
                 n = min(self._manner.concurrency, size)
                 gate_of = partial(self._gate, thread)
                 feed = _Feed(self._work, thread, name, n, gate_of, self._over, self._look, self._watch)
@@ -561,7 +561,7 @@ def run_calls(
             purse.begin(ledger)
         work: Work
         if ledger.leases is None:
-            work = Listed(ledger, pending.items())
+            work = Listed(ledger, pending)
         else:
             work = Shared(ledger, ledger.leases, lease_s, sizes=sizes_of(pending.values()), calls=pending)
         already = len(asked) - len(pending)
