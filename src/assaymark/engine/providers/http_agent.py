@@ -316,21 +316,17 @@ class HttpAgent:
         post = _Post(self._site, body, token, timeout_s, self._max_bytes, _taking_place(timeout_s))
         try:
             async with asyncio.timeout(timeout_s):
-                found = await self._posted(post)
+                found = await apart(post, leave=post.leave)
+                for _ in range(_TRIES - 1):  # only a refused connection is tried again, for then nothing was sent
+                    if not (isinstance(found, AgentFailure) and found.failure == "refused"):
+                        break
+                    await self._sleep(_BETWEEN_TRIES_S)
+                    found = await apart(post, leave=post.leave)
         except TimeoutError:
             found = post.failed("timeout", f"no answer within {timeout_s:g} s")
         if isinstance(found, AgentFailure):
             return found.reply(call.model, raw=post.kept() if found.failure == "too large" else None)
         return answered(found if token is None else scrub(found, [token]), call.model)
-
-    async def _posted(self, post: _Post) -> str | AgentFailure:
-        """What one POST brought. Only a refused connection is tried again, for then nothing was sent."""
-        for _ in range(_TRIES - 1):
-            found = await apart(post, leave=post.leave)
-            if not (isinstance(found, AgentFailure) and found.failure == "refused"):
-                return found
-            await self._sleep(_BETWEEN_TRIES_S)
-        return await apart(post, leave=post.leave)
 
     def _token(self, call: CallSpec) -> Secret | None:
         name = call.args.get("token_env")
@@ -400,8 +396,18 @@ class _Post:
             connection.endheaders(self._body)
             with connection.getresponse() as response:
                 return self._refused(response) or self._read(response)
-        except (OSError, HTTPException, ValueError) as exc:
-            return self._failure_of(exc)
+        except TimeoutError:  # exceptions by their names: their messages can hold what the agent sent
+            return self.failed("timeout", f"no answer within {self._timeout_s:g} s")
+        except ConnectionRefusedError:
+            return self.failed("refused", "the connection was refused")
+        except ssl.SSLError as exc:
+            return self.failed("tls", f"no secure connection: {exc.reason or type(exc).__name__}")
+        except (IncompleteRead, ConnectionError) as exc:
+            return self.failed("cut", f"the connection ended before the answer did ({type(exc).__name__})")
+        except HTTPException as exc:
+            return self.failed("not HTTP", f"the answer is not HTTP ({type(exc).__name__})")
+        except (OSError, ValueError) as exc:
+            return self.failed("unreachable" if self._socket is None else "cut", _reason(exc))
         finally:
             connection.close()
 
@@ -456,22 +462,6 @@ class _Post:
             return received.decode("utf-8")
         except UnicodeDecodeError as exc:
             return self.failed("not UTF-8", f"byte {exc.start} of the answer is no UTF-8")
-
-    def _failure_of(self, exc: Exception) -> AgentFailure:
-        """Exceptions by their names: their messages can hold what the agent sent."""
-        match exc:
-            case TimeoutError():
-                return self.failed("timeout", f"no answer within {self._timeout_s:g} s")
-            case ConnectionRefusedError():
-                return self.failed("refused", "the connection was refused")
-            case ssl.SSLError():
-                return self.failed("tls", f"no secure connection: {exc.reason or type(exc).__name__}")
-            case IncompleteRead() | ConnectionError():
-                return self.failed("cut", f"the connection ended before the answer did ({type(exc).__name__})")
-            case HTTPException():
-                return self.failed("not HTTP", f"the answer is not HTTP ({type(exc).__name__})")
-            case _:
-                return self.failed("unreachable" if self._socket is None else "cut", _reason(exc))
 
 
 def _reason(exc: Exception) -> str:

@@ -94,7 +94,8 @@ class PythonAgent:
         decide = self._callable()
         context = read_request(call).context
         try:
-            return _text(_finished(decide(context)))
+            result = decide(context)
+            return _text(asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result)
         except BaseException as exc:  # whatever the agent raises is its outcome, even an attempt to leave the program
             found = failure("exception", _named(exc))
             what = f"{found.detail}{_where(exc, decide)}"
@@ -113,7 +114,11 @@ class PythonAgent:
 def load_agent(name: str) -> Decide:
     """The callable called ``package.module:attribute``, or by an entry point of the group ``assaymark.agents``."""
     try:
-        found = _imported(name)
+        if (point := _entry_point(name)) is not None:
+            found = point.load()
+        else:
+            module, _, attribute = name.partition(":")
+            found = reduce(getattr, attribute.split("."), importlib.import_module(module))
     except (Exception, SystemExit) as exc:
         problem = failure("exception", _named(exc)).detail
         if isinstance(exc, ModuleNotFoundError) and exc.name == name.partition(":")[0].partition(".")[0]:
@@ -134,21 +139,8 @@ def is_agent_name(name: str) -> bool:
     return _TARGET.fullmatch(name) is not None or _entry_point(name) is not None
 
 
-def _imported(name: str) -> object:
-    point = _entry_point(name)
-    if point is not None:
-        return point.load()
-    module, _, attribute = name.partition(":")
-    return reduce(getattr, attribute.split("."), importlib.import_module(module))
-
-
 def _entry_point(name: str) -> EntryPoint | None:
     return next(iter(entry_points(group=GROUP, name=name)), None)
-
-
-def _finished(result: object) -> object:
-    """What was returned, after waiting for it if it has to be awaited."""
-    return asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
 
 
 async def _awaited(result: Awaitable[object]) -> object:
@@ -161,15 +153,12 @@ def _text(result: object) -> str | AgentFailure:
         return result
     if isinstance(result, Decision | Mapping):
         try:
-            return _written(to_json(result))
+            raw = to_json(result)
+            return canonical_json(_orders(raw) if "actions" in raw and "orders" not in raw else raw)
         except (TypeError, ValueError, RecursionError) as exc:
             return failure("wrong type", f"what was returned has no JSON form: {_named(exc)}")
     seen = type(result).__name__
     return failure("wrong type", f"must return a mapping, a JSON text or a Decision (got {seen})")
-
-
-def _written(raw: JSON) -> str:
-    return canonical_json(_orders(raw) if "actions" in raw and "orders" not in raw else raw)
 
 
 def _orders(decision: dict[str, JSON]) -> dict[str, JSON]:
@@ -178,7 +167,12 @@ def _orders(decision: dict[str, JSON]) -> dict[str, JSON]:
     rationales: JSON = decision.get("rationales")
     found = {"orders": actions, "rationale": decision.get("rationale")}
     if _is_list_of_objects(actions):
-        found["orders"] = [_order(one) for one in actions if one.get("kind") not in _NOT_TRADED]
+        found["orders"] = [
+            {"instrument": one.get("instrument"), "side": one.get("kind")}
+            | ({} if one.get("quantity") is None else {"quantity": one["quantity"]})
+            for one in actions
+            if one.get("kind") not in _NOT_TRADED
+        ]
     if _is_list_of_objects(rationales):
         judged = [str(one.get("text", "")) for one in rationales if one.get("kind", "summary") in JUDGED_KINDS]
         found["rationale"] = "\n\n".join(judged)
@@ -186,11 +180,6 @@ def _orders(decision: dict[str, JSON]) -> dict[str, JSON]:
     said = agent if isinstance(agent, dict) else {}
     optional = {"confidence": decision.get("confidence"), **{name: said.get(name) for name in ("model", "fingerprint")}}
     return found | {name: value for name, value in optional.items() if value is not None and value != ""}
-
-
-def _order(action: dict[str, JSON]) -> dict[str, JSON]:
-    order = {"instrument": action.get("instrument"), "side": action.get("kind")}
-    return order if action.get("quantity") is None else order | {"quantity": action["quantity"]}
 
 
 def _is_list_of_objects(raw: JSON) -> bool:
