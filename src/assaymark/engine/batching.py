@@ -514,18 +514,10 @@ def run_batches(
         with on_signals(run.stop), run:
             run.work()
     return BatchSummary(
-        planned=len(asked),
-        already=len(asked) - len(pending),
-        made=run.made,
-        failed=tuple(run.failed.values()),
-        batches=run.submitted,
-        under_way=run.under_way(),
-        paid_again_bound=run.lost,
-        orphaned=orphaned,
-        interrupted=run.interrupted,
-        notes=tuple(run.notes),
-        stopped=tuple(run.halted.values()),
-    )
+        planned=len(asked), already=len(asked) - len(pending), made=run.made, failed=tuple(run.failed.values()),
+        batches=run.submitted, under_way=run.under_way(), paid_again_bound=run.lost, orphaned=orphaned,
+        interrupted=run.interrupted, notes=tuple(run.notes), stopped=tuple(run.halted.values()),
+    )  # fmt: skip
 
 
 def cancel_batches(ledger: Ledger, providers: Mapping[str, BatchMaker], *, say: Say | None = None) -> int:

@@ -379,18 +379,10 @@ class Run:
             orphaned = self._work.lost
             elsewhere = max(0, self._planned - self._already - self.made - max(open_, len(self.failed)))
         return RunSummary(
-            planned=self._planned,
-            already=self._already,
-            made=self.made,
-            failed=tuple(self.failed),
-            retried=self.retried,
-            interrupted=self.interrupted,
-            in_flight_bound=self.in_flight_bound,
-            orphaned=orphaned,
-            put_off=self.put_off,
-            stopped=self.stopped,
-            elsewhere=elsewhere,
-        )
+            planned=self._planned, already=self._already, made=self.made, failed=tuple(self.failed),
+            retried=self.retried, interrupted=self.interrupted, in_flight_bound=self.in_flight_bound,
+            orphaned=orphaned, put_off=self.put_off, stopped=self.stopped, elsewhere=elsewhere,
+        )  # fmt: skip
 
     def interrupt(self) -> None:
         """Let what is under way finish, and start nothing new."""

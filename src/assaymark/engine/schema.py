@@ -68,16 +68,11 @@ calls = Table(
 )
 
 attempts = Table(
-    "attempts",
-    metadata,
-    Column("key", String(64), ForeignKey(calls.c.key), primary_key=True),
-    Column("number", Integer, primary_key=True),
-    Column("started_at", Double, nullable=False),
-    Column("ended_at", Double),
-    Column("outcome", String(12)),
-    Column("error", Text),
+    "attempts", metadata, Column("key", String(64), ForeignKey(calls.c.key), primary_key=True),
+    Column("number", Integer, primary_key=True), Column("started_at", Double, nullable=False),
+    Column("ended_at", Double), Column("outcome", String(12)), Column("error", Text),
     Column("seal", String(64), nullable=False),
-)
+)  # fmt: skip
 
 replies = Table(
     "replies",
@@ -92,16 +87,11 @@ replies = Table(
 )
 
 sources = Table(
-    "sources",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("path", Text, nullable=False),
+    "sources", metadata, Column("id", Integer, primary_key=True), Column("path", Text, nullable=False),
     Column("sha256", String(64), ForeignKey(objects.c.sha256), nullable=False),
-    Column("format", String(40), nullable=False),
-    Column("added_at", Double, nullable=False),
-    Column("seal", String(64), nullable=False),
-    UniqueConstraint("path", "sha256", "format"),
-)
+    Column("format", String(40), nullable=False), Column("added_at", Double, nullable=False),
+    Column("seal", String(64), nullable=False), UniqueConstraint("path", "sha256", "format"),
+)  # fmt: skip
 
 traffic = MetaData()
 """Tables that are not the record. `queue` is only where workers share a ledger; `windows` is made when needed."""

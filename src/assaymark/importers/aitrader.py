@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby, pairwise
 from typing import Final
@@ -196,13 +196,9 @@ def _context(step: Step, before: Book, prices: Prices, instruments: tuple[Instru
     held, opens = before.positions, prices.opens(step.at)
     traded = [one.instrument for one in step.actions if one.instrument]
     return Context(
-        completeness="partial",
-        cutoff=step.track.decided_at(step.at),
-        cutoff_source=f"the step's stamp, taken as {step.track.zone} time",
-        prompt="",
-        facts=prices.facts(step.at),
-        series=prices.series(step.at, [*held, *traded]),
-        instruments=instruments,
+        completeness="partial", cutoff=step.track.decided_at(step.at),
+        cutoff_source=f"the step's stamp, taken as {step.track.zone} time", prompt="", facts=prices.facts(step.at),
+        series=prices.series(step.at, [*held, *traded]), instruments=instruments,
         portfolio=Portfolio(
             currency=step.track.currency,
             cash=before.cash,
@@ -214,7 +210,7 @@ def _context(step: Step, before: Book, prices: Prices, instruments: tuple[Instru
             "what tools returned",
             *(f"the price of {symbol}" for symbol in sorted(set(held) - set(opens))),
         ),
-    )
+    )  # fmt: skip
 
 
 def _decision(step: Step, number: int, context_id: str, audit: Audit, provenance: Provenance) -> Decision:
@@ -240,29 +236,14 @@ def _decision(step: Step, number: int, context_id: str, audit: Audit, provenance
     family = FAMILIES.get(step.agent.split("-")[0].lower().rstrip("0123456789"), step.agent)
     year, week, _ = step.at.isocalendar()
     return Decision(
-        record_id=step.record_id,
-        episode_id=step.track.name,
-        step=number,
-        cluster=f"{year}-W{week:02d}",
-        decided_at=decided,
-        agent=Agent(id=step.agent, family=family, model=step.agent),
-        context_id=context_id,
-        actions=step.actions,
-        rationales=rationales,
-        format=step.track.name,
-        provenance=Provenance(
-            source=provenance.source,
-            path=f"{step.line.track}/{step.line.model}",
-            commit=provenance.commit,
-            licence=provenance.licence,
-        ),
-        stages=stages,
-        call=CallFacts(seconds=(written[-1] - written[0]).total_seconds(), timing_source="derived")
-        if timed
-        else CallFacts(),
-        flags=tuple(flags),
+        record_id=step.record_id, episode_id=step.track.name, step=number, cluster=f"{year}-W{week:02d}",
+        decided_at=decided, agent=Agent(id=step.agent, family=family, model=step.agent), context_id=context_id,
+        actions=step.actions, rationales=rationales, format=step.track.name,
+        provenance=replace(provenance, path=f"{step.line.track}/{step.line.model}"),
+        stages=stages, call=CallFacts(seconds=(written[-1] - written[0]).total_seconds(), timing_source="derived")
+        if timed else CallFacts(), flags=tuple(flags),
         missing=missing if book is not None else (*missing, "positions after"),
-    )
+    )  # fmt: skip
 
 
 def _outcomes(steps: Sequence[Step], prices: Prices, audit: Audit) -> Iterator[Outcome]:
@@ -313,14 +294,10 @@ def season_aitrader(files: Mapping[str, bytes], track: str) -> RecordedTrack:
         known = {symbol: price for symbol, price in found.items() if price is not None}
         if len(known) == len(found):
             yield RecordedBook(
-                day=day,
-                agent=name,
-                state="ok" if stated else "not stated",
-                cash=book.cash,
-                nav=book.nav(known),
+                day=day, agent=name, state="ok" if stated else "not stated", cash=book.cash, nav=book.nav(known),
                 positions={symbol: book.positions[symbol] for symbol in found},
                 stale=tuple(symbol for symbol in found if symbol not in prices.opens(closing[day])),
-            )
+            )  # fmt: skip
 
     opens = prices.opens(min(one.at for one in steps))
     equal = Book(0.0, {symbol: capital / len(opens) / price for symbol, price in opens.items()})
@@ -370,16 +347,10 @@ def season_aitrader(files: Mapping[str, bytes], track: str) -> RecordedTrack:
             if found.checks[kind]
         ]
     return RecordedTrack(
-        name=track,
-        capital=capital,
-        currency=steps[0].track.currency,
-        universe=prices.symbols,
-        days={one.record_id: _day(one) for one in steps},
-        fills=tuple(fills),
-        books=tuple(books),
-        baselines=tuple(baselines),
-        checks=tuple(checks),
-    )
+        name=track, capital=capital, currency=steps[0].track.currency, universe=prices.symbols,
+        days={one.record_id: _day(one) for one in steps}, fills=tuple(fills), books=tuple(books),
+        baselines=tuple(baselines), checks=tuple(checks),
+    )  # fmt: skip
 
 
 def _day(step: Step) -> str:

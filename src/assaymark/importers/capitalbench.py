@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 
@@ -486,26 +487,16 @@ def _decision(record: Record[Any], shape: str, of: Round, started: datetime, pro
             for one in submission.portfolio
         ]
     return Decision(
-        record_id=record.id,
-        episode_id=record.round_id,
-        step=0,
-        cluster=f"{year}-W{week:02d}",
-        decided_at=started,
+        record_id=record.id, episode_id=record.round_id, step=0, cluster=f"{year}-W{week:02d}", decided_at=started,
         agent=Agent(
             id=submission.model_id,
             family=submission.provider,
             model=call.api_model_name,
             params={"mode": submission.mode},
         ),
-        context_id=of.context_id,
-        actions=tuple(actions),
-        rationales=rationales,
-        format=shape,
-        provenance=Provenance(
-            source=provenance.source, path=record.path, commit=provenance.commit, licence=provenance.licence
-        ),
-        confidence=submission.confidence,
-        stages=_stages_of(record, [action.instrument for action in actions]),
+        context_id=of.context_id, actions=tuple(actions), rationales=rationales, format=shape,
+        provenance=replace(provenance, path=record.path),
+        confidence=submission.confidence, stages=_stages_of(record, [action.instrument for action in actions]),
         call=CallFacts(
             seconds=call.latency_seconds,
             timing_source="measured",
@@ -514,10 +505,9 @@ def _decision(record: Record[Any], shape: str, of: Round, started: datetime, pro
             reasoning_tokens=call.reasoning_tokens,
             cost_usd=submission.cost_usd,
         ),
-        replicate=submission.replicate_index,
-        flags=(CLOCK_CONFLICT,) if started < of.context.cutoff else (),
+        replicate=submission.replicate_index, flags=(CLOCK_CONFLICT,) if started < of.context.cutoff else (),
         missing=tuple(missing),
-    )
+    )  # fmt: skip
 
 
 def _stages_of(record: Record[Any], selected: list[JSON]) -> Mapping[str, JSON]:

@@ -174,16 +174,10 @@ class _Material:
         if value is None or available_at is None:
             return None
         return Fact(
-            id=f"f{number + 1}",
-            instrument=row.text(named.instrument),
-            field=field,
-            value=value,
-            unit=unit,
-            available_at=available_at,
-            as_of=row.time(named.as_of),
-            source=row.text(named.source) or self.map.files.facts or "",
-            note=row.text(named.note),
-        )
+            id=f"f{number + 1}", instrument=row.text(named.instrument), field=field, value=value, unit=unit,
+            available_at=available_at, as_of=row.time(named.as_of),
+            source=row.text(named.source) or self.map.files.facts or "", note=row.text(named.note),
+        )  # fmt: skip
 
     def _lose(self, key: str, what: str) -> None:
         """Notes something that a context should hold and does not."""
@@ -248,18 +242,14 @@ class _Material:
         if (key, at, source) not in self._made:
             instruments = [fact.instrument for _, fact in facts if fact.instrument]
             context = Context(
-                completeness="partial" if lost else self.map.completeness,
-                cutoff=at,
-                cutoff_source=source,
-                prompt=self.prompts.get(key, ""),
-                facts=tuple(fact for _, fact in facts),
+                completeness="partial" if lost else self.map.completeness, cutoff=at, cutoff_source=source,
+                prompt=self.prompts.get(key, ""), facts=tuple(fact for _, fact in facts),
                 instruments=tuple(
                     Instrument(id=name, aliases=(name,))
                     for name in dict.fromkeys([*instruments, *self.map.weights.values()])
                 ),
-                constraints=tuple(rule for _, rule in self._rules.get(key, ())),
-                missing=lost,
-            )
+                constraints=tuple(rule for _, rule in self._rules.get(key, ())), missing=lost,
+            )  # fmt: skip
             self._made[key, at, source] = content_id(context)
             self.contexts[self._made[key, at, source]] = context
         return self._made[key, at, source]

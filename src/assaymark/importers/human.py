@@ -65,16 +65,11 @@ def import_human(
         graded = sum(one in scores for one in dimensions)
         whole = graded == len(dimensions)
         found[trajectory, judge, trial] = Judgment(
-            trajectory=trajectory,
-            judge=judge,
-            family=FAMILY,
-            rubric=rubric,
-            trial=trial,
-            status="ok" if whole else "invalid",
-            scores=scores if whole else {},
+            trajectory=trajectory, judge=judge, family=FAMILY, rubric=rubric, trial=trial,
+            status="ok" if whole else "invalid", scores=scores if whole else {},
             call_key=content_id([trajectory, judge, trial, rubric, sorted(scores.items())]),
             reason=None if whole else f"graded {graded} of {len(dimensions)} dimensions",
-        )
+        )  # fmt: skip
     if not found and not tally.problems:
         tally.problem(name, "holds no grade")
     if tally.problems:

@@ -301,29 +301,14 @@ def read_verdicts(
     for numbers in (calls.pair_question, calls.pair_contents, key, verdict.astype(np.int8)):
         digest.update(numbers.tobytes())
     return VerdictLog(
-        source=name,
-        digest=digest.hexdigest()[:16],
-        judges=calls.judges,
-        questions=calls.questions,
-        contents=calls.contents,
-        trials=calls.trials,
-        pair_ids=calls.ids,
-        pair_question=calls.pair_question,
-        pair_contents=calls.pair_contents,
-        judge=judge,
-        pair=calls.pair[chosen],
-        trial=calls.trial[chosen],
-        order=calls.order[chosen],
-        verdict=verdict,
-        row=calls.row[chosen],
-        both=both,
-        single=np.bincount(judge, minlength=len(calls.judges)) - 2 * both,
-        rows=total,
-        filtered=total - kept.size,
+        source=name, digest=digest.hexdigest()[:16], judges=calls.judges, questions=calls.questions,
+        contents=calls.contents, trials=calls.trials, pair_ids=calls.ids, pair_question=calls.pair_question,
+        pair_contents=calls.pair_contents, judge=judge, pair=calls.pair[chosen], trial=calls.trial[chosen],
+        order=calls.order[chosen], verdict=verdict, row=calls.row[chosen], both=both,
+        single=np.bincount(judge, minlength=len(calls.judges)) - 2 * both, rows=total, filtered=total - kept.size,
         duplicates=calls.row.size - chosen.size,
-        columns={field: sheet.header[place].strip() for field, place in places.items()},
-        labels=calls.labels,
-    )
+        columns={field: sheet.header[place].strip() for field, place in places.items()}, labels=calls.labels,
+    )  # fmt: skip
 
 
 class _Calls:

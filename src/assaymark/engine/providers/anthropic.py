@@ -213,15 +213,12 @@ class AnthropicModel(SdkModel):
         fresh, cached = count_of(usage.get("input_tokens")), count_of(usage.get("cache_read_input_tokens"))
         written = count_of(usage.get("cache_creation_input_tokens"))
         return Reply(
-            text=at.scrubbed(text),
-            model=word_of(found.get("model")) or call.model,
-            finish=finish,
-            raw=raw,
+            text=at.scrubbed(text), model=word_of(found.get("model")) or call.model, finish=finish, raw=raw,
             input_tokens=None if fresh is None else fresh + (cached or 0) + (written or 0),
             output_tokens=count_of(usage.get("output_tokens")),
             reasoning_tokens=count_of(part_of(usage, "output_tokens_details").get("thinking_tokens")),
             cached_tokens=cached,
-        )
+        )  # fmt: skip
 
 
 _COUNTS: Final = ("processing", "succeeded", "errored", "canceled", "expired")

@@ -202,14 +202,11 @@ def _place(call: CallSpec, provider: str, environ: Mapping[str, str]) -> _Place:
         problem = f"needs a key: set the environment variable {named} (at least {_SHORTEST_KEY} characters)"
         raise ModelError(f"{call.model} {problem}", retryable=False, quota=True)
     return _Place(
-        provider=replace(INSPECT, name=f"inspect/{provider}"),
-        model=call.model.partition("/")[2],
-        base_url=base_url,
-        key_env=str(named) if named else "no key",
-        key=Secret(environ[str(named)]) if named else None,
+        provider=replace(INSPECT, name=f"inspect/{provider}"), model=call.model.partition("/")[2], base_url=base_url,
+        key_env=str(named) if named else "no key", key=Secret(environ[str(named)]) if named else None,
         timeout_s=float(call.args.get("timeout_s", TIMEOUT_S)),
         options=tuple((name.removeprefix(OPTION), call.args[name]) for name in sorted(call.args) if _is_option(name)),
-    )
+    )  # fmt: skip
 
 
 def _with_key(at: Transport, api: Any) -> Transport:
@@ -253,18 +250,10 @@ async def _generated(client: _Client, call: CallSpec, seen: _Seen) -> Any:
     messages += [api.ChatMessageUser(content=text) for text in users]
     # with everything of Inspect's switched off that would ask or answer by itself
     config = api.GenerateConfig(
-        max_retries=0,
-        cache=False,
-        batch=False,
-        fail_on_refusal=False,
-        adaptive_connections=False,
-        max_connections=_MOST_AT_ONCE,
-        max_tokens=call.args.get("max_tokens"),
-        temperature=call.temperature,
-        seed=call.seed,
-        reasoning_effort=call.effort,
-        response_schema=response_schema(call),
-    )
+        max_retries=0, cache=False, batch=False, fail_on_refusal=False, adaptive_connections=False,
+        max_connections=_MOST_AT_ONCE, max_tokens=call.args.get("max_tokens"), temperature=call.temperature,
+        seed=call.seed, reasoning_effort=call.effort, response_schema=response_schema(call),
+    )  # fmt: skip
     token = _SEEN.set(seen)
     try:
         return await client.model.generate(messages, config=config, cache=False)
