@@ -39,9 +39,6 @@ def message(bench, **changes):
     return bench.reply(answer(MESSAGE | changes))
 
 
-# --- requests of version 2026-10-21 -----------------------------------------------------------------------------------
-
-
 def test_a_request_says_what_the_call_says_and_nothing_else(bench):
     request = bench.sent(effort="low", args={"max_tokens": 900})
     assert (request.method, request.path) == ("POST", "/v1/messages")
@@ -139,9 +136,6 @@ def test_arguments_are_checked_together():
     assert list(anthropic_argument_problems("openai/gpt-5.6", {"top_p": 1})) == []
 
 
-# --- replies ----------------------------------------------------------------------------------------------------------
-
-
 def test_the_canned_message_is_one():
     assert Message.model_validate(MESSAGE, extra="forbid").usage.output_tokens == 57
     assert Message.model_validate(MESSAGE | {"stop_details": REFUSED}, extra="forbid").stop_details is not None
@@ -188,9 +182,6 @@ def test_counts_that_are_none_are_unknown(bench):
     assert message(bench, usage=None).output_tokens is None
 
 
-# --- failures ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("status", "body", "reason"),
     [
@@ -233,9 +224,6 @@ def test_a_call_that_was_refused_is_not_asked_again(bench, status, body, reason)
 def test_a_passing_failure_says_how_long_to_wait(bench, status, kind):
     failure = bench.failure(answer(error(kind, "wait"), status, {"retry-after": "2.5"}), match=f"{status}.*wait")
     assert (failure.retryable, failure.quota, failure.retry_after) == (True, False, 2.5)
-
-
-# --- names ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["", " claude", "claude opus", "claude\n", "-x", "x" * 300])

@@ -52,9 +52,6 @@ def statuses(ledger) -> Counter[str]:
     return Counter(batch.status for batch in ledger.batches.all())
 
 
-# --- the usual way --------------------------------------------------------------------------------------------------
-
-
 def test_every_call_is_asked_in_one_batch_and_its_reply_kept(ledger, house):
     said, seen = [], []
     done = run(ledger, house, say=said.append, progress=lambda made, planned: seen.append((made, planned)))
@@ -105,9 +102,6 @@ def test_a_model_without_batches_is_named_before_anything_is_sent(ledger, house)
 def test_terms_are_checked(ledger, house, name, value):
     with pytest.raises(ValueError, match=f"{name} must be"):
         run(ledger, house, **{name: value})
-
-
-# --- failures -------------------------------------------------------------------------------------------------------
 
 
 def test_what_fails_or_expires_is_asked_again_and_nothing_else(ledger, house):
@@ -175,9 +169,6 @@ def test_a_cancelled_batch_is_not_asked_again(ledger, house):
     house.refuse = [BatchState("cancelled")]
     done = run(ledger, house)
     assert (done.made, len(done.failed)) == (8, 2)
-
-
-# --- what a provider can do wrong -----------------------------------------------------------------------------------
 
 
 def test_results_that_come_twice_or_that_nobody_asked_for_are_ignored_and_noted(ledger, house):
@@ -257,9 +248,6 @@ def test_a_batch_that_is_not_there_is_not_paid_again_before_it_is_old(ledger, ho
     assert len(ledger.orphaned()) == 4
 
 
-# --- providers that keep no label -----------------------------------------------------------------------------------
-
-
 def test_without_labels_the_newest_batch_of_the_size_is_taken_on_trust(ledger, house):
     house.keeps_labels = False
     house.submit_errors = [(ModelError("cut off", retryable=True), True)]
@@ -285,9 +273,6 @@ def test_without_labels_a_lost_batch_is_counted_as_paid(ledger, house):
     house.submit_errors = [(ModelError("cut off", retryable=True), False)]
     done = run(ledger, house)
     assert (done.made, done.paid_again_bound, len(ledger.orphaned())) == (10, 4, 4)
-
-
-# --- stopping and going on ------------------------------------------------------------------------------------------
 
 
 def test_a_deadline_leaves_the_batches_where_they_are(ledger, house):
@@ -356,9 +341,6 @@ def test_a_call_in_a_batch_is_not_asked_alone_meanwhile(ledger, house):
 def test_two_runs_at_once_are_refused(ledger, house):
     with ledger.exclusive(), pytest.raises(LedgerError, match="another run is using this ledger"):
         run(ledger, house)
-
-
-# --- the record -----------------------------------------------------------------------------------------------------
 
 
 def test_a_ledger_without_tables_of_batches_gets_them(tmp_path, house):

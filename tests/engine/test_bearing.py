@@ -125,9 +125,6 @@ def test_without_credit_nothing_more_is_sent(ledger):
     assert summary.stopped[0].startswith("acme: the account is empty; stopped asking it")
 
 
-# --- several addresses of one provider ------------------------------------------------------------------------------
-
-
 def at(address, n, **more):
     return [replace(one, args={"base_url": f"http://{address}/v1"} | more) for one in calls(n)]
 

@@ -29,9 +29,6 @@ def ask_server(answer, *, timeout_s=5.0, **more):
         return asked(HttpAgent(server.url, timeout_s=timeout_s, **more), agent_call(server.name)), server
 
 
-# --- an answer ------------------------------------------------------------------------------------------------------
-
-
 def test_an_answer_is_kept_as_it_came_and_says_who_answered():
     text = '{"orders": [], "rationale": "née", "model": "crew-2", "fingerprint": "9f", "usage": {"input_tokens": 7}}'
     reply, server = ask_server(http(text))
@@ -65,9 +62,6 @@ def test_what_is_no_number_of_tokens_is_not_one(tokens):
     reply, _ = ask_server(http(json.dumps({"usage": {"output_tokens": tokens}, "model": "x" * 201})))
     assert reply.output_tokens is None
     assert reply.model.startswith("http/")
-
-
-# --- no answer ------------------------------------------------------------------------------------------------------
 
 
 def slow(connection, server):
@@ -201,9 +195,6 @@ def test_no_bytes_are_fatal(tail, head):
     assert isinstance(reply.text, str)
 
 
-# --- in a run -------------------------------------------------------------------------------------------------------
-
-
 def test_a_failure_stands_and_is_never_asked_again(tmp_path):
     with serving(http("", status="503 Busy")) as server, Ledger.open(tmp_path / "ledger.db") as ledger:
         models = Models({}, external_providers())
@@ -232,9 +223,6 @@ def test_the_deadline_of_a_run_releases_an_agent_with_more_patience(tmp_path):
             if thread.name == "external agent":
                 thread.join(5)
                 assert not thread.is_alive()
-
-
-# --- before a run ---------------------------------------------------------------------------------------------------
 
 
 def test_reachable_connects_and_sends_nothing():
@@ -281,9 +269,6 @@ def test_the_parts_of_an_address(url, site):
 def test_what_is_no_address_is_refused(url):
     with pytest.raises(InputError, match="must be http://HOST:PORT/PATH"):
         HttpAgent(url)
-
-
-# --- secrets --------------------------------------------------------------------------------------------------------
 
 
 def echo_token(connection, server):

@@ -36,9 +36,6 @@ def detail(kind: str, **fields) -> dict:
     return {"@type": f"type.googleapis.com/google.rpc.{kind}", **fields}
 
 
-# --- requests of version v1 -------------------------------------------------------------------------------------------
-
-
 def test_a_request_says_what_the_call_says_and_nothing_else(bench):
     request = bench.sent(effort="low", temperature=0.0, seed=7, args={"max_tokens": 900})
     assert API_VERSION == "v1"
@@ -129,9 +126,6 @@ def test_arguments_are_checked():
     assert list(google_argument_problems("anthropic/claude-x", {"thinking": "adaptive"})) == []
 
 
-# --- replies ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("body", [GENERATED, BLOCKED], ids=["whole", "blocked"])
 def test_the_canned_answers_are_some(body):
     assert GenerateContentResponse.model_config["extra"] == "forbid"
@@ -183,8 +177,6 @@ def test_the_first_candidate_speaks(bench):
     other = CANDIDATE | {"content": {"parts": [{"text": "no"}]}, "index": 1}
     assert bench.reply(answer(GENERATED | {"candidates": [CANDIDATE, other]})).text == SAID
 
-
-# --- failures ---------------------------------------------------------------------------------------------------------
 
 RETRY_IN = detail("RetryInfo", retryDelay="34.5s")
 
@@ -245,9 +237,6 @@ def test_a_call_that_was_refused_is_not_asked_again(bench, status, body, reason)
 def test_a_passing_failure_says_how_long_to_wait(bench, status, body, headers, wait):
     failure = bench.failure(answer(body, status, headers), match=f"{status}.*slow")
     assert (failure.retryable, failure.quota, failure.retry_after) == (True, False, wait)
-
-
-# --- names ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a..b", "gemini?key=1", "a/b/c", "gemini flash", "x" * 300])

@@ -62,9 +62,6 @@ def output(ai, text: str = "fine", stop: str = "stop", **usage):
     return made
 
 
-# --- without the package --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "name", ["", "mockllm", "mockllm/", "/model", "Open AI/x", "openai/two words", "a/" + "x" * 201]
 )
@@ -108,9 +105,6 @@ def test_one_line_says_how_to_install_what_is_missing(monkeypatch):
     with pytest.raises(ModelError, match=r"pip install 'assaymark\[inspect\]'") as caught:
         asked(InspectModel("mockllm/model"))
     assert caught.value.quota
-
-
-# --- the mock provider ----------------------------------------------------------------------------------------------
 
 
 def test_what_goes_to_inspect_field_by_field(ai):
@@ -200,9 +194,6 @@ def test_a_run_goes_through_the_ledger_with_its_raw_replies(ai, tmp_path):
     assert (summary.made, summary.retried) == (20, 0)
     assert [replies[one.key].text for one in calls] == [f"I buy fund {n}." for n in range(20)]
     assert all(json.loads(reply.raw) for reply in replies.values())
-
-
-# --- the OpenAI provider over loopback ------------------------------------------------------------------------------
 
 
 @pytest.fixture

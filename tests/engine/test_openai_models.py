@@ -45,9 +45,6 @@ def bench():
         yield made
 
 
-# --- the Responses API, v1 ------------------------------------------------------------------------------------------
-
-
 def test_a_response_is_asked_for_field_by_field(bench):
     spec = call(temperature=0.5, effort="low", args={"max_tokens": 900, "top_p": 0.9})
     request = bench.sent(spec)
@@ -126,9 +123,6 @@ def test_a_failure_can_come_with_status_200(bench, more, reason, retryable):
 
 def test_the_responses_api_has_no_seed(bench):
     bench.refusing(call(seed=7), "openai/gpt-6.1-sol: the Responses API takes no seed")
-
-
-# --- Chat Completions, v1 -------------------------------------------------------------------------------------------
 
 
 def test_a_completion_is_asked_for_field_by_field(bench):
@@ -219,9 +213,6 @@ def test_another_api_is_named(bench, choices):
     bench.failing(chat_call(), answer({"choices": choices}), match="is none of the Chat Completions API")
 
 
-# --- addresses and keys ---------------------------------------------------------------------------------------------
-
-
 def asked_at(server, spec, **environ):
     """The reply to a call in an environment that names no address."""
     return asyncio.run(model_of(spec, **environ).complete(spec))
@@ -275,9 +266,6 @@ def test_a_model_can_be_checked_before_a_run():
 def test_no_representation_shows_the_key():
     model = model_of(call(), OPENAI_API_KEY=CANARY)
     assert CANARY not in repr(model)
-
-
-# --- faults ---------------------------------------------------------------------------------------------------------
 
 
 def error(message, code=None, kind="invalid_request_error"):
@@ -375,9 +363,6 @@ def test_a_reply_that_comes_twice_is_not_the_answer_to_the_next_call(spec, canne
         assert asyncio.run(three()) == ["first", "second", "third"]
 
 
-# --- in a run -------------------------------------------------------------------------------------------------------
-
-
 def test_a_run_asks_each_call_once_and_stores_no_key(tmp_path):
     busy = answer(error("Slow down."), 429, {"Retry-After": "0"})
     calls = [call(trial=trial) for trial in (1, 2, 3)]
@@ -407,9 +392,6 @@ def test_its_connections_can_be_closed_early():
     with serving(answer(RESPONSE)) as server:
         model = model_of(call(), OPENAI_API_KEY=CANARY, OPENAI_BASE_URL=f"{server.url}/v1")
         assert asyncio.run(twice_over(model)) == SAID
-
-
-# --- names and arguments --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("factory", [OpenAIModel, OpenAIChatModel])

@@ -47,9 +47,6 @@ class Deaf:
             await asyncio.sleep(60)
 
 
-# --- the plain way --------------------------------------------------------------------------------------------------
-
-
 def test_each_call_is_asked_once_and_answered(ledger):
     model = echo()
     summary = run_calls(ledger, calls(20) + calls(20), {NAME: model}, concurrency=4, **QUICK)
@@ -114,9 +111,6 @@ def test_nothing_to_ask(ledger):
 def test_limits_out_of_range_are_refused(ledger, name, value):
     with pytest.raises(ValueError, match=f"{name} must be"):
         run_calls(ledger, [], {}, **{name: value})
-
-
-# --- what goes wrong ------------------------------------------------------------------------------------------------
 
 
 def test_what_may_pass_is_tried_again(ledger):
@@ -282,9 +276,6 @@ def test_it_runs_in_a_thread_of_an_event_loop(ledger):
     assert summary.made == 3
 
 
-# --- signals --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("around", [lambda work: work(), in_a_loop], ids=["alone", "inside an event loop"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_drains_what_is_under_way(ledger, number, around, request):
@@ -358,9 +349,6 @@ def test_an_ignored_signal_stays_ignored(ledger):
         assert not run_calls(ledger, calls(3), {NAME: Scripted(answer)}, **QUICK).interrupted
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-# --- calls that are turned away -----------------------------------------------------------------------------------
 
 
 def turning_away(refused, kind):

@@ -145,8 +145,6 @@ class BatchRun:
         inside = {key for key, _ in self._book.attempts_under_way()}
         return len(self._ledger.pending(inside & self._asked.keys()))
 
-    # --- looking at batches ---
-
     def _in_reach(self) -> list[Batch]:
         """The batches under way whose provider can be asked."""
         return [batch for batch in self._book.under_way() if _door(batch.lane) not in self.halted]
@@ -238,8 +236,6 @@ class BatchRun:
         """Those without a reply."""
         return {key: attempts[key] for key in self._ledger.pending(attempts)}
 
-    # --- how batches end ---
-
     def _refused(self, batch: Batch, reason: str, *, retryable: bool) -> None:
         """The provider made nothing of a batch. If it has others of its lane, it may take this one after them."""
         attempts = self._book.attempts(batch.label)
@@ -301,8 +297,6 @@ class BatchRun:
                 self._waiting.pop(key, None)
             if replied and self._progress is not None:
                 self._progress(self._already + self.made, len(self._asked))
-
-    # --- handing over ---
 
     def _hand_over(self) -> None:
         lanes: dict[str, list[str]] = {}
@@ -389,8 +383,6 @@ class BatchRun:
         """Where workers share the ledger: nobody else is to ask these calls while the provider works on them."""
         if self._leases is not None:
             self._leases.renew(batch.label, _LEASE_S)
-
-    # --- providers, and waiting ---
 
     def _provider(self, batch: Batch) -> RemoteBatches | None:
         if batch.lane in self._providers:

@@ -144,8 +144,6 @@ class Purse:
         """Another purse with the same limit, that has paid nothing yet and is for any ledger."""
         return Purse(self.limit_usd, self._bound, self._cost, self._share)
 
-    # --- before a run ---
-
     def begin(self, ledger: Ledger) -> None:
         """Read what was paid, before a run of calls on ``ledger``."""
         if self._ledger not in (None, ledger.name):
@@ -171,8 +169,6 @@ class Purse:
         if not self._fits(needed + self.spent + self.under_way):
             self._stop(needed, f"{len(open_)} calls need")
             raise PlanError(f"{self.stopped} (calls in batches are paid together or not at all)")
-
-    # --- the books ---
 
     def read(self, ledger: Ledger) -> Books:
         """What the ledger says was paid by others than this purse. Called in the ledger's thread."""
@@ -227,8 +223,6 @@ class Purse:
         if place not in self._paid:
             self._paid[place] = cost
             self._paid_usd += cost
-
-    # --- during a run ---
 
     async def take(self, call: CallSpec, shut: Callable[[], bool]) -> Hold | None:
         """Hold back what ``call`` may cost, waiting for room if need be. None: it may not be sent any more.

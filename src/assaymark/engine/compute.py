@@ -182,8 +182,6 @@ def _imported(target: str) -> Function:
     return cast(Function, found)
 
 
-# --- in the ledger: the result of each chunk under its key ------------------------------------------------------------
-
 RESULT: Final = "chunk"
 """Kind of the objects that hold results of chunks."""
 
@@ -248,8 +246,6 @@ def _check(row: rows.Row) -> None:
 CHECKS: Final = {chunks: _check}
 """What raises `LedgerError` at a row on chunks that has changed."""
 
-
-# --- in processes of this machine: one that dies or hangs is replaced, and none is left behind ------------------------
 
 _START_S: Final = 60.0
 _STOP_S: Final = 5.0

@@ -95,9 +95,6 @@ def _next(pipe: Connection, patience_s: float, silence: str) -> Ended | _Connect
     return said
 
 
-# --- in the driver ----------------------------------------------------------------------------------------------------
-
-
 def _drive(
     pipe: Connection, tasks: list[Task], workers: int | None, deadline_s: float, attempts: int, address: str | None
 ) -> None:

@@ -364,10 +364,9 @@ def _meaning(message: str) -> str:
     return f"the store refused: {' '.join(message.split())}"
 
 
-# --- PostgreSQL, which several workers share --------------------------------------------------------------------------
-#
-# The database, or the schema that ``?options=-csearch_path=NAME`` in the URL names, must be empty or hold one ledger.
-# Every object lives in its table, since the workers share no folder, and every time comes from the clock of the server.
+# Several workers share a ledger in PostgreSQL. The database, or the schema that ``?options=-csearch_path=NAME`` in the URL
+# names, must be empty or hold one ledger. Every object lives in its table, since the workers share no folder, and every
+# time comes from the clock of the server.
 
 
 EXAMPLE: Final = "postgresql+psycopg://USER@HOST/DATABASE"
@@ -468,8 +467,6 @@ def _see_to_durability(connection: Any, _record: object) -> None:
             cursor.execute("SET synchronous_commit = on")
     connection.commit()
 
-
-# --- notes: short texts under names, which whoever plans calls leaves for those who work on them ----------------------
 
 _PREFIX: Final = "note "  # beside these, the table says what kind of ledger it is
 

@@ -108,8 +108,6 @@ class Ledger:
         self.chunks = ChunkBook(store)
         self.notes = Notes(store)
 
-    # --- opening and closing ---
-
     @classmethod
     def open(cls, where: str | Path, *, create: bool = True) -> Self:
         """The ledger in the file ``where``, or in the database of a URL ``postgresql+psycopg://USER@HOST/DATABASE``.
@@ -175,8 +173,6 @@ class Ledger:
         with self._store.reading() as connection:
             return audit.look_over(connection, self._store.read)
 
-    # --- what is to be asked ---
-
     def plan(self, calls: Iterable[CallSpec]) -> int:
         """Write down calls to be made, and each text they show once. Calls already planned are left as they are."""
         waiting, unseen, new = iter(calls), Unseen(), 0
@@ -228,8 +224,6 @@ class Ledger:
         for digest, data in self._objects(missing).items():
             texts[digest] = Text(bytes_text(data), digest)
         return [rows.call_of(key, specs[key], texts) for key in keys]
-
-    # --- what happened ---
 
     def commit(self, begin: Sequence[str] = (), ends: Sequence[End] = ()) -> list[Attempt]:
         """Write down, all or nothing, how some attempts ended and that others are about to be sent.
@@ -317,8 +311,6 @@ class Ledger:
                 self._has_windows = True
             return limits_.reserve(connection, self._store, provider, limits, tokens, corrections)
 
-    # --- bytes ---
-
     def put_object(self, data: bytes, kind: str) -> str:
         """Store bytes under their sha256, which is returned. ``kind`` says in a word what they are."""
         packed = pack(data)
@@ -340,8 +332,6 @@ class Ledger:
         """The imported files, in the order they were added."""
         found = self._store.rows(sa.select(tables.sources).order_by(tables.sources.c.id))
         return [rows.source_of(row) for row in found]
-
-    # --- private ---
 
     def _replied(self, keys: Collection[str]) -> set[str]:
         """Those of many keys that have a reply, found by going over all replies once."""

@@ -95,8 +95,7 @@ def _end(loop: asyncio.AbstractEventLoop) -> None:
     loop.close()
 
 
-# --- large replies: only a few at a time, from their first megabyte until they are on the disk ------------------------
-#
+# Large replies are read and kept only a few at a time, from their first megabyte until they are on the disk.
 # A run has up to hundreds of attempts under way, and a hostile answer to each may be as long as one is kept. So whoever
 # reads a body asks for a place here when it passes `LARGE_BYTES`; the run gives the place back when the reply is
 # committed or the attempt has failed.
@@ -154,9 +153,6 @@ _PLACE: ContextVar[Place | None] = ContextVar("assaymark_place", default=None)
 def place_here() -> Place | None:
     """The place of the attempt that this task makes, for whoever reads a body; None outside of a run."""
     return _PLACE.get()
-
-
-# --- attempts: each has a deadline, and ends in a reply or in a named trouble -----------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,9 +59,6 @@ REPLAYED: Final = "replayed"
 NEXT, WHOLE = "to the agent's next step", "whole log"
 """The horizons of the outcomes."""
 
-# --- audits -----------------------------------------------------------------------------------------------------------
-
-
 _CHECKS: Final[Mapping[str, CheckKind]] = {
     "fill-quantity": "fill",
     "fill-price": "fill",
@@ -120,9 +117,6 @@ def _audit_of(steps: Sequence[Step], prices: Prices) -> Audit:
         records=tuple(step.record_id for step in steps),
         reconciliation=reconcile(Book(track.capital), stated, tolerance=tolerance),
     )
-
-
-# --- decisions --------------------------------------------------------------------------------------------------------
 
 
 def import_aitrader(

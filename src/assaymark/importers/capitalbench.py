@@ -33,9 +33,6 @@ CLOCK_CONFLICT: Final = "clock-conflict"
 """The flag of a call that started before the material's own cutoff: one of the two times is wrong."""
 
 
-# --- the shapes of a record as the arena publishes them; unknown keys are refused, types are strict -------------------
-
-
 class _Shape(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
 
@@ -232,9 +229,6 @@ def _format_of(submission: Mapping[str, Any]) -> str:
     return "weights-v2" if has_forecasts else "weights-v1"
 
 
-# --- the texts of a submission ----------------------------------------------------------------------------------------
-
-
 def _rationales_of(submission: Submission) -> tuple[Rationale, ...]:
     """The texts in the order a judge reads them, then those that are only fact-checked, then the arena's.
 
@@ -302,9 +296,6 @@ def _texts(submission: Submission) -> Iterator[tuple[RationaleKind, str]]:
 
 def _block(head: str, *parts: tuple[str, str]) -> str:
     return "\n".join(filter(None, [head, *(f"{title}: {text}" for title, text in parts if text.strip())]))
-
-
-# --- decisions and outcomes -------------------------------------------------------------------------------------------
 
 
 def import_capitalbench(

@@ -50,8 +50,6 @@ KINDS: tuple[RationaleKind, ...] = ("summary", "portfolio", "risk", "candidate",
 
 _PERCENT = 'if your weights are in percent, say weight_unit = "percent" in the map'
 
-# --- what the decisions saw -------------------------------------------------------------------------------------------
-
 
 class _Material:
     """The contexts of one import, put together from the facts and constraints files and the decisions' prompts.
@@ -291,9 +289,6 @@ def _doubles(cells: Mapping[str, tuple[Any, str]]) -> Iterator[tuple[Any, tuple[
         if len(values) > 1:
             (first, at), (second, place), *_rest = values.items()
             yield cell, (place, f"(got {second!r:.60}, and {first!r:.60} at {at})")
-
-
-# --- decisions and outcomes -------------------------------------------------------------------------------------------
 
 
 _Answer = tuple[str, int, str, int]

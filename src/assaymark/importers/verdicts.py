@@ -58,8 +58,6 @@ __all__ = [
     "verdict_map",
 ]
 
-# --- which column is what ---------------------------------------------------------------------------------------------
-
 Column = Annotated[str, Field(min_length=1)]
 
 _SLOTS: Final = (
@@ -238,9 +236,6 @@ def _shown(header: Sequence[str]) -> str:
 def _plain(text: str) -> str:
     """A name without what spellings differ in: case, spaces, dashes."""
     return _JOINTS.sub("_", text.strip().lower())
-
-
-# --- from cells to a log ----------------------------------------------------------------------------------------------
 
 
 def read_verdicts(

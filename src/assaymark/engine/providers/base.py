@@ -69,9 +69,6 @@ _BROKEN = re.compile(
 )
 
 
-# --- failures ---------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Refused:
     """An answer with a status of failure, whichever SDK reports it: its words, headers and the start of its body."""
@@ -241,9 +238,6 @@ def retry_after_of(headers: Mapping[str, str]) -> float | None:
     return min(max(wait, 0.0), _LONGEST_WAIT_S)
 
 
-# --- bodies -----------------------------------------------------------------------------------------------------------
-
-
 async def attempt(at: Transport, work: Awaitable[T]) -> T:
     """Await one request and its body, within the time of the transport."""
     try:
@@ -375,8 +369,6 @@ def finish_of(word: object, table: Mapping[str, Finish]) -> Finish:
     return table.get(word, "stop") if isinstance(word, str) else "stop"
 
 
-# --- prompts and schemas ----------------------------------------------------------------------------------------------
-
 _STRICT: Final = frozenset({
     "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "title",
     "description", "pattern", "format", "multipleOf", "minItems", "maxItems", "minimum", "maximum",
@@ -469,9 +461,6 @@ def system_and_users(call: CallSpec) -> tuple[str, list[str]]:
     texts = [(message.role, message.text.encode("utf-8", "backslashreplace").decode()) for message in call.messages]
     system = "\n\n".join(text for role, text in texts if role == "system")
     return system, [text for role, text in texts if role == "user"]
-
-
-# --- models -----------------------------------------------------------------------------------------------------------
 
 
 class SdkModel(ABC):

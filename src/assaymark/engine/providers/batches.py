@@ -145,8 +145,6 @@ class RemoteBatches(ABC):
         finally:
             outside(self._runner.close)
 
-    # --- of a provider ---
-
     @abstractmethod
     def _record(self, key: str, body: dict[str, Any]) -> dict[str, Any]:
         """A call as it stands in a batch."""
@@ -169,8 +167,6 @@ class RemoteBatches(ABC):
     @abstractmethod
     def _answer(self, record: dict[str, Any]) -> Reply:
         """The reply in a line of the results; `ModelError` if the line says that there is none."""
-
-    # --- for the providers ---
 
     def record(self, key: str, call: CallSpec) -> dict[str, Any]:
         """A call as it stands in a batch."""
@@ -216,8 +212,6 @@ class RemoteBatches(ABC):
                 raise ModelError(f"{self._name}: {not_an_api(self.at, 200)}", retryable=False)
             first = first and not lines
             yield [self._result(line) for line in lines]
-
-    # --- private ---
 
     @property
     def _name(self) -> str:

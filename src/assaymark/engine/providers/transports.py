@@ -210,8 +210,6 @@ class PerLoop(Generic[C]):
             await self._close(client)
 
 
-# --- arguments ------------------------------------------------------------------------------------------------------
-
 Rule = tuple[Callable[[Any], bool], str]
 """Whether a value is allowed, and what is allowed in words."""
 
