@@ -364,8 +364,8 @@ def _meaning(message: str) -> str:
     return f"the store refused: {' '.join(message.split())}"
 
 
-# Several workers share a ledger in PostgreSQL. The database, or the schema that ``?options=-csearch_path=NAME`` in the URL
-# names, must be empty or hold one ledger. Every object lives in its table, since the workers share no folder, and every
+# Several workers share a ledger in PostgreSQL. The database, or the schema that ``?options=-csearch_path=NAME`` in the
+# URL names, must be empty or hold one ledger. Every object lives in its table, since the workers share no folder, and every
 # time comes from the clock of the server.
 
 
