@@ -365,8 +365,8 @@ def _meaning(message: str) -> str:
 
 
 # Several workers share a ledger in PostgreSQL. The database, or the schema that ``?options=-csearch_path=NAME`` in the
-# URL names, must be empty or hold one ledger. Every object lives in its table, since the workers share no folder, and every
-# time comes from the clock of the server.
+# URL names, must be empty or hold one ledger. Every object lives in its table, since the workers share no folder, and
+# every time comes from the clock of the server.
 
 
 EXAMPLE: Final = "postgresql+psycopg://USER@HOST/DATABASE"

@@ -248,6 +248,13 @@ _LOOK_AGAIN_S = 5.0  # replies that took fewer tokens than expected make room ea
 _LONGEST_S = 3600.0
 
 
+class Permit(NamedTuple):
+    """Leave to send one attempt, to be handed back to its gate with what came of it."""
+
+    trial: bool
+    booking: Booking | None
+
+
 class Gate:
     """What every attempt at one provider passes first. One for each `Door` of a run."""
 
@@ -281,7 +288,7 @@ class Gate:
             booking = None if self._throttle is None else await self._throttle.book(tokens_expected(call))
             trial = None if self.shut else self._breaker.take(time.monotonic())
             if trial is not None:
-                return Permit(self, trial, booking)
+                return Permit(trial, booking)
         return None
 
     async def pause(self, seconds: float) -> bool:
@@ -312,19 +319,6 @@ class Gate:
     def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
-
-
-class Permit:
-    """Leave to send one attempt; `done` hands it back with what came of it."""
-
-    __slots__ = ("_gate", "booking", "trial")
-
-    def __init__(self, gate: Gate, trial: bool, booking: Booking | None) -> None:
-        self._gate, self.trial, self.booking = gate, trial, booking
-
-    def done(self, result: Reply | ModelError | None) -> None:
-        """How the attempt ended; None: it was not sent."""
-        self._gate.back(self, result)
 
 
 class _Throttle:

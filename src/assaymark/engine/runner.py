@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from assaymark.engine.calls import CallSpec, Model, Reply, refusal_of
 from assaymark.engine.ledger import Journal, Ledger
 from assaymark.engine.loop import Attempts, Place, Room, Trouble, on_own_loop
 from assaymark.engine.queue import Due, Listed, Planned, Shared, Work, sizes_of
-from assaymark.engine.rate_limits import KEPT, Door, Gate, Limits, Patience, Permit, asked_wait_s, door_of
+from assaymark.engine.rate_limits import KEPT, Door, Gate, Limits, Patience, asked_wait_s, door_of
 from assaymark.engine.schema import Attempt, Committed, End
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
 from assaymark.records import canonical_json
@@ -187,14 +187,14 @@ class Run:
         told: Told | None = None,
         watch: Watch | None = None,
     ) -> None:
-        self._watch = watch
+        self.watch = watch
         self._told, self._under_way = told, 0
-        self._ledger, self._work, self._manner, self._progress = ledger, work, manner, progress
+        self._ledger, self.work, self._manner, self._progress = ledger, work, manner, progress
         self._purse = purse
         self._planned, self._already = planned, already
         self._attempts, self._room = Attempts(manner.deadline_s), Room()
         self._gates: dict[Door, Gate] = {}
-        self._over = asyncio.Event()
+        self.over = asyncio.Event()
         self._defect: BaseException | None = None
         self.made = self.retried = self.put_off = self.in_flight_bound = 0
         self.failed: list[Failure] = []
@@ -205,7 +205,7 @@ class Run:
     @property
     def stopped(self) -> tuple[str, ...]:
         """One line for each provider or model that was not asked to the end, and one for a budget that is used up."""
-        lines = [*(gate.stopped for gate in self._gates.values()), *(self._watch.lines if self._watch else ())]
+        lines = [*(gate.stopped for gate in self._gates.values()), *(self.watch.lines if self.watch else ())]
         if self._purse is not None:
             lines.append(self._purse.stopped)
         return tuple(line for line in lines if line is not None)
@@ -213,12 +213,11 @@ class Run:
     async def ask(self, models: Mapping[str, Model]) -> None:
         """Ask every call there is; returns when each has ended, or after a drain."""
         with ThreadPoolExecutor(1, "ledger") as thread:
-            self._journal = Journal(self._work, thread, self._committed)
+            self._journal = Journal(self.work, thread, self._committed)
             workers: list[asyncio.Task[None]] = []
-            for name, size in self._work.sizes.items():
+            for name, size in self.work.sizes.items():
                 n = min(self._manner.concurrency, size)
-                gate_of = partial(self._gate, thread)
-                feed = _Feed(self._work, thread, name, n, gate_of, self._over, self._look, self._watch)
+                feed = _Feed(self, thread, name, n)
                 workers += [asyncio.create_task(self._work_on(feed, models)) for _ in range(n)]
             self.in_flight_bound = len(workers)
             renewing = asyncio.create_task(self._renew(thread))
@@ -227,7 +226,7 @@ class Run:
             finally:
                 renewing.cancel()
                 with suppress(LedgerError):  # leases that cannot be given back end by themselves
-                    await _in(thread, self._work.close)
+                    await _in(thread, self.work.close)
         if self._defect is not None:
             raise self._defect
 
@@ -256,7 +255,7 @@ class Run:
         while (leave := await self._leave(gate, due)) is not None:
             attempt = await self._journal.begin(due)
             if attempt is None:
-                leave.done(None, None)
+                leave(None, None)
                 return
             self.retried += sent > 0
             sent += 1
@@ -264,10 +263,10 @@ class Run:
             self._under_way += 1
             result = await self._attempts.at(model, due.call, place)
             self._under_way -= 1
-            leave.done(attempt, result)
+            leave(attempt, result)
             if isinstance(result, Reply):
-                if self._watch is not None:
-                    self._watch.replied(due.call, result)
+                if self.watch is not None:
+                    self.watch.replied(due.call, result)
                 self._journal.end(End(attempt, "replied", reply=result), partial(self._replied, place, due, result))
                 return
             # being asked to wait is no failure, but not without end either
@@ -288,8 +287,11 @@ class Run:
                 break
         feed.set_aside(due)
 
-    async def _leave(self, gate: Gate, due: Due) -> _Leave | None:
-        """Wait until an attempt may be paid and sent. None: it may not, now or later in this run."""
+    async def _leave(self, gate: Gate, due: Due) -> Callable[[Attempt | None, Reply | Trouble | None], None] | None:
+        """Wait until an attempt may be paid and sent. None: it may not, now or later in this run.
+
+        The leave is given back with how the attempt ended; None: it was not sent.
+        """
         hold: Hold | None = None
         if self._purse is not None:
             hold = await self._purse.take(due.call, lambda: gate.shut)
@@ -302,11 +304,17 @@ class Run:
             if hold is not None:
                 hold.done(None, None)
             return None
-        return _Leave(permit, hold)
 
-    async def _look(self, thread: Executor) -> None:
+        def done(attempt: Attempt | None, result: Reply | Trouble | None) -> None:
+            gate.back(permit, result.error if isinstance(result, Trouble) else result)
+            if hold is not None:
+                hold.done(attempt, result)
+
+        return done
+
+    async def look(self, thread: Executor) -> None:
         """Where others pay too, see what they have paid."""
-        if self._purse is not None and self._work.renew_every_s is not None:
+        if self._purse is not None and self.work.renew_every_s is not None:
             self._purse.enter_books(await _in(thread, self._purse.read, self._ledger))
 
     def _give_up(self, due: Due, attempt: Attempt, sent: int, trouble: Trouble) -> None:
@@ -315,28 +323,29 @@ class Run:
         if turned_away:
             self.turned_away[due.key] = attempt, trouble.error
         self.failed.append(Failure(due.key, due.call.model, sent, str(trouble.error), turned_away))
-        if self._watch is not None:
-            self._watch.failed(due.call, trouble.error)
+        if self.watch is not None:
+            self.watch.failed(due.call, trouble.error)
         if trouble.defect is not None:
             self._halt(trouble.defect)
 
-    def _gate(self, thread: Executor, call: CallSpec) -> Gate:
+    def gate(self, thread: Executor, call: CallSpec) -> Gate:
+        """What every attempt at a call passes first."""
         door = door_of(call)
         if door not in self._gates:
             limits = self._manner.limits.get(door.provider)
             reserve = None if limits is None else partial(_in, thread, self._ledger.reserve, door.provider, limits)
             self._gates[door] = Gate(str(door), self._manner.patience, reserve)
-            if self._over.is_set():
+            if self.over.is_set():
                 self._gates[door].close()
         return self._gates[door]
 
     async def _renew(self, thread: Executor) -> None:
-        if self._work.renew_every_s is None:
+        if self.work.renew_every_s is None:
             return
         while True:
-            await asyncio.sleep(self._work.renew_every_s)
+            await asyncio.sleep(self.work.renew_every_s)
             try:
-                await _in(thread, self._work.renew)
+                await _in(thread, self.work.renew)
             except LedgerError as exc:
                 self._halt(exc)
                 return
@@ -375,8 +384,8 @@ class Run:
     def summary(self, orphaned: int, open_: int) -> RunSummary:
         """What it did. ``open_``: of its calls, how many have no reply now, where others answer some too."""
         elsewhere = 0
-        if isinstance(self._work, Shared):
-            orphaned = self._work.lost
+        if isinstance(self.work, Shared):
+            orphaned = self.work.lost
             elsewhere = max(0, self._planned - self._already - self.made - max(open_, len(self.failed)))
         return RunSummary(
             planned=self._planned, already=self._already, made=self.made, failed=tuple(self.failed),
@@ -386,7 +395,7 @@ class Run:
 
     def interrupt(self) -> None:
         """Let what is under way finish, and start nothing new."""
-        if not self._over.is_set():
+        if not self.over.is_set():
             _LOG.warning(
                 "stopping: %d calls under way end first, nothing more is sent; a second Ctrl-C does not wait for them",
                 self._under_way,
@@ -400,44 +409,19 @@ class Run:
         self._stop()
 
     def _stop(self) -> None:
-        self._over.set()
+        self.over.set()
         for gate in self._gates.values():
             gate.close()
         if self._purse is not None:
             self._purse.wake()
 
 
-@dataclass(frozen=True, slots=True)
-class _Leave:
-    """Leave to send one attempt, and the money held back for it."""
-
-    permit: Permit
-    hold: Hold | None
-
-    def done(self, attempt: Attempt | None, result: Reply | Trouble | None) -> None:
-        """How the attempt ended; None: it was not sent."""
-        self.permit.done(result.error if isinstance(result, Trouble) else result)
-        if self.hold is not None:
-            self.hold.done(attempt, result)
-
-
 class _Feed:
-    """The calls of one lane, fetched when its workers have run out of them; ``look`` is called after each fetch."""
+    """The calls of one lane, fetched when its workers have run out of them."""
 
-    def __init__(
-        self,
-        work: Work,
-        thread: Executor,
-        lane: str,
-        n: int,
-        gate_of: Callable[[CallSpec], Gate],
-        over: asyncio.Event,
-        look: Callable[[Executor], Awaitable[None]],
-        watch: Watch | None,
-    ) -> None:
-        self._gate_of, self._over, self._look, self._watch = gate_of, over, look, watch
-        self._work, self._thread, self._lane, self._n = work, thread, lane, n
-        self._dues = deque(work.at_hand(lane))
+    def __init__(self, run: Run, thread: Executor, lane: str, n: int) -> None:
+        self._run, self._thread, self._lane, self._n = run, thread, lane, n
+        self._dues = deque(run.work.at_hand(lane))
         self._aside: list[Due] = []  # held, so that they do not come again, until nothing more is asked
         self._gates: set[Gate] = set()
         self._fetching = asyncio.Lock()
@@ -446,11 +430,11 @@ class _Feed:
     @property
     def _shut(self) -> bool:
         """Whether nothing more may be sent, as far as the doors of its calls are known."""
-        return self._over.is_set() or (bool(self._gates) and all(gate.shut for gate in self._gates))
+        return self._run.over.is_set() or (bool(self._gates) and all(gate.shut for gate in self._gates))
 
     def gate(self, due: Due) -> Gate:
         """What an attempt at a call passes first."""
-        gate = self._gate_of(due.call)
+        gate = self._run.gate(self._thread, due.call)
         self._gates.add(gate)
         return gate
 
@@ -463,7 +447,7 @@ class _Feed:
                         return None
                 continue
             due = self._dues.popleft()
-            if not self.gate(due).shut and not (self._watch and self._watch.stopped(due.call)):
+            if not self.gate(due).shut and not (self._run.watch and self._run.watch.stopped(due.call)):
                 return due
             self.set_aside(due)
         return None
@@ -479,20 +463,20 @@ class _Feed:
             given_back += self._dues
             self._dues.clear()
         if given_back:
-            await _in(self._thread, self._work.put_back, given_back)
+            await _in(self._thread, self._run.work.put_back, given_back)
 
     async def _fetch(self) -> bool:
         wait = _LOOK_AGAIN_S[0]
         while not self._empty and not self._shut:
-            found = await _in(self._thread, self._work.more, self._lane, self._n)
+            found = await _in(self._thread, self._run.work.more, self._lane, self._n)
             self._empty = found is None
             self._dues.extend(found or ())
             if found:
-                await self._look(self._thread)
+                await self._run.look(self._thread)
                 return True
             if found is not None:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._over.wait(), min(wait, self._work.renew_every_s or wait))
+                    await asyncio.wait_for(self._run.over.wait(), min(wait, self._run.work.renew_every_s or wait))
                 wait = min(2 * wait, _LOOK_AGAIN_S[1])
         return False
 
