@@ -313,7 +313,7 @@ def judge_logs(full: Path, repeated: Path) -> str:
     """What the judges of two real logs come to; each pair was shown in both orders."""
     chosen = verdict_map(filter={"bench": "MTBench"})
     lines = [MARK, "# Judge logs, measured\n\n", JUDGE_LOGS]
-    for title, path in (("Judges asked once", full), ("Judges asked again", repeated)):
+    for title, path in (("One trial per pair", full), ("Three trials per pair", repeated)):
         with tempfile.TemporaryDirectory() as scratch:
             made = measure_log(RunFolder(Path(scratch)), path, chosen)
         sheets, trials = made.sheets, int(_of(made.sheets[0], "repeat.stability").detail["trials"])
