@@ -203,7 +203,7 @@ def test_a_budget_is_a_number_of_dollars(limit):
 def test_a_bound_is_above_the_estimate():
     prices = load_prices()
     spec = call(1, model="openai/gpt-4o")
-    assert prices.bound(spec).usd > prices.estimate(spec).cost
+    assert prices.bound(spec).usd > prices.estimate_all([spec]).cost
     assert prices.bound(call(1, model="openai-chat/mine")) is None
 
 

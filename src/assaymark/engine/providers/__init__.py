@@ -16,12 +16,10 @@ from assaymark.engine.providers.http_agent import (
 from assaymark.engine.providers.python_agent import PythonAgent, load_agent
 from assaymark.engine.providers.registry import (
     Models,
-    Registry,
     check_ready,
     external_providers,
     provider_argument_problems,
     providers,
-    resolve,
 )
 
 __all__ = [
@@ -32,7 +30,6 @@ __all__ = [
     "Models",
     "PythonAgent",
     "QuestionContext",
-    "Registry",
     "check_ready",
     "external_argument_problems",
     "external_providers",
@@ -42,5 +39,4 @@ __all__ = [
     "provider_argument_problems",
     "providers",
     "reachable",
-    "resolve",
 ]
