@@ -120,12 +120,6 @@ def test_results_are_bytes(folder):
         map_chunks(functions.a_number, made(folder, 1), version="1")
 
 
-@pytest.fixture
-def ledger(tmp_path):
-    with Ledger.open(tmp_path / "ledger.db") as opened:
-        yield opened
-
-
 def test_what_is_in_the_ledger_is_not_computed(folder, ledger):
     for version, times in (("1", 1), ("1", 1), ("2", 2)):
         assert map_chunks(functions.square, made(folder), version=version, ledger=ledger) == SQUARES

@@ -22,12 +22,6 @@ NAME = "reference/echo"
 QUICK = {"backoff_s": 0.001, "deadline_s": 5.0}
 
 
-@pytest.fixture
-def ledger(tmp_path):
-    with Ledger.open(tmp_path / "ledger.db") as opened:
-        yield opened
-
-
 class Billed:
     """Answers each call after a moment, at a price of so many tokens."""
 
