@@ -22,7 +22,7 @@ from assaymark.engine.calls import CallSpec
 from assaymark.engine.ledger import Ledger
 from assaymark.engine.loop import on_signals
 from assaymark.engine.providers.batches import BatchMaker, BatchState, NotTaken, RemoteBatches, Trace, lane_of
-from assaymark.engine.rate_limits import provider_of
+from assaymark.engine.rate_limits import at_least, provider_of
 from assaymark.engine.runner import Failure, Progress
 from assaymark.engine.schema import Attempt, End
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
@@ -51,9 +51,7 @@ class Terms:
     settle_s: float = 30.0
 
     def __post_init__(self) -> None:
-        for name, least in (("most_items", 1), ("attempts", 1), ("settle_s", 0)):
-            if not getattr(self, name) >= least:
-                raise ValueError(f"{name} must be at least {least} (got {getattr(self, name)})")
+        at_least(self, most_items=1, attempts=1, settle_s=0)
         for name in ("poll_s", "deadline_s"):
             value = getattr(self, name)
             if value is not None and not value > 0:
