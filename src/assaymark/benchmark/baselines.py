@@ -31,23 +31,7 @@ BASELINES: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BaselineResult:
-    """One baseline through one window.
-
-    Attributes
-    ----------
-    name, window : str
-    dates : tuple of date
-        The decisions.
-    weights : float array of shape (n_dates, n_assets)
-        Held after each trade.
-    turnover : float array of shape (n_dates,)
-        Two-sided, as a share of NAV.
-    statuses : tuple of str
-        How each choice was found (`assaymark.portfolio.Status`); ``held: ...`` where there was none, and the portfolio
-        was left as it was.
-    days, nav : arrays of shape (n_days,)
-        As in `EpisodeResult`: 1 on the first.
-    """
+    """One baseline through one window."""
 
     name: str
     window: str
@@ -67,10 +51,7 @@ def run_baselines(
     cost_bps: float = COST_BPS,
     convention: Convention = "paper",
 ) -> tuple[BaselineResult, ...]:
-    """Every baseline through every window.
-
-    Weights are estimated on the lookback of each decision date and traded at its close.
-    """
+    """Every baseline through every window."""
     for name in names:
         if name not in BASELINES:
             raise UnknownNameError("baseline", name, tuple(BASELINES))
@@ -93,7 +74,6 @@ def baseline_weights(name: str, known: Known, size: int, *, cash: bool = False) 
 
 
 def _run(name: str, window: MarketWindow, *, cash: bool, cost_bps: float, convention: Convention) -> BaselineResult:
-    """One baseline through one window."""
     position = window.start()
     path, held, turnover, statuses = [np.ones(1)], [], [], []
     for day in window.decisions:

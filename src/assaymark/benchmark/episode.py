@@ -1,8 +1,4 @@
-"""One model under one profile through one window, call by call: the machine that asks, takes replies and scores.
-
-It makes no call itself. A run asks `EpisodeState.next_call` of many episodes, has the calls answered together, and
-hands each reply back; an episode that is begun again is led to where it stood by the replies that a ledger kept.
-"""
+"""One model under one profile through one window, call by call: the machine that asks, takes replies and scores."""
 
 from __future__ import annotations
 
@@ -40,33 +36,9 @@ from assaymark.errors import InputError
 from assaymark.portfolio.qp import Bools, Floats
 from assaymark.protocol import AgentSpec
 
-# One window of a market with its decisions: what every episode in it is shown, scored against, and earns.
-
 
 class MarketWindow:
-    """A market through one window at one pace, shared by all episodes in it.
-
-    Decisions are named by their day. Weights are of the whole universe, shape (n_assets,).
-
-    Attributes
-    ----------
-    rows : int array of shape (n_decisions,)
-        Of the decisions in the market's arrays.
-    horizon : int
-        Trading days after a decision that its truths look at.
-    days : datetime64[D] array of shape (n_days,)
-        From the first decision to the end of the window: those of a NAV path.
-
-    Examples
-    --------
-    >>> from assaymark.benchmark.market import choose_universe
-    >>> from assaymark.benchmark.windows import windows_of
-    >>> from assaymark.market import synthetic_history
-    >>> history = synthetic_history(0)
-    >>> year = MarketWindow(BenchMarket(history, choose_universe(history)), windows_of(history)[0], "monthly")
-    >>> len(year.decisions), len(year.snapshot(year.decisions[2], year.start()).assets)
-    (12, 81)
-    """
+    """A market through one window at one pace, shared by all episodes in it."""
 
     def __init__(self, market: BenchMarket, spec: Window, pace: Pace) -> None:
         self.market, self.spec, self.pace = market, spec, pace
@@ -152,11 +124,7 @@ class MarketWindow:
         return risk_of(weights[known.part], known.returns, profile, drift_limit=drift_limit, convention=convention)
 
     def hold(self, day: date, position: Position, *, convention: Convention = "paper") -> tuple[Position, Floats]:
-        """Drift from a decision date, after its trade, to the next one or to the end of the window.
-
-        The NAV path has a value for each day after ``day``; with the 1 of the first date in front, the paths of all
-        decisions make the NAV over ``days``.
-        """
+        """Drift from a decision date, after its trade, to the next one or to the end of the window."""
         at = self._at(day)
         last = at + 1 == self.rows.size
         stop = self._end if last else int(self.rows[at + 1])
@@ -164,11 +132,9 @@ class MarketWindow:
         return hold(position, returns, to_decision=not last, convention=convention)
 
     def _row(self, day: date) -> int:
-        """The row of a decision date."""
         return int(self.rows[self._at(day)])
 
     def _at(self, day: date) -> int:
-        """Which decision is on a day."""
         if day not in self._place:
             raise InputError(f"window {self.window}", [f"{day} is no decision date of it"])
         return self._place[day]
@@ -176,22 +142,7 @@ class MarketWindow:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRules:
-    """What a plan sets for every episode; the defaults are those of PortBench, sections C.1 and C.3.
-
-    The pace is the window's (`MarketWindow`) and the lookback the market's (`BenchMarket`).
-
-    Attributes
-    ----------
-    convention : {"paper", "reference"}
-    alpha : float
-        Weight of accuracy in S3 (eq. 6).
-    penalty : float
-        Lambda of CEPS (eq. 3).
-    cost_bps : float
-        Cost of trading in basis points of the traded value.
-    drift_limit : float
-        Largest change of one weight that passes without a flag, as a share of NAV.
-    """
+    """What a plan sets for every episode; the defaults are those of PortBench, sections C.1 and C.3."""
 
     convention: Convention = "paper"
     alpha: float = 0.5
@@ -211,10 +162,7 @@ class Asked:
 
 @dataclass(slots=True)
 class _Today:
-    """Where an episode stands on one decision date; arrays are of the whole universe.
-
-    ``said`` are the signals of those that take part, None until S2 is answered, and where its reply names none.
-    """
+    """Where an episode stands on one decision date; arrays are of the whole universe."""
 
     known: Known
     views: Floats
@@ -225,12 +173,7 @@ class _Today:
 
 
 class EpisodeState:
-    """One episode: (model, profile, window).
-
-    ``next_call`` gives the pending call until ``take`` has been handed its reply, then the one after it; None when
-    the window is over, and then ``result`` has everything. The same replies always lead to the same calls, and a call
-    shows nothing that was not known at the close of its day.
-    """
+    """One episode: (model, profile, window)."""
 
     def __init__(
         self, agent: AgentSpec, profile: Profile, world: MarketWindow, rules: EpisodeRules | None = None
@@ -297,10 +240,7 @@ class EpisodeState:
             self._settle(None if weights is None else self._spread(weights))
 
     def true_reply(self) -> str:
-        """What somebody who knows what happened next would reply to the pending call: the ceiling of every score.
-
-        S3's is the oracle's book under the signals that were given in S2.
-        """
+        """What somebody who knows what happened next would reply to the pending call: the ceiling of every score."""
         if self.over:
             raise ValueError(f"episode {self.name} is over")
         truths, today = self._truths(), self._today
@@ -325,11 +265,9 @@ class EpisodeState:
         )
 
     def _open(self, day: date) -> _Today:
-        """Stand at the close of a decision date, with nothing said yet."""
         return _Today(self.world.known(day), np.zeros(len(self.world.tickers)))
 
     def _call(self) -> CallSpec:
-        """The call of the stage that is next."""
         today, rules = self._today, self.rules
         shown = self.world.snapshot(today.known.day, self._position)
         numbers = self.world.market_numbers(today.known.day) if is_outside(self.agent.model) else None
@@ -364,11 +302,6 @@ class EpisodeState:
         return tuple(every)
 
     def _truths(self) -> Truths:
-        """The truths of this date under the signals that were given.
-
-        Where none were, the oracle buys what truly is to be bought. With nothing to buy it would hold all alike, and
-        a model that never answers would keep its first, equal portfolio and score 1 for it.
-        """
         if self._today.said is None:
             buys = self._truths_with(np.zeros(len(self.world.tickers), dtype=bool)).signals
         else:
@@ -400,7 +333,6 @@ class EpisodeState:
         return self.world.hold(self._today.known.day, after, convention=self.rules.convention)
 
     def _scored(self, answers: Answers, executed: Floats, turnover: float) -> DateResult:
-        """The scores of one date, of the assets that take part in it."""
         known, rules, truths = self._today.known, self.rules, self._truths()
         risk = self._risk(executed)
         scores = _stage_scores(answers, truths, executed, turnover, risk, known, rules)
@@ -422,19 +354,12 @@ class EpisodeState:
         )
 
     def _risk(self, executed: Floats) -> Risk:
-        """S5 of what is held after the trade."""
         limit, convention = self.rules.drift_limit, self.rules.convention
         return self.world.risk(self._today.known.day, executed, self.profile, drift_limit=limit, convention=convention)
 
 
 def _stage_scores(
-    answers: Answers,
-    truths: Truths,
-    executed: Floats,
-    turnover: float,
-    risk: Risk,
-    known: Known,
-    rules: EpisodeRules,
+    answers: Answers, truths: Truths, executed: Floats, turnover: float, risk: Risk, known: Known, rules: EpisodeRules
 ) -> dict[Stage, float]:
     """S1 to S5 of one date; S3 to S5 are of what is held, which a reply that cannot be read leaves as it was."""
     part = known.part

@@ -1,8 +1,4 @@
-"""The market of a benchmark as dense arrays, and what was knowable on each of its dates.
-
-Two sides that never touch: `BenchMarket.known` is made from `History.as_of` alone and is all that a prompt may use;
-the arrays of the whole period value portfolios and score answers.
-"""
+"""The market of a benchmark as dense arrays, and what was knowable on each of its dates."""
 
 from __future__ import annotations
 
@@ -37,9 +33,6 @@ from assaymark.market.history import CLOSE_OF_DAY
 from assaymark.portfolio.backtest import CLASSES
 from assaymark.portfolio.qp import Bools, Floats
 
-# Which instruments a benchmark is about: a fixed rule, or named ones, over all six classes.
-
-
 DEFAULT_SIZE = 81
 """Instruments of figures 28 to 30 of PortBench."""
 
@@ -48,16 +41,7 @@ _INDEX_NAMES = ("VIX", "VXN", "MOVE", "DXY")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Universe:
-    """The instruments of a benchmark, in the order of every array.
-
-    Attributes
-    ----------
-    ids : tuple of n_assets str
-    classes : tuple of n_assets str
-        Class names of `assaymark.portfolio.backtest.CLASSES`.
-    codes : int array of shape (n_assets,)
-        The place of each class in `CLASSES`.
-    """
+    """The instruments of a benchmark, in the order of every array."""
 
     ids: tuple[str, ...]
     classes: tuple[str, ...]
@@ -70,20 +54,7 @@ class Universe:
 
 
 def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT_SIZE) -> Universe:
-    """So many instruments by a fixed rule, or exactly the named ones, in the order of the store.
-
-    The rule looks at nothing but class, sub-sector and day of listing. Places are dealt to the six classes in turn
-    until a class has no more; within a class to its sub-sectors in turn, and within a sub-sector to the one listed
-    first. So 81 of the embedded market's 183 are all bonds, commodities, real estate, crypto and cash, and 24
-    equities. How an instrument ends is not looked at: one that is delisted later can be chosen.
-
-    Examples
-    --------
-    >>> from assaymark.market import synthetic_history
-    >>> found = choose_universe(synthetic_history(0))
-    >>> [found.classes.count(name) for name in CLASSES]
-    [24, 15, 16, 10, 12, 4]
-    """
+    """So many instruments by a fixed rule, or exactly the named ones, in the order of the store."""
     listings = history.listings
     tradable = [one for one in listings if not is_index(one)]
     if isinstance(instruments, int):
@@ -103,12 +74,7 @@ def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT
 
 
 def is_index(listing: Listing) -> bool:
-    """Whether it is an index such as VIX rather than something that can be bought.
-
-    >>> from datetime import date
-    >>> is_index(Listing("^VIX", "EQ", "", "Volatility index", date(2015, 1, 1)))
-    True
-    """
+    """Whether it is an index such as VIX rather than something that can be bought."""
     bare = listing.id.upper().lstrip("^")
     return listing.id.startswith("^") or bare in _INDEX_NAMES or listing.sub == "index"
 
@@ -138,7 +104,6 @@ def _named(listings: Sequence[Listing], names: Sequence[str]) -> list[Listing]:
 
 
 def _sized(count: int, there: int) -> list[Problem]:
-    """Whether so many can be had."""
     if len(CLASSES) <= count <= there:
         return []
     return [Problem("instruments", f"must be from {len(CLASSES)} to {there}, all that can be held (got {count})")]
@@ -155,7 +120,6 @@ def _indices(chosen: Iterable[Listing]) -> list[Problem]:
 
 
 def _missing(chosen: Iterable[Listing]) -> list[Problem]:
-    """Classes without an instrument."""
     there = {CLASS_NAMES[one.asset_class] for one in chosen}
     lacking = [name for name in CLASSES if name not in there]
     if not lacking:
@@ -175,36 +139,7 @@ _END = datetime(9999, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """What could be known at the close of one date about the instruments that take part.
-
-    An instrument takes part if it is listed, not delisted, and has a close on every day of the lookback and the one
-    before it, short gaps carried.
-
-    Attributes
-    ----------
-    row : int
-        Of the date, in the arrays of `BenchMarket`.
-    day : date
-    part : int array of shape (n_part,)
-        Places in the universe of those that take part, increasing.
-    tickers, classes : tuples of n_part str
-    times : datetime64[D] array of shape (lookback + 1,)
-        The days of ``closes``; the last one is this date.
-    closes : float array of shape (lookback + 1, n_part)
-        As they were known on this date.
-    returns : float array of shape (lookback, n_part)
-        Daily simple returns.
-    covariance : float array of shape (n_part, n_part)
-        Of them, daily, ddof 1: positive semidefinite, and singular with more instruments than days.
-    correlation : float array of shape (n_part, n_part)
-        Of them. An instrument that did not move is uncorrelated with the others: 0.
-    scored_by : float array of shape (n_part, n_part)
-        The correlation that the layers of S3 are scored by: this one, or the frozen one of `BenchMarket`.
-    between : float array of shape (n_classes, n_classes)
-        Mean correlation of every two of the classes in ``lines_by_class``.
-    lines, lines_by_class, macro, news
-        The layers of `MarketSnapshot`.
-    """
+    """What could be known at the close of one date about the instruments that take part."""
 
     row: int
     day: date
@@ -242,20 +177,7 @@ class _Part:
 
 
 class BenchMarket:
-    """One store and one universe as arrays, with what was knowable on each date kept for every model that asks.
-
-    Attributes
-    ----------
-    days : datetime64[D] array of shape (n_days,)
-        Weekdays of the store.
-    open_days : bool array of shape (n_days,)
-        Whether half of the instruments then listed have a price of that very day.
-    closes : float array of shape (n_days, n_assets)
-        The last close so far, in its newest version; a delisted instrument keeps its last one. NaN before the first.
-    returns : float array of shape (n_days, n_assets)
-        Row t from the close of t-1 to that of t; 0 where there is no price, in row 0, and after a delisting (what is
-        left is money).
-    """
+    """One store and one universe as arrays, with what was knowable on each date kept for every model that asks."""
 
     def __init__(self, history: History, universe: Universe, *, lookback: int = 60, frozen: bool = False) -> None:
         self.history, self.universe, self.lookback = history, universe, lookback
@@ -332,14 +254,12 @@ class BenchMarket:
         return self.history.as_of(_close_of(self.days[row]))
 
     def _lacking(self, row: int) -> list[Problem]:
-        """Classes of which nothing takes part on a date."""
         there = {self.universe.classes[at] for at in self._part(row).places.tolist()}
         lacking = [name for name in CLASSES if name not in there]
         what = f"needs an instrument of each class with {self.lookback + 1} closes (none of: {', '.join(lacking)})"
         return [Problem(str(self.days[row]), what)] if lacking else []
 
     def _part(self, row: int) -> _Part:
-        """Those that take part on a date."""
         view = self.view(row)
         prices, listings = view.prices(LISTED_DAYS), view.instruments
         day = self.days[row].astype(object)
@@ -388,7 +308,6 @@ class BenchMarket:
         )
 
     def _training_correlation(self) -> Floats:
-        """Of the whole universe over the training years."""
         returns = self.returns[1 : int(np.searchsorted(self.days, TRAINING_END, side="right"))]
         if returns.shape[0] <= self.lookback:
             need = f"a frozen correlation needs more than {self.lookback} days up to {TRAINING_END}"
@@ -398,10 +317,7 @@ class BenchMarket:
         return found
 
     def _yield_changes(self, row: int) -> Floats:
-        """The change of the ten-year yield on each day of the lookback, as known at the close of a row; NaN if not.
-
-        A yield is published after its day, so each comes from the first view that shows it; the last day has none.
-        """
+        """The change of the ten-year yield on each day of the lookback, as known at the close of a row; NaN if not."""
         found = np.full(self.lookback + 1, np.nan)
         first = row - self.lookback
         for later in range(max(first, 0), row + 1):
@@ -422,12 +338,7 @@ class BenchMarket:
 
 
 def correlation_of(returns: Floats, covariance: Floats) -> Floats:
-    """Correlations from a covariance; of a column that does not move 0 with the others, and 1 with itself.
-
-    >>> moves = np.array([[0.1, 0.0], [0.2, 0.0], [0.0, 0.0]])
-    >>> correlation_of(moves, np.cov(moves, rowvar=False)).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
+    """Correlations from a covariance; of a column that does not move 0 with the others, and 1 with itself."""
     still = np.ptp(returns, axis=0) == 0
     sizes = np.where(still, 1.0, np.sqrt(np.diag(covariance)))
     found = np.clip(covariance / np.outer(sizes, sizes), -1.0, 1.0)
@@ -438,12 +349,10 @@ def correlation_of(returns: Floats, covariance: Floats) -> Floats:
 
 
 def _carried(prices: Floats) -> Floats:
-    """Each price carried until the next one."""
     rows = np.where(np.isfinite(prices), np.arange(prices.shape[0])[:, None], 0)
     np.maximum.accumulate(rows, axis=0, out=rows)
     return np.take_along_axis(prices, rows, axis=0)
 
 
 def _close_of(day: np.datetime64) -> datetime:
-    """When the bars of a day are complete."""
     return datetime.combine(day.astype(object), datetime.min.time(), UTC) + timedelta(seconds=CLOSE_OF_DAY)

@@ -1,9 +1,4 @@
-"""The arithmetic of one episode's portfolio: drift with the market, trades with costs, NAV by the day.
-
-A decision is carried out at the close it was made at: the return of that day belongs to what was held before, and the
-new weights earn from the day after (PortBench, Appendix C.3). The convention ``reference`` loses the return of every
-rebalance day, as the authors' code does.
-"""
+"""The arithmetic of one episode's portfolio: drift with the market, trades with costs, NAV by the day."""
 
 from __future__ import annotations
 
@@ -32,17 +27,7 @@ _NOTHING = 1e-15  # a sum of weights and money that rounding alone keeps from 0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Position:
-    """A portfolio at one close, before any trade at it.
-
-    Attributes
-    ----------
-    nav : float
-        Net asset value as a multiple of the first.
-    weights : float array of shape (n_assets,)
-        At least 0; what is missing to 1 is money, which earns nothing.
-    peak : float
-        The highest NAV so far.
-    """
+    """A portfolio at one close, before any trade at it."""
 
     nav: float
     weights: Floats
@@ -64,11 +49,7 @@ class Trade:
 
 
 def equal_start(part: np.ndarray, size: int) -> Position:
-    """NAV 1 in equal weights over the instruments at the places ``part`` of ``size`` (figure 25).
-
-    >>> equal_start(np.array([0, 2]), 3).weights.tolist()
-    [0.5, 0.0, 0.5]
-    """
+    """NAV 1 in equal weights over the instruments at the places ``part`` of ``size`` (figure 25)."""
     weights = np.zeros(size)
     weights[part] = 1.0 / part.size
     weights.setflags(write=False)
@@ -76,23 +57,12 @@ def equal_start(part: np.ndarray, size: int) -> Position:
 
 
 def turnover_between(held: ArrayLike, target: ArrayLike) -> float:
-    """Bought plus sold as a share of NAV: the sum of absolute changes of weight.
-
-    >>> turnover_between([0.5, 0.5], [1.0, 0.0])
-    1.0
-    """
+    """Bought plus sold as a share of NAV: the sum of absolute changes of weight."""
     return float(np.abs(np.asarray(target) - np.asarray(held)).sum())
 
 
 def trade(position: Position, target: Floats | None, *, cost_bps: float = COST_BPS) -> Trade:
-    """Trade to the target weights and pay; None holds what there is and costs nothing.
-
-    Examples
-    --------
-    >>> done = trade(equal_start(np.arange(2), 2), np.array([1.0, 0.0]))
-    >>> done.turnover, round(done.cost, 6), round(done.after.nav, 6)
-    (1.0, 0.0015, 0.9985)
-    """
+    """Trade to the target weights and pay; None holds what there is and costs nothing."""
     if target is None or position.nav <= 0:
         return Trade(position, 0.0, 0.0)
     target = brought_to_one(target)
@@ -107,16 +77,7 @@ def trade(position: Position, target: Floats | None, *, cost_bps: float = COST_B
 def hold(
     position: Position, returns: Floats, *, to_decision: bool, convention: Convention = "paper"
 ) -> tuple[Position, Floats]:
-    """Let a portfolio drift through the days after a close, without trades.
-
-    Examples
-    --------
-    >>> moves = np.array([[0.1, 0.0], [0.1, 0.0]])
-    >>> hold(equal_start(np.arange(2), 2), moves, to_decision=True)[1].round(4).tolist()
-    [1.05, 1.105]
-    >>> hold(equal_start(np.arange(2), 2), moves, to_decision=True, convention="reference")[1].round(4).tolist()
-    [1.05, 1.05]
-    """
+    """Let a portfolio drift through the days after a close, without trades."""
     if not returns.shape[0]:
         return position, np.empty(0)
     factors = 1.0 + returns
@@ -134,7 +95,6 @@ def hold(
 
 
 def _check(target: Floats, shape: tuple[int, ...]) -> None:
-    """Refuse what cannot be held."""
     problems = []
     if target.shape != shape:
         problems.append(Problem("target", f"must have the shape {shape} (got {target.shape})"))
@@ -147,26 +107,6 @@ def _check(target: Floats, shape: tuple[int, ...]) -> None:
             problems.append(Problem("target", f"weights must sum to at most 1 (got {total:g})"))
     if problems:
         raise InputError("sandbox", problems)
-
-
-# What the answers of one date are scored against (PortBench, Appendix C.1), in both conventions.
-#
-# Only this module and the sandbox look at what came after a decision.
-#
-# ================  =============================================  ==================================================
-# truth             ``paper``                                      ``reference``
-# ================  =============================================  ==================================================
-# S1 views          return over the horizon after the decision     return over the lookback before it
-# S2 signals        of these views                                 of these views
-# S3 oracle, mean   of the horizon, from the day after             of the horizon, from the decision day on
-# S3, covariance    of the lookback                                of the horizon
-# S3, risk-free     4 % a year                                     none
-# S3, allowed       what the model says to buy                     what is truly to buy
-# S3, solver        exact                                          SLSQP; equal weight where it does not converge
-# S5 drift          largest change of a weight held through the    largest distance of a weight from equal weight
-#                   lookback
-# S5 flag           drift, or VaR beyond the profile's limit       drift, or drawdown beyond the profile's tolerance
-# ================  =============================================  ==================================================
 
 
 VIEW_SCALE: Final = 0.10
@@ -196,10 +136,7 @@ class Risk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ahead:
-    """What came after one close: total return over the horizon, and the daily returns that the oracle is given.
-
-    ``total`` has shape (n_assets,), ``daily`` (horizon, n_assets).
-    """
+    """What came after one close: total return over the horizon, and the daily returns that the oracle is given."""
 
     total: Floats
     daily: Floats
@@ -216,40 +153,19 @@ def ahead_of(market: BenchMarket, row: int, horizon: int, *, convention: Convent
 
 
 def views_of(returns: Floats) -> Floats:
-    """Returns as views: 10 % is 1, and nothing is above 1.
-
-    >>> views_of(np.array([0.05, -0.3, 0.0])).tolist()
-    [0.5, -1.0, 0.0]
-    """
+    """Returns as views: 10 % is 1, and nothing is above 1."""
     return np.clip(returns / VIEW_SCALE, -1.0, 1.0)
 
 
 def signals_of(views: Floats) -> tuple[Signal, ...]:
-    """Views as signals.
-
-    >>> signals_of(np.array([0.2, 0.21, -0.5]))
-    ('hold', 'buy', 'sell')
-    """
+    """Views as signals."""
     return tuple("buy" if one > SIGNAL_AT else "sell" if one < -SIGNAL_AT else "hold" for one in views.tolist())
 
 
 def oracle_weights(
     mean: Floats, covariance: Floats, allowed: Bools, *, convention: Convention = "paper"
 ) -> tuple[Floats, str]:
-    """The oracle's weights and how they were found (equation 7).
-
-    Nothing allowed: equal weight over all, status ``empty``. A solver that gives no answer: equal weight over what is
-    allowed, status ``not-solved``.
-
-    Examples
-    --------
-    >>> mean, cov = np.array([0.002, 0.001]), np.diag([0.0004, 0.0001])
-    >>> weights, status = oracle_weights(mean, cov, np.array([True, True]))
-    >>> weights.round(3).tolist(), status
-    ([0.354, 0.646], 'optimal')
-    >>> oracle_weights(mean, cov, np.array([False, False]))[1]
-    'empty'
-    """
+    """The oracle's weights and how they were found (equation 7)."""
     if not allowed.any():
         return spread(mean.size, np.arange(mean.size)), "empty"
     if convention == "reference":
@@ -269,19 +185,7 @@ def risk_of(
     drift_limit: float = DRIFT_LIMIT,
     convention: Convention = "paper",
 ) -> Risk:
-    """Value at risk, drawdown, drift and flag of weights over the lookback.
-
-    VaR is the 5 % quantile of the daily returns of the weights (historical simulation), drawdown the deepest fall of
-    their compounded value, both signed as in Table 7: a loss is negative.
-
-    Examples
-    --------
-    >>> from assaymark.benchmark.profiles import BALANCED
-    >>> moves = np.array([[0.0, 0.0], [0.5, 0.0], [-0.1, 0.0]])
-    >>> found = risk_of(np.array([0.5, 0.5]), moves, BALANCED)
-    >>> round(found.var, 4), round(found.drawdown, 4), round(found.drift, 4), found.rebalance
-    (-0.045, -0.05, 0.0745, True)
-    """
+    """Value at risk, drawdown, drift and flag of weights over the lookback."""
     daily = returns @ weights
     var = float(np.quantile(daily, 1.0 - VAR_LEVEL))
     worth = np.concatenate([[1.0], np.cumprod(1.0 + daily)])
@@ -299,11 +203,7 @@ def risk_of(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """The part of a date's truths that is the same for every model and profile; arrays are of what takes part.
-
-    ``mean`` (n_part,) and ``covariance`` (n_part, n_part) are what the oracle is given, daily; ``fixed`` is its answer
-    where it does not depend on what the model says to buy (convention ``reference``).
-    """
+    """The part of a date's truths that is the same for every model and profile; arrays are of what takes part."""
 
     known: Known
     size: int
@@ -333,11 +233,7 @@ def scene_on(market: BenchMarket, row: int, horizon: int, *, convention: Convent
 
 
 def truths_of(scene: Scene, *, buys: Bools, held: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT) -> Truths:
-    """The truths of a decision, for one model and one profile.
-
-    What does not take part on the date has the view 0, the signal hold and the weight 0; it is in no prompt, so leave
-    it out of the scores (`Known.part`).
-    """
+    """The truths of a decision, for one model and one profile."""
     known, convention = scene.known, scene.convention
     part = known.part
     weights, status = scene.fixed or oracle_weights(scene.mean, scene.covariance, buys[part])

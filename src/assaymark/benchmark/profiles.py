@@ -1,7 +1,4 @@
-"""Investor profiles, what a portfolio exposes to them, and how well it keeps to them: PortBench section C.2, Table 7.
-
-The seed names the profile alignment score without printing it; its three terms are those of the authors' code.
-"""
+"""Investor profiles, what a portfolio exposes to them, and how well it keeps to them (PortBench C.2, Table 7)."""
 
 from __future__ import annotations
 
@@ -81,11 +78,7 @@ class Profile:
 
     @property
     def text(self) -> str:
-        """The profile in words, for a prompt.
-
-        >>> print(BALANCED.text[:78])
-        Investor profile: balanced. Equities and crypto together must be at most 65% o
-        """
+        """The profile in words, for a prompt."""
         limits = {
             name: f"{round(100 * getattr(self, name), 8):g}%"
             for name in ("equity_cap", "bond_floor", "drawdown_tolerance", "var_limit")
@@ -107,18 +100,7 @@ PROFILES: Final[dict[str, Profile]] = {one.name: one for one in (CONSERVATIVE, B
 
 
 def profile_named(name: str) -> Profile:
-    """The profile of Table 7 with this name.
-
-    Raises
-    ------
-    UnknownNameError
-        There is none.
-
-    Examples
-    --------
-    >>> profile_named("aggressive").equity_cap
-    0.9
-    """
+    """The profile of Table 7 with this name."""
     if name not in PROFILES:
         raise UnknownNameError("profile", name, tuple(PROFILES))
     return PROFILES[name]
@@ -255,9 +237,6 @@ def adaptation_score(pas: Sequence[float] | Mapping[str, float]) -> float:
     return float(means.std())
 
 
-# What has to hold under stress: the drawdown gate and the least CEPS of each scenario (PortBench section C.2).
-
-
 RISK_SAFE: Final[dict[str, float]] = {"china-2015": 0.40, "covid-2020": 0.45, "crypto-2022": 0.50}
 """Least CEPS of each stress scenario, Table 6, by the name of its window."""
 
@@ -297,64 +276,13 @@ def stress_gate(drawdowns: ArrayLike | Mapping[str, float], tolerance: float) ->
 
 
 def stress_score(drawdown: float, tolerance: float) -> float:
-    """What is left of the tolerance after a drawdown, as a share of it: ``max(0, 1 - |drawdown| / tolerance)``.
-
-    1: no loss. 0: the tolerance is used up, or more. The cells of the paper's Figure 4, of one profile.
-
-    Parameters
-    ----------
-    drawdown : float
-        A share, of either sign.
-    tolerance : float
-        Above 0 and at most 1.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Raises
-    ------
-    InputError
-        As in `stress_gate`.
-
-    Examples
-    --------
-    >>> stress_score(-0.05, 0.20)
-    0.75
-    """
+    """What is left of the tolerance after a drawdown, as a share of it: ``max(0, 1 - |drawdown| / tolerance)``."""
     (depth,) = _depths("stress_score", [drawdown], tolerance)
     return max(0.0, 1.0 - float(depth) / tolerance)
 
 
 def risk_safe(scenario: str, ceps: float) -> bool:
-    """Whether the CEPS of a stress scenario reaches the least of Table 6: the secondary criterion of section C.2.
-
-    The text there says that the score must exceed the threshold, the table that it may equal it; the table is taken.
-
-    Parameters
-    ----------
-    scenario : str
-        One of `STRESS_SCENARIOS`.
-    ceps : float
-        Mean CEPS of the episode, in [0, 1].
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    UnknownNameError
-        Another scenario.
-    InputError
-        A scenario that is no name, a score out of range.
-
-    Examples
-    --------
-    >>> risk_safe("covid-2020", 0.45), risk_safe("crypto-2022", 0.45)
-    (True, False)
-    """
+    """Whether the CEPS of a stress scenario reaches the least of Table 6: the secondary criterion of section C.2."""
     found = Findings("risk_safe")
     if not isinstance(scenario, str):
         found.add(
@@ -368,7 +296,6 @@ def risk_safe(scenario: str, ceps: float) -> bool:
 
 
 def _depths(source: str, drawdowns: ArrayLike | Mapping[str, float], tolerance: float) -> Floats:
-    """Absolute drawdowns, checked together with the tolerance."""
     found = Findings(source)
     values = found.array("drawdowns", list(drawdowns.values()) if isinstance(drawdowns, Mapping) else drawdowns, (1,))
     if values is not None:

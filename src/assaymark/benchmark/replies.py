@@ -1,9 +1,4 @@
-"""Agents of one's own in the benchmark: a Python callable, or whatever answers at an address.
-
-They are sent what a study sends them, a context as JSON, whose prompt is that of the stage or the question. Beside it
-the context has the market and the portfolio, or what a question states, as numbers. What they answer is read like any
-other reply: JSON of the schema that comes with the request, or lines as the prompt asks.
-"""
+"""Agents of one's own in the benchmark: a Python callable, or whatever answers at an address."""
 
 from __future__ import annotations
 
@@ -29,9 +24,6 @@ from assaymark.portfolio.qp import Floats
 from assaymark.prompting.texts import Rejected, shown, strict_json
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Constraint, Context, Fact, Portfolio, Series, canonical_json
-
-# The forms in which a model may name a value per ticker: JSON, or one line each. Nothing here judges a value.
-
 
 MOST_CHARACTERS: Final = 200_000
 """A longer reply is not read."""
@@ -60,11 +52,7 @@ _NOT_VALUES = frozenset({"rationale", "reasoning", "reasons", "regime", "notes",
 
 @dataclass(slots=True)
 class Found:
-    """What a reply names.
-
-    ``values`` has every value that was given for a known ticker, as JSON has it or as the text behind the separator;
-    ``unknown`` the tickers that nobody asked about; ``json_reason`` says why a JSON object that is there was not read.
-    """
+    """What a reply names."""
 
     values: dict[str, list[JSON]] = field(default_factory=dict)
     unknown: dict[str, JSON] = field(default_factory=dict)
@@ -85,13 +73,7 @@ class Found:
 def find_values(
     text: str, tickers: tuple[str, ...], *, key: str, column: str, cut: bool = False, salvage: bool = False
 ) -> Found:
-    """Every value that a reply names for a ticker.
-
-    Examples
-    --------
-    >>> find_values("- **SPY**: +0.3 (calm)", ("SPY",), key="views", column="view").values
-    {'SPY': ['+0.3 (calm)']}
-    """
+    """Every value that a reply names for a ticker."""
     known = _by_upper(tickers)
     found = Found()
     text = spoken(text)
@@ -120,11 +102,7 @@ def _by_upper(tickers: tuple[str, ...]) -> dict[str, str]:
 
 
 def spoken(text: str) -> str:
-    """A reply without what a model shows of its thinking before it.
-
-    >>> spoken("<think>SPY: 0.9?</think>SPY: 0.1")
-    'SPY: 0.1'
-    """
+    """A reply without what a model shows of its thinking before it."""
     return text.rpartition("</think>")[2]
 
 
@@ -200,32 +178,16 @@ def _bare(line: str) -> str:
 
 
 def named(tickers: list[str]) -> str:
-    """A few tickers for a reason, the rest counted.
-
-    >>> named(["A", "B", "C", "D", "E"])
-    'A, B, C and 2 more'
-    """
+    """A few tickers for a reason, the rest counted."""
     few = ", ".join(one if one.isascii() and one.isprintable() and len(one) < 20 else shown(one) for one in tickers[:3])
     return few + (f" and {len(tickers) - 3} more" if len(tickers) > 3 else "")
 
 
 def reply_text(stage: Stage, values: Mapping[str, float | str], *, rationale: str = "") -> str:
-    """A reply in the form that is asked for.
-
-    >>> reply_text("S1", {"SPY": 0.5}, rationale="It rose.")
-    '{"views": [{"ticker": "SPY", "view": 0.5}], "rationale": "It rose."}'
-    """
+    """A reply in the form that is asked for."""
     key, column = FORMS[stage]
     rows: list[JSON] = [{TICKER: name, column: value} for name, value in values.items()]
     return json.dumps({key: rows, "rationale": rationale})
-
-
-# Replies to S1, S2 and S3: strict on meaning, lenient on form, and every failure a recorded state.
-#
-# A model may answer with the JSON that is asked for, or with lines ``TICKER: value``, in a table, a list or a fence. A
-# value is taken only where it says one thing. What is not usable is scored by PortBench's rule and never guessed at: a
-# view of 0, the signal hold, and for the weights (one book, not one value per asset) nothing at all, so that what is
-# held is held on.
 
 
 ROUNDING: Final = 0.02
@@ -263,57 +225,24 @@ class _Percent:
 
 
 def parse_views(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats, StageState]:
-    """S1: views in [-1, 1], 0 where nothing usable was said.
-
-    Returns
-    -------
-    float array of shape (n_assets,), StageState
-
-    Examples
-    --------
-    >>> views, state = parse_views(Reply(text="SPY: +0.4\\nTLT: -0.2", model="m"), ("SPY", "TLT"))
-    >>> views.tolist(), state.state
-    ([0.4, -0.2], 'ok')
-    """
+    """S1: views in [-1, 1], 0 where nothing usable was said."""
     read, state = _read(reply, tickers, _view, key="views", column="view", neutral="0")
     return np.array([read.get(ticker, 0.0) for ticker in tickers], dtype=float), state
 
 
 def parse_signals(reply: Reply, tickers: tuple[str, ...]) -> tuple[tuple[Signal, ...] | None, StageState]:
-    """S2: a signal for each asset, hold where nothing usable was said of it; None where none was said of any.
-
-    >>> parse_signals(Reply(text="SPY: buy or hold\\nTLT: Sell", model="m"), ("SPY", "TLT"))[0]
-    ('hold', 'sell')
-    """
+    """S2: a signal for each asset, hold where nothing usable was said of it; None where none was said of any."""
     read, state = _read(reply, tickers, _signal, key="signals", column="signal", neutral="hold")
     return tuple(read.get(ticker, "hold") for ticker in tickers) if read else None, state
 
 
 def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None, StageState]:
-    """S3: a book at least 0 that sums to 1, or None, which holds what is held.
-
-    An asset that is left out has weight 0. Weights in percent are read as such, when they carry the sign or when they
-    sum to 100. A sum up to `ROUNDING` from 1 is rounding; up to `MOST_OFF` it is brought to 1 and recorded as partial.
-    Anything else makes the whole reply unusable: a negative weight, one above 1, one that is no number, two for one
-    asset, a reply that was cut.
-
-    Returns
-    -------
-    float array of shape (n_assets,) or None, StageState
-
-    Examples
-    --------
-    >>> parse_weights(Reply(text="SPY: 60%\\nTLT: 40%", model="m"), ("SPY", "TLT"))[0].tolist()
-    [0.6, 0.4]
-    >>> parse_weights(Reply(text="SPY: 1.4\\nTLT: -0.4", model="m"), ("SPY", "TLT"))
-    (None, StageState(state='invalid', reason='a weight below 0: TLT (-0.4)'))
-    """
+    """S3: a book at least 0 that sums to 1, or None, which holds what is held."""
     return _weights(reply, tickers)
 
 
 @lru_cache(maxsize=_KEPT)
 def _weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None, StageState]:
-    """The book of S3, which nobody may write to."""
     failed = _unusable(reply)
     if failed is not None:
         return None, failed
@@ -331,11 +260,7 @@ def _weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None, Sta
 
 
 def rationale_of(text: str) -> str:
-    """What a reply says beside its values: the key ``rationale`` of its JSON; empty where there is none.
-
-    >>> rationale_of('{"weights": [], "rationale": "Bonds hedge."}')
-    'Bonds hedge.'
-    """
+    """What a reply says beside its values: the key ``rationale`` of its JSON; empty where there is none."""
     for candidate in objects_in(spoken(text), "weights") if len(text) <= MOST_CHARACTERS else ():
         try:
             raw = strict_json(candidate)
@@ -348,7 +273,6 @@ def rationale_of(text: str) -> str:
 
 
 def _unusable(reply: Reply) -> StageState | None:
-    """Why a reply is not even read."""
     if reply.finish == "refusal":
         return StageState("refused", "the provider reports a refusal")
     if reply.finish == "failed":
@@ -359,7 +283,6 @@ def _unusable(reply: Reply) -> StageState | None:
 
 
 def _nothing(text: str, found: Found) -> StageState:
-    """The state of a reply that names no value."""
     if not text.strip():
         return StageState("invalid", "an empty reply")
     if _REFUSAL.match(text):
@@ -372,7 +295,6 @@ def _nothing(text: str, found: Found) -> StageState:
 def _read(
     reply: Reply, tickers: tuple[str, ...], value_of: Callable[[JSON], Any], *, key: str, column: str, neutral: str
 ) -> tuple[Mapping[str, Any], StageState]:
-    """The usable values of S1 or S2 by ticker, and the state."""
     failed = _unusable(reply)
     if failed is not None:
         return {}, failed
@@ -410,7 +332,6 @@ def _left_out(found: Found, tickers: tuple[str, ...], unreadable: list[str], neu
 
 
 def _one(values: list[JSON], value_of: Callable[[JSON], Any]) -> Any:
-    """The one thing that all usable values of a ticker say."""
     read, reason = [], ""
     for value in values:
         try:
@@ -438,7 +359,6 @@ def _number(value: JSON) -> float | _Percent:
 
 
 def _sane(number: float, value: JSON) -> float:
-    """A number that can be summed."""
     if not abs(number) <= _LARGEST:
         raise _Unreadable(f"{shown(value)} is out of all range")
     return number
@@ -462,7 +382,6 @@ def _signal(value: JSON) -> Signal:
 
 
 def _book(found: Found, tickers: tuple[str, ...]) -> tuple[Floats, list[str]]:
-    """The weights of a reply, and what had to be done to them."""
     signed: dict[str, float | _Percent] = {}
     for ticker, values in found.values.items():
         try:
@@ -557,14 +476,7 @@ def outside_call(
     market: tuple[OwnNumbers, Text] | None = None,
     asked: tuple[str, Mapping[str, JSON]] | None = None,
 ) -> CallSpec:
-    """The call that puts a prompt to an agent of its own.
-
-    Examples
-    --------
-    >>> agent = AgentSpec(name="mine", family="mine", model="python/mine.agents:decide")
-    >>> "ANSWER" in outside_call(agent, "Say ANSWER: yes", ANSWER_SCHEMA, "0" * 64).messages[0].text
-    True
-    """
+    """The call that puts a prompt to an agent of its own."""
     cutoff = datetime.combine(day, _OUTSIDE_CLOSE)
     about: dict[str, Any] = {
         "completeness": "complete", "cutoff": cutoff, "cutoff_source": _SOURCE, "prompt": prompt,

@@ -1,8 +1,4 @@
-"""Scores of the five stages and their sum, CEPS: PortBench sections 2.2 and C.1, equations 1 to 14.
-
-Every score is dimensionless, in [0, 1], and higher is better. Value at risk and drawdown are negative here, as in
-Table 7. The third stage, with its two conventions, is in `assaymark.benchmark.scores`.
-"""
+"""Scores of the five stages and their sum, CEPS: PortBench sections 2.2 and C.1, equations 1 to 14."""
 
 from __future__ import annotations
 
@@ -28,9 +24,6 @@ __all__ = [
     "s5_score",
     "weight_accuracy",
 ]
-
-
-# What the scores demand of their input beside the checks of `assaymark.portfolio`.
 
 
 # Findings takes half-open ranges.
@@ -63,12 +56,6 @@ def same_length(found: Findings, where: str, said: Floats | None, true: Floats |
 def clipped(value: float) -> float:
     """``value`` cut to [0, 1]."""
     return min(1.0, max(0.0, float(value)))
-
-
-# The score of the third stage, weights: accuracy against the oracle and two layers of correlation.
-#
-# PortBench section C.1, equations 6 and 8 to 11. Where the authors' public code departs from the printed formula,
-# ``convention="reference"`` computes what the code does. Scores are dimensionless, in [0, 1]; higher is better.
 
 
 def weight_accuracy(w: ArrayLike, w_star: ArrayLike, *, convention: Convention = "paper") -> float:
@@ -248,7 +235,6 @@ def s3_score(
 
 
 def _weights(found: Findings, where: str, values: ArrayLike) -> Floats | None:
-    """Weights of one portfolio, checked."""
     weights = found.array(where, values, (1,))
     return None if weights is None else found.weights(where, weights, least=0.0)
 

@@ -1,8 +1,4 @@
-"""What a model is shown on a decision date: four layers, made from `assaymark.market.AsOf` and nothing else.
-
-Seed 002, Appendix F.1: a line of eight fields for each asset, macro series, the two-layer correlation interface, and
-the portfolio. Shares are fractions, not percent. None says that a field is not defined for an asset; it is never 0.
-"""
+"""What a model is shown on a decision date: four layers, made from `assaymark.market.AsOf` and nothing else."""
 
 from __future__ import annotations
 
@@ -31,30 +27,7 @@ _FEWEST = 10  # days behind a slope
 
 @dataclass(frozen=True, slots=True)
 class AssetLine:
-    """One instrument on one date, in the eight fields of figures 13 and 25.
-
-    Attributes
-    ----------
-    ticker, asset_class : str
-        Which; a class name of `assaymark.portfolio.backtest.CLASSES`.
-    close : float
-        Total-return price.
-    return_20, return_60 : float or None
-        Change over 20 and 60 days.
-    volatility : float
-        Standard deviation of the lookback's daily returns, a year (252 days).
-    max_drawdown : float
-        Deepest fall from a peak within the lookback, at most 0.
-    sharpe : float or None
-        Mean of the daily returns by their standard deviation, a year, nothing deducted; None where nothing moved.
-    beta : float or None
-        Against the mean return of the equities; None for bonds and cash, and where equities did not move.
-    duration : float or None
-        Of bonds and cash, in years: minus the slope of the daily return on the change of the ten-year yield. Estimated,
-        because a source of prices states none (nor a yield); None where that yield is not known or did not move.
-    regime : str
-        bull, bear, sideways, crisis or undefined, of the instrument's own price.
-    """
+    """One instrument on one date, in the eight fields of figures 13 and 25."""
 
     ticker: str
     asset_class: str
@@ -82,11 +55,7 @@ class MacroLine:
 
 @dataclass(frozen=True, slots=True)
 class ClassLine:
-    """The two-layer correlation interface of one class.
-
-    ``intra`` is the mean correlation between two of its ``members``, None with fewer than two; ``with_equities`` that
-    with the equities, None for equities themselves.
-    """
+    """The two-layer correlation interface of one class."""
 
     asset_class: str
     members: int
@@ -97,11 +66,7 @@ class ClassLine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PortfolioState:
-    """The portfolio at the close of the decision date, before any trade.
-
-    ``nav`` is a multiple of the first one; ``weights`` (n_assets,) are those after drift, and what is missing to 1 is
-    money; ``drawdown`` is the fall from the highest NAV so far, at most 0.
-    """
+    """The portfolio at the close of the decision date, before any trade."""
 
     nav: float
     weights: Floats
@@ -110,27 +75,7 @@ class PortfolioState:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MarketSnapshot:
-    """The four layers of one decision date, and the news before it.
-
-    Attributes
-    ----------
-    day : date
-        The decision is at its close.
-    lookback : int
-        Trading days behind volatility, drawdown, Sharpe ratio and correlations.
-    taking_part : int array of shape (n_lines,)
-        The place in the universe of each of ``assets``: those listed, with a close on every day of the lookback.
-    assets : tuple of n_lines AssetLine
-    macro : tuple of MacroLine
-    classes : tuple of ClassLine
-        Of the classes that have members, in the order of `CLASSES`.
-    between : float array of shape (n_classes, n_classes)
-        Mean correlation of every two classes in the order of ``classes``, the mean within a class on the diagonal (0
-        for a single member, which says nothing).
-    portfolio : PortfolioState
-    news : tuple of News
-        Of the last `NEWS_DAYS` days, oldest first, about these assets or about none in particular.
-    """
+    """The four layers of one decision date, and the news before it."""
 
     day: date
     lookback: int
@@ -184,12 +129,7 @@ def macro_lines(view: AsOf, titles: dict[str, str]) -> tuple[MacroLine, ...]:
 
 
 def class_means(correlation: Floats, classes: Sequence[str]) -> tuple[tuple[str, ...], Floats]:
-    """The classes that have members, and the mean correlation of every two; within a class over different members.
-
-    >>> class_means(np.array([[1.0, 0.4, 0.2], [0.4, 1.0, 0.0], [0.2, 0.0, 1.0]]), ["equity", "equity", "bond"])[1]
-    array([[0.4, 0.1],
-           [0.1, 0. ]])
-    """
+    """The classes that have members, and the mean correlation of every two; within a class over different members."""
     group = np.array(classes)
     names = tuple(name for name in CLASSES if (group == name).any())
     member = np.stack([group == name for name in names], axis=1).astype(float)
@@ -225,11 +165,7 @@ def class_lines(
 
 
 def own_regimes(closes: Floats) -> np.ndarray:
-    """The regime of each instrument on the last day, by the rule of `assaymark.market.regimes` on its own price.
-
-    Gaps longer than the gap rule carries are left out of the averages; with more than a tenth of the slow average's
-    days missing it is undefined.
-    """
+    """The regime of each instrument on the last day, by the rule of `assaymark.market.regimes` on its own price."""
     known = np.isfinite(closes)
     paid = np.where(known, closes, 0.0)
     counts = known[-_SLOW:].sum(axis=0)
@@ -243,7 +179,6 @@ def own_regimes(closes: Floats) -> np.ndarray:
 
 
 def _change(closes: Floats, back: int) -> list[float | None]:
-    """The change over so many days, None where there was no close."""
     if closes.shape[0] <= back:
         return [None] * closes.shape[1]
     found = closes[-1] / closes[-1 - back] - 1.0

@@ -1,9 +1,4 @@
-"""The prompts of S1, S2 and S3: versioned templates, filled from a snapshot, a profile and the answers before.
-
-S1 and S2 ask about the market alone and S3 about a portfolio for one investor, so only S3 shows the portfolio and the
-profile: the stages that must obey a profile are told it. Calls of S1 and S2 are then the same for all profiles, and
-whoever runs three asks and pays for them once. Every asset that takes part is in the table.
-"""
+"""The prompts of S1, S2 and S3: versioned templates, filled from a snapshot, a profile and the answers before."""
 
 from __future__ import annotations
 
@@ -55,21 +50,13 @@ def stage_template() -> PromptTemplate:
 
 
 def stage_texts() -> dict[str, str]:
-    """Every text that the prompts of the pipeline are made from, by name: what a plan hash has to cover.
-
-    >>> list(stage_texts())
-    ['stages-v1.txt', 'schema of S1', 'schema of S2', 'schema of S3', 'investor profile']
-    """
+    """Every text that the prompts of the pipeline are made from, by name: what a plan hash has to cover."""
     schemas = {f"schema of {stage}": _schema(stage).text for stage in ASKED}
     return {TEMPLATE: stage_template().text, **schemas, "investor profile": PROFILE_WORDS}
 
 
 def reply_schema(stage: Stage) -> dict[str, JSON]:
-    """The JSON schema of a reply, in the subset that providers with structured output accept.
-
-    >>> list(reply_schema("S3")["properties"])
-    ['weights', 'rationale']
-    """
+    """The JSON schema of a reply, in the subset that providers with structured output accept."""
     word: dict[str, JSON] = {"type": "string"}
     value: dict[str, JSON] = {"type": "string", "enum": list(SIGNALS)} if stage == "S2" else {"type": "number"}
     key, column = FORMS[stage]
@@ -78,7 +65,6 @@ def reply_schema(stage: Stage) -> dict[str, JSON]:
 
 
 def _object(properties: dict[str, JSON]) -> dict[str, JSON]:
-    """The schema of an object with exactly these keys."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
@@ -269,7 +255,6 @@ def _news(snapshot: MarketSnapshot) -> Iterable[tuple[str, ...]]:
 
 
 def _portfolio(snapshot: MarketSnapshot, tickers: Sequence[str]) -> str:
-    """Net asset value, drawdown and the weights that are held."""
     held = snapshot.portfolio
     rows = [
         ("net_asset_value", f"{held.nav * FIRST_NAV:.0f}"),

@@ -24,20 +24,7 @@ _UNIT: Final[dict[Pace, int]] = {"weekly": 0, "monthly": 1, "quarterly": 3}
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A period to decide in.
-
-    Attributes
-    ----------
-    name : str
-        ``normal``, ``china-2015``, ``covid-2020`` or ``crypto-2022`` for the four of PortBench.
-    first, last : date
-        Both included.
-    kind : {"normal", "stress"}
-    threshold : float or None
-        CEPS from which a model is called risk-safe in it (Table 6); None for a normal window.
-    title : str
-        In words.
-    """
+    """A period to decide in."""
 
     name: str
     first: date
@@ -64,17 +51,7 @@ _SEED = re.compile(r"(?:seed|synthetic)-(\d+)")  # in memory, and as a snapshot 
 
 
 def windows_of(history: History) -> tuple[Window, ...]:
-    """The four windows of a store: the dates of PortBench, but for the embedded market where its own stress lies.
-
-    The embedded market's windows bear PortBench's names, because thresholds and gate go by them; the title says what
-    they are.
-
-    Examples
-    --------
-    >>> from assaymark.market import synthetic_history
-    >>> [(one.name, one.kind, one.threshold) for one in windows_of(synthetic_history(0))][:2]
-    [('normal', 'normal', None), ('china-2015', 'stress', 0.4)]
-    """
+    """The four windows of a store: the dates of PortBench, but for the embedded market where its own stress lies."""
     seed = _SEED.fullmatch(history.snapshot)
     if history.source != "synthetic" or seed is None:
         return SEED_WINDOWS
@@ -97,18 +74,7 @@ def window_named(name: str, windows: tuple[Window, ...]) -> Window:
 
 
 def decision_rows(days: np.ndarray, open_days: np.ndarray, window: Window, pace: Pace) -> np.ndarray:
-    """The rows of the decisions: the window's first trading day, then the first of each week, month or quarter.
-
-    A first of a period that is less than half a horizon after the window's first decision is left out, so that a
-    window which begins on the 28th does not decide twice within a week.
-
-    Examples
-    --------
-    >>> days = np.arange("2024-01-01", "2024-04-01", dtype="datetime64[D]")
-    >>> window = Window("quarter", date(2024, 1, 20), date(2024, 3, 31))
-    >>> days[decision_rows(days, np.is_busday(days), window, "monthly")].astype(str).tolist()
-    ['2024-01-22', '2024-03-01']
-    """
+    """The rows of the decisions: the window's first trading day, then the first of each week, month or quarter."""
     inside = open_days & (days >= np.datetime64(window.first)) & (days <= np.datetime64(window.last))
     rows = np.flatnonzero(inside)
     if not rows.size:

@@ -25,9 +25,6 @@ from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.stages import Convention
 from assaymark.prompting.texts import Rejected, strict_json
 
-# Numbers and weights in a reply: a percentage is a share, and a confidence level is not an answer.
-
-
 _NUMBER = r"[-+]?(?:\d{1,15}(?:,\d{3})*(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,3})?"
 _SAID = re.compile(rf"(?<![\w.])({_NUMBER})\s?(%|percent\b|bps\b|basis points\b)?", re.IGNORECASE)
 # Numbers that name something else: 95% confidence, VaR99, the 5th percentile, 1-day, 252 returns.
@@ -56,13 +53,7 @@ class Reading:
 
 
 def number_said(said: str, marked: bool) -> Reading:
-    """The one number that a reply gives.
-
-    >>> number_said("VaR at 95% is -0.0200", True).answer
-    Number(value=-0.02)
-    >>> number_said("-0.0134, that is -1.34%", True).answer
-    Number(value=-0.0134)
-    """
+    """The one number that a reply gives."""
     lines = [line for line in said.splitlines() if line.strip()]
     for line in lines[:1] if marked else reversed(lines):
         line = _NAMES_ELSE.sub(" ", line)
@@ -81,16 +72,7 @@ def number_said(said: str, marked: bool) -> Reading:
 
 
 def weights_said(said: str, marked: bool, names: Sequence[str]) -> Reading:
-    """The weights that a reply gives to instruments.
-
-    Percentages are shares; a sum that misses 1 by rounding is scaled to 1. An instrument that is not named has weight
-    0, and the reading is then partial.
-
-    >>> weights_said("w_A=0.25, w_B=0.75", True, ("A", "B")).answer
-    Weights(weights={'A': 0.25, 'B': 0.75})
-    >>> weights_said("A: 130%, B: -30%", True, ("A", "B")).reason
-    'a weight is below 0 (-0.3)'
-    """
+    """The weights that a reply gives to instruments."""
     found: dict[str, float] = {}
     for name in names:
         values = _of(said, name)
@@ -111,7 +93,6 @@ def weights_said(said: str, marked: bool, names: Sequence[str]) -> Reading:
 
 
 def _checked(found: dict[str, float], reasons: list[str]) -> Reading:
-    """Weights that can be held, or why they cannot."""
     total = math.fsum(found.values())
     if abs(total - 100.0) <= 100 * _ROUNDING and max(found.values()) > 1.5:
         found, total = {name: value / 100.0 for name, value in found.items()}, total / 100.0
@@ -126,7 +107,6 @@ def _checked(found: dict[str, float], reasons: list[str]) -> Reading:
 
 
 def _of(said: str, name: str) -> list[float]:
-    """The numbers that stand beside a name, in order."""
     escaped = re.escape(name)
     beside = rf"(?<![A-Za-z0-9-])(?:w_?\{{?)?{escaped}\}}?['\"]?(?![A-Za-z0-9-])(?:\s|[)=:]|is|at|to){{0,12}}"
     found = re.findall(rf"{beside}({_NUMBER})\s?(%?)", said)
@@ -136,7 +116,6 @@ def _of(said: str, name: str) -> list[float]:
 
 
 def _in_order(said: str, names: Sequence[str]) -> dict[str, float]:
-    """A bare list of as many numbers as there are instruments."""
     if re.search(r"[A-Za-z]{2}", said):
         return {}
     values = [value for _, value in values_in(said)]
@@ -160,12 +139,8 @@ def values_in(line: str) -> list[tuple[int, float]]:
 
 
 def _value(number: str, unit: str) -> float:
-    """A number in its unit."""
     scale = {"": 1.0, "%": 100.0, "percent": 100.0}.get(unit.lower(), 10_000.0)
     return float(number.replace(",", "")) / scale
-
-
-# Words in a reply: directions, decisions, regimes and changes, with their negations.
 
 
 _NEGATED = re.compile(r"\b(?:not|no|never|neither|nor|isn't|won't|n't)\s+(?:be\s+|a\s+|an\s+|the\s+)?$", re.IGNORECASE)
@@ -201,11 +176,7 @@ _SIDES: Mapping[str, Side] = {
 
 
 def direction_said(said: str, marked: bool) -> Reading:
-    """Up, down or flat, where a reply says one of them.
-
-    >>> direction_said("Not negative; it will be positive.", True).answer
-    Direction(way='positive')
-    """
+    """Up, down or flat, where a reply says one of them."""
     named = "|".join(_WAYS)
     whole = rf"\b({named})\b"
     for part in said.splitlines()[:1] if marked else [said, *reversed(said.splitlines())]:
@@ -222,11 +193,7 @@ def direction_said(said: str, marked: bool) -> Reading:
 
 
 def trade_said(said: str, _marked: bool, names: Sequence[str]) -> Reading:
-    """Whether to rebalance, and by which trade: the first one that is named.
-
-    >>> trade_said("Yes; buy 0.065 of IVV", True, ("IVV", "BND")).answer
-    Trade(rebalance=True, side='buy', instrument='IVV', size=0.065)
-    """
+    """Whether to rebalance, and by which trade: the first one that is named."""
     first = re.match(r"\W*(?:\(?a\)?\W*)?(yes|no)\b", said, re.I)
     if first:
         yes = first[1].lower() == "yes"
@@ -241,7 +208,6 @@ def trade_said(said: str, _marked: bool, names: Sequence[str]) -> Reading:
 
 
 def _trade(said: str, names: Sequence[str]) -> Reading:
-    """The first trade of a reply that says yes."""
     side = _SIDE.search(said)
     places = [(match.start(), name) for name in names for match in re.finditer(_alone(name), said)]
     if side is None:
@@ -257,11 +223,7 @@ def _trade(said: str, names: Sequence[str]) -> Reading:
 
 
 def regime_said(said: str, _marked: bool) -> Reading:
-    """The regime and the change of each class.
-
-    >>> regime_said("Regime: bear. Equities: reduce, Cash: increase", True).answer
-    RegimeView(regime='bear', changes={'equity': 'decrease', 'cash': 'increase'})
-    """
+    """The regime and the change of each class."""
     regime = _regime(said)
     changes: dict[str, Change] = {}
     for name, words in _CLASSES.items():
@@ -291,15 +253,7 @@ def _regime(said: str) -> Regime | None:
 
 
 def _alone(name: str) -> str:
-    """A name that is not part of a longer one."""
     return rf"(?<![A-Za-z0-9-]){re.escape(name)}(?![A-Za-z0-9-])"
-
-
-# Replies to questions, read strictly by meaning and leniently by form.
-#
-# "No, do not rebalance" is a no, and "VaR at 95% is -0.0200" is -0.02. What can be read in two ways is not read at all:
-# the reply is ``invalid``, with the reason, and is never asked again. Replies are input from outside: whatever they
-# hold, reading them ends.
 
 
 State = Literal["ok", "partial", "invalid", "refused", "truncated"]
@@ -327,31 +281,7 @@ class Read:
 
 
 def read_answer(question: Question, text: str, *, finish: str = "stop") -> Read:
-    """What a reply answers to a question.
-
-    The last line that begins with ``ANSWER:`` counts; without one, the whole text does, unless it was cut off: a number
-    in the midst of a calculation is no answer.
-
-    Parameters
-    ----------
-    question : Question
-        Says which kind of answer is looked for, and for which instruments. Its answer is not looked at otherwise.
-    text : str
-    finish : str
-        ``stop``, ``length`` (cut off), ``refusal`` or ``failed``.
-
-    Examples
-    --------
-    >>> from datetime import date
-    >>> from assaymark.benchmark.questions.payloads import Context, Rebalancing
-    >>> held = Rebalancing(("A", "B"), (0.6, 0.4), (0.5, 0.5), 0.05)
-    >>> trade = Trade(True, "sell", "A", 0.1)
-    >>> one = Question("T6-1", "T6", "test", "bull", date(2025, 3, 3), held, Context("bull"), trade)
-    >>> read_answer(one, "No, do not rebalance.").answer.rebalance
-    False
-    >>> read_answer(one, "").state
-    'invalid'
-    """
+    """What a reply answers to a question."""
     if finish == "refusal":
         return Read(None, "refused", "the provider reports a refusal")
     if finish == "failed":
@@ -371,7 +301,6 @@ def read_answer(question: Question, text: str, *, finish: str = "stop") -> Read:
 
 
 def _reader(question: Question) -> Callable[[str, bool], Reading]:
-    """How a reply to this question is read."""
     names: Sequence[str] = question.instruments
     match question.answer:
         case Direction():
@@ -407,19 +336,7 @@ _SMALLEST = 1e-6  # of a truth that a relative error is taken of, as in eq. 14
 
 @dataclass(frozen=True, slots=True)
 class QAScore:
-    """The score of one reply.
-
-    Attributes
-    ----------
-    score : float
-        In [0, 1]; 0 for a reply that could not be read.
-    state : State
-        Whether the reply could be read: ``ok``, ``partial`` (some of it), ``invalid``, ``refused``, ``truncated``.
-    parts : mapping of name to float
-        What the score is made of, each in [0, 1].
-    reason : str
-        Why a state is not ``ok``.
-    """
+    """The score of one reply."""
 
     score: float
     state: State
@@ -430,31 +347,7 @@ class QAScore:
 def score_answer(
     question: Question, reply_text: str, *, finish: str = "stop", convention: Convention = "paper"
 ) -> QAScore:
-    """Read a reply to a question and score it.
-
-    T1: 1 for the right word. T2, T3: ``max(0, 1 - relative error)``. T4, T5: ``1 - L1/2``. T6: PortBench's formula,
-    Part B counted only where Part A is right. T7: half for the regime, half for the share of right class changes.
-
-    Parameters
-    ----------
-    question : Question
-    reply_text : str
-        As the model wrote it; read by `assaymark.benchmark.questions.answers.read_answer`.
-    finish : str
-        How the reply ended (`assaymark.engine.Reply.finish`): one that was cut off or refused may still answer.
-    convention : Convention
-        ``reference`` scores T4 and T5 by the cosine, as the authors' code does: weights of .5 and .5 against .476 and
-        .524 then score .9988.
-
-    Examples
-    --------
-    >>> from datetime import date
-    >>> from assaymark.benchmark.questions.payloads import Context, TailRisk
-    >>> risk = TailRisk("SPY", 0.95, (-0.02, 0.01, 0.03))
-    >>> one = Question("T2-1", "T2", "test", "bull", date(2025, 3, 3), risk, Context("bull"), Number(-0.02))
-    >>> score_answer(one, "VaR at 95% is -0.0210").score
-    0.95
-    """
+    """Read a reply to a question and score it."""
     read = read_answer(question, reply_text, finish=finish)
     if read.answer is None:
         return QAScore(0.0, read.state, {}, read.reason)
@@ -480,7 +373,6 @@ def _parts(said: Answer, truth: Answer, convention: Convention) -> dict[str, flo
 
 
 def _overlap(said: Weights, truth: Weights) -> float:
-    """1 - L1/2 over all instruments that either names."""
     names = {**truth.weights, **said.weights}
     # fsum: the last bit depends neither on the order of a reply's lines nor, with a set, on Python's hash seed.
     distance = math.fsum(abs(said.weights.get(name, 0.0) - truth.weights.get(name, 0.0)) for name in names)
@@ -488,7 +380,6 @@ def _overlap(said: Weights, truth: Weights) -> float:
 
 
 def _cosine(said: Weights, truth: Weights) -> float:
-    """The cosine of the angle between the two, 0 if one is empty."""
     product = sum(value * truth.weights.get(name, 0.0) for name, value in said.weights.items())
     sizes = [math.hypot(*one.weights.values()) for one in (said, truth)]
     return min(1.0, max(0.0, product / (sizes[0] * sizes[1]))) if min(sizes) > 0 else 0.0
@@ -507,7 +398,6 @@ def _score_trade(said: Trade, truth: Trade) -> dict[str, float]:
 
 
 def _score_regime(said: RegimeView, truth: RegimeView) -> dict[str, float]:
-    """T7: half for the regime, half for the classes."""
     regime = float(said.regime == truth.regime)
     right = sum(said.changes.get(name) == change for name, change in truth.changes.items())
     changes = right / len(truth.changes)

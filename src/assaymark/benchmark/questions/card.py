@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from assaymark.benchmark.questions.generate import QuestionSet
 
 
-# That no answer can be read from its own prompt: numbers of an answer that a prompt happens to state.
-
-
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?: ?%)?")
 _PLACES = 10_000
 _FOUR, _SIX = 5e-5, 5e-7  # two numbers are one where they agree to four decimals; single returns to six
@@ -126,10 +123,7 @@ TASKS: Final[Mapping[Template, str]] = MappingProxyType(
 
 
 def manifest(made: QuestionSet) -> dict[str, JSON]:
-    """What names a set: its digest, where it is from, how it was made, and how many items it has.
-
-    Equal manifests mean equal questions; `questions_digest` says what ``sha256`` is taken over.
-    """
+    """What names a set: its digest, where it is from, how it was made, and how many items it has."""
     counted = Counter((one.template, one.split) for one in made.questions)
     return {
         "sha256": questions_digest(made.questions),
@@ -145,11 +139,7 @@ def manifest(made: QuestionSet) -> dict[str, JSON]:
 
 
 def dataset_card(made: QuestionSet) -> str:
-    """The card of a set, in Markdown.
-
-    Every number in it is counted from the questions. It says what the items are made from, how they are distributed,
-    how much text they carry, how the answers are balanced, and what the set is not good for.
-    """
+    """The card of a set, in Markdown."""
     facts = manifest(made)
     parts = [
         f"# PortBench questions: {len(made.questions):,} items",
@@ -220,7 +210,6 @@ def _text(questions: Sequence[Question]) -> str:
 
 
 def _balance(questions: Sequence[Question]) -> str:
-    """Shares that a guesser could use."""
     ways = Counter(one.answer.way for one in questions if isinstance(one.answer, Direction))
     lines = [f"- T1: {', '.join(f'{name} {count}' for name, count in sorted(ways.items()))}."] if ways else []
     told: dict[str, Callable[[Question], bool | None]] = {

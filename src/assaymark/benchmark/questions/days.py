@@ -35,26 +35,7 @@ _YEAR = 252
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Day:
-    """The market at the close of one day.
-
-    Attributes
-    ----------
-    day : date
-    closes : float array of shape (window + 1, n_instruments)
-    returns : float array of shape (window, n_instruments)
-        Rounded to six decimals, as prompts print them.
-    ids : tuple of n_instruments str
-    members : mapping of class to int array
-        Columns that can be asked about, of the classes that have any: held today, with every return of the window, and
-        moving.
-    index : mapping of class to float array of shape (window,)
-        Equal-weight indices.
-    macro : tuple of str
-    news : tuple of pairs
-        Whom each item is about, and its line.
-    companies : frozenset of str
-        The instruments that file: equities and real estate.
-    """
+    """The market at the close of one day."""
 
     day: date
     closes: Floats
@@ -79,7 +60,6 @@ class Day:
         return Context(regime, self.macro, tuple(news[-most:]), filings)
 
     def _filings(self, name: str) -> list[str]:
-        """The newest values that were filed about an instrument."""
         found = sorted(self.view.fundamentals(name), key=lambda one: one.filed_at)[-_MOST_FILINGS:]
         return [
             f"[filing, {_ago(self.day, one.filed_at.date())}] {name}: "
@@ -89,13 +69,11 @@ class Day:
 
 
 def _ago(today: date, day: date) -> str:
-    """How long before a day another one was."""
     days = (today - day).days
     return "today" if days == 0 else f"{days} day{'s' * (days > 1)} before"
 
 
 def _told(today: date, one: News) -> tuple[frozenset[str], str]:
-    """Whom an item is about, and its line."""
     line = f"[{_line(one.source)}, {_ago(today, one.published_at.date())}] {_line(one.text)}"
     return frozenset(one.instruments), line
 

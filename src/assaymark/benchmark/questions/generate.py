@@ -1,8 +1,4 @@
-"""A set of questions from a market.
-
-The same market and seed give the same set on every machine: each template and day has a generator of its own, seeded
-by the sha256 of their names, and numbers are rounded before anything is decided from them.
-"""
+"""A set of questions from a market."""
 
 from __future__ import annotations
 
@@ -38,9 +34,6 @@ from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNam
 from assaymark.market import CLASSES, AssetClass, History, class_index, fill_gaps, regimes
 from assaymark.portfolio.qp import Floats
 
-# How many questions of each template each split gets, and on which days they are asked.
-
-
 COUNTS: Mapping[Template, int] = MappingProxyType(
     {"T1": 1000, "T2": 1000, "T3": 1000, "T4": 1000, "T5": 1000, "T6": 778, "T7": 491}
 )
@@ -59,32 +52,18 @@ _DAYS = 120  # of a split that is asked for fewer T7; each T7 needs a day of its
 
 
 def generator(*names: object) -> np.random.Generator:
-    """The random numbers that belong to these names, on every machine.
-
-    >>> float(round(generator(0, "T1").random(), 12)) == float(round(generator(0, "T1").random(), 12))
-    True
-    """
+    """The random numbers that belong to these names, on every machine."""
     digest = hashlib.sha256("/".join(map(str, names)).encode()).digest()
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(int.from_bytes(digest, "big"))))
 
 
 def split_of(year: int) -> Split:
-    """The split of a year (PortBench, B.3).
-
-    >>> split_of(2022), split_of(2024), split_of(2025)
-    ('train', 'val', 'test')
-    """
+    """The split of a year (PortBench, B.3)."""
     return "train" if year <= 2022 else "val" if year <= 2024 else "test"
 
 
 def shared_out(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], int]:
-    """Items of each template and split: in proportion to `SHARES`, whole, and even for T6.
-
-    Examples
-    --------
-    >>> {split: n for (name, split), n in shared_out({"T6": 778}).items()}
-    {'train': 240, 'val': 336, 'test': 202}
-    """
+    """Items of each template and split: in proportion to `SHARES`, whole, and even for T6."""
     problems = [
         Problem(name, f"is no template; templates are {', '.join(TEMPLATES)}")
         for name in counts
@@ -111,10 +90,7 @@ def shared_out(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], i
 def chosen_days(
     history: History, wanted: Mapping[tuple[Template, Split], int], *, seed: int, window: int, horizon: int
 ) -> dict[Split, list[tuple[int, AssetClass]]]:
-    """The rows of the days of each split, in order, each with the class whose regime T7 asks for on it.
-
-    That is equities, except on days that stand in for a regime which equities are hardly ever in during the split.
-    """
+    """The rows of the days of each split, in order, each with the class whose regime T7 asks for on it."""
     problems, found = [], {}
     rows = np.arange(max(window, LONGEST_LOOK), history.days.size - horizon)
     years = history.days[rows].astype("datetime64[Y]").astype(int) + 1970
@@ -163,7 +139,6 @@ def _spread(
 
 
 def _too_few(split: Split, there: int, need: int, window: int, horizon: int) -> Problem:
-    """What a market lacks."""
     back = max(window, LONGEST_LOOK)
     what = {"train": "up to 2022", "val": "in 2023 and 2024", "test": "from 2025 on"}[split]
     return Problem(
@@ -179,12 +154,7 @@ _MOST_NEWS = {False: 8, True: 20}  # items of news; T7 is about the whole market
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """Questions and what they were made from.
-
-    ``questions`` are ordered by split, day and template. ``source`` and ``snapshot`` name the market; ``window`` is how
-    many daily returns T2 and T3 print, ``horizon`` how far T1 looks ahead, ``lookback`` over how many days T1, T6 and
-    T7 look back, all in trading days.
-    """
+    """Questions and what they were made from."""
 
     questions: tuple[Question, ...]
     source: str
@@ -206,44 +176,7 @@ def generate_questions(
     instruments: Collection[str] | None = None,
     splits: Collection[Split] = SPLITS,
 ) -> QuestionSet:
-    """Make a set of questions (PortBench, section 2.2 and Appendix D).
-
-    What stands in a prompt is read from the view as of the close of its day. Only the answer of T1 looks ahead.
-
-    Parameters
-    ----------
-    history : History
-    seed : int
-        Another seed is another set of days and instruments.
-    counts : mapping of template to int
-        Items of each template; shared out between the splits by `assaymark.benchmark.questions.generate.SHARES`. Half
-        of T6 needs a trade, and in half of T4 the required return binds, in every split.
-    window : int
-        Daily returns behind T2 to T5 (the paper's formula names 252; its sample prints 60).
-    horizon : int
-        Trading days that T1 looks ahead.
-    lookback : int
-        Trading days of the summaries in T1, T6 and T7.
-    instruments : collection of str, optional
-        Only these are asked about; all by default.
-    splits : collection of {"train", "val", "test"}, optional
-        Only the questions of these are made, and they are the same as in the whole set.
-
-    Raises
-    ------
-    InputError
-        Counts or lengths that cannot be; a market that is too short or has too few classes for what is asked, with what
-        is needed.
-    UnknownNameError
-        The market has no such instrument, or there is no such split.
-
-    Examples
-    --------
-    >>> from assaymark.market import synthetic_history
-    >>> made = generate_questions(synthetic_history(0), counts={"T2": 5, "T6": 4})
-    >>> sorted(one.template for one in made.questions)
-    ['T2', 'T2', 'T2', 'T2', 'T2', 'T6', 'T6', 'T6', 'T6']
-    """
+    """Make a set of questions (PortBench, section 2.2 and Appendix D)."""
     wanted = shared_out(counts)
     _refuse(history, window, horizon, lookback, instruments, splits)
     days = chosen_days(history, wanted, seed=seed, window=window, horizon=horizon)
@@ -373,7 +306,6 @@ def _refuse(
     instruments: Collection[str] | None,
     splits: Collection[Split],
 ) -> None:
-    """Arguments with which no set can be made."""
     least = {"window": (window, 20), "horizon": (horizon, 1), "lookback": (lookback, 2)}
     problems = [
         Problem(name, f"must be {low} or more (got {value})") for name, (value, low) in least.items() if value < low

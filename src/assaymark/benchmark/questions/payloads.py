@@ -1,7 +1,4 @@
-"""What a question is made of, and what an answer to it is: the types of the seven templates (PortBench, D.1).
-
-A payload holds the numbers exactly as the prompt prints them, so that its answer follows from the prompt alone.
-"""
+"""What a question is made of, and what an answer to it is: the types of the seven templates (PortBench, D.1)."""
 
 from __future__ import annotations
 
@@ -42,11 +39,7 @@ _STRICT = ConfigDict(extra="forbid")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What surrounds a question: everything in it was known at the close of the decision day.
-
-    ``regime`` is the label of equities and is empty in T7, which asks for it. ``macro`` are lines ``name: value``;
-    ``news`` and ``filings`` are lines of text, oldest first.
-    """
+    """What surrounds a question: everything in it was known at the close of the decision day."""
 
     __pydantic_config__ = _STRICT
 
@@ -58,10 +51,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class ReturnDirection:
-    """T1: where one instrument will be ``horizon`` trading days after the decision day, from ``days`` days before it.
-
-    ``start`` and ``end`` are closes, ``change`` the return between them, ``volatility`` annual, both as shares.
-    """
+    """T1: where one instrument will be ``horizon`` trading days later, from the ``days`` days before."""
 
     __pydantic_config__ = _STRICT
 

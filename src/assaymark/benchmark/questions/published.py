@@ -1,8 +1,4 @@
-"""Questions as JSON lines: ours out and in, and the set that the authors of PortBench published in.
-
-Their ``context_summary``, ``explanation`` and ``metadata`` are left where they are: they state weights, decisions and
-regimes, that is answers.
-"""
+"""Questions as JSON lines: ours out and in, and the set that the authors of PortBench published in."""
 
 from __future__ import annotations
 
@@ -68,11 +64,7 @@ _MOST_PROBLEMS = 20
 
 
 def answer_text(answer: Answer) -> str:
-    """An answer as it is asked for, to be read by people and by `read_answer`.
-
-    >>> answer_text(Trade(True, "buy", "IVV", 0.065))
-    'yes; buy 0.0650 of IVV'
-    """
+    """An answer as it is asked for, to be read by people and by `read_answer`."""
     match answer:
         case Direction():
             return answer.way
@@ -119,35 +111,14 @@ def questions_digest(questions: Iterable[Question]) -> str:
 
 
 def write_questions(path: Path, questions: Iterable[Question]) -> str:
-    """Write a set as JSON lines, whole or not at all.
-
-    Returns
-    -------
-    str
-        Its `questions_digest`, which is the sha256 of the file.
-
-    Raises
-    ------
-    LedgerError
-        The file system refuses.
-    """
+    """Write a set as JSON lines, whole or not at all."""
     text = "".join([question_line(one) + "\n" for one in questions]).encode("utf-8", "surrogatepass")
     write_atomic(path, text)
     return hashlib.sha256(text).hexdigest()
 
 
 def read_questions(path: Path) -> tuple[Question, ...]:
-    """The questions of a file of JSON lines, ours or the authors'.
-
-    A line of ours is read from its payload, and refused where the prompt beside it is another one. A line of theirs has
-    ``template_id`` (or ``template``), ``question``, ``answer``, ``assets``, ``split``, ``market_regime`` and
-    ``decision_date``; its text stays as it is, and its answer is read as a reply would be.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read or holds no questions; lines that are none, with what is wrong with each.
-    """
+    """The questions of a file of JSON lines, ours or the authors'."""
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise InputError(path.name, [f"is larger than {LARGEST_FILE} bytes"])
@@ -181,7 +152,6 @@ def _repeated(questions: Sequence[Question]) -> list[Problem]:
 
 
 def _question(line: str) -> Question:
-    """One line, of either layout."""
     try:
         fields = strict_json(line)
     except Rejected as exc:
@@ -192,7 +162,6 @@ def _question(line: str) -> Question:
 
 
 def _ours(fields: Mapping[str, JSON]) -> Question:
-    """A line that `question_line` wrote."""
     template, split, regime, day = _place(fields, "template", "split", "regime", "day")
     payload, answer = _KINDS[template]
     kinds: Any = payload if "text" not in (fields.get("payload") or {}) else Printed
@@ -212,7 +181,6 @@ def _ours(fields: Mapping[str, JSON]) -> Question:
 
 
 def _theirs(fields: Mapping[str, JSON]) -> Question:
-    """A line of the published set."""
     name = "template_id" if "template_id" in fields else "template"
     template, split, regime, day = _place(fields, name, "split", "market_regime", "decision_date")
     assets = fields.get("assets")
@@ -233,7 +201,6 @@ def _theirs(fields: Mapping[str, JSON]) -> Question:
 def _place(
     fields: Mapping[str, JSON], template: str, split: str, regime: str, day: str
 ) -> tuple[Template, Split, Regime, date]:
-    """What every line has, or all that is wrong with it."""
     problems = [
         Problem(name, f"must be one of {', '.join(known)} (got {shown(fields.get(name))})")
         for name, known in ((template, TEMPLATES), (split, SPLITS), (regime, REGIME_NAMES))
@@ -261,7 +228,6 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def _record(kind: Any, fields: Mapping[str, JSON], name: str) -> Any:
-    """A part of a line as its type."""
     try:
         return _adapter(kind).validate_python(fields.get(name))
     except ValidationError as exc:

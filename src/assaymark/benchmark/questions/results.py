@@ -34,11 +34,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A mean score with its interval.
-
-    ``n`` counts questions. ``method`` is ``wilson`` where every score is 0 or 1, else ``bootstrap`` over questions;
-    ``low`` and ``high`` are None with ``one question``, from which nothing can be resampled.
-    """
+    """A mean score with its interval."""
 
     value: float
     low: float | None
@@ -49,21 +45,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class QATable:
-    """One row of Table 8.
-
-    Attributes
-    ----------
-    templates, restricted : mapping of template to Cell
-        Under the full condition, and under the restricted one. What was not asked has no cell.
-    ablation : mapping of template to Cell
-        Full less restricted on the same questions: what the covariances are worth to the model (D.3).
-    mean, formula, judgment : Cell or None
-        Unweighted means over templates: all, `FORMULA`, `JUDGMENT`. None where one of them was not asked.
-    regimes : mapping of regime to Cell
-        Under the full condition, unweighted mean over the templates that have questions of the regime.
-    states : mapping of state to int
-        How many replies could be read, in part or not at all, both conditions together.
-    """
+    """One row of Table 8."""
 
     templates: Mapping[Template, Cell]
     restricted: Mapping[Template, Cell]
@@ -78,34 +60,7 @@ class QATable:
 def tabulate(
     scored: Iterable[Scored], *, rng: np.random.Generator, level: float = 0.95, resamples: int = 2000
 ) -> QATable:
-    """The table of one model.
-
-    Parameters
-    ----------
-    scored : iterable of Scored
-        Replies of one model, each question at most once under each condition.
-    rng : numpy Generator
-        Draws the resamples.
-    level : float
-        Coverage of the intervals.
-    resamples : int
-
-    Raises
-    ------
-    InputError
-        There are no scores, or a question was scored twice under one condition.
-
-    Examples
-    --------
-    >>> from datetime import date
-    >>> from assaymark.benchmark.questions.payloads import Context, Number, TailRisk
-    >>> risk = TailRisk("SPY", 0.95, (-0.02, 0.01))
-    >>> def asked(mark):
-    ...     return Question(mark, "T2", "test", "bull", date(2025, 3, 3), risk, Context(), Number(-0.02))
-    >>> rows = [Scored(asked("a"), "full", QAScore(0.5, "ok")), Scored(asked("b"), "full", QAScore(0.75, "ok"))]
-    >>> tabulate(rows, rng=np.random.default_rng(1)).templates["T2"]
-    Cell(value=0.625, low=0.5, high=0.75, n=2, method='bootstrap')
-    """
+    """The table of one model."""
     rows = list(scored)
     _refuse(rows)
     maker = _Maker(rng, level, resamples)
@@ -171,7 +126,6 @@ class _Maker:
 
 
 def _grouped(rows: Sequence[Scored]) -> dict[Template, Floats]:
-    """Scores by template, in the order of the templates."""
     return {
         name: np.array(found)
         for name in TEMPLATES
@@ -196,7 +150,6 @@ def _differences(rows: Sequence[Scored]) -> dict[Template, Floats]:
 
 
 def _refuse(rows: Sequence[Scored]) -> None:
-    """Nothing to tabulate, or the same thing twice."""
     if not rows:
         raise InputError("scores", ["there are none; ask a model first"])
     counted = Counter((one.question.id, one.condition) for one in rows)

@@ -1,8 +1,4 @@
-"""One question of each template, drawn from a day: the payload with its numbers as they will be printed.
-
-Every draw may fail, because the instruments that were drawn do not give a question with one answer; the caller then
-draws again.
-"""
+"""One question of each template, drawn from a day: the payload with its numbers as they will be printed."""
 
 from __future__ import annotations
 
@@ -46,39 +42,10 @@ from assaymark.portfolio import max_sharpe, value_at_risk
 from assaymark.portfolio.qp import Floats
 from assaymark.records import JSON, to_json
 
-# One question: where and when it is asked, what it shows, and its answer.
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One item of a set (PortBench, section 2.2 and Appendix D).
-
-    Attributes
-    ----------
-    id : str
-        Unique in its set: template, day and place.
-    template : Template
-    split : Split
-        By the year of ``day``.
-    regime : Regime
-        Of equities on ``day``; scores are broken down by it.
-    day : date
-        The decision day. The prompt shows nothing that was not known at its close.
-    payload : Payload
-        What the prompt states, with the numbers as it prints them.
-    context : Context
-        What surrounds it: regime, macro series, news and filings.
-    answer : Answer
-        Never part of the prompt. T2 to T6 follow from the payload, T1 from the days after, T7 from the regime.
-
-    Examples
-    --------
-    >>> from assaymark.benchmark.questions.payloads import Number, TailRisk
-    >>> risk = TailRisk("SPY", 0.95, (-0.02, 0.01, 0.03))
-    >>> one = Question("T2-1", "T2", "test", "bull", date(2025, 3, 3), risk, Context("bull"), Number(-0.017))
-    >>> one.level, "-0.017" in one.prompt("full")
-    (1, False)
-    """
+    """One item of a set (PortBench, section 2.2 and Appendix D)."""
 
     id: str
     template: Template
@@ -101,10 +68,7 @@ class Question:
         return (one,) if one is not None else tuple(getattr(self.payload, "instruments", ()))
 
     def given(self, condition: Condition = "full") -> dict[str, JSON]:
-        """The numbers and names that the prompt states, by name; nothing of a question whose text is not ours.
-
-        ``restricted`` lacks the covariance and the correlation, as its prompt does.
-        """
+        """The numbers and names that the prompt states, by name; nothing of a question whose text is not ours."""
         if isinstance(self.payload, Printed):
             return {}
         hidden = ("covariance", "correlation") if condition == "restricted" else ()
@@ -113,9 +77,6 @@ class Question:
     def prompt(self, condition: Condition = "full") -> str:
         """The text that a model is sent. The two conditions differ for T4 and T5 only."""
         return prompt_text(self.day, self.payload, self.context, condition)
-
-
-# The answers that follow from what a prompt states, T2 to T6, and the changes a regime asks for (PortBench, D.1).
 
 
 FLAT = 0.01
@@ -143,11 +104,7 @@ CHANGES: Mapping[Regime, Mapping[str, Change]] = MappingProxyType(
 
 
 def way_of(forward: float) -> Way:
-    """The direction of a forward return.
-
-    >>> way_of(0.02), way_of(0.01), way_of(-0.3)
-    ('positive', 'flat', 'negative')
-    """
+    """The direction of a forward return."""
     return "positive" if forward > FLAT else "negative" if forward < -FLAT else "flat"
 
 
@@ -185,7 +142,6 @@ def binds(payload: PairAllocation) -> bool:
 
 
 def _size(payload: PositionSize) -> float:
-    """min(1, d / |VaR99|)."""
     risk = abs(value_at_risk(payload.returns, level=0.99))
     if risk == 0:
         raise NotMeasurableError("nothing is at risk: a value at risk of 0 sizes no position")
@@ -193,7 +149,6 @@ def _size(payload: PositionSize) -> float:
 
 
 def _pair(payload: PairAllocation) -> Weights:
-    """The two branches of T4."""
     first = unconstrained(payload)
     if binds(payload):
         one, other = payload.means
@@ -204,7 +159,6 @@ def _pair(payload: PairAllocation) -> Weights:
 
 
 def _sharpe(payload: SharpeAllocation) -> Weights:
-    """The tangency portfolio."""
     found = max_sharpe(payload.means, payload.covariance, rf=payload.rf)
     if found.status != "optimal":
         raise NotMeasurableError(f"the largest Sharpe ratio has no single portfolio: {found.status}")
@@ -212,7 +166,6 @@ def _sharpe(payload: SharpeAllocation) -> Weights:
 
 
 def _trade(payload: Rebalancing) -> Trade:
-    """The weight that is furthest off, and whether that is too far."""
     off = [now - aim for now, aim in zip(payload.current, payload.target, strict=True)]
     sizes = sorted((abs(one) for one in off), reverse=True)
     if sizes[0] - sizes[1] < 1e-9:
@@ -381,7 +334,6 @@ def _tail(returns: Floats, share: float) -> float:
 
 
 def _whole(shares: Floats) -> np.ndarray:
-    """Shares as whole units that sum to all of them."""
     found = np.floor(shares * _UNITS).astype(int)
     found[int(shares.argmax())] += _UNITS - found.sum()
     return found

@@ -1,23 +1,4 @@
-"""The reference models: one name answers the questions and goes through the pipeline.
-
-===========  ===============================================  ===================================================  =====
-name         views (S1)                                       weights (S3)                                         skill
-===========  ===============================================  ===================================================  =====
-literal      60-day return carried on over the horizon        highest Sharpe ratio from the sheet, within limits    1.00
-prior        the same for a class, looks at no number         60/40                                                 0.00
-stubborn     none                                             equal, always                                         0.10
-momentum     60-day return                                    by view                                               0.80
-contrarian   its opposite                                     by view                                               0.50
-steady       for the calmer half                              by inverse variance                                   0.90
-cautious     60-day return carried on                         by inverse volatility, well within the profile        0.70
-bold         the best Sharpe ratio and nothing else           by view: all in one asset                             0.30
-noisy        60-day return and noise                          by view                                               0.60
-garbled      60-day return, in a form with a fault            by view, in a form with a fault                       0.40
-===========  ===============================================  ===================================================  =====
-
-All follow the threshold of S2. Skill is the planted share of questions that are solved; the others are guessed. Which
-ones is drawn from the prompt and the seed, so a question is answered alike however often it is asked.
-"""
+"""The reference models: one name answers the questions and goes through the pipeline."""
 
 from __future__ import annotations
 
@@ -42,9 +23,6 @@ from assaymark.errors import AssayError, InputError, ModelError
 from assaymark.portfolio import max_sharpe
 from assaymark.portfolio.qp import Bools, Floats
 from assaymark.prompting.fences import cells, sections
-
-# Faults that a reply can have: what the parsers are shown by the model that cannot keep to a form.
-
 
 Values = Mapping[str, float | str]
 """What is meant, by ticker."""
@@ -118,9 +96,6 @@ FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
 """The faults by name; the first three are forms that are read all the same."""
 
 
-# The prompt of a stage read back: everything that a reference model knows.
-
-
 _TASK = re.compile(r"^TASK (S[123]), ", re.MULTILINE)
 _HORIZON = re.compile(r"over the next (\d+) trading days")
 _THRESHOLD = re.compile(r"above (\d+(?:\.\d+)?),")
@@ -131,11 +106,7 @@ _COLUMNS: Final = ("ret20_pct", "ret60_pct", "vol_pct", "sharpe")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sheet:
-    """The tables of assets and correlations.
-
-    ``numbers`` has the columns 20-day and 60-day return, volatility (each a share) and Sharpe ratio, by name, of shape
-    (n,); what is not defined reads as 0. ``correlation`` (n, n) is that of the two classes of each pair, 1 with itself.
-    """
+    """The tables of assets and correlations."""
 
     tickers: tuple[str, ...]
     classes: tuple[str, ...]
@@ -152,11 +123,7 @@ class Limits:
 
 
 def stage_of(text: str) -> Stage | None:
-    """Which stage a prompt asks for; None if it is none of the pipeline.
-
-    >>> stage_of("TASK S2, signals. These are"), stage_of("Question: what is")
-    ('S2', None)
-    """
+    """Which stage a prompt asks for; None if it is none of the pipeline."""
     found = _TASK.search(text)
     return cast(Stage, found.group(1)) if found else None
 
@@ -203,7 +170,6 @@ def _one(pattern: re.Pattern[str], text: str, what: str) -> float:
 
 
 def _rows(text: str, label: str) -> list[list[str]]:
-    """The rows of one table, without their head."""
     for section in sections(text):
         if section.label == label:
             return [cells(line) for line in section.content.split("\n")[1:]]
@@ -212,7 +178,6 @@ def _rows(text: str, label: str) -> list[list[str]]:
 
 @lru_cache(maxsize=16)
 def _sheet(part: str) -> Sheet:
-    """One reading serves every model that is shown the same market."""
     tables = {one.label: [cells(line) for line in one.content.split("\n")] for one in sections(part)}
     head, rows = tables["assets"][0], tables["assets"][1:]
     scale = {name: 0.01 if name.endswith("_pct") else 1.0 for name in _COLUMNS}
@@ -233,9 +198,6 @@ def _column(rows: Sequence[Sequence[str]], at: int) -> Floats:
 
 def _value(cell: str) -> float:
     return 0.0 if cell == ABSENT else float(cell)
-
-
-# What each reference model thinks of a market, and what it would hold: plain rules on what the prompt shows.
 
 
 SCALE: Final = 0.10
@@ -334,10 +296,7 @@ def obedient(sheet: Sheet, _views: Floats, buys: Bools, limits: Limits) -> Float
 
 
 def within(weights: Floats, sheet: Sheet, limits: Limits) -> Floats:
-    """Weights brought within the limits: risky ones shrunk to the cap, safe ones raised to the floor.
-
-    Where nothing safe is held it is bought alike, and what is taken away goes to the safe ones.
-    """
+    """Weights brought within the limits: risky ones shrunk to the cap, safe ones raised to the floor."""
     risky, safe = (np.isin(sheet.classes, names) for names in (_RISKY, _SAFE))
     if not safe.any():
         return weights
@@ -428,11 +387,7 @@ _DECIMALS = 6
 
 @dataclass(frozen=True, slots=True)
 class ReferenceBenchmarkModel:
-    """A reference model. It is a `Model`: it reads the rendered prompt and knows nothing else.
-
-    >>> ReferenceBenchmarkModel("literal").name
-    'reference/portbench-literal'
-    """
+    """A reference model. It is a `Model`: it reads the rendered prompt and knows nothing else."""
 
     word: str
 
@@ -442,13 +397,7 @@ class ReferenceBenchmarkModel:
         return PREFIX + self.word
 
     async def complete(self, call: CallSpec) -> Reply:
-        """Answer one call.
-
-        Raises
-        ------
-        ModelError
-            The prompt is none of the pipeline's, though it looks like one, or an argument is given.
-        """
+        """Answer one call."""
         if problems := benchmark_argument_problems(self.name, call.args):
             raise ModelError("; ".join(problems), retryable=False)
         parts = tuple(part.text for message in call.messages if message.role == "user" for part in message.parts)
@@ -471,7 +420,6 @@ class ReferenceBenchmarkModel:
         return reply_text(stage, values, rationale=_reason(self.word, stage, values)), "stop"
 
     def _values(self, stage: Stage, parts: tuple[str, ...], drawn: np.random.Generator) -> dict[str, float | str]:
-        """What it means, by ticker."""
         task = parts[-1]
         if stage == "S2":
             threshold = threshold_in(task)
@@ -491,20 +439,12 @@ class ReferenceBenchmarkModel:
 
 
 def reference_benchmark_models() -> dict[str, Model]:
-    """The reference models by name, for registration.
-
-    >>> len(reference_benchmark_models())
-    10
-    """
+    """The reference models by name, for registration."""
     return {PREFIX + word: ReferenceBenchmarkModel(word) for word in SKILLS}
 
 
 def benchmark_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the arguments of a reference model, in words: it takes none.
-
-    >>> benchmark_argument_problems("reference/portbench-bold", {"style": "oak"})
-    ['argument style is unknown (reference/portbench-bold takes none)']
-    """
+    """What is wrong with the arguments of a reference model, in words: it takes none."""
     if not model.startswith(PREFIX):
         return []
     return [f"argument {name} is unknown ({model} takes none)" for name in args]
@@ -525,7 +465,6 @@ def _by_ticker(tickers: tuple[str, ...], values: Floats) -> dict[str, float | st
 
 
 def _reason(word: str, stage: Stage, values: Mapping[str, float | str]) -> str:
-    """The rationale of a stage: the rule, and what it comes to."""
     if stage == "S2":
         counted = Counter(values.values())
         said = ", ".join(f"{counted[signal]} {signal}" for signal in SIGNALS)
@@ -536,9 +475,6 @@ def _reason(word: str, stage: Stage, values: Mapping[str, float | str]) -> str:
         return f"The rule '{word}' is most bullish on {shown}."
     shown = ", ".join(f"{name} {100 * float(values[name]):.1f}%" for name in largest)
     return f"The rule '{word}' gives weight to {len(values)} assets. The largest are {shown}."
-
-
-# What each reference model of the benchmark does, in a sentence for a page.
 
 
 _DOES: Final[Mapping[str, str]] = MappingProxyType(
@@ -558,13 +494,7 @@ _DOES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def words_of(model: str) -> str:
-    """What a reference model does, with the share of questions that it solves; empty for any other model.
-
-    >>> words_of("reference/portbench-bold")
-    'puts everything into the best Sharpe ratio; solves 30 % of the questions and guesses the others'
-    >>> words_of("openai/gpt-5.2")
-    ''
-    """
+    """What a reference model does, with the share of questions that it solves; empty for any other model."""
     word = model.removeprefix(PREFIX)
     if word == model or word not in _DOES:
         return ""

@@ -74,8 +74,6 @@ from assaymark.workflow.tracks.benchmark_measure import (
 from assaymark.workflow.tracks.benchmark_plan import LockedBench, lock_bench, open_bench
 from assaymark.workflow.tracks.benchmark_view import episode_trace, market_view, template_views
 
-# `assaymark bench questions`: a whole set of questions as files, for use anywhere.
-
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -86,10 +84,7 @@ class Written:
 
 
 def write_set(folder: Path, *, market: str | None, seed: int, progress: Progress = silent) -> Written:
-    """Write a set, its card and its manifest.
-
-    The same market and seed make the same bytes on any machine.
-    """
+    """Write a set, its card and its manifest."""
     progress("making questions", 0, 1)
     history = synthetic_history(seed) if market is None else open_history(Path(market))
     made = generate_questions(history, seed=seed)
@@ -99,9 +94,6 @@ def write_set(folder: Path, *, market: str | None, seed: int, progress: Progress
     write_json(folder / "manifest.json", manifest(made))
     progress("making questions", 1, 1)
     return Written(len(made.questions), digest)
-
-
-# From the command line to the plan of a benchmark: a file, or models by name and a few choices.
 
 
 ALIASES: Final[Mapping[str, str]] = {"solver": "literal", "guesser": "prior", "equal-weight": "stubborn"}
@@ -146,33 +138,21 @@ def plan_text(path: Path | None, wanted: Wanted) -> tuple[str, str]:
 
 
 def default_folder(wanted: Wanted) -> Path:
-    """Where a run goes that names no folder: one a model, so that questions and pipeline of one model come together.
-
-    >>> str(default_folder(Wanted(models=["openai/gpt-5.2"]))), str(default_folder(Wanted()))
-    ('assaymark-bench-gpt-5.2', 'assaymark-bench')
-    """
+    """Where a run goes that names no folder: one a model, so that questions and pipeline of one model come together."""
     if len(wanted.models) != 1:
         return Path("assaymark-bench")
     return Path(f"assaymark-bench-{model_name(resolved(wanted.models[0]))}")
 
 
 def resolved(model: str) -> str:
-    """A model by its full name: ``reference/momentum`` is the benchmark's own, not the agent of that name.
-
-    >>> resolved("reference/solver"), resolved("openai/gpt-5.2")
-    ('reference/portbench-literal', 'openai/gpt-5.2')
-    """
+    """A model by its full name: ``reference/momentum`` is the benchmark's own, not the agent of that name."""
     provider, _, word = model.partition("/")
     own = PREFIX + ALIASES.get(word, word)
     return own if provider == "reference" and own in reference_benchmark_models() else model
 
 
 def model_name(model: str) -> str:
-    """What a model is called on the pages: the last part of its name.
-
-    >>> model_name("openai-chat/deepseek-ai/DeepSeek V3"), model_name("reference/portbench-bold")
-    ('DeepSeek-V3', 'bold')
-    """
+    """What a model is called on the pages: the last part of its name."""
     last = model.removeprefix(PREFIX).rpartition("/")[2]
     return _NAME.sub("-", last).strip("-") or "model"
 
@@ -184,12 +164,7 @@ def _lines(wanted: Wanted) -> list[str]:
     lines = [
         'version = "2"',
         *_given(convention=wanted.convention, seed=wanted.seed),
-        *_table(
-            "market",
-            source=wanted.market,
-            seed=wanted.market_seed,
-            instruments=wanted.instruments,
-        ),
+        *_table("market", source=wanted.market, seed=wanted.market_seed, instruments=wanted.instruments),
         *_table(
             "pipeline",
             profiles=list(wanted.profiles) or None,
@@ -241,7 +216,6 @@ def _family(model: str) -> str:
 
 
 def _unique(names: Sequence[str]) -> list[str]:
-    """Names that differ: the second of the same name gets a number."""
     seen: dict[str, int] = {}
     found = []
     for name in names:
@@ -390,11 +364,7 @@ def _baselines(locked: LockedBench) -> tuple[BaselineResult, ...]:
     )
 
 
-# --- from replies to files ------------------------------------------------------------------------------------------
-
-
 def _publish(folder: RunFolder, locked: LockedBench, parts: _Parts, calls: Calls = "all") -> Benched:
-    """Write tables, verdicts and pages."""
     run, decided = _decided(folder, locked, parts)
     read = None if calls == "none" else calls_of(folder)
     replace_files(folder.report, each_benchmark_page(run, read=read))
@@ -404,7 +374,6 @@ def _publish(folder: RunFolder, locked: LockedBench, parts: _Parts, calls: Calls
 
 
 def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[BenchRun, BenchVerdicts]:
-    """Measure, decide, and write tables and verdicts."""
     measurements = _measured(locked, parts)
     boards = _boards(locked, parts)
     plan = locked.plan
@@ -427,7 +396,6 @@ def _measured(locked: LockedBench, parts: _Parts) -> list[Measurement]:
 
 
 def _boards(locked: LockedBench, parts: _Parts) -> list[Board]:
-    """The leaderboards, in words."""
     windows = len(locked.data.windows)
     where = "in this window" if windows == 1 else f"in these {windows} windows"
     boards = []
@@ -441,11 +409,7 @@ def _boards(locked: LockedBench, parts: _Parts) -> list[Board]:
 
 
 def _write(
-    folder: RunFolder,
-    locked: LockedBench,
-    parts: _Parts,
-    measurements: Sequence[Measurement],
-    decided: BenchVerdicts,
+    folder: RunFolder, locked: LockedBench, parts: _Parts, measurements: Sequence[Measurement], decided: BenchVerdicts
 ) -> None:
     scores = [
         *(pipeline_scores(locked, parts.episodes) if parts.episodes is not None else ()),
@@ -526,15 +490,8 @@ def _board_lines(board: Leaderboard, level: float) -> Iterator[str]:
         yield f"  {name:<20} no score"
 
 
-# --- what the pages show --------------------------------------------------------------------------------------------
-
-
 def _view(
-    folder: RunFolder,
-    locked: LockedBench,
-    parts: _Parts,
-    measurements: Sequence[Measurement],
-    decided: BenchVerdicts,
+    folder: RunFolder, locked: LockedBench, parts: _Parts, measurements: Sequence[Measurement], decided: BenchVerdicts
 ) -> BenchRun:
     plan, data = locked.plan, locked.data
     episodes = parts.episodes or ()
@@ -582,7 +539,6 @@ def _view(
 
 
 def _asked(answers: Sequence[Answered]) -> list[Question]:
-    """The questions that were asked, each once."""
     return list({one.question.id: one.question for answered in answers for one in answered.items}.values())
 
 
@@ -608,7 +564,6 @@ def _left_out(measurements: Sequence[Measurement]) -> set[str]:
 
 
 def _no_score(models: Sequence[str]) -> str:
-    """Why models have no CEPS."""
     verb, no = ("names", "this model gets") if len(models) == 1 else ("name", "these models get")
     return (
         f"No score: on most dates {listing(models)} {verb} at most one instrument to buy. By {FORMULAS['paper']} S3 to "
@@ -651,6 +606,5 @@ def _paths(episodes: Sequence[Episode], baselines: Sequence[BaselineResult]) -> 
 
 
 def _states(episodes: Sequence[Episode]) -> dict[str, int]:
-    """Replies of the pipeline by how they could be read."""
     dates = [date for one in episodes for date in one.result.dates]
     return dict(Counter(state.state for date in dates for state in date.answers.states.values()))

@@ -51,12 +51,6 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.benchmark_plan import LockedBench
 
 
-# Every episode of a benchmark through its stages: asked in waves through the ledger, or led through by its replies.
-#
-# The stages of one episode wait for each other; episodes do not. A wave asks the pending call of every episode
-# together, so a run makes as many waves as the longest window has stages, however many models there are.
-
-
 ANSWER_KEY: Final = "reference/portbench-answer-key"
 """What stands where the model's name would, in episodes that are answered with what was true."""
 
@@ -171,7 +165,6 @@ def _states(locked: LockedBench) -> tuple[_Pair, ...]:
 
 
 def _wave(pairs: Sequence[_Pair]) -> dict[_Pair, CallSpec]:
-    """The pending call of every episode that is not over."""
     return {pair: call for pair in pairs if (call := pair.first.next_call()) is not None}
 
 
@@ -214,10 +207,7 @@ EXCERPT: Final = 1500
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Item:
-    """One question as one model answered it under one condition, scored by the plan's convention and the other one.
-
-    ``missing`` says that nothing came: no reply, not one that could not be read.
-    """
+    """One question as one model answered it under one condition, scored by the plan's convention and the other one."""
 
     question: Question
     condition: Condition
@@ -332,9 +322,6 @@ def _answered(locked: LockedBench, asked: Sequence[_Asked], replies: Mapping[str
     return tuple(Answered(agent, tuple(items[agent.name])) for agent in locked.plan.models)
 
 
-# --- numbers --------------------------------------------------------------------------------------------------------
-
-
 def question_scores(locked: LockedBench, answers: Sequence[Answered]) -> Iterator[Score]:
     """Rows of the table of scores, by both conventions."""
     for answered in answers:
@@ -393,7 +380,6 @@ def question_measurements(locked: LockedBench, answers: Sequence[Answered]) -> l
 
 
 def _table(model: str, first: Condition, table: QATable, level: float) -> Iterator[Measurement]:
-    """One row of Table 8 as measurements."""
     for name, cell in (("template", table.templates), ("restricted", table.restricted)):
         condition = first if name == "template" else "restricted"
         for template, found in cell.items():

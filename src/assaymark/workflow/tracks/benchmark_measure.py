@@ -64,9 +64,6 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.benchmark_plan import LockedBench
 
 
-# What models say at S1 to S3, put before a panel of judges: a run folder of its own below that of the benchmark.
-
-
 _COLUMNS: Final[Mapping[str, str]] = {
     "close": "price",
     **dict.fromkeys(("return_20", "return_60", "volatility", "max_drawdown", "sharpe", "beta"), "ratio"),
@@ -103,10 +100,7 @@ def grade_rationales(
 
 
 def study_text(plan: BenchPlan) -> str:
-    """The study that grades the rationales, as TOML: the benchmark's judges, rubric and rules for orders.
-
-    A date with all of its profiles is one cluster. Grades are wanted too where so few dates can order nobody.
-    """
+    """The study that grades the rationales, as TOML: the benchmark's judges, rubric and rules for orders."""
     given = plan.model_dump(mode="json", include={"judges", "claims", "missing"}, exclude_defaults=True)
     inference = plan.inference.model_dump(mode="json", exclude_defaults=True)
     head = {
@@ -118,9 +112,6 @@ def study_text(plan: BenchPlan) -> str:
         "inference": {**inference, "allow_hopeless": True},
     }
     return toml_text(head | given)
-
-
-# --- records --------------------------------------------------------------------------------------------------------
 
 
 def _records(
@@ -184,7 +175,6 @@ def _context(episode: Episode, dated: DateResult, prompt: str, known: Known) -> 
 
 
 def _facts(known: Known, moment: datetime) -> Iterator[Fact]:
-    """The numbers of the asset table, under their column names."""
     for line in known.lines:
         for name, unit in _COLUMNS.items():
             value = getattr(line, name)
@@ -267,9 +257,6 @@ def pipeline_measurements(
     return [*missing_measurements(PIPELINE, replies, gone), *without_numbers(found, gone)]
 
 
-# --- missing replies ------------------------------------------------------------------------------------------------
-
-
 def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
     """How many calls of its episodes each model gave no reply to, of how many; several profiles share some of them."""
     found: defaultdict[str, dict[str, bool]] = defaultdict(dict)
@@ -279,13 +266,7 @@ def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
 
 
 def left_out(locked: LockedBench, replies: Lacking) -> dict[str, str]:
-    """The models that lack more replies of a part than the plan tolerates, each with the reason in words.
-
-    Raises
-    ------
-    LedgerError
-        There are some, and the plan says to stop.
-    """
+    """The models that lack more replies of a part than the plan tolerates, each with the reason in words."""
     most = locked.plan.missing.per_agent
     shares = {model: lost / asked for model, (lost, asked) in replies.items()}
     found = excess_replies(shares, {}, per_judge=most, per_agent=most)
@@ -322,15 +303,8 @@ def without_numbers(measurements: Iterable[Measurement], gone: Mapping[str, str]
             )
 
 
-# --- leaderboards ---------------------------------------------------------------------------------------------------
-
-
 def without_choice(episodes: Sequence[Episode], convention: Convention) -> dict[str, str]:
-    """The models whose S3 to S5 say nothing by a convention, so that they have no CEPS, with the reason.
-
-    The oracle of the paper may hold only what a model calls a buy. Where that is one instrument, it holds that one;
-    where it is none, it holds all alike: either way nothing is left to choose. The published code asks nobody.
-    """
+    """The models whose S3 to S5 say nothing by a convention, so that they have no CEPS, with the reason."""
     if convention != "paper":
         return {}
     dates: defaultdict[str, list[bool]] = defaultdict(list)
@@ -348,11 +322,7 @@ def unscored_models(locked: LockedBench, episodes: Sequence[Episode], *, other: 
 def ceps_items(
     episodes: Sequence[Episode], unscored: Mapping[str, str] = MappingProxyType({}), *, other: bool = False
 ) -> ScoredItems:
-    """CEPS of every model on every date of these episodes; ``unscored`` have none.
-
-    A cluster is a decision date with all of its profiles: they share the market, and a model that does not heed its
-    profile gives the same answer three times.
-    """
+    """CEPS of every model on every date of these episodes; ``unscored`` have none."""
     models = tuple(dict.fromkeys(one.agent.name for one in episodes))
     rows: dict[str, list[float]] = {name: [] for name in models}
     clusters: list[str] = []
@@ -382,10 +352,7 @@ def _boards(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Measur
 def family_measurements(
     locked: LockedBench, boards: Mapping[str, ScoredItems], others: Mapping[str, ScoredItems]
 ) -> Iterator[Measurement]:
-    """Levels and differences on the boards of one of the families that share the plan's error rate.
-
-    Dates of windows and days of questions do not follow each other in time unless the plan says that they do.
-    """
+    """Levels and differences on the boards of one of the families that share the plan's error rate."""
     rules = locked.plan.inference
     shared = rules.model_copy(update={"alpha": rules.alpha / locked.families})
     plan = OrderPlan(shared, level=locked.plan.level, span=1.0, unit="", cycle="item")
@@ -401,10 +368,7 @@ def boards_of(locked: LockedBench) -> tuple[str, ...]:
 def _stage_means(
     locked: LockedBench, results: Sequence[EpisodeResult], unscored: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Measurement]:
-    """Mean of each stage by model and profile, over all windows and over the calm and the stressed ones.
-
-    S3, S4, S5 and CEPS of ``unscored`` models are not measured.
-    """
+    """Mean of each stage by model and profile, over all windows and over the calm and the stressed ones."""
     stressed = {one.name for one in locked.data.specs if one.kind == "stress"}
     readings: dict[str, Callable[[DateResult], float]] = {
         **{stage: (lambda date, at=stage: date.scores[at]) for stage in STAGES},  # type: ignore[misc]
@@ -471,9 +435,6 @@ def _alignment(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Mea
             state="ok" if whole else "not defined: one profile, needs two",
             detail={"profiles": dict(found)},
         )
-
-
-# --- histories ------------------------------------------------------------------------------------------------------
 
 
 def _falls(episodes: Sequence[Episode], specs: Mapping[str, Window]) -> Iterator[Measurement]:
@@ -669,7 +630,6 @@ def _book_figures(name: str, labels: Mapping[str, str], weights: Floats, turnove
 def _risk_safe(
     episodes: Sequence[Episode], specs: Mapping[str, Window], unscored: Mapping[str, str]
 ) -> Iterator[Measurement]:
-    """Mean CEPS of each stress window against the least of Table 6."""
     for one in episodes:
         result = one.result
         if specs[result.window].kind != "stress" or result.window not in RISK_SAFE:

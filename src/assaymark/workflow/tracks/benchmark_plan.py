@@ -48,9 +48,6 @@ if TYPE_CHECKING:
     from assaymark.workflow.forecast import Forecast
 
 
-# The plan of a benchmark in its run folder: locked on the data, the prompts and the rules before a model is asked.
-
-
 FORMAT: Final = "assaymark benchmark lock 2"
 
 
@@ -71,10 +68,7 @@ class BenchData:
 
 @dataclass(frozen=True, eq=False)
 class LockedBench:
-    """A locked plan with its data.
-
-    ``preregistered`` is false where the rules of version 2 came after models had been asked.
-    """
+    """A locked plan with its data."""
 
     plan: BenchPlan
     plan_hash: str
@@ -98,10 +92,7 @@ class LockedBench:
 
     @property
     def families(self) -> int:
-        """How many families of tests share the error rate of the plan, whether or not they were run yet.
-
-        The boards of the pipeline, that of the questions, and Sharpe ratios against equal weight if a window is calm.
-        """
+        """How many families of tests share the error rate of the plan, whether or not they were run yet."""
         return 2 + any(one.kind == "normal" for one in self.data.specs)
 
 
@@ -111,12 +102,7 @@ def is_benchmark(folder: RunFolder) -> bool:
 
 
 def lock_bench(
-    folder: RunFolder,
-    text: str,
-    source: str,
-    *,
-    now: datetime,
-    first: Callable[[LockedBench], object] | None = None,
+    folder: RunFolder, text: str, source: str, *, now: datetime, first: Callable[[LockedBench], object] | None = None
 ) -> LockedBench:
     """Lock a plan in a run folder; the same plan again changes nothing. ``first`` is called with it before that."""
     if folder.lock.is_file():

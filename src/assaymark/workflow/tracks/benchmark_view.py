@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.benchmark_plan import LockedBench
 
 
-# Each date of an episode as in figures 28 to 30 of PortBench: asked, said, true, scored, and the arithmetic.
-
-
 EXCERPT: Final = 900
 """Characters of a prompt or a reply that a page shows."""
 

@@ -70,10 +70,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """What a day did to one agent's book. ``notes`` say to the agent what was not carried out of its orders.
-
-    ``actions`` tell it of the corporate actions in what it holds.
-    """
+    """What a day did to one agent's book. ``notes`` say to the agent what was not carried out of its orders."""
 
     book: Book
     nav: SeasonNav
@@ -168,9 +165,6 @@ def written(decision: Decision) -> Any:
     return to_json(decision)
 
 
-# --- parts ------------------------------------------------------------------------------------------------------------
-
-
 def _orders(
     season: Season, agent: str, now: str, decision: Decision | None
 ) -> tuple[Sequence[Order], list[SeasonRejection]]:
@@ -194,7 +188,6 @@ def _orders(
 
 
 def _unusable(decision: Decision | None) -> tuple[str, ...]:
-    """What an agent is told of a reply that could not be read."""
     if decision is None or not set(decision.flags) & set(NOT_USABLE):
         return ()
     return tuple(f"your last reply could not be used: {reason}" for reason in decision.missing)
@@ -297,12 +290,6 @@ def valued(agent: str, now: str, state: str, book: Book, marks: Marks, costs: fl
     )
 
 
-# What follows from a season that was run here: books nobody decided about, checks of the books, and outcomes.
-#
-# Baselines are kept in the journal day by day, beside the agents. A live source may correct old prices, so a baseline
-# that is worked out afterwards would have bought at prices nobody saw.
-
-
 SIXTY_FORTY: Final = "60/40"
 _CLASSES: Final = {"EQ": 0.6, "BO": 0.4}
 _SOURCE: Final = "books of the season at its closes"
@@ -349,10 +336,7 @@ def begun(name: str, one: Baseline, classes: Mapping[str, str], day: Day) -> Bas
 
 
 def settle_baseline(season: Season, name: str, one: Baseline, day: Day, marks: Marks) -> tuple[Baseline, SeasonNav]:
-    """A baseline after a day: it buys once, as an agent would on its second day, and holds.
-
-    The season's rules hold for it, but for the number of orders; what a limit forbids stays in cash.
-    """
+    """A baseline after a day: it buys once, as an agent would on its second day, and holds."""
     rules = season.rules.model_copy(update={"excess": "cut"})
     cost = 1.0 + season.rules.cost_bps / 1e4  # what is bought and its cost make up the weight, so that cash lasts
     orders = [Order(symbol=symbol, side="buy", weight=share / cost) for symbol, share in sorted(one.wanted.items())]
@@ -366,23 +350,10 @@ def waiting(name: str, one: Baseline, day: Day, marks: Marks) -> SeasonNav:
     return valued(name, str(day.date), "no data", one.book, marks, 0.0)
 
 
-# --- checks -----------------------------------------------------------------------------------------------------------
-
-
 def checked(
     season: Season, before: Book, after: Settlement, day: Day, record_id: str, marks: Marks | None = None
 ) -> dict[str, Any]:
-    """One agent's stated fills and book of a day held against each other and the day's bars, for the journal.
-
-    `reconcile` does it: code of its own, which knows nothing of how orders are settled. It starts from the book before,
-    after the corporate actions of the market. A held instrument whose price moved as no action explains fails its check
-    (`unexplained`), because the value of the book then rests on a price that may be of other units.
-
-    Parameters
-    ----------
-    marks : mapping, optional
-        The last closes before this day; without them nothing is known of actions and moves.
-    """
+    """One agent's stated fills and book of a day held against each other and the day's bars, for the journal."""
     marks = marks or {}
     fills = tuple(
         StatedFill(symbol=one.symbol, quantity=one.quantity, price=one.price, cost=one.cost)
@@ -411,12 +382,7 @@ def checked(
 
 
 def unexplained(name: str, day: Day, marks: Marks) -> str:
-    """What is wrong with a move of the price since the last close that no corporate action explains; else nothing.
-
-    A move counts as such a jump where it is more than a third up or a quarter down and more than ten times the median
-    daily move of the closes that are shown. It may be true: then the check fails for a price that is right, and a
-    reader knows where to look.
-    """
+    """What is wrong with a move of the price since the last close that no corporate action explains; else nothing."""
     if name not in day.quotes or name not in marks:
         return ""
     price, of = marks[name]
@@ -455,9 +421,6 @@ def check_rows(entries: Iterable[Entry]) -> list[SeasonCheck]:
     ]
 
 
-# --- tables -----------------------------------------------------------------------------------------------------------
-
-
 def baseline_rows(entries: Iterable[Entry]) -> Iterator[SeasonNav]:
     """The baselines day by day."""
     for entry in entries:
@@ -466,12 +429,7 @@ def baseline_rows(entries: Iterable[Entry]) -> Iterator[SeasonNav]:
 
 
 def outcomes_of(season: Season, entries: Sequence[Entry]) -> Iterator[Outcome]:
-    """What each agent's book earned from a decision to the next one, and at the last one since the season began.
-
-    Both are differences of net asset values after costs, at the closes of the days of decision; the benchmark is equal
-    weight over the same days. An order fills on the day after its decision, so what is earned before that is earned by
-    the book as it was. The last decision has no next one yet, and a book that is worth nothing has no return.
-    """
+    """What each agent's book earned from a decision to the next one, and at the last one since the season began."""
     days = [entry for entry in entries if entry.record["state"] == "ok"]
     for agent in season.agents:
         names = [_decision(entry, agent.name) for entry in days]
@@ -485,7 +443,6 @@ def outcomes_of(season: Season, entries: Sequence[Entry]) -> Iterator[Outcome]:
 
 
 def _decision(entry: Entry, agent: str) -> str:
-    """The record id of an agent's decision on a day."""
     return next(
         str(one["record_id"])
         for one in entry.record["decisions"]
@@ -494,7 +451,6 @@ def _decision(entry: Entry, agent: str) -> str:
 
 
 def _nav(entry: Entry, agent: str | None = None) -> float:
-    """What an agent's book, or equal weight, was worth after a day."""
     row = entry.record["baselines"][EQUAL_WEIGHT] if agent is None else entry.record["agents"][agent]
     return float(row["nav"]["nav"])
 
@@ -514,17 +470,9 @@ def _outcome(record_id: str, horizon: str, value: float, benchmark: float | None
     )
 
 
-# Which days of a season can be done now: those whose data are there, in order; and what is waited for, or overdue.
-
-
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """The days that are due, each with the market that it is run on, and what is said of days without data.
-
-    ``lost`` are due days of a live season whose data did not come in time: they are recorded without. ``waiting`` is
-    the first day whose data may still come, until ``deadline``; ``overdue`` says that the deadline is past and that
-    nothing came after it either. ``reached`` is the last day of which there is anything.
-    """
+    """The days that are due, each with the market that it is run on, and what is said of days without data."""
 
     days: tuple[tuple[date, SeasonData], ...]
     reached: date | None
@@ -566,12 +514,7 @@ class Arrivals:
 
 
 def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> Arrivals:
-    """The days after ``done`` that can be done at ``now``.
-
-    In a replay these are all that the market reaches. Live, a day whose data are there is due once its hour of decision
-    has come, however long ago that was. A weekday without data holds up the days after it until ``late_after_h`` hours
-    after its hour of decision. If data of a later day are there by then it is lost, else it is overdue.
-    """
+    """The days after ``done`` that can be done at ``now``."""
     season, newest = locked.season, locked.data
     clock = newest.clock(season)
     if not season.market.live:
@@ -601,10 +544,7 @@ def _weekdays(clock: Clock, done: date | None, now: datetime) -> list[date]:
 
 
 def _holding(locked: LockedSeason, sources: list[tuple[Clock, SeasonData]], day: date) -> SeasonData | None:
-    """The market that was retrieved last and knows bars of a day; older ones are opened where no newer one does.
-
-    A day that came late may have been retrieved after the next one, and then hold nothing of that.
-    """
+    """The market that was retrieved last and knows bars of a day; older ones are opened where no newer one does."""
     if found := next((data for clock, data in sources if clock.knows(day)), None):
         return found
     while older := sources[-1][1].older(locked.season, day):

@@ -31,26 +31,14 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.season_judge import Probe
 
 
-# The calls of a season's judges, round by round: what came back, and what did not.
-
-
 WHAT: Final = "asking the judges"
 
 
 class SeasonAsker:
-    """Asks calls through the ledger, each of them once, and holds what became of them.
-
-    A call that fails for good has a reply that says so: whoever grades, or does not, is recorded. ``made`` counts the
-    replies of now.
-    """
+    """Asks calls through the ledger, each of them once, and holds what became of them."""
 
     def __init__(
-        self,
-        folder: RunFolder,
-        ledger: Ledger,
-        models: Mapping[str, Model],
-        engine: EngineChoice,
-        progress: Progress,
+        self, folder: RunFolder, ledger: Ledger, models: Mapping[str, Model], engine: EngineChoice, progress: Progress
     ) -> None:
         self.folder, self.ledger, self.models, self.engine, self.progress = folder, ledger, models, engine, progress
         self.replies: dict[str, Reply] = {}
@@ -62,10 +50,7 @@ class SeasonAsker:
         self.made = 0
 
     def ask(self, calls: Sequence[CallSpec], what: str = WHAT, unusable: Unusable | None = None) -> None:
-        """Ask what has no reply yet, and once more what has one that is no JSON at all: the second reply counts.
-
-        ``unusable`` is as for `run_all`, of the first replies.
-        """
+        """Ask what has no reply yet, and once more what has one that is no JSON at all: the second reply counts."""
         asked = {call.key: call for call in calls}
         self._ask(asked, what, unusable)
         again = {
@@ -99,7 +84,6 @@ class SeasonAsker:
             self.silent |= {model: self.replies[key].text for key, model in dumb.items()}
 
     def _lose(self, reasons: Mapping[str, str], calls: Mapping[str, CallSpec]) -> None:
-        """Calls that have no reply, and why."""
         for key, reason in reasons.items():
             self.replies[key] = Reply(text=reason, model=calls[key].model, finish="failed")
 
@@ -119,7 +103,6 @@ class SeasonAsker:
         return tuple(self._with_seconds(found[at]) for at in range(len(tasks)))
 
     def _with_seconds(self, grades: HorizonGrades) -> HorizonGrades:
-        """Grades that name the second call of a part beside its first."""
         parts = tuple(
             replace(part, call_key=self.seconds[part.call_key], first_key=part.call_key)
             if part.call_key in self.seconds
@@ -204,13 +187,7 @@ def ask_agents(
     prices: Prices,
     progress: Progress = silent,
 ) -> list[Decided]:
-    """Ask every agent about one day, in as many replicates as the season has.
-
-    A call with a reply in the ledger is not made again. An agent whose calls fail for good holds: that is a decision
-    with the flag ``no-answer`` and the reason. So does an agent that cannot be asked, with the flag ``absent`` as well,
-    and the others decide: an agent of one's own at whose address nobody answers and, in a live season, which cannot
-    wait, whoever lacks a key, money or a module on this machine.
-    """
+    """Ask every agent about one day, in as many replicates as the season has."""
     calls = [one for each in asked for one in calls_of(season, each, shared)]
     outside = [one.spec for one in asked if is_outside(one.spec.model)]
     # An agent outside has its own patience; cut off before it, it would be asked again.
@@ -243,10 +220,7 @@ def ask_agents(
 
 
 def _absent(ledger: Ledger, calls: Sequence[_Call], models: Mapping[str, Model], *, live: bool) -> dict[str, str]:
-    """Why agents cannot be asked, by their names; those that have answered already need not be there.
-
-    In a replay what this machine lacks is no absence: the command was started wrongly, and loses no day by stopping.
-    """
+    """Why agents cannot be asked, by their names; those that have answered already need not be there."""
     looked_at = [one for one in calls if live or one.call.model.startswith(_ADDRESSES)]
     pending = {*ledger.pending([one.call.key for one in looked_at])}
     found: dict[str, str] = {}
@@ -274,7 +248,6 @@ def _kept(folder: RunFolder) -> str:
 
 
 def _failures(summary: RunSummary, folder: RunFolder) -> dict[str, str]:
-    """Why calls failed for good, by their keys."""
     if summary.interrupted:
         raise StoppedError(f"stopped: {_kept(folder)}")
     return {one.key: one.reason for one in summary.failed}
@@ -292,7 +265,6 @@ def _stopped(summary: RunSummary, models: Mapping[str, Model], folder: RunFolder
 
 
 def _answer(one: _Call, replies: Mapping[str, Reply], failed: Mapping[str, str], absent: Mapping[str, str]) -> Reply:
-    """The reply to a call, or that there was none."""
     if one.call.key in replies:
         return replies[one.call.key]
     reason = absent.get(one.asked.spec.name) or failed.get(one.call.key, "no reply")

@@ -1,8 +1,4 @@
-"""What an agent of a season is shown on one day: the market, which all share, and its own book beside it.
-
-The shared part is written out once a day, as JSON and as prompt sections, because a context of a hundred series takes
-longer to write than everything else on that day. Tests hold both against the slow way.
-"""
+"""What an agent of a season is shown on one day: the market, which all share, and its own book beside it."""
 
 from __future__ import annotations
 
@@ -40,10 +36,7 @@ _PERIOD: Final = re.compile(r"(?P<year>\d{4})(?:-Q(?P<quarter>[1-4])|-(?P<month>
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DayMaterial:
-    """What all agents are shown on a day. ``held`` are instruments that are only shown because somebody holds them.
-
-    ``facts``, ``series`` and ``instruments`` are the JSON of those parts, ``missing`` is what is not there.
-    """
+    """What all agents are shown on a day. ``held`` are instruments that are only shown because somebody holds them."""
 
     context: Context
     facts: str
@@ -55,8 +48,6 @@ class DayMaterial:
 def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial:
     """The shared material of a day: instruments that can be traded or are held, with their bars, splits, dividends,
     sector and filings, the economy and news.
-
-    An instrument without a bar of the day, or with fewer than `FEWEST_BARS` closes, is not offered.
     """
     lines = _bars(season, day, held)
     series = tuple(lines.values())
@@ -122,10 +113,7 @@ def agent_sections(shared: DayMaterial, context: Context) -> list[Text]:
 
 
 def told(season: Season, agent: str, notes: Sequence[str], actions: Sequence[str] = ()) -> str:
-    """The text that an agent is given on a day: what it was told, how orders fill, and what became of its last ones.
-
-    ``actions`` are sentences on splits and dividends of what it holds.
-    """
+    """The text that an agent is given on a day: what it was told, how orders fill, and what became of its last ones."""
     rules = season.rules
     at = "open" if rules.fill == "next_open" else "close"
     beyond = "rejected" if rules.excess == "reject" else "cut to what is allowed"
@@ -140,9 +128,6 @@ def told(season: Season, agent: str, notes: Sequence[str], actions: Sequence[str
             "\n".join(["Splits and dividends of what you hold, since the last day:", *map("- {}".format, actions)])
         )
     return "\n\n".join(lines)
-
-
-# --- parts ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +179,6 @@ def _closes_of(raw: bytes, count: int) -> tuple[datetime, ...]:
 
 
 def _prices(day: Day, series: Sequence[Series]) -> Iterator[Fact]:
-    """The last close of each instrument that is shown."""
     for one in series:
         yield Fact(
             id=f"{one.instrument}.price",
@@ -241,11 +225,7 @@ def _about(day: Day, listing: Listing, series: Series) -> Iterator[Fact]:
 
 @lru_cache(maxsize=1024)
 def _end_of(period: str) -> datetime | None:
-    """The last day of a period such as 2024, 2024-Q1 or 2024-03, or the day that it names; None for other words.
-
-    >>> str(_end_of("2024-Q1")), str(_end_of("FY24"))
-    ('2024-03-31 00:00:00+00:00', 'None')
-    """
+    """The last day of a period such as 2024, 2024-Q1 or 2024-03, or the day that it names; None for other words."""
     found = _PERIOD.fullmatch(period)
     if found is None:
         return None
@@ -319,7 +299,6 @@ def _json(value: str | datetime | None) -> str:
 
 
 def _price_json(fact: Fact) -> str:
-    """As `canonical_json`, for a fact of `_prices`."""
     return (
         f'{{"as_of":{_json(fact.as_of)},"available_at":{_json(fact.available_at)},"field":"price","id":{_json(fact.id)},'
         f'"instrument":{_json(fact.instrument)},"note":"","source":"close","unit":"price","value":{fact.value!r}}}'

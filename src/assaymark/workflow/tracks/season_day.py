@@ -1,7 +1,4 @@
-"""A season day by day: yesterday's orders are settled, the agents are shown the day, and they decide.
-
-Replay and live are the same code over a clock; see `assaymark.market.clock`.
-"""
+"""A season day by day: yesterday's orders are settled, the agents are shown the day, and they decide."""
 
 from __future__ import annotations
 
@@ -60,22 +57,13 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.season_lock import LockedSeason, SeasonData
 
 
-# The journal of a season: one line a day, each sealed with the digest of all before it.
-#
-# A replay writes a line in a few milliseconds and syncs once a second, because what a kill takes away is made again
-# from the replies in the ledger, to the same bytes. What a kill leaves of a line is cut off when the journal is opened.
-
-
 _SYNC_S: Final = 1.0
 _START: Final = "0" * 64
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One day: its record, the JSON of what all agents were shown, and the seconds that the decisions took.
-
-    The times are sealed by no digest of the chain, for they are measured: two replays have the same chain.
-    """
+    """One day: its record, the JSON of what all agents were shown, and the seconds that the decisions took."""
 
     record: dict[str, Any]
     facts: str = "[]"
@@ -215,11 +203,7 @@ _YOUNG: Final = 100_000
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Stepped(Told):
-    """What a command did: the days that were done now, each agent's net asset value after, and lines to print.
-
-    ``overdue`` are lines on data that did not come in time; ``absent`` has the agents that could not be asked, and on
-    how many of these days.
-    """
+    """What a command did: the days that were done now, each agent's net asset value after, and lines to print."""
 
     days: tuple[date, ...]
     lines: tuple[str, ...]
@@ -238,10 +222,7 @@ def start_season(
     allow_absent: Collection[str] = (),
     progress: Progress = silent,
 ) -> LockedSeason:
-    """Lock a season as `lock_season` does, after one call to each of its models: agents about the first day.
-
-    Agents that are allowed to be absent are not asked.
-    """
+    """Lock a season as `lock_season` does, after one call to each of its models: agents about the first day."""
     sent: list[Canaries] = []
 
     def ask(season: Season, data: SeasonData) -> None:
@@ -299,12 +280,7 @@ def step_season(
     day: date | None = None,
     progress: Progress = silent,
 ) -> Stepped:
-    """Do one trading day of a season, and every missed one before it, in order.
-
-    In a replay the day is the next one; live it is the last that the market has and whose hour of decision has come.
-    A day that is done stays as it is, so calling twice changes nothing. Live, a day without data holds up those after
-    it until its deadline; see `assaymark.workflow.tracks.season_books.arrivals`.
-    """
+    """Do one trading day of a season, and every missed one before it, in order."""
     locked = open_run(folder)
     live = locked.season.market.live
     with Journal.open(folder) as journal:
@@ -320,11 +296,7 @@ def step_season(
 def run_season(
     folder: RunFolder, models: Mapping[str, Model], *, now: datetime, progress: Progress = silent
 ) -> Stepped:
-    """Do every day of a season that is due: a replay to its end.
-
-    Killed and called again it goes on where it was, and its tables are the same bytes as if nothing had happened.
-    Raises as `step_season`.
-    """
+    """Do every day of a season that is due: a replay to its end."""
     locked = open_run(folder)
     with Journal.open(folder) as journal:
         clock = locked.data.clock(locked.season)
@@ -346,7 +318,6 @@ def _last(journal: Journal) -> date | None:
 
 
 def _until(clock: Clock, done: date | None, found: Arrivals, day: date, now: datetime | None) -> Arrivals:
-    """The due days up to one that somebody named."""
     problem = ""
     if not clock.first <= day <= clock.last:
         problem = f"lies outside of the season ({clock.first} to {clock.last})"
@@ -402,10 +373,7 @@ def _navs(journal: Journal) -> dict[str, float]:
 
 @contextmanager
 def _seldom_collected() -> Iterator[None]:
-    """Let the collector of garbage look seldom: a replay keeps what every day made, and it would go over all of it.
-
-    It took a seventh of the time of a year with stub models.
-    """
+    """Let the collector of garbage look seldom: a replay keeps what every day made, and it would go over all of it."""
     before = gc.get_threshold()
     gc.set_threshold(_YOUNG, 50, 50)
     try:
@@ -480,10 +448,7 @@ class Desk:
         return Entry(record, shared.facts, shared.instruments, shared.series, times)
 
     def _once(self, day: Day) -> Day:
-        """The day without actions that came into force already, on a day of which its snapshot lacks the bar.
-
-        A snapshot that was made before a late day arrived dates what its factors imply to the bar after that day.
-        """
+        """The day without actions that came into force already, on a day of which its snapshot lacks the bar."""
         done = {
             name: [one for one in ones if one.since and str(one.since) < self.marks[name][1] < str(one.ex_date)]
             for name, ones in day.actions.items()
@@ -499,7 +464,6 @@ class Desk:
         return day
 
     def _baselines(self, day: Day) -> dict[str, Any]:
-        """The baselines after a trading day, as the journal keeps them."""
         found = {}
         for name, one in self.baselines.items():
             after, nav = settle_baseline(self.season, name, one, day, self.marks)
@@ -516,7 +480,6 @@ class Desk:
         accounts: Mapping[str, Account],
         shown: Mapping[str, Asked],
     ) -> dict[str, Any]:
-        """The day as the journal keeps it."""
         agents = {
             name: {
                 "account": accounts[name].to_json(),
@@ -543,7 +506,6 @@ class Desk:
         }
 
     def _take_up(self, record: Mapping[str, Any]) -> None:
-        """Go on after the last day that is written down."""
         wanted = {one["pending"] for one in record["agents"].values()}
         decisions: dict[str, Any] = {}
         for entry in reversed(self.journal.entries):
@@ -562,7 +524,6 @@ class Desk:
 
 
 def _asked(season: Season, shared: DayMaterial, spec: AgentSpec, settled: Settlement) -> Asked:
-    """An agent before a day, after what was settled on it."""
     prompt = told(season, spec.name, settled.notes, settled.actions)
     context = agent_context(shared, settled.book, settled.nav.nav, season.currency, prompt)
     raw = context_json(context, shared.facts, shared.series, shared.instruments)
@@ -570,7 +531,6 @@ def _asked(season: Season, shared: DayMaterial, spec: AgentSpec, settled: Settle
 
 
 def _lines(locked: LockedSeason, clock: Clock, journal: Journal, found: Arrivals) -> tuple[str, ...]:
-    """What a person is told of it."""
     due = tuple(day for day, _ in found.days)
     waiting = [found.announced] if found.announced else []
     if not journal.entries:

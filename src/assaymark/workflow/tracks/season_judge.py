@@ -60,15 +60,9 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.season_material import SeasonMaterial
 
 
-# What of a season is graded: whole records, their periods, and the decisions of replicates.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SeasonPart:
-    """A part of a season that is graded on its own; the fields are those of `SeasonGrade`.
-
-    ``ledger`` is the numeric one of its steps.
-    """
+    """A part of a season that is graded on its own; the fields are those of `SeasonGrade`."""
 
     agent: str
     scope: GradeScope
@@ -99,11 +93,7 @@ def season_horizons(material: SeasonMaterial) -> dict[str, Horizon]:
 
 
 def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
-    """Everything that is graded: whole records first, then periods in order, then replicates.
-
-    A record is blinded once, and its periods are cut from it. Periods are those of the season file; a replicate is its
-    decisions alone, since only the first one trades.
-    """
+    """Everything that is graded: whole records first, then periods in order, then replicates."""
     shown: dict[tuple[str, int], Sequence[StepRecord]] = {(name, 0): ones for name, ones in material.steps.items()}
     shown |= material.replicates
     horizons = {key: _horizon(material, key[0], steps) for key, steps in shown.items()}
@@ -125,10 +115,7 @@ def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
 def season_tasks(
     parts: Sequence[SeasonPart], judges: Sequence[JudgeSpec], plan: ScoringPlan, *, budget: int
 ) -> list[tuple[SeasonPart, HorizonTask]]:
-    """Every part before every judge: whole records in as many trials as the judge has, all else in one.
-
-    Repeated trials of whole records show the noise of a judge. Periods are many, and their spread shows it too.
-    """
+    """Every part before every judge: whole records in as many trials as the judge has, all else in one."""
     once = [one.model_copy(update={"trials": 1}) for one in judges]
     return [
         (part, task)
@@ -140,11 +127,7 @@ def season_tasks(
 
 
 def season_probes(parts: Sequence[SeasonPart], judges: Sequence[JudgeSpec], *, budget: int) -> list[Probe]:
-    """Who made it: asked of every whole record, and of every period in which all agents decided.
-
-    Among fewer agents a guess would be another question. A period that is the whole season is asked about once, and a
-    season of one agent is not.
-    """
+    """Who made it: asked of every whole record, and of every period in which all agents decided."""
     once = [one.model_copy(update={"trials": 1}) for one in judges]
     found: dict[tuple[str, str], Probe] = {}
     agents = {one.agent for one in parts}
@@ -158,7 +141,6 @@ def season_probes(parts: Sequence[SeasonPart], judges: Sequence[JudgeSpec], *, b
 
 
 def _by_period(parts: Sequence[SeasonPart]) -> Mapping[str, list[SeasonPart]]:
-    """Whole records under an empty name, then the periods."""
     found: dict[str, list[SeasonPart]] = {}
     for one in parts:
         if one.scope != "replicate":
@@ -179,7 +161,6 @@ def _horizon(material: SeasonMaterial, agent: str, steps: Sequence[StepRecord]) 
 def _periods(
     material: SeasonMaterial, agent: str, days: Sequence[str], horizon: Horizon, ledger: HorizonLedger
 ) -> Iterator[SeasonPart]:
-    """One agent's record, period by period."""
     length = material.season.judging.period
     numbered = enumerate(days, start=1)
     for period, steps in groupby(numbered, key=lambda one: period_of(one[1], length)):
@@ -208,9 +189,6 @@ def _part(
         horizon=horizon,
         ledger=ledger,
     )
-
-
-# The tables of a judged season: grades, guesses, what blinding did, and every number beside its material.
 
 
 _STATUS: Final[dict[ReplyState, JudgmentStatus]] = {
@@ -243,11 +221,7 @@ def grade_row(part: SeasonPart, score: HorizonScore) -> SeasonGrade:
 def human_rows(
     judgments: Iterable[Judgment], parts: Iterable[SeasonPart], plan: ScoringPlan, judges: Collection[str]
 ) -> Iterator[SeasonGrade]:
-    """What people of the panel gave whole records and periods, as grades; the numeric ledger caps them like any other.
-
-    Grades of records that the season does not have, or of others than ``judges``, are left out, and so are those of
-    parts that are not applicable. A record of which some part of ``plan`` was not graded is invalid.
-    """
+    """What people of the panel gave records and periods, as grades; the numeric ledger caps them like any other."""
     names = [each.name for each in (*plan.reasoning, *plan.evidence)]
     known = {f"{one.agent}/{one.period}" if one.period else one.agent: one for one in parts if one.scope != "replicate"}
     for one in judgments:
@@ -308,10 +282,7 @@ def evidence_rows(parts: Iterable[SeasonPart]) -> Iterator[Evidence]:
 
 
 def judgment_row(grade: SeasonGrade) -> Judgment:
-    """A grade as a judgment: what is graded is the agent, with its period or replicate behind a slash.
-
-    A reply that was cut off, or never came, counts as invalid; the reason says which.
-    """
+    """A grade as a judgment: what is graded is the agent, with its period or replicate behind a slash."""
     grades, score = grade.score.grades, grade.score.score
     within = grade.period or (f"r{grade.replicate}" if grade.scope == "replicate" else "")
     scores = {} if score is None else {
@@ -336,9 +307,6 @@ def judgment_row(grade: SeasonGrade) -> Judgment:
     )
 
 
-# --- lines ------------------------------------------------------------------------------------------------------------
-
-
 def judged_lines(
     name: str, grades: Sequence[SeasonGrade], guesses: Sequence[SeasonGuess], last: str, over: bool, period: str
 ) -> list[str]:
@@ -356,7 +324,6 @@ def judged_lines(
 
 
 def _again(grades: Sequence[SeasonGrade]) -> Iterator[str]:
-    """A line for each judge that was asked once more."""
     replies = [(one.judge, part.first_key, part.state) for one in grades for part in one.score.grades.parts]
     for judge in sorted({judge for judge, _, _ in replies}):
         states = [state for name, first, state in replies if name == judge and first]
@@ -404,14 +371,7 @@ class SeasonJudged(Told):
 
 
 def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> SeasonJudged:
-    """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates.
-
-    Outcomes are shown once the grades of a record are there, in a call of their own, and on whole records alone. A
-    judge that refuses, answers nonsense or never answers is recorded. People of the panel are not asked: their grades
-    are read as they were imported (`import_grades`, or the file that the plan names). A call with a reply in the ledger
-    is never made again, so it can be killed and called again; and a season that has gone on is graded anew, to its last
-    day.
-    """
+    """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates."""
     stored, store = stored_season(folder), Store(folder)
     _take_grades(folder, stored.season)
     refuse_unjudgeable(folder, stored.season, store)
@@ -474,7 +434,6 @@ def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
 
 
 def _given(store: Store) -> Sequence[Judgment]:
-    """What people graded, as far as it was imported."""
     return store.read(HUMAN) if store.digest(HUMAN) is not None else ()
 
 
@@ -517,7 +476,6 @@ def _score(part: SeasonPart, grades: HorizonGrades, outcome: OutcomeGrade | None
 
 
 def _require_some(folder: RunFolder, grades: Sequence[SeasonGrade]) -> None:
-    """See that somebody answered at all."""
     if all(one.score.grades.state == "failed" for one in grades):
         first = next(one.score.grades for one in grades)
         what = f"no judge answered anything (first: {first.judge}, {first.reason}); nothing was written, and the same "

@@ -99,7 +99,6 @@ def _calls(task: HorizonTask, reply_to: ReplyTo) -> Iterator[CallSpec]:
 
 
 def _stand_in(task: HorizonTask) -> HorizonGrades:
-    """Grades that are not given yet."""
     return HorizonGrades(
         agent=task.agent,
         judge=task.judge.name,

@@ -59,11 +59,7 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonData:
-    """What a season is run on: the store, its digest, and the instruments in the order of the store.
-
-    A season that somebody else ran has no store; its digest is that of the records. ``earlier`` are the folders of the
-    other snapshots of a growing source, the one retrieved last first.
-    """
+    """What a season is run on: the store, its digest, and the instruments in the order of the store."""
 
     store: History | None
     digest: str
@@ -94,10 +90,7 @@ class SeasonData:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LockedSeason:
-    """A locked season with its data. ``preflight`` are sentences on what its design can never say.
-
-    ``preregistered`` is false where the rules of version 2 came after something had been decided or judged.
-    """
+    """A locked season with its data. ``preflight`` are sentences on what its design can never say."""
 
     season: Season
     plan_hash: str
@@ -110,10 +103,7 @@ class LockedSeason:
 
 @dataclass(frozen=True, slots=True)
 class StoredSeason:
-    """What the lock of a season says, without its market. ``universe`` are the instruments that were chosen.
-
-    ``preregistered`` as in `LockedSeason`.
-    """
+    """What the lock of a season says, without its market. ``universe`` are the instruments that were chosen."""
 
     season: Season
     plan_hash: str
@@ -226,7 +216,6 @@ def texts_of(season: Season) -> dict[str, str]:
 
 
 def _planned(folder: RunFolder, stored: Mapping[str, Any]) -> Season:
-    """The season as the run folder keeps it."""
     return season_of(read_text(folder.plan, "season"), stored, source=str(folder.plan))
 
 
@@ -247,10 +236,7 @@ def season_lock(
     found: FoundSeason | None,
     absent: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The lock of a season. Of one that somebody else ran it holds what follows from its records.
-
-    ``absent`` are the agents that did not answer and were allowed to.
-    """
+    """The lock of a season. Of one that somebody else ran it holds what follows from its records."""
     lock: dict[str, Any] = {
         "format": FORMAT,
         "software": f"assaymark {__version__}",
@@ -291,9 +277,6 @@ def _inputs(season: Season, data: SeasonData) -> dict[str, str]:
     return {"market": market, "universe": content_id(list(data.universe))}
 
 
-# --- the market -------------------------------------------------------------------------------------------------------
-
-
 def open_market(season: Season, *, source: str, chosen: Sequence[str] = ()) -> SeasonData:
     """The market of a season; ``chosen`` are the instruments of its lock."""
     history, digest, earlier = _history(season)
@@ -308,7 +291,6 @@ def open_market(season: Season, *, source: str, chosen: Sequence[str] = ()) -> S
 
 
 def _check_chosen(season: Season, history: History, chosen: Sequence[str], source: str) -> None:
-    """See that a market has what a locked season trades."""
     known = {one.id for one in history.listings}
     if lost := [name for name in chosen if name not in known]:
         raise InputError(source, [Problem("market", f"has no {', '.join(lost[:5])} any more")])
@@ -375,7 +357,6 @@ def _unstated(season: Season, history: History, universe: Sequence[str]) -> list
 
 
 def _day_problems(season: Season, history: History) -> list[Problem]:
-    """Days of the season on which the market has nothing."""
     if not history.days.size:
         return [Problem("market", "holds no day")]
     first, last = (history.days[row].astype("datetime64[D]").astype(object) for row in (0, -1))
@@ -386,9 +367,6 @@ def _day_problems(season: Season, history: History) -> list[Problem]:
     if not season.market.live and season.calendar.last > last:
         problems.append(Problem("calendar.last", f"{season.calendar.last} lies outside of the market: {allowed}"))
     return problems
-
-
-# --- what is there ----------------------------------------------------------------------------------------------------
 
 
 def _checked(
@@ -434,7 +412,6 @@ def _checked(
 
 
 def _each(kind: type[M], given: object) -> list[M]:
-    """Those tables of a list that are right by themselves."""
     found = []
     for one in given if isinstance(given, list) else ():
         with suppress(ValidationError):

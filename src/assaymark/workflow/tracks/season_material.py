@@ -1,7 +1,4 @@
-"""What a season left behind, read from the tables of its run folder alone: what is judged, measured and shown.
-
-A season that was run here and one that somebody else made have the same tables, and are the same from here on.
-"""
+"""What a season left behind, read from the tables of its run folder alone: what is judged, measured and shown."""
 
 from __future__ import annotations
 
@@ -44,32 +41,7 @@ _LARGE: Final = ("facts", "series", "instruments")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonMaterial:
-    """A season as its tables hold it.
-
-    Attributes
-    ----------
-    universe : tuple of ids
-        The instruments of the lock.
-    agents : tuple of Agent
-        Those that decided, in the order of the season file.
-    contexts : mapping of context id to Context
-        Of the decisions of ``steps`` and ``replicates``.
-    steps : mapping of agent to steps
-        First replicate, in order, each with the fills and rejections that are due to it and the book after them. A
-        decision whose orders did not fill yet has none of these.
-    replicates : mapping of (agent, replicate) to steps
-        Decisions alone, the first replicate among them; empty where the season has none.
-    outcomes : tuple of Outcome
-        Of these decisions, for outcome calls and returns. No other call may be shown one.
-    navs, baselines : mapping of name to books
-        In the order of the days.
-    checks : tuple of SeasonCheck
-    seconds : mapping of record id to float or None
-        What a decision took, as it was measured.
-    rejections : mapping of agent to rejections
-    partial : bool
-        Whether some context does not hold all that its agent could see; then nothing can be called contradicted.
-    """
+    """A season as its tables hold it."""
 
     season: Season
     plan_hash: str
@@ -93,10 +65,7 @@ class SeasonMaterial:
 
 
 def season_material(folder: RunFolder) -> SeasonMaterial:
-    """Everything that a season left in its tables.
-
-    The decisions of the season are those that `TIMES` lists; a run folder of imported records may hold others.
-    """
+    """Everything that a season left in its tables."""
     return material_of(Store(folder), stored_season(folder))
 
 
@@ -218,5 +187,4 @@ def _lists(rows: Iterable[Any]) -> dict[str, list[Any]]:
 
 
 def _if_there(store: Store, table: Table[T]) -> list[T]:
-    """The records of a table that not every season has."""
     return [] if store.digest(table) is None else store.read(table)

@@ -31,9 +31,6 @@ from assaymark.records import JSON, Evidence, Measurement
 from assaymark.workflow.tracks.season_material import SeasonMaterial
 from assaymark.workflow.tracks.season_record_tables import SPLIT, SeasonCheck, SeasonGrade, SeasonNav
 
-# The grades of a season as numbers: composites by agent, judge, trial, period and replicate.
-
-
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -43,11 +40,7 @@ Composites = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonReplies:
-    """What each judge was asked about each agent, with and without a usable grade [J, A, 2], and who lacks too much.
-
-    Whole records, periods and replicates count alike; one that some trial graded is not missing. ``left_out`` are the
-    judges that lack more than the plan tolerates, with the reason.
-    """
+    """What each judge was asked about each agent, with and without a usable grade [J, A, 2], and who lacks too much."""
 
     judges: tuple[str, ...]
     agents: tuple[str, ...]
@@ -84,23 +77,7 @@ class SeasonReplies:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonScores:
-    """What the judges of a season gave.
-
-    Attributes
-    ----------
-    agents : tuple of names
-        In the order of the season file, also those without a usable grade.
-    families : mapping of judge to family
-        In alphabetical order of the judges; also judges without a usable grade.
-    whole : mapping of agent to judge to scores
-        One for each usable trial on the whole record, by trial.
-    composites : mapping of agent to judge to composite
-        Of whole records, the mean over trials.
-    periods : mapping of period to agent to judge to composite
-    replicates : mapping of agent to replicate to judge to composite
-    states : mapping of (agent, judge) to state
-        Of the first whole grade, for those without a usable one; "left out" where the plan leaves the judge out.
-    """
+    """What the judges of a season gave."""
 
     agents: tuple[str, ...]
     families: Mapping[str, str]
@@ -286,9 +263,6 @@ def _decisions(agent: str, steps: Sequence[StepRecord], rejected: int) -> Measur
     )  # fmt: skip
 
 
-# --- returns ----------------------------------------------------------------------------------------------------------
-
-
 def return_measurements(material: SeasonMaterial, *, level: float, rng: np.random.Generator) -> Iterator[Measurement]:
     """``season.return`` and ``season.drawdown`` of agents and baselines, and ``season.excess`` of every two of them."""
     capital = material.season.capital
@@ -358,23 +332,10 @@ def _excess(
     )
 
 
-# --- the ledger -------------------------------------------------------------------------------------------------------
-
-
 def ledger_measurements(
-    material: SeasonMaterial,
-    evidence: Iterable[Evidence],
-    grades: Iterable[SeasonGrade],
-    *,
-    rng: np.random.Generator,
+    material: SeasonMaterial, evidence: Iterable[Evidence], grades: Iterable[SeasonGrade], *, rng: np.random.Generator
 ) -> Iterator[Measurement]:
-    """``season.ledger`` of every agent: the share of its numbers that its own material bears out.
-
-    ``detail`` has the counts by state, the decisions without any number (``silent``), and how many claims of judges
-    (``claims``) the numbers contradict where the judge says supported or the other way round (``disagreements``). Over
-    `SAMPLED` decisions at most it has agreement with the right asset's row (``observed``), what a permutation of rows
-    within unit and decimals reaches (``chance``), and what is left of the one beyond the other (``corrected``).
-    """
+    """``season.ledger`` of every agent: the share of its numbers that its own material bears out."""
     of = {step.decision.record_id: agent for agent, steps in material.steps.items() for step in steps}
     rows: dict[str, list[Evidence]] = defaultdict(list)
     for one in evidence:
@@ -423,10 +384,7 @@ def _ledger(
 def _chance(
     steps: Sequence[StepRecord], rows: Sequence[Evidence], material: SeasonMaterial, rng: np.random.Generator
 ) -> dict[str, Any]:
-    """What of the agreement with the right row is more than chance; nothing where it is not defined.
-
-    Of a long record decisions at equal distances are taken.
-    """
+    """What of the agreement with the right row is more than chance; nothing where it is not defined."""
     chosen = steps[:: math.ceil(len(steps) / SAMPLED)] if steps else steps
     contexts = {step.decision.record_id: step.decision.context_id for step in chosen}
     wanted = {contexts[one.decision] for one in rows if one.decision in contexts}

@@ -40,9 +40,6 @@ from assaymark.workflow.tracks.season_measure import SeasonReplies, SeasonScores
 from assaymark.workflow.tracks.season_measure_table import POINTS, SeasonTotals
 from assaymark.workflow.tracks.season_record_tables import SeasonGrade, SeasonGuess
 
-# What orders of a season's agents rest on: differences over periods, and how far judges agree on bands.
-
-
 Tokens = Mapping[tuple[str, str], float]
 """How many words an agent wrote for each decision of a period: by agent and period."""
 
@@ -60,14 +57,7 @@ def season_orders(
     order: ClusterOrder = "consecutive",
     level: float = 0.95,
 ) -> Iterator[Measurement]:
-    """Differences of graded agents over periods and all that orders rest on, as in a study (`order_measurements`).
-
-    Beside them Krippendorff's alpha and variance components of the composites, with periods as clusters.
-
-    The score of an agent's period is the mean over judges of their composites; where a judge has no grade of it, the
-    severity of judges is taken out first. A contrast's ``detail`` also has the difference of the totals, the noise
-    floor that it has to exceed, and under ``unresolved`` why it is no order in spite of its p-value.
-    """
+    """Differences of graded agents over periods and all that orders rest on, as in a study (`order_measurements`)."""
     given = BiasRules() if claims is None else claims
     # Of the properties of texts only their length is known by period.
     known = "log2" in given.covariates
@@ -141,12 +131,7 @@ def kappa_measurement(
     rng: np.random.Generator,
     order: ClusterOrder = "consecutive",
 ) -> Measurement:
-    """``season.kappa``: mean pairwise quadratic-weighted kappa of the judges on the bands of agents' periods.
-
-    Items are the agents' periods that every judge has graded; judges without any period grade are left out of it. The
-    interval is a jackknife over periods, since what happens in one touches all agents: over blocks of neighbours where
-    periods follow each other in time (``order``). The narrower bootstrap over periods is in ``detail``.
-    """
+    """``season.kappa``: mean pairwise quadratic-weighted kappa of the judges on the bands of agents' periods."""
     graded = {judge for agents in scores.periods.values() for row in agents.values() for judge in row}
     judges = [judge for judge in scores.judges if judge in graded]
     items = [
@@ -242,10 +227,7 @@ def _preferred(
     *,
     consecutive: bool = False,
 ) -> tuple[dict[str, SelfPreference], int]:
-    """What each judge with a grade gives its own family, over how many periods; rows are (period, agent, composites).
-
-    Without periods the agents are the units.
-    """
+    """What a judge with a grade gives its own family, over how many periods; rows are (period, agent, composites)."""
     judges = [judge for judge in scores.judges if any(judge in row for _, _, row in rows)]
     complete = [one for one in rows if set(judges) <= set(one[2])]
     if len(judges) < 2 or not complete:
@@ -322,7 +304,6 @@ def _alone(totals: SeasonTotals, judge: str) -> Measurement:
 
 
 def _verbosity(scores: SeasonScores, judge: str, tokens: Tokens, level: float) -> Measurement:
-    """What a judge gives for length beyond what the others give."""
     items = [
         (agent, period, row[judge], median(points for name, points in row.items() if name != judge))
         for period, agents in scores.periods.items()
@@ -358,15 +339,8 @@ def _verbosity(scores: SeasonScores, judge: str, tokens: Tokens, level: float) -
     )
 
 
-# --- blinding ---------------------------------------------------------------------------------------------------------
-
-
 def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Iterator[Measurement]:
-    """``season.author_probe`` of every judge that was asked: how often it named the author, against chance.
-
-    Guesses at one author hang together: a judge that takes birch for ash does so every week. So the interval is the
-    wider one of Wilson's and that over authors, and only where all of it lies above chance a judge can tell.
-    """
+    """``season.author_probe`` of every judge that was asked: how often it named the author, against chance."""
     rows: dict[str, list[SeasonGuess]] = defaultdict(list)
     for one in guesses:
         rows[one.judge].append(one)
@@ -408,16 +382,10 @@ def _probe(judge: str, rows: Sequence[SeasonGuess], level: float) -> Measurement
     )
 
 
-# --- replies ----------------------------------------------------------------------------------------------------------
-
-
 def reply_measurements(
     grades: Iterable[SeasonGrade], guesses: Iterable[SeasonGuess], replies: SeasonReplies
 ) -> Iterator[Measurement]:
-    """``season.invalid``: the share of a judge's replies that are no answer, with the counts of each kind.
-
-    Where grades are missing, the detail says of whom, and why a judge was left out for it.
-    """
+    """``season.invalid``: the share of a judge's replies that are no answer, with the counts of each kind."""
     states: dict[str, list[str]] = defaultdict(list)
     for one in grades:
         states[one.judge].append(one.score.grades.state)

@@ -33,23 +33,7 @@ _STILL: Final = NoiseFloor(None, 1, 2, 1, "identical repetitions")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonTotals:
-    """The table of a season with the noise that it was made with.
-
-    Attributes
-    ----------
-    table : SeasonTable
-    agents : mapping of agent to NoiseFloor
-    silent : set of agents
-        Those that never gave a usable answer: they have no total.
-    panel : NoiseFloor
-        Of the totals as they are published: means over trials move less than a single grading.
-    single : NoiseFloor
-        Of one judge's composite as it is published, over all judges.
-    trials : int
-        Gradings that a published composite is the mean of, at least.
-    without : mapping of judges to agent to total
-        The totals without the judges of one family, or without one judge; empty rows where nobody is left.
-    """
+    """The table of a season with the noise that it was made with."""
 
     scores: SeasonScores
     plan: ScoringPlan
@@ -125,11 +109,7 @@ def _least_trials(scores: SeasonScores) -> int:
 
 
 def _published(floor: NoiseFloor, trials: int) -> NoiseFloor:
-    """The noise of a mean over trials from that of one grading."""
     return floor if floor.value is None else replace(floor, value=floor.value / math.sqrt(trials))
-
-
-# --- measurements -----------------------------------------------------------------------------------------------------
 
 
 def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
@@ -148,7 +128,6 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
 
 
 def _of_agent(agent: str) -> dict[str, str]:
-    """Whose noise it is; an agent may be called as the panel is."""
     return {"of": agent, "kind": "agent"} if agent == PANEL else {"of": agent}
 
 

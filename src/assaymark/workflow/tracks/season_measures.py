@@ -1,9 +1,4 @@
-"""Everything that is measured of a judged season, from its tables: numbers with their denominators and intervals.
-
-``season_measure_scores`` has the grades as numbers, ``season_measure_table`` totals and noise, and
-``season_measure_orders`` differences and agreement; ``season_measure_judges`` and ``season_measure_agents`` are about
-these.
-"""
+"""Everything that is measured of a judged season, from its tables: numbers with their denominators and intervals."""
 
 from __future__ import annotations
 
@@ -128,13 +123,11 @@ def _flagged(material: SeasonMaterial, agents: Sequence[str]) -> Iterator[tuple[
 
 
 def _answers(material: SeasonMaterial, agent: str) -> list[str]:
-    """The record ids of an agent's usable answers."""
     decisions = (step.decision for step in material.steps.get(agent, ()))
     return [one.record_id for one in decisions if not {*NOT_USABLE} & {*one.flags}]
 
 
 def _time(material: SeasonMaterial, agent: str) -> DecisionTime:
-    """The median measured time of an agent's usable answers."""
     seconds = map(material.seconds.get, _answers(material, agent))
     return decision_time(
         CallFacts(seconds=one, timing_source="absent" if one is None else "measured") for one in seconds

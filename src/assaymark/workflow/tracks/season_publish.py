@@ -54,16 +54,11 @@ from assaymark.workflow.tracks.season_record_tables import (
 from assaymark.workflow.tracks.season_view import SeasonFindings, SeasonJudgments, season_run
 from assaymark.workflow.tracks.season_view_rules import behind, hindsight, judged_to
 
-# The records of a season as their pages show them: grades, guesses and decisions, by the keys of their calls.
-
 
 def season_records(
     judged: SeasonJudgments, decisions: Iterable[Decision], *, decided_here: bool
 ) -> tuple[SeasonRecord, ...]:
-    """Every record of a judged season. The call about an outcome is not kept with its grade, and so not named.
-
-    With ``decided_here`` the agents were asked in this run, so that a decision names the key of its call.
-    """
+    """Every record of a judged season. The call about an outcome is not kept with its grade, and so not named."""
     return (
         *(_grade(one) for one in judged.grades),
         *(_guess(one) for one in judged.guesses),
@@ -137,10 +132,7 @@ def publish_season(
     calls: bool = False,
     progress: Progress = silent,
 ) -> SeasonPublished:
-    """Measure and decide a judged season, write its tables and ``verdicts.json``, and make its site.
-
-    Published twice, everything is the same bytes.
-    """
+    """Measure and decide a judged season, write its tables and ``verdicts.json``, and make its site."""
     stored = stored_season(folder)
     site_files(site, stored.season.name, stored.plan_hash)
     made = decide_judged_season(folder, progress=progress)
@@ -198,10 +190,7 @@ def publish_site(
     sheets: Sequence[Datasheet] = (),
     trail: SeasonTrail | None = None,
 ) -> tuple[Path, ...]:
-    """The site of a season in its folder, with the datasheets of its judges; returns where the pages lie.
-
-    ``trail`` are its records, with what reads their calls, for pages of their own.
-    """
+    """The site of a season in its folder, with the datasheets of its judges; returns where the pages lie."""
 
     def write(folder: Path) -> None:
         known = run if trail is None else replace(run, records=record_places(trail.records))
@@ -213,11 +202,7 @@ def publish_site(
 
 
 def write_season(
-    folder: Path,
-    run: SeasonRun,
-    languages: Sequence[Catalogue],
-    sheets: Sequence[Datasheet] = (),
-    site: Site = ALONE,
+    folder: Path, run: SeasonRun, languages: Sequence[Catalogue], sheets: Sequence[Datasheet] = (), site: Site = ALONE
 ) -> None:
     """Write every page of a season, and the datasheets of its judges, to an empty folder."""
     write_site(run, folder, languages, site)
@@ -249,9 +234,6 @@ def chosen_languages(wanted: Sequence[str]) -> tuple[Catalogue, ...]:
 def shipped_languages() -> tuple[Catalogue, ...]:
     """Every language that comes with the package, English first."""
     return tuple(catalogue(code) for code in languages())
-
-
-# --- parts ------------------------------------------------------------------------------------------------------------
 
 
 def _language(one: str) -> Catalogue:
@@ -288,7 +270,6 @@ def gates_of(material: SeasonMaterial, *, preregistered: bool = True) -> SeasonG
 def _findings(
     store: Store, stored: StoredSeason, material: SeasonMaterial, judged: SeasonJudgments, sheets: Sequence[Datasheet]
 ) -> SeasonFindings:
-    """Measure and decide, and write both tables down."""
     basis = {
         "plan": material.plan_hash,
         "datasheets": content_id({one.judge: one for one in sheets}) if sheets else None,
@@ -318,9 +299,7 @@ def _verdict_file(stored: StoredSeason, found: SeasonFindings, judged: SeasonJud
         plan_hash=stored.plan_hash,
         rubric=season.scoring,
         panel=Panel(
-            judges={one.name: one.family for one in season.panel},
-            reference=any(built_in.values()),
-            built_in=built_in,
+            judges={one.name: one.family for one in season.panel}, reference=any(built_in.values()), built_in=built_in
         ),
         made_by=season.agents,
         amendments=stored.amendments,
@@ -340,7 +319,6 @@ def _place_lines(decided: SeasonVerdicts) -> tuple[PlaceLine, ...]:
 
 
 def _lines(folder: RunFolder, site: Path, pages: Sequence[Path], made: DecidedSeason) -> Iterable[str]:
-    """What a person is told."""
     file = made.file
     tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
     yield f"{file.study}: {len(file.verdicts)} claims decided ({tally}); plan {file.plan_hash[:12]}..."
@@ -350,7 +328,6 @@ def _lines(folder: RunFolder, site: Path, pages: Sequence[Path], made: DecidedSe
 
 
 def _pages_words(site: Path, pages: Sequence[Path]) -> str:
-    """Which pages were written, those of a folder as their number."""
     html = [page for page in pages if page.suffix == ".html"]
     size = max(page.stat().st_size for page in html) / 1024
     parts = [page.relative_to(site).parts for page in html]

@@ -27,13 +27,7 @@ DIVIDEND: Final = "dividend"
 
 @record
 class SeasonFill:
-    """What changed a book on ``day``: signed units, price, and cost in cash. ``record_id`` is the decision behind it.
-
-    ``kind`` is ``order``, `DELISTED`, `SPLIT` or `DIVIDEND`. Every row changes units by ``quantity`` and cash by
-    ``-quantity * price - cost``: a split adds units at the price 0, and a dividend trades nothing, has the amount for
-    each unit as its price, and what was paid as a cost below 0. ``price`` is None where a record that was imported has
-    none.
-    """
+    """What changed it on ``day``: signed units, price, and cost in cash. ``record_id`` is the decision behind it."""
 
     day: str
     agent: str
@@ -62,10 +56,7 @@ class SeasonRejection:
 
 @record
 class SeasonNav:
-    """One agent's book after ``day``, valued at the last known closes; ``stale`` names those that are of earlier days.
-
-    ``state`` is ``ok``, or ``no data`` where nothing of the universe traded, and all stayed as it was.
-    """
+    """One agent's book after ``day``, valued at the last known closes; ``stale`` names those of earlier days."""
 
     day: str
     agent: str
@@ -94,11 +85,7 @@ GradeScope = Literal["whole", "period", "replicate"]
 
 @record
 class SeasonGrade:
-    """One judge's score of one agent's record, or of a part of it, in one trial.
-
-    ``period`` names the period (``2024-W09``) and is empty for whole records; ``replicate`` is 1 but for replicates.
-    ``first`` and ``last`` are days, ``steps`` how many decisions were shown.
-    """
+    """One judge's score of one agent's record, or of a part of it, in one trial."""
 
     agent: str
     judge: str
@@ -129,10 +116,7 @@ class SeasonGuess:
 
 @record
 class SeasonCheck:
-    """One agent's record held against itself: how many fill, cash and position checks, and how many reconcile.
-
-    ``kind`` is that of the checks; ``mismatches`` are sentences, with the record id of each before a tab.
-    """
+    """One agent's record held against itself: how many fill, cash and position checks, and how many reconcile."""
 
     agent: str
     kind: str
@@ -186,12 +170,7 @@ FILLS: Final = Table(
 REJECTIONS: Final = Table(
     "rejections",
     SeasonRejection,
-    {
-        **_texts("day", "agent", "record_id"),
-        **_NUMBER,
-        **_texts("symbol", "reason", "text"),
-        **_numbers("quantity"),
-    },
+    {**_texts("day", "agent", "record_id"), **_NUMBER, **_texts("symbol", "reason", "text"), **_numbers("quantity")},
     sort=lambda row, _: (row.day, row.agent, row.number),
     flat=True,
 )
@@ -211,11 +190,7 @@ NAVS: Final = Table(
 TIMES: Final = Table(
     "times",
     SeasonTime,
-    {
-        **_texts("record_id", "day", "agent"),
-        "replicate": (pa.int64(), _of("replicate")),
-        **_numbers("seconds"),
-    },
+    {**_texts("record_id", "day", "agent"), "replicate": (pa.int64(), _of("replicate")), **_numbers("seconds")},
     sort=lambda row, _: row.record_id,
     flat=True,
 )

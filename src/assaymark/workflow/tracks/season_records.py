@@ -1,7 +1,4 @@
-"""Seasons that somebody else ran: what the imported records of a run folder say of one, and its tables.
-
-The tables are those of a season that was run here, so whoever judges and publishes need not tell the two apart.
-"""
+"""Seasons that somebody else ran: what the imported records of a run folder say of one, and its tables."""
 
 from __future__ import annotations
 
@@ -43,10 +40,7 @@ IMPORTED: Final[tuple[Table[Any], ...]] = (CONTEXTS, DECISIONS, OUTCOMES)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundSeason:
-    """What a run folder holds of a season: its decisions, what follows from them, and what its log states beside.
-
-    ``left_out`` counts the honest records of the track with a flag that the season does without.
-    """
+    """What a run folder holds of a season: its decisions, what follows from them, and what its log states beside."""
 
     follows: Follows
     decisions: tuple[Decision, ...]
@@ -139,9 +133,6 @@ def write_season(folder: RunFolder, found: FoundSeason, plan_hash: str) -> None:
             store.write(table, rows, basis)
 
 
-# --- what the folder holds --------------------------------------------------------------------------------------------
-
-
 def _imported(folder: RunFolder, store: Store) -> bool:
     return folder.path.is_dir() and folder.has_ledger and all(store.content(table) for table in IMPORTED)
 
@@ -165,7 +156,6 @@ def _files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> 
 
 
 def _of_track(decisions: Sequence[Decision], market: SeasonMarket, problems: list[Problem]) -> tuple[Decision, ...]:
-    """The honest decisions of the track, in order."""
     known = market.format in IMPORTERS
     tracks = sorted({one.episode_id for one in decisions}) if known and IMPORTERS[market.format].track else []
     if tracks and market.track not in tracks:
@@ -184,7 +174,6 @@ def _out(market: SeasonMarket) -> frozenset[str]:
 
 
 def _wanted(decisions: Sequence[Decision], market: SeasonMarket, problems: list[Problem]) -> tuple[Decision, ...]:
-    """The decisions without those that are left out."""
     out = _out(market)
     kept = tuple(one for one in decisions if not out & {*one.flags})
     if decisions and not kept:
@@ -193,7 +182,6 @@ def _wanted(decisions: Sequence[Decision], market: SeasonMarket, problems: list[
 
 
 def _of_agents(decisions: Sequence[Decision], file: RecordedFile, problems: list[Problem]) -> tuple[Decision, ...]:
-    """The decisions of the agents that the file names, or of all."""
     named = [one.name for one in file.agents] or sorted({one.agent.id for one in decisions})
     chosen = tuple(one for one in decisions if one.agent.id in named)
     for agent in named:
@@ -226,7 +214,6 @@ def _order_problems(agent: str, decisions: Sequence[Decision]) -> list[Problem]:
 def _track(
     folder: RunFolder, files: Mapping[str, bytes], decisions: Sequence[Decision], market: SeasonMarket
 ) -> RecordedTrack | None:
-    """What the log states beside its decisions."""
     read = IMPORTERS[market.format].track
     if read is None:
         return None
@@ -240,7 +227,6 @@ def _track(
 def _follows(
     everybody: Iterable[Agent], chosen: Sequence[Decision], store: Store, track: RecordedTrack | None
 ) -> Follows:
-    """What of a season file follows from the records."""
     agents = {one.id: one for one in everybody}
     days = _days(chosen, track).values()
     return Follows(
@@ -272,9 +258,6 @@ def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
 
 def _named(context: Context) -> set[str]:
     return {one.id for one in context.instruments} or {fact.instrument for fact in context.facts if fact.instrument}
-
-
-# --- rows -------------------------------------------------------------------------------------------------------------
 
 
 def _nav(book: RecordedBook) -> SeasonNav:

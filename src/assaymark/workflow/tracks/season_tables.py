@@ -73,9 +73,6 @@ def times_of(entries: Sequence[Entry]) -> Iterator[SeasonTime]:
             )  # fmt: skip
 
 
-# --- contexts ---------------------------------------------------------------------------------------------------------
-
-
 def _contexts(season: Season, entries: Iterable[Entry]) -> pa.Table:
     """The contexts as `CONTEXTS.to_arrow` would write them, from JSON that is there already."""
     limits, found = limits_of(season), {}
@@ -100,7 +97,6 @@ def _contexts(season: Season, entries: Iterable[Entry]) -> pa.Table:
 
 
 def _raw(season: Season, entry: Entry, agent: dict[str, Any], cutoff: datetime, limits: tuple[Constraint, ...]) -> str:
-    """The canonical JSON of one agent's context on one day."""
     nav = agent["nav"]
     context = Context(
         completeness="complete",

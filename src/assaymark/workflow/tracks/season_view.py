@@ -94,11 +94,7 @@ def season_paths(material: SeasonMaterial) -> tuple[SeasonPath, ...]:
 
 
 def season_steps(material: SeasonMaterial) -> dict[str, tuple[SeasonStep, ...]]:
-    """Every decision of the first replicate with what came of it, by agent.
-
-    Net asset value, cash and positions are those after its orders were settled. They are absent where that day has not
-    come yet.
-    """
+    """Every decision of the first replicate with what came of it, by agent."""
     wrong = _mismatches(material.checks)
     same_day = material.season.recorded
     found = {}
@@ -113,16 +109,9 @@ def season_steps(material: SeasonMaterial) -> dict[str, tuple[SeasonStep, ...]]:
 
 
 def order_text(action: Action) -> str:
-    """An order as it was given: its kind, its instrument, and its numbers.
-
-    >>> order_text(Action(instrument="ABC", kind="buy", quantity=12.5))
-    'buy ABC, quantity 12.5'
-    """
+    """An order as it was given: its kind, its instrument, and its numbers."""
     numbers = [f"{name} {value:.10g}" for name in _NUMBERS if (value := getattr(action, name)) is not None]
     return ", ".join([f"{action.kind} {action.instrument}".strip(), *numbers])
-
-
-# --- parts ------------------------------------------------------------------------------------------------------------
 
 
 def _step(
@@ -184,7 +173,6 @@ def _navs_after(days: Sequence[str], navs: Sequence[SeasonNav], *, same_day: boo
 
 
 def _mismatches(checks: Sequence[SeasonCheck]) -> Mapping[str, list[str]]:
-    """What does not reconcile, by record."""
     found: dict[str, list[str]] = defaultdict(list)
     for check in checks:
         for line in check.mismatches:
@@ -193,17 +181,8 @@ def _mismatches(checks: Sequence[SeasonCheck]) -> Mapping[str, list[str]]:
     return found
 
 
-# What the judges of a season gave, as its site shows it: one view of each judge on each agent's whole record.
-
-
 def grade_views(grades: Iterable[SeasonGrade], built_in: Collection[str] = ()) -> tuple[SeasonGradeView, ...]:
-    """The grades of whole records, by agent and then judge.
-
-    Points of several trials are their means. Words are those of the first trial that has any; look-ahead fails where it
-    fails in any. An agent and judge without a usable trial keep the state and reason of the first. Data reliability is
-    the judge's own figure: what is computed is a measurement. Judges that are ``built_in`` do not look for knowledge of
-    the future, so that they have no check of it whatever their replies hold.
-    """
+    """The grades of whole records, by agent and then judge."""
     found: dict[tuple[str, str], list[SeasonGrade]] = defaultdict(list)
     for one in sorted(grades, key=lambda one: (one.agent, one.judge, one.trial)):
         if one.scope == "whole":
@@ -289,9 +268,6 @@ def _outcome_state(trials: Sequence[SeasonGrade]) -> str:
     return next((one.state for one in outcomes if one.state == "ok"), outcomes[0].state)
 
 
-# A judged season as one view, from its tables: what `report.season` makes a site of.
-
-
 @dataclass(frozen=True, slots=True)
 class SeasonJudgments:
     """What judging left: grades and guesses, every number beside its material, and what blinding did."""
@@ -370,7 +346,6 @@ def claim_ledgers(material: SeasonMaterial, judged: SeasonJudgments) -> dict[str
 
 
 def _source(material: SeasonMaterial) -> str:
-    """Who ran a season that was not run here, as its records say."""
     if not material.season.recorded:
         return ""
     sources: Sequence[str] = [

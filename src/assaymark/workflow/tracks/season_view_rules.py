@@ -32,9 +32,6 @@ from assaymark.workflow.tracks.season_material import SeasonMaterial
 from assaymark.workflow.tracks.season_plan import Season
 from assaymark.workflow.tracks.season_record_tables import DELISTED, DIVIDEND, SPLIT, SeasonGrade
 
-# What a reader has to know of a season that somebody else ran: what its records hold, and what they lack.
-
-
 _OF_STEPS: Final = "aitrader"
 """The format in which a step has a stamp, and only its messages say when they were written."""
 
@@ -52,10 +49,7 @@ def record_notes(material: SeasonMaterial) -> Iterator[Said]:
 
 
 def hindsight(material: SeasonMaterial) -> Iterator[Said]:
-    """Decisions that were written down late, and those of which a log of steps does not say when.
-
-    Nothing of a season that was run here: it knows what its agents could see.
-    """
+    """Decisions that were written down late, and those of which a log of steps does not say when."""
     if not material.season.recorded:
         return
     decisions = [one.decision for ones in material.steps.values() for one in ones]
@@ -68,7 +62,6 @@ def hindsight(material: SeasonMaterial) -> Iterator[Said]:
 
 
 def _books(material: SeasonMaterial, steps: Sequence[StepRecord]) -> Iterator[Said]:
-    """Books and fills: none at all, or steps without one."""
     if not any(material.navs.values()):
         yield said("note.records.no_books")
         return
@@ -79,7 +72,6 @@ def _books(material: SeasonMaterial, steps: Sequence[StepRecord]) -> Iterator[Sa
 
 
 def _mismatches(material: SeasonMaterial) -> Iterator[Said]:
-    """How much of what the log states follows from the rest of it."""
     checks, passed = (sum(getattr(one, name) for one in material.checks) for name in ("checks", "passed"))
     if checks:
         key = "mismatches" if passed < checks else "reconciled"
@@ -89,7 +81,6 @@ def _mismatches(material: SeasonMaterial) -> Iterator[Said]:
 
 
 def _apart(material: SeasonMaterial) -> Iterator[Said]:
-    """Agents that were not there from the first day to the last."""
     if len(material.steps) < 2:
         return
     ends = {name: (ones[0].day, ones[-1].day) for name, ones in material.steps.items() if ones}
@@ -97,9 +88,6 @@ def _apart(material: SeasonMaterial) -> Iterator[Said]:
     late = tuple(sorted(name for name, found in ends.items() if found != (first, last)))
     if late:
         yield said("note.records.part", n=len(late), agents=late, first=first, last=last)
-
-
-# What a reader has to know of a season beside its claims: what is missing, what failed, what is still to come.
 
 
 _MOST_DAYS = 5
@@ -137,9 +125,6 @@ def behind(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Said | No
     """That the grades are of fewer days than the season has by now."""
     judged, last = judged_to(grades), last_day(material)
     return said("note.judged_to", judged=judged, last=last) if judged < last else None
-
-
-# --- parts ------------------------------------------------------------------------------------------------------------
 
 
 def _unfinished(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Iterator[Said]:
@@ -204,7 +189,6 @@ def _silent_agents(material: SeasonMaterial) -> Iterator[Said]:
 
 
 def _identical(measurements: Sequence[Measurement]) -> Iterator[Said]:
-    """Agents whose replicates show no noise."""
     same = {one.labels["of"] for one in measurements if one.name == NOISE and one.state == IDENTICAL}
     totals = [one for one in measurements if one.name == TOTAL and one.value is not None]
     agents = sorted(same.intersection(one.labels["agent"] for one in totals))
@@ -235,7 +219,6 @@ def _market(material: SeasonMaterial) -> Iterator[Said]:
 
 
 def _symbols(material: SeasonMaterial, *kinds: str) -> tuple[str, ...]:
-    """The instruments with a fill of one of these kinds."""
     fills = (fill for steps in material.steps.values() for one in steps for fill in one.fills)
     return tuple(sorted({fill.symbol for fill in fills if getattr(fill, "kind", "") in kinds}))
 
@@ -266,27 +249,7 @@ _OF_BOOKS: Final = frozenset({(OWN, "capital"), (OWN, "currency")})
 
 
 def season_rules(season: Season) -> tuple[SeasonRule, ...]:
-    """The lines of the rules page, in the order of the file's fields.
-
-    A value stands as one would write it in the file, and is empty where the field is not set. Agents and judges have a
-    line each. Of a season that somebody else ran, what only our broker goes by is left out. Long texts stand as their
-    digest, and folders as their last name: a site is no place for the paths of the machine that made it.
-
-    Examples
-    --------
-    >>> from assaymark.workflow.tracks.season_plan import parse_season
-    >>> season = parse_season('''
-    ... name = "spring"
-    ... prompt = "Grow the book."
-    ... calendar = { first = 2024-03-01, last = 2024-05-31 }
-    ... agents = [{ name = "one", family = "reference", model = "reference/momentum" }]
-    ... ''')
-    >>> found = {(one.group, one.name): one.value for one in season_rules(season)}
-    >>> found["rules", "cost_bps"], found["calendar", "first"], found["rules", "max_weight"]
-    ('10', '2024-03-01', '')
-    >>> found["agents", "one"]
-    'model = "reference/momentum", family = "reference"'
-    """
+    """The lines of the rules page, in the order of the file's fields."""
     own, tables = [], []
     for name in type(season).model_fields:
         value = getattr(season, name)
@@ -304,7 +267,6 @@ def _holds(one: SeasonRule, books: bool) -> bool:
 
 
 def _table(name: str, value: Any) -> Iterator[SeasonRule]:
-    """The lines of one table of the file."""
     if isinstance(value, dict):
         for agent, text in sorted(value.items()):
             yield SeasonRule(group=name, name=agent, value=_digest(text), meaning=said(f"field.{name}"))
@@ -319,14 +281,12 @@ def _table(name: str, value: Any) -> Iterator[SeasonRule]:
 
 
 def _spec(spec: AgentSpec | JudgeSpec) -> str:
-    """An agent or a judge, with what was set of it."""
     given = spec.model_dump(mode="json", exclude={"name"}, exclude_none=True)
     first = [("model", given.pop("model")), ("family", given.pop("family"))]
     return ", ".join(f"{name} = {_written(value)}" for name, value in [*first, *given.items()] if value != {})
 
 
 def _of(name: str, value: Any) -> str:
-    """The value of one field."""
     if name in _TEXTS:
         return _digest(value)
     return Path(value).name if name in _FOLDERS and isinstance(value, str) else _shown(value)
@@ -337,7 +297,6 @@ def _digest(text: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value by itself: a text without its quotes."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -350,7 +309,6 @@ def _shown(value: Any) -> str:
 
 
 def _written(value: Any) -> str:
-    """A value as it would stand in the file."""
     if isinstance(value, float):
         return f"{value:.12g}"
     if isinstance(value, Frozen):
@@ -359,9 +317,6 @@ def _written(value: Any) -> str:
         inner = ", ".join(f"{name} = {_written(one)}" for name, one in value.items())
         return f"{{ {inner} }}" if inner else ""
     return json.dumps(value, ensure_ascii=False)
-
-
-# The claim ledger of one agent as its page shows it: what its reasons state, by the numbers and by the judges.
 
 
 MISQUOTED: Final = "misquoted"
@@ -408,11 +363,7 @@ def ledger_view(
     claims: Mapping[str, Sequence[HorizonClaim]],
     contexts: Mapping[str, Context],
 ) -> tuple[SeasonClaimLine, ...]:
-    """Every statement of a record that somebody or something can check, by day and then by place.
-
-    A line is what a judge quoted, with the numbers in it, or a sentence with numbers that no judge quoted. The numbers
-    of a line are as good as the weakest of them; those of the decision itself count only where there is no other.
-    """
+    """Every statement of a record that somebody or something can check, by day and then by place."""
     by_step: dict[int, list[tuple[str, HorizonClaim]]] = defaultdict(list)
     for judge, ones in claims.items():
         for claim in ones:
@@ -427,16 +378,9 @@ def ledger_view(
 
 
 def joint_state(states: Iterable[EvidenceState]) -> EvidenceState | None:
-    """What several numbers are worth together: as much as the weakest; None without a number.
-
-    >>> joint_state(["supported", "derivable", "own_action"]), joint_state([])
-    ('derivable', None)
-    """
+    """What several numbers are worth together: as much as the weakest; None without a number."""
     known = {*states}
     return next((state for state in _WEAKEST_FIRST if state in known), None)
-
-
-# --- parts ------------------------------------------------------------------------------------------------------------
 
 
 def _lines(step: HorizonStep, numbers: Sequence[Evidence], claims: Sequence[tuple[str, HorizonClaim]]) -> list[_Line]:
@@ -476,7 +420,6 @@ def _sentence(number: Evidence, gaps: Sequence[tuple[int, int]], size: int) -> _
 
 
 def _facts(context: Context, lines: Iterable[_Line]) -> dict[str, str]:
-    """What the agent saw that decided some lines, in words by id."""
     wanted = {name for line in lines for one in line.numbers for name in one.facts}
     if not wanted:
         return {}
@@ -494,7 +437,6 @@ def _fact_text(fact: Fact) -> str:
 
 
 def _series_text(series: Series) -> str:
-    """The closes that a number was worked out from, by their ends."""
     ends = (0, -1) if len(series.close) > 1 else (0,)
     days = " … ".join(series.times[at].date().isoformat() for at in ends)
     return f"{series.instrument} close {days}: {' … '.join(f'{series.close[at]:.10g}' for at in ends)}"
