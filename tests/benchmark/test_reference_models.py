@@ -65,12 +65,12 @@ def test_they_can_reach_nothing_but_the_prompt():
 @pytest.mark.parametrize("window", ["normal", "covid-2020"])
 def test_the_sheet_is_the_snapshot(window):
     place = world(window)
-    shown = place.snapshot(place.decisions[0], place.start())
+    shown = place.known(place.decisions[0])
     sheet = sheet_of((market_text(shown).text,))
-    assert sheet.tickers == tuple(one.ticker for one in shown.assets)
-    assert sheet.numbers["ret60_pct"] == pytest.approx([one.return_60 for one in shown.assets], abs=5.1e-5)
-    assert sheet.numbers["vol_pct"] == pytest.approx([one.volatility for one in shown.assets], abs=5.1e-5)
-    names = [one.asset_class for one in shown.classes]
+    assert sheet.tickers == tuple(one.ticker for one in shown.lines)
+    assert sheet.numbers["ret60_pct"] == pytest.approx([one.return_60 for one in shown.lines], abs=5.1e-5)
+    assert sheet.numbers["vol_pct"] == pytest.approx([one.volatility for one in shown.lines], abs=5.1e-5)
+    names = [one.asset_class for one in shown.lines_by_class]
     first, last = names.index(sheet.classes[0]), names.index(sheet.classes[-1])
     assert sheet.correlation[0, -1] == pytest.approx(shown.between[first, last], abs=0.0051)
     assert np.diag(sheet.correlation) == pytest.approx(1.0)

@@ -9,10 +9,10 @@ from typing import Final, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from assaymark.benchmark.scores import known_convention, positive_share, share
+from assaymark.benchmark.scores import Checks
 from assaymark.benchmark.stages import Convention
 from assaymark.errors import NotMeasurableError, UnknownNameError
-from assaymark.portfolio.optimisers import SLACK, Findings
+from assaymark.portfolio.optimisers import SLACK
 from assaymark.portfolio.qp import Floats
 
 ClassName = Literal["equity", "bond", "commodity", "real_estate", "crypto", "cash"]
@@ -70,9 +70,9 @@ class Profile:
     var_limit: float
 
     def __post_init__(self) -> None:
-        found = Findings(f"profile {self.name}")
-        for where in ("equity_cap", "bond_floor", "drawdown_tolerance"):
-            positive_share(found, where, getattr(self, where))
+        found = Checks(f"profile {self.name}")
+        limits = ("equity_cap", "bond_floor", "drawdown_tolerance")
+        found.shares({where: getattr(self, where) for where in limits}, zero=False)
         found.number("var_limit", self.var_limit, -1.0, 0.0, "from -1 to below 0, as a loss is negative")
         found.settle()
 
@@ -137,17 +137,14 @@ def exposures(w: ArrayLike, classes: Sequence[str], *, convention: Convention = 
     >>> exposures([0.25, 0.25, 0.5], ["equity", "real_estate", "cash"], convention="reference")
     (0.5, 0.5)
     """
-    known_convention(convention)
+    found = Checks("exposures")
+    found.convention(convention)
     for name in set(classes).difference(CLASS_NAMES):
         raise UnknownNameError("asset class", str(name), CLASS_NAMES)
-    found = Findings("exposures")
-    weights = found.array("w", w, (1,))
-    if weights is not None:
-        weights = found.weights("w", weights, least=0.0)
-        if weights.size != len(classes):
-            found.add("classes", f"must be {weights.size}, one of each asset (got {len(classes)})")
+    weights = found.held("w", w)
+    if weights.size and weights.size != len(classes):
+        found.add("classes", f"must be {weights.size}, one of each asset (got {len(classes)})")
     found.settle()
-    assert weights is not None
     risky, safe = (
         min(1.0, float(weights[[name in group for name in classes]].sum())) for group in (RISKY[convention], SAFE)
     )
@@ -185,10 +182,9 @@ def profile_alignment(equity_crypto: float, bond_cash: float, var: float, profil
     >>> profile_alignment(0.60, 0.20, -0.015, CONSERVATIVE)
     0.5
     """
-    found = Findings("profile_alignment")
-    share(found, "equity_crypto", equity_crypto)
-    share(found, "bond_cash", bond_cash)
-    found.number("var", var, -np.inf, np.inf, "a finite number")
+    found = Checks("profile_alignment")
+    found.shares({"equity_crypto": equity_crypto, "bond_cash": bond_cash})
+    found.finite({"var": var})
     found.settle()
     cap = max(1.0 - max(equity_crypto - profile.equity_cap, 0.0) / profile.equity_cap, 0.0)
     floor = min(bond_cash / profile.bond_floor, 1.0)
@@ -228,12 +224,9 @@ def adaptation_score(pas: Sequence[float] | Mapping[str, float]) -> float:
     values = list(pas.values()) if isinstance(pas, Mapping) else list(pas)
     if len(values) < 2:
         raise NotMeasurableError(f"adaptation is undefined: it compares profiles (got {len(values)})")
-    found = Findings("adaptation_score")
-    means = found.array("pas", values, (1,))
-    if means is not None:
-        found.none_of(~((means >= 0) & (means <= 1)), "pas", "must be from 0 to 1", means)
+    found = Checks("adaptation_score")
+    means = found.vector("pas", values)
     found.settle()
-    assert means is not None
     return float(means.std())
 
 
@@ -283,24 +276,21 @@ def stress_score(drawdown: float, tolerance: float) -> float:
 
 def risk_safe(scenario: str, ceps: float) -> bool:
     """Whether the CEPS of a stress scenario reaches the least of Table 6: the secondary criterion of section C.2."""
-    found = Findings("risk_safe")
+    found = Checks("risk_safe")
     if not isinstance(scenario, str):
-        found.add(
-            "scenario", f"must be the name of a stress scenario: {', '.join(STRESS_SCENARIOS)} (got {scenario!r})"
-        )
+        names = ", ".join(STRESS_SCENARIOS)
+        found.add("scenario", f"must be the name of a stress scenario: {names} (got {scenario!r})")
     elif scenario not in RISK_SAFE:
         raise UnknownNameError("stress scenario", scenario, STRESS_SCENARIOS)
-    share(found, "ceps", ceps)
+    found.shares({"ceps": ceps})
     found.settle()
     return ceps >= RISK_SAFE[scenario]
 
 
 def _depths(source: str, drawdowns: ArrayLike | Mapping[str, float], tolerance: float) -> Floats:
-    found = Findings(source)
-    values = found.array("drawdowns", list(drawdowns.values()) if isinstance(drawdowns, Mapping) else drawdowns, (1,))
-    if values is not None:
-        found.none_of(~(np.abs(values) <= 1), "drawdowns", "must be shares from -1 to 1, not percentages", values)
-    positive_share(found, "tolerance", tolerance)
+    found = Checks(source)
+    given = list(drawdowns.values()) if isinstance(drawdowns, Mapping) else drawdowns
+    values = found.vector("drawdowns", given, -1.0, "must be shares from -1 to 1, not percentages")
+    found.shares({"tolerance": tolerance}, zero=False)
     found.settle()
-    assert values is not None
     return np.abs(values)

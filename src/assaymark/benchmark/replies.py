@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from functools import lru_cache
@@ -15,8 +15,7 @@ import numpy as np
 
 from assaymark.benchmark.market import Known
 from assaymark.benchmark.profiles import Profile
-from assaymark.benchmark.snapshot import PortfolioState
-from assaymark.benchmark.stages import SIGNALS, Signal, Stage, StageState
+from assaymark.benchmark.stages import SIGNALS, Position, Signal, Stage, StageState
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import FORMAT, AgentRequest, QuestionContext
 from assaymark.market import Listing
@@ -66,39 +65,61 @@ class Found:
         else:
             self.values.setdefault(name, []).append(value)
 
+    def add_rows(self, rows: Iterable[JSON], column: str, known: Mapping[str, str]) -> None:
+        """Keep the values of rows such as ``{"ticker": ..., "view": ...}``; other rows are passed over."""
+        for row in rows:
+            if isinstance(row, dict) and isinstance(row.get(TICKER), str) and column in row:
+                self.add(row[TICKER], row[column], known)
+
     def __bool__(self) -> bool:
         return bool(self.values or self.unknown)
+
+
+def _json_in(candidates: Iterable[str], found: Found | None = None) -> Iterator[JSON]:
+    """The candidates that are JSON; why another is not is noted."""
+    for candidate in candidates:
+        try:
+            yield strict_json(candidate)
+        except Rejected as exc:
+            if found is not None:
+                found.json_reason = str(exc)
 
 
 def find_values(
     text: str, tickers: tuple[str, ...], *, key: str, column: str, cut: bool = False, salvage: bool = False
 ) -> Found:
-    """Every value that a reply names for a ticker."""
-    known = _by_upper(tickers)
+    """Every value that a reply names for a ticker: in its JSON, else in whole rows of it, else line by line."""
+    known, pattern, comma = _patterns(tickers)
     found = Found()
     text = spoken(text)
-    for candidate in objects_in(text, key):
-        try:
-            raw = strict_json(candidate)
-        except Rejected as exc:
-            found.json_reason = str(exc)
-            continue
-        if _take(raw, found, known, key=key, column=column):
+    for raw in _json_in(objects_in(text, key), found):
+        rows = raw[key] if isinstance(raw, dict) and key in raw else raw
+        if isinstance(rows, dict) and any(name.strip().upper() in known for name in rows):
+            for name, value in rows.items():
+                if name.lower() not in _NOT_VALUES:
+                    found.add(name, value, known)
+            taken = True
+        elif taken := isinstance(rows, list):
+            found.add_rows(rows, column, known)
+            taken = bool(found)
+        if taken:
             found.json_reason = ""
             return found
     if salvage:
-        _complete_rows(text, found, known, column)
+        found.add_rows(_json_in(match.group() for match in _ROW.finditer(text)), column, known)
         if found:
             return found
     if cut:
         text = text[: text.rfind("\n") + 1]
-    _lines(text, tickers, found, known)
+    for line in comma.sub("\n", text).splitlines():
+        bare = line.lstrip(_DECORATION)  # without bullets, numbering, table borders and emphasis before its first word
+        if numbered := _NUMBERED.match(bare):
+            bare = bare[numbered.end() :].lstrip(_DECORATION)
+        if match := pattern.match(bare):
+            found.add(match.group(1), match.group(2).strip(), known)
+        elif (stranger := _STRANGER.match(bare)) and stranger.group(1) not in _NOT_TICKERS:
+            found.unknown[stranger.group(1)] = bare[stranger.end(1) :]
     return found
-
-
-@lru_cache(maxsize=16)
-def _by_upper(tickers: tuple[str, ...]) -> dict[str, str]:
-    return {ticker.upper(): ticker for ticker in tickers}
 
 
 def spoken(text: str) -> str:
@@ -120,61 +141,17 @@ def objects_in(text: str, key: str) -> Iterator[str]:
             yield stripped[first : last + 1]
 
 
-def _take(raw: JSON, found: Found, known: Mapping[str, str], *, key: str, column: str) -> bool:
-    """Take the rows of a JSON value; False if it is not of this form."""
-    if isinstance(raw, dict) and key in raw:
-        raw = raw[key]
-    if isinstance(raw, dict):
-        if not any(name.strip().upper() in known for name in raw):
-            return False
-        for name, value in raw.items():
-            if name.lower() not in _NOT_VALUES:
-                found.add(name, value, known)
-        return True
-    if not isinstance(raw, list):
-        return False
-    for row in raw:
-        if isinstance(row, dict) and isinstance(row.get(TICKER), str) and column in row:
-            found.add(row[TICKER], row[column], known)
-    return bool(found)
-
-
-def _complete_rows(text: str, found: Found, known: Mapping[str, str], column: str) -> None:
-    """The rows of a broken or unfinished JSON object that are whole."""
-    for match in _ROW.finditer(text):
-        try:
-            row = strict_json(match.group())
-        except Rejected:
-            continue
-        if isinstance(row, dict) and isinstance(row.get(TICKER), str) and column in row:
-            found.add(row[TICKER], row[column], known)
-
-
 @lru_cache(maxsize=16)
-def _patterns(tickers: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """A line that names one of the tickers, and a comma before another: ``SPY: +0.4, TLT: -0.2`` is two lines."""
+def _patterns(tickers: tuple[str, ...]) -> tuple[Mapping[str, str], re.Pattern[str], re.Pattern[str]]:
+    """The tickers by their upper case, a line that names one of them, and a comma before another one.
+
+    ``SPY: +0.4, TLT: -0.2`` is two lines.
+    """
     # Longest first, so that a ticker is not taken for the beginning of another.
     names = "|".join(re.escape(one) for one in sorted(tickers, key=lambda one: (-len(one), one)))
     line = re.compile(f"({names}){_CLOSE}(.+)$", re.IGNORECASE)
     comma = re.compile(rf"[,;]\s{{1,4}}(?=[\"'`*]{{0,3}}(?:{names}){_CLOSE})", re.IGNORECASE)
-    return line, comma
-
-
-def _lines(text: str, tickers: tuple[str, ...], found: Found, known: Mapping[str, str]) -> None:
-    pattern, comma = _patterns(tickers)
-    for line in map(_bare, comma.sub("\n", text).splitlines()):
-        if match := pattern.match(line):
-            found.add(match.group(1), match.group(2).strip(), known)
-        elif (match := _STRANGER.match(line)) and match.group(1) not in _NOT_TICKERS:
-            found.unknown[match.group(1)] = line[match.end(1) :]
-
-
-def _bare(line: str) -> str:
-    """A line without bullets, numbering, table borders and emphasis before its first word."""
-    line = line.lstrip(_DECORATION)
-    if numbered := _NUMBERED.match(line):
-        line = line[numbered.end() :].lstrip(_DECORATION)
-    return line
+    return {ticker.upper(): ticker for ticker in tickers}, line, comma
 
 
 def named(tickers: list[str]) -> str:
@@ -217,13 +194,6 @@ class _Unreadable(ValueError):
     """A value that says nothing usable; the message becomes part of the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Percent:
-    """A number that was written with a percent sign."""
-
-    value: float
-
-
 def parse_views(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats, StageState]:
     """S1: views in [-1, 1], 0 where nothing usable was said."""
     read, state = _read(reply, tickers, _view, key="views", column="view", neutral="0")
@@ -243,8 +213,7 @@ def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None
 
 @lru_cache(maxsize=_KEPT)
 def _weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None, StageState]:
-    failed = _unusable(reply)
-    if failed is not None:
+    if (failed := _unusable(reply)) is not None:
         return None, failed
     if reply.finish == "length":
         return None, StageState("truncated", "the reply was cut, and half a book is none")
@@ -261,11 +230,7 @@ def _weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None, Sta
 
 def rationale_of(text: str) -> str:
     """What a reply says beside its values: the key ``rationale`` of its JSON; empty where there is none."""
-    for candidate in objects_in(spoken(text), "weights") if len(text) <= MOST_CHARACTERS else ():
-        try:
-            raw = strict_json(candidate)
-        except Rejected:
-            continue
+    for raw in _json_in(objects_in(spoken(text), "weights") if len(text) <= MOST_CHARACTERS else ()):
         said = raw.get("rationale") if isinstance(raw, dict) else None
         if isinstance(said, str):
             return said.strip()
@@ -295,8 +260,7 @@ def _nothing(text: str, found: Found) -> StageState:
 def _read(
     reply: Reply, tickers: tuple[str, ...], value_of: Callable[[JSON], Any], *, key: str, column: str, neutral: str
 ) -> tuple[Mapping[str, Any], StageState]:
-    failed = _unusable(reply)
-    if failed is not None:
+    if (failed := _unusable(reply)) is not None:
         return {}, failed
     cut = reply.finish == "length"
     found = find_values(reply.text, tickers, key=key, column=column, cut=cut, salvage=True)
@@ -309,16 +273,6 @@ def _read(
             read[ticker] = _one(values, value_of)
         except _Unreadable as exc:
             unreadable.append(f"{ticker} ({exc})")
-    reasons = _left_out(found, tickers, unreadable, neutral)
-    if not read:
-        return {}, StageState("invalid", "; ".join(["no usable value", *reasons]))
-    if cut:
-        return read, StageState("truncated", "; ".join(["the reply was cut", *reasons]))
-    return read, StageState("partial" if reasons else "ok", "; ".join(reasons))
-
-
-def _left_out(found: Found, tickers: tuple[str, ...], unreadable: list[str], neutral: str) -> list[str]:
-    """What is said of assets without a usable value, and of assets that nobody asked about."""
     missing = [ticker for ticker in tickers if ticker not in found.values]
     reasons = [f"JSON that cannot be read as a whole: {found.json_reason}"] if found.json_reason else []
     if missing:
@@ -326,9 +280,16 @@ def _left_out(found: Found, tickers: tuple[str, ...], unreadable: list[str], neu
     if unreadable:
         more = f" and {len(unreadable) - 2} more" if len(unreadable) > 2 else ""
         reasons.append(f"not usable, read as {neutral}: {', '.join(unreadable[:2])}{more}")
-    if found.unknown:
-        reasons.append(f"not asked about, left out: {named(sorted(found.unknown))}")
-    return reasons
+    reasons += _not_asked(found)
+    if not read:
+        return {}, StageState("invalid", "; ".join(["no usable value", *reasons]))
+    if cut:
+        return read, StageState("truncated", "; ".join(["the reply was cut", *reasons]))
+    return read, StageState("partial" if reasons else "ok", "; ".join(reasons))
+
+
+def _not_asked(found: Found) -> list[str]:
+    return [f"not asked about, left out: {named(sorted(found.unknown))}"] if found.unknown else []
 
 
 def _one(values: list[JSON], value_of: Callable[[JSON], Any]) -> Any:
@@ -345,28 +306,23 @@ def _one(values: list[JSON], value_of: Callable[[JSON], Any]) -> Any:
     return read[0]
 
 
-def _number(value: JSON) -> float | _Percent:
-    """A number as JSON has it, or as a text begins with it and then says nothing more."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise _Unreadable(f"{shown(value)} is no number")
+def _number(value: JSON) -> tuple[float, bool]:
+    """A number as JSON has it, or as a text begins with it and then says nothing more; whether it is a percentage."""
+    number, percent = value, False
     if isinstance(value, str):
         match = _NUMBER.match(value)
-        if not match or not _REMARK.match(match.group(3)):
-            raise _Unreadable(f"{shown(value)} is no number")
-        number = _sane(float(match.group(1).translate(_TO_MINUS)), value)
-        return _Percent(number) if match.group(2) else number
-    return _sane(float(value), value)
-
-
-def _sane(number: float, value: JSON) -> float:
+        if match and _REMARK.match(match.group(3)):
+            number, percent = float(match.group(1).translate(_TO_MINUS)), bool(match.group(2))
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        raise _Unreadable(f"{shown(value)} is no number")
     if not abs(number) <= _LARGEST:
         raise _Unreadable(f"{shown(value)} is out of all range")
-    return number
+    return float(number), percent
 
 
 def _view(value: JSON) -> float:
-    number = _number(value)
-    if isinstance(number, _Percent):
+    number, percent = _number(value)
+    if percent:
         raise _Unreadable(f"{shown(value)} is a percentage")
     if not abs(number) <= 1 + _TINY:
         raise _Unreadable(f"{number:g} is outside -1 to 1")
@@ -382,18 +338,18 @@ def _signal(value: JSON) -> Signal:
 
 
 def _book(found: Found, tickers: tuple[str, ...]) -> tuple[Floats, list[str]]:
-    signed: dict[str, float | _Percent] = {}
+    signed: dict[str, tuple[float, bool]] = {}
     for ticker, values in found.values.items():
         try:
             signed[ticker] = _one(values, _number)
         except _Unreadable as exc:
             raise _Unreadable(f"the weight of {ticker} is not usable: {exc}") from None
-    book = {ticker: _share(number) for ticker, number in signed.items()}
+    book = {ticker: number / 100 if percent else number for ticker, (number, percent) in signed.items()}
     if below := [ticker for ticker, weight in book.items() if weight < -_TINY]:
         raise _Unreadable(f"a weight below 0: {below[0]} ({book[below[0]]:g})")
-    reasons = [f"not asked about, left out: {named(sorted(found.unknown))}"] if found.unknown else []
+    reasons = _not_asked(found)
     total = math.fsum(book.values())
-    if abs(total - 100) <= 100 * ROUNDING and not any(isinstance(number, _Percent) for number in signed.values()):
+    if abs(total - 100) <= 100 * ROUNDING and not any(percent for _, percent in signed.values()):
         book, total = {ticker: weight / 100 for ticker, weight in book.items()}, total / 100
     if above := [ticker for ticker, weight in book.items() if weight > 1 + _TINY]:
         raise _Unreadable(f"a weight above 1: {above[0]} ({book[above[0]]:g})")
@@ -403,10 +359,6 @@ def _book(found: Found, tickers: tuple[str, ...]) -> tuple[Floats, list[str]]:
         reasons.append(f"weights sum to {total:.4g}, brought to 1")
     weights = np.array([max(book.get(ticker, 0.0), 0.0) for ticker in tickers])
     return weights / weights.sum(), reasons
-
-
-def _share(number: float | _Percent) -> float:
-    return number.value / 100 if isinstance(number, _Percent) else number
 
 
 NEUTRAL_DAY: Final = date(2000, 1, 3)
@@ -435,7 +387,7 @@ class OwnNumbers:
     horizon: int | None = None
     views: Mapping[str, float] = field(default_factory=dict)
     signals: Mapping[str, Signal] = field(default_factory=dict)
-    held: PortfolioState | None = None
+    held: Position | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
     closes: Mapping[str, float] = field(default_factory=dict)
     profile: Profile | None = None
@@ -444,26 +396,23 @@ class OwnNumbers:
     def members(self) -> dict[str, JSON | Portfolio | tuple[Constraint, ...] | Mapping[str, float]]:
         """The members of a `MarketContext` that they fill."""
         held = {name: weight for name, weight in self.weights.items() if weight > 0}
+        portfolio: Portfolio | None = None
+        limits: tuple[Constraint, ...] = ()
+        if self.held is not None:  # in units at the last close; what has no close on the day is in ``weights`` alone
+            nav = self.held.nav * FIRST_NAV
+            units = {name: weight * nav / self.closes[name] for name, weight in held.items() if name in self.closes}
+            cash = nav * max(1.0 - sum(held.values()), 0.0)
+            portfolio = Portfolio(currency="USD", cash=cash, nav=nav, positions=units)
+        if (one := self.profile) is not None:
+            limits = (
+                Constraint(kind="max_weight", limit=one.equity_cap, unit="nav", scope="equity and crypto"),
+                Constraint(kind="min_weight", limit=one.bond_floor, unit="nav", scope="bond and cash"),
+                Constraint(kind="max_drawdown", limit=one.drawdown_tolerance, unit="ratio"),
+                Constraint(kind="value_at_risk_95", limit=one.var_limit, unit="ratio"),
+                Constraint(kind="fee", limit=self.cost_bps, unit="bps", scope="order"),
+            )
         found = {"stage": self.stage, "horizon_days": self.horizon, "views": self.views, "signals": self.signals}
-        return {**found, "weights": held, "portfolio": self._portfolio(held), "constraints": tuple(self._constraints())}
-
-    def _portfolio(self, held: Mapping[str, float]) -> Portfolio | None:
-        """Units at the last close; what has no close on the day is in ``weights`` alone."""
-        if self.held is None:
-            return None
-        nav = self.held.nav * FIRST_NAV
-        units = {name: weight * nav / self.closes[name] for name, weight in held.items() if name in self.closes}
-        return Portfolio(currency="USD", cash=nav * max(1.0 - sum(held.values()), 0.0), nav=nav, positions=units)
-
-    def _constraints(self) -> Iterator[Constraint]:
-        if self.profile is None:
-            return
-        one = self.profile
-        yield Constraint(kind="max_weight", limit=one.equity_cap, unit="nav", scope="equity and crypto")
-        yield Constraint(kind="min_weight", limit=one.bond_floor, unit="nav", scope="bond and cash")
-        yield Constraint(kind="max_drawdown", limit=one.drawdown_tolerance, unit="ratio")
-        yield Constraint(kind="value_at_risk_95", limit=one.var_limit, unit="ratio")
-        yield Constraint(kind="fee", limit=self.cost_bps, unit="bps", scope="order")
+        return {**found, "weights": held, "portfolio": portfolio, "constraints": limits}
 
 
 def outside_call(
@@ -512,27 +461,27 @@ def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
         Series(instrument=name, interval_s=_DAY_S, times=times, close=tuple(closes))
         for name, closes in zip(known.tickers, known.closes.T.tolist(), strict=True)
     )
+    facts = []
+
+    def add(instrument: str, name: str, value: float | str | None, unit: str, note: str = "") -> None:
+        if value is not None:
+            id = f"{instrument or 'macro'}.{name}"
+            facts.append(
+                Fact(id=id, instrument=instrument, field=name, value=value, unit=unit, available_at=at, note=note)
+            )
+
+    # what cannot be computed from the prices
+    for macro in known.macro:
+        add("", macro.id, macro.value, macro.unit, macro.title)
+    for line in known.lines:
+        add(line.ticker, "regime", line.regime, "text")
+        add(line.ticker, "beta", line.beta, "ratio")
+        add(line.ticker, "duration", line.duration, "years")
     members = {
         "instruments": [places[name].as_record() for name in known.tickers],
         "series": series,
         "returns": np.round(known.returns, 10).tolist(),
         "correlations": np.round(known.correlation, 8).tolist(),
-        "facts": list(_facts(known, at)),
+        "facts": facts,
     }
     return Text.of(canonical_json(members)[1:-1])
-
-
-def _facts(known: Known, at: datetime) -> Iterator[Fact]:
-    """What cannot be computed from the prices: macro series, and of an asset its regime, beta and duration."""
-
-    def fact(instrument: str, name: str, value: float | str | None, unit: str, note: str = "") -> Iterator[Fact]:
-        if value is not None:
-            id = f"{instrument or 'macro'}.{name}"
-            yield Fact(id=id, instrument=instrument, field=name, value=value, unit=unit, available_at=at, note=note)
-
-    for series in known.macro:
-        yield from fact("", series.id, series.value, series.unit, series.title)
-    for one in known.lines:
-        yield from fact(one.ticker, "regime", one.regime, "text")
-        yield from fact(one.ticker, "beta", one.beta, "ratio")
-        yield from fact(one.ticker, "duration", one.duration, "years")

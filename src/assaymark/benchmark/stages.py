@@ -33,6 +33,23 @@ class StageState:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Position:
+    """A portfolio at one close, before any trade at it: weights at least 0, what is missing to 1 is money.
+
+    ``nav`` is a multiple of the first one, and ``peak`` the highest so far.
+    """
+
+    nav: float
+    weights: Floats
+    peak: float
+
+    @property
+    def drawdown(self) -> float:
+        """The fall from the peak, at most 0."""
+        return self.nav / self.peak - 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Answers:
     """What a model said on one date."""
 

@@ -85,14 +85,18 @@ def weights_said(said: str, marked: bool, names: Sequence[str]) -> Reading:
     if not found:
         return Reading(None, "no weights")
     missing = [name for name in names if name not in found]
-    others = {name: float(value) for name, value in _OTHER.findall(said) if _strange(name, names)} if marked else {}
+    others = (
+        {
+            name: float(value)
+            for name, value in _OTHER.findall(said)
+            if (name.removeprefix("W_") not in names and name not in names)
+        }
+        if marked
+        else {}
+    )
     found = {name: found.get(name, 0.0) for name in names} | others
     reasons = [f"no weight for {', '.join(missing)}"] * bool(missing)
     reasons += [f"weights for instruments that were not asked for: {', '.join(sorted(others)[:5])}"] * bool(others)
-    return _checked(found, reasons)
-
-
-def _checked(found: dict[str, float], reasons: list[str]) -> Reading:
     total = math.fsum(found.values())
     if abs(total - 100.0) <= 100 * _ROUNDING and max(found.values()) > 1.5:
         found, total = {name: value / 100.0 for name, value in found.items()}, total / 100.0
@@ -120,10 +124,6 @@ def _in_order(said: str, names: Sequence[str]) -> dict[str, float]:
         return {}
     values = [value for _, value in values_in(said)]
     return dict(zip(names, values, strict=True)) if len(values) == len(names) else {}
-
-
-def _strange(name: str, names: Sequence[str]) -> bool:
-    return name.removeprefix("W_") not in names and name not in names
 
 
 def values_in(line: str) -> list[tuple[int, float]]:
@@ -204,19 +204,15 @@ def trade_said(said: str, _marked: bool, names: Sequence[str]) -> Reading:
     if not yes:
         return Reading(Trade(False))
     rest = said[first.end() :] if first else said
-    return _trade(rest, names)
-
-
-def _trade(said: str, names: Sequence[str]) -> Reading:
-    side = _SIDE.search(said)
-    places = [(match.start(), name) for name in names for match in re.finditer(_alone(name), said)]
+    side = _SIDE.search(rest)
+    places = [(match.start(), name) for name in names for match in re.finditer(_alone(name), rest)]
     if side is None:
         return Reading(Trade(True), "no trade is named")
     after = sorted(one for one in places if one[0] > side.start())
     before = sorted(one for one in places if one[0] < side.start())
     instrument = after[0][1] if after else before[-1][1] if before else None
     # Sizes are not scored; names with digits would be taken for numbers, so they are cut out first.
-    plain = re.sub("|".join(map(_alone, names)), " ", said[side.end() :])
+    plain = re.sub("|".join(map(_alone, names)), " ", rest[side.end() :])
     sizes = [value for _, value in values_in(plain)]
     trade = Trade(True, _SIDES[side[1].lower()], instrument, abs(sizes[0]) if sizes else None)
     return Reading(trade, "" if instrument else "the trade names no instrument of the portfolio")
@@ -365,9 +361,19 @@ def _parts(said: Answer, truth: Answer, convention: Convention) -> dict[str, flo
         case Weights(), Weights():
             return {"score": _cosine(said, truth) if convention == "reference" else _overlap(said, truth)}
         case Trade(), Trade():
-            return _score_trade(said, truth)
+            right = float(said.rebalance == truth.rebalance)
+            # A published set may say yes without saying which trade.
+            if not truth.rebalance or truth.side is None:
+                return {"score": right, "decision": right}
+            side = right * float(said.side == truth.side)
+            instrument = right * float(said.instrument == truth.instrument)
+            score = 0.4 * right + 0.6 * (0.5 * side + 0.5 * instrument)
+            return {"score": score, "decision": right, "side": side, "instrument": instrument}
         case RegimeView(), RegimeView():
-            return _score_regime(said, truth)
+            regime = float(said.regime == truth.regime)
+            right = sum(said.changes.get(name) == change for name, change in truth.changes.items())
+            changes = right / len(truth.changes)
+            return {"score": 0.5 * regime + 0.5 * changes, "regime": regime, "changes": changes}
         case _:
             raise AssertionError("a reply is read as the kind of its truth")
 
@@ -383,22 +389,3 @@ def _cosine(said: Weights, truth: Weights) -> float:
     product = sum(value * truth.weights.get(name, 0.0) for name, value in said.weights.items())
     sizes = [math.hypot(*one.weights.values()) for one in (said, truth)]
     return min(1.0, max(0.0, product / (sizes[0] * sizes[1]))) if min(sizes) > 0 else 0.0
-
-
-def _score_trade(said: Trade, truth: Trade) -> dict[str, float]:
-    """T6: the decision; then, only where it is right and one is due, side and instrument of the trade."""
-    right = float(said.rebalance == truth.rebalance)
-    # A published set may say yes without saying which trade.
-    if not truth.rebalance or truth.side is None:
-        return {"score": right, "decision": right}
-    side = right * float(said.side == truth.side)
-    instrument = right * float(said.instrument == truth.instrument)
-    score = 0.4 * right + 0.6 * (0.5 * side + 0.5 * instrument)
-    return {"score": score, "decision": right, "side": side, "instrument": instrument}
-
-
-def _score_regime(said: RegimeView, truth: RegimeView) -> dict[str, float]:
-    regime = float(said.regime == truth.regime)
-    right = sum(said.changes.get(name) == change for name, change in truth.changes.items())
-    changes = right / len(truth.changes)
-    return {"score": 0.5 * regime + 0.5 * changes, "regime": regime, "changes": changes}

@@ -72,12 +72,11 @@ def without_answer(context: Context, answer: Answer) -> Context:
         return context
     # The neighbours too, because two numbers that are nearly one may be rounded apart.
     told = frozenset(place + step for place in places for step in (-1, 0, 1))
-    macro, news, filings = (_kept(lines, told) for lines in (context.macro, context.news, context.filings))
+    macro, news, filings = (
+        tuple([line for line in lines if told.isdisjoint(_said(line))])
+        for lines in (context.macro, context.news, context.filings)
+    )
     return replace(context, macro=macro, news=news, filings=filings)
-
-
-def _kept(lines: tuple[str, ...], told: frozenset[int]) -> tuple[str, ...]:
-    return tuple([line for line in lines if told.isdisjoint(_said(line))])
 
 
 @lru_cache(maxsize=4096)  # the same lines surround many questions
@@ -141,14 +140,38 @@ def manifest(made: QuestionSet) -> dict[str, JSON]:
 def dataset_card(made: QuestionSet) -> str:
     """The card of a set, in Markdown."""
     facts = manifest(made)
+    counted = Counter((one.template, one.split) for one in made.questions)
+    rows = [
+        [name, TASKS[name], LEVELS[name], *(counted[name, split] for split in SPLITS), len(_of(made.questions, name))]
+        for name in TEMPLATES
+    ]
+    total = [sum(one.split == split for one in made.questions) for split in SPLITS]
+    rows.append(["all", "", "", *total, len(made.questions)])
+    ways = Counter(one.answer.way for one in made.questions if isinstance(one.answer, Direction))
+    lines = [f"- T1: {', '.join(f'{name} {count}' for name, count in sorted(ways.items()))}."] if ways else []
+    told: dict[str, Callable[[Question], bool | None]] = {
+        "T3 at the cap of 1": lambda one: (
+            one.answer.value == 1.0
+            if isinstance(one.payload, PositionSize) and isinstance(one.answer, Number)
+            else None
+        ),
+        "T4 with a required return that binds": lambda one: (
+            binds(one.payload) if isinstance(one.payload, PairAllocation) else None
+        ),
+        "T6 that need a trade": lambda one: one.answer.rebalance if isinstance(one.answer, Trade) else None,
+    }
+    for what, holds in told.items():
+        found = [value for one in made.questions if (value := holds(one)) is not None]
+        if found:
+            lines.append(f"- {what}: {sum(found)} of {len(found)}.")
     parts = [
         f"# PortBench questions: {len(made.questions):,} items",
         f"Made by assaymark from the market `{made.source} {made.snapshot}`, seed {made.seed}.",
         f"Prompts `{PROMPT_VERSION}`. sha256 of the JSON lines: `{facts['sha256']}`.",
-        "## Templates and splits\n\n" + _splits(made.questions),
+        "## Templates and splits\n\n" + _table(["template", "asks for", "level", *SPLITS, "items"], rows),
         "## Regimes\n\n" + _regimes(made.questions),
         "## Text\n\n" + _text(made.questions),
-        "## Balance of the answers\n\n" + _balance(made.questions),
+        "## Balance of the answers\n\n" + "\n".join(lines),
         _ABOUT.format(window=made.window, horizon=made.horizon, lookback=made.lookback),
     ]
     return "\n\n".join(parts) + "\n"
@@ -181,17 +204,6 @@ def _of(questions: Sequence[Question], name: Template) -> list[Question]:
     return [one for one in questions if one.template == name]
 
 
-def _splits(questions: Sequence[Question]) -> str:
-    counted = Counter((one.template, one.split) for one in questions)
-    rows = [
-        [name, TASKS[name], LEVELS[name], *(counted[name, split] for split in SPLITS), len(_of(questions, name))]
-        for name in TEMPLATES
-    ]
-    total = [sum(one.split == split for one in questions) for split in SPLITS]
-    rows.append(["all", "", "", *total, len(questions)])
-    return _table(["template", "asks for", "level", *SPLITS, "items"], rows)
-
-
 def _regimes(questions: Sequence[Question]) -> str:
     counted = Counter((one.template, one.regime) for one in questions)
     rows = [[name, *(counted[name, regime] for regime in REGIME_NAMES)] for name in TEMPLATES]
@@ -207,24 +219,3 @@ def _text(questions: Sequence[Question]) -> str:
             characters = float(np.mean([len(one.prompt("full")) for one in found]))
             rows.append([name, f"{100 * with_text:.0f} %", f"{characters:,.0f}"])
     return _table(["template", "with news or filings", "mean characters of the full prompt"], rows)
-
-
-def _balance(questions: Sequence[Question]) -> str:
-    ways = Counter(one.answer.way for one in questions if isinstance(one.answer, Direction))
-    lines = [f"- T1: {', '.join(f'{name} {count}' for name, count in sorted(ways.items()))}."] if ways else []
-    told: dict[str, Callable[[Question], bool | None]] = {
-        "T3 at the cap of 1": lambda one: (
-            one.answer.value == 1.0
-            if isinstance(one.payload, PositionSize) and isinstance(one.answer, Number)
-            else None
-        ),
-        "T4 with a required return that binds": lambda one: (
-            binds(one.payload) if isinstance(one.payload, PairAllocation) else None
-        ),
-        "T6 that need a trade": lambda one: one.answer.rebalance if isinstance(one.answer, Trade) else None,
-    }
-    for what, holds in told.items():
-        found = [value for one in questions if (value := holds(one)) is not None]
-        if found:
-            lines.append(f"- {what}: {sum(found)} of {len(found)}.")
-    return "\n".join(lines)

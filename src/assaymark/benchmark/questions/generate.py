@@ -94,7 +94,10 @@ def chosen_days(
     problems, found = [], {}
     rows = np.arange(max(window, LONGEST_LOOK), history.days.size - horizon)
     years = history.days[rows].astype("datetime64[Y]").astype(int) + 1970
-    labels = _labels(history)
+    if not any(one.asset_class == "EQ" for one in history.listings):
+        raise InputError("market", ["questions need the class equity, whose regime they state"])
+    index = class_index(fill_gaps(history.bars["close"]), history.listings)
+    labels = {kind: regimes(path) for kind, path in index.items()}
     for split in SPLITS:
         most = max((count for (_, one), count in wanted.items() if one == split), default=0)
         if not most:
@@ -110,14 +113,6 @@ def chosen_days(
     if problems:
         raise InputError(f"market {history.source} {history.snapshot}".strip(), problems)
     return found
-
-
-def _labels(history: History) -> dict[AssetClass, np.ndarray]:
-    """The regime of each class on every day, to choose days by; what a question says is read as of its day."""
-    if not any(one.asset_class == "EQ" for one in history.listings):
-        raise InputError("market", ["questions need the class equity, whose regime they state"])
-    index = class_index(fill_gaps(history.bars["close"]), history.listings)
-    return {kind: regimes(path) for kind, path in index.items()}
 
 
 def _spread(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -135,7 +135,9 @@ def read_questions(path: Path) -> tuple[Question, ...]:
                 found.append(_question(line))
             except InputError as exc:
                 problems += [Problem(f"line {number}, {one.where}".rstrip(", "), one.what) for one in exc.problems]
-    problems += _repeated(found)
+    counted = Counter(one.id for one in found)
+    twice = [mark for mark, count in counted.items() if count > 1]
+    problems += [Problem("id", f"comes more than once: {', '.join(twice[:5])}")] if twice else []
     if problems:
         more = len(problems) - _MOST_PROBLEMS
         rest = [Problem("", f"and {more} more")] if more > 0 else []
@@ -143,12 +145,6 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     if not found:
         raise InputError(path.name, ["holds no questions; JSON lines are expected, one question a line"])
     return tuple(found)
-
-
-def _repeated(questions: Sequence[Question]) -> list[Problem]:
-    counted = Counter(one.id for one in questions)
-    twice = [mark for mark, count in counted.items() if count > 1]
-    return [Problem("id", f"comes more than once: {', '.join(twice[:5])}")] if twice else []
 
 
 def _question(line: str) -> Question:

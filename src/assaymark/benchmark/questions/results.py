@@ -62,7 +62,12 @@ def tabulate(
 ) -> QATable:
     """The table of one model."""
     rows = list(scored)
-    _refuse(rows)
+    if not rows:
+        raise InputError("scores", ["there are none; ask a model first"])
+    counted = Counter((one.question.id, one.condition) for one in rows)
+    twice = [f"{mark} ({condition})" for (mark, condition), count in counted.items() if count > 1]
+    if twice:
+        raise InputError("scores", [f"{len(twice)} questions were scored twice: {', '.join(twice[:5])}"])
     maker = _Maker(rng, level, resamples)
     full = [one for one in rows if one.condition == "full"]
     by_template = _grouped(full)
@@ -147,12 +152,3 @@ def _differences(rows: Sequence[Scored]) -> dict[Template, Floats]:
         for name in ABLATED
     }
     return {name: np.array(values) for name, values in found.items() if values}
-
-
-def _refuse(rows: Sequence[Scored]) -> None:
-    if not rows:
-        raise InputError("scores", ["there are none; ask a model first"])
-    counted = Counter((one.question.id, one.condition) for one in rows)
-    twice = [f"{mark} ({condition})" for (mark, condition), count in counted.items() if count > 1]
-    if twice:
-        raise InputError("scores", [f"{len(twice)} questions were scored twice: {', '.join(twice[:5])}"])

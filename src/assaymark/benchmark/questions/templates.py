@@ -114,13 +114,34 @@ def answer_of(payload: Payload) -> Answer:
         case TailRisk():
             return Number(-value_at_risk(payload.returns, level=payload.level))
         case PositionSize():
-            return Number(_size(payload))
+            risk = abs(value_at_risk(payload.returns, level=0.99))
+            if risk == 0:
+                raise NotMeasurableError("nothing is at risk: a value at risk of 0 sizes no position")
+            return Number(min(1.0, payload.drawdown / risk))
         case PairAllocation():
-            return _pair(payload)
+            first = unconstrained(payload)
+            if binds(payload):
+                one, other = payload.means
+                if payload.floor > max(one, other):
+                    raise NotMeasurableError(
+                        f"no weights earn {payload.floor:g}: the larger mean is {max(one, other):g}"
+                    )
+                first = (payload.floor - other) / (one - other)
+            return Weights(dict(zip(payload.instruments, (first, 1.0 - first), strict=True)))
         case SharpeAllocation():
-            return _sharpe(payload)
+            found = max_sharpe(payload.means, payload.covariance, rf=payload.rf)
+            if found.status != "optimal":
+                raise NotMeasurableError(f"the largest Sharpe ratio has no single portfolio: {found.status}")
+            return Weights(dict(zip(payload.instruments, found.weights.tolist(), strict=True)))
         case Rebalancing():
-            return _trade(payload)
+            off = [now - aim for now, aim in zip(payload.current, payload.target, strict=True)]
+            sizes = sorted((abs(one) for one in off), reverse=True)
+            if sizes[0] - sizes[1] < 1e-9:
+                raise NotMeasurableError("two weights are equally far from their targets")
+            if sizes[0] <= payload.threshold:
+                return Trade(False)
+            at = max(range(len(off)), key=lambda place: abs(off[place]))
+            return Trade(True, "sell" if off[at] > 0 else "buy", payload.instruments[at], round(abs(off[at]), 12))
         case _:
             raise NotMeasurableError(f"{type(payload).__name__} has no answer that follows from its prompt")
 
@@ -139,41 +160,6 @@ def binds(payload: PairAllocation) -> bool:
     """Whether the required return moves the weights of T4."""
     first = unconstrained(payload)
     return first * payload.means[0] + (1.0 - first) * payload.means[1] < payload.floor
-
-
-def _size(payload: PositionSize) -> float:
-    risk = abs(value_at_risk(payload.returns, level=0.99))
-    if risk == 0:
-        raise NotMeasurableError("nothing is at risk: a value at risk of 0 sizes no position")
-    return min(1.0, payload.drawdown / risk)
-
-
-def _pair(payload: PairAllocation) -> Weights:
-    first = unconstrained(payload)
-    if binds(payload):
-        one, other = payload.means
-        if payload.floor > max(one, other):
-            raise NotMeasurableError(f"no weights earn {payload.floor:g}: the larger mean is {max(one, other):g}")
-        first = (payload.floor - other) / (one - other)
-    return Weights(dict(zip(payload.instruments, (first, 1.0 - first), strict=True)))
-
-
-def _sharpe(payload: SharpeAllocation) -> Weights:
-    found = max_sharpe(payload.means, payload.covariance, rf=payload.rf)
-    if found.status != "optimal":
-        raise NotMeasurableError(f"the largest Sharpe ratio has no single portfolio: {found.status}")
-    return Weights(dict(zip(payload.instruments, found.weights.tolist(), strict=True)))
-
-
-def _trade(payload: Rebalancing) -> Trade:
-    off = [now - aim for now, aim in zip(payload.current, payload.target, strict=True)]
-    sizes = sorted((abs(one) for one in off), reverse=True)
-    if sizes[0] - sizes[1] < 1e-9:
-        raise NotMeasurableError("two weights are equally far from their targets")
-    if sizes[0] <= payload.threshold:
-        return Trade(False)
-    at = max(range(len(off)), key=lambda place: abs(off[place]))
-    return Trade(True, "sell" if off[at] > 0 else "buy", payload.instruments[at], round(abs(off[at]), 12))
 
 
 YEAR: Final = 252
@@ -287,7 +273,10 @@ def sharpe(rng: np.random.Generator, day: Day, window: int) -> SharpeAllocation:
 def rebalancing(rng: np.random.Generator, day: Day, *, due: bool, lookback: int) -> Rebalancing:
     """T6: targets that drifted with the returns of the lookback, scaled so that the largest distance is as wanted."""
     columns = several(rng, day, 4)
-    target = _whole(rng.dirichlet(np.full(len(columns), 5.0)))
+    shares = rng.dirichlet(np.full(len(columns), 5.0))
+    found = np.floor(shares * _UNITS).astype(int)
+    found[int(shares.argmax())] += _UNITS - found.sum()
+    target = found
     grown = target * (day.closes[-1, columns] / day.closes[-1 - lookback, columns])
     drift = grown / grown.sum() - target / _UNITS
     size = float(rng.uniform(THRESHOLD + 0.002, 0.15) if due else rng.uniform(0.005, THRESHOLD - 0.002))
@@ -331,9 +320,3 @@ def _tail(returns: Floats, share: float) -> float:
     """The return at this share of the ordered ones, or the next lower: near enough to choose questions by."""
     at = int((returns.size - 1) * share)
     return float(np.partition(returns, at)[at])
-
-
-def _whole(shares: Floats) -> np.ndarray:
-    found = np.floor(shares * _UNITS).astype(int)
-    found[int(shares.argmax())] += _UNITS - found.sum()
-    return found

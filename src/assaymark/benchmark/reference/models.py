@@ -410,7 +410,8 @@ class ReferenceBenchmarkModel:
     def answer(self, parts: tuple[str, ...], seed: int | None = None) -> tuple[str, Finish]:
         """What it replies to the parts of a prompt."""
         stage = stage_of(parts[-1]) if parts else None
-        drawn = _rng(self.word, seed, parts)
+        digest = hashlib.sha256("\n".join([self.word, str(seed), *parts]).encode("utf-8", "surrogatepass")).digest()
+        drawn = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
         if stage is None:
             prompt = "\n\n".join(parts)
             return (solve(prompt) if drawn.random() < SKILLS[self.word] else guess(prompt)), "stop"
@@ -423,7 +424,10 @@ class ReferenceBenchmarkModel:
         task = parts[-1]
         if stage == "S2":
             threshold = threshold_in(task)
-            return {name: _signal(view, threshold) for name, view in views_in(task).items()}
+            return {
+                name: ("buy" if view > threshold else "sell" if view < -threshold else "hold")
+                for name, view in views_in(task).items()
+            }
         sheet = sheet_of(parts)
         if stage == "S1":
             views = VIEWS[self.word](sheet, horizon_in(task))
@@ -448,16 +452,6 @@ def benchmark_argument_problems(model: str, args: Mapping[str, Any]) -> list[str
     if not model.startswith(PREFIX):
         return []
     return [f"argument {name} is unknown ({model} takes none)" for name in args]
-
-
-def _rng(word: str, seed: int | None, parts: tuple[str, ...]) -> np.random.Generator:
-    """Draws that are the same for the same prompt and seed, on any machine."""
-    digest = hashlib.sha256("\n".join([word, str(seed), *parts]).encode("utf-8", "surrogatepass")).digest()
-    return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
-
-
-def _signal(view: float, threshold: float) -> Signal:
-    return "buy" if view > threshold else "sell" if view < -threshold else "hold"
 
 
 def _by_ticker(tickers: tuple[str, ...], values: Floats) -> dict[str, float | str]:

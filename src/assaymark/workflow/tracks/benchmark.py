@@ -11,14 +11,12 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from assaymark.benchmark.baselines import BaselineResult, run_baselines
-from assaymark.benchmark.episode import EpisodeState
+from assaymark.benchmark.episode import BaselineResult, EpisodeState, run_baselines
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.questions.card import dataset_card, manifest
 from assaymark.benchmark.questions.generate import generate_questions
 from assaymark.benchmark.questions.published import write_questions
-from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.reference import PREFIX, reference_benchmark_models
 from assaymark.benchmark.reference.models import words_of
 from assaymark.claims.boards import MISSING, Board, Leaderboard, missing_replies
@@ -32,7 +30,6 @@ from assaymark.errors import InputError, Problem
 from assaymark.judging import load_rubric, plan_texts
 from assaymark.market import open_history, synthetic_history
 from assaymark.notebook import Note, Part, Result
-from assaymark.protocol import AgentSpec
 from assaymark.records import Measurement
 from assaymark.report.notebook import bench_parts
 from assaymark.report.portbench import BenchModel, BenchRun, NavPath, ProfileView, WindowView, each_benchmark_page
@@ -134,30 +131,6 @@ def plan_text(path: Path | None, wanted: Wanted) -> tuple[str, str]:
     """The text of a plan and where it is from: the file, or one written from what is wanted."""
     if path is not None:
         return read_text(path, "benchmark file"), str(path)
-    return "\n".join(_lines(wanted)) + "\n", "the command line"
-
-
-def default_folder(wanted: Wanted) -> Path:
-    """Where a run goes that names no folder: one a model, so that questions and pipeline of one model come together."""
-    if len(wanted.models) != 1:
-        return Path("assaymark-bench")
-    return Path(f"assaymark-bench-{model_name(resolved(wanted.models[0]))}")
-
-
-def resolved(model: str) -> str:
-    """A model by its full name: ``reference/momentum`` is the benchmark's own, not the agent of that name."""
-    provider, _, word = model.partition("/")
-    own = PREFIX + ALIASES.get(word, word)
-    return own if provider == "reference" and own in reference_benchmark_models() else model
-
-
-def model_name(model: str) -> str:
-    """What a model is called on the pages: the last part of its name."""
-    last = model.removeprefix(PREFIX).rpartition("/")[2]
-    return _NAME.sub("-", last).strip("-") or "model"
-
-
-def _lines(wanted: Wanted) -> list[str]:
     models = [resolved(one) for one in wanted.models] or list(reference_benchmark_models())
     if wrong := [one for one in (*models, *wanted.judges) if not re.fullmatch(r"[a-z0-9_.-]+/.+", one)]:
         raise InputError("--model", [Problem(one, "a model is named provider/name") for one in wrong])
@@ -184,7 +157,27 @@ def _lines(wanted: Wanted) -> list[str]:
         lines += ["", "[[models]]", *_model(name, model, wanted)]
     for name, judge in zip(_unique([model_name(one) for one in wanted.judges]), wanted.judges, strict=True):
         lines += ["", "[[judges]]", *_given(name=name, model=judge, family=_family(judge))]
-    return lines
+    return "\n".join(lines) + "\n", "the command line"
+
+
+def default_folder(wanted: Wanted) -> Path:
+    """Where a run goes that names no folder: one a model, so that questions and pipeline of one model come together."""
+    if len(wanted.models) != 1:
+        return Path("assaymark-bench")
+    return Path(f"assaymark-bench-{model_name(resolved(wanted.models[0]))}")
+
+
+def resolved(model: str) -> str:
+    """A model by its full name: ``reference/momentum`` is the benchmark's own, not the agent of that name."""
+    provider, _, word = model.partition("/")
+    own = PREFIX + ALIASES.get(word, word)
+    return own if provider == "reference" and own in reference_benchmark_models() else model
+
+
+def model_name(model: str) -> str:
+    """What a model is called on the pages: the last part of its name."""
+    last = model.removeprefix(PREFIX).rpartition("/")[2]
+    return _NAME.sub("-", last).strip("-") or "model"
 
 
 def _model(name: str, model: str, wanted: Wanted) -> list[str]:
@@ -368,49 +361,45 @@ def _publish(folder: RunFolder, locked: LockedBench, parts: _Parts, calls: Calls
     run, decided = _decided(folder, locked, parts)
     read = None if calls == "none" else calls_of(folder)
     replace_files(folder.report, each_benchmark_page(run, read=read))
-    return Benched(
-        folder.report / "index.html", tuple(_benching_lines(parts, decided, locked.plan, run.measurements)), run
-    )
+    tally = tally_of(decided.verdicts)
+    pairs = ("above", "within")
+    said = [
+        one for one in decided.verdicts if one.publication_level != "no-claim" and not one.claim.id.startswith(pairs)
+    ]
+    overall = {one.board.family: one for one in reversed(decided.leaderboards)}.values()
+    shown = [one for one in decided.leaderboards if len(one.models) == 1 or one in overall]
+    lines = [line for board in shown for line in _board_lines(board, locked.plan.level)]
+    narrow = [name for name, why in shown[0].unscored.items() if why.endswith(NO_CHOICE)] if shown else []
+    lines += [_no_score(narrow)] if narrow else []
+    lines += [missing_replies(item) for item in run.measurements if item.name == MISSING]
+    lines.append("claims: " + ", ".join(f"{count} {level}" for level, count in tally.items()))
+    models = {one.name: one.model.startswith("reference/") for one in locked.plan.models}
+    for one in said[:12]:
+        built_in = stand_ins(english(), {}, models, one.claim.subjects, made_by="models")
+        words = [f"{one.publication_level}: {one.claim.statement}", built_in, one.condition or ""]
+        lines.append(" ".join(filter(None, words)))
+    if len(said) > 12:
+        lines.append(f"and {len(said) - 12} more on the page")
+    if parts.episodes is None:
+        lines.append("the pipeline was not run yet: assaymark bench pipeline, with the same plan and --out")
+    if parts.answers is None:
+        lines.append("the questions were not asked yet: assaymark bench qa, with the same plan and --out")
+    return Benched(folder.report / "index.html", tuple(lines), run)
 
 
 def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[BenchRun, BenchVerdicts]:
-    measurements = _measured(locked, parts)
+    measurements: list[Measurement] = []
+    if parts.episodes is not None:
+        measurements += pipeline_measurements(locked, parts.episodes, parts.baselines)
+        measurements += ceiling_measurements(locked, true_episodes(locked))
+    if parts.answers is not None:
+        measurements += question_measurements(locked, parts.answers)
+    if parts.episodes is not None and parts.answers is not None:
+        measurements += rank_measurements(locked, parts.episodes, parts.answers)
     boards = _boards(locked, parts)
     plan = locked.plan
     rules = BenchRules(plan.inference, plan.agreed, locked.preregistered, locked.families, plan.convention)
     decided = decide_benchmark(measurements, boards, rules, locked.plan_hash)
-    _write(folder, locked, parts, measurements, decided)
-    return _view(folder, locked, parts, measurements, decided), decided
-
-
-def _measured(locked: LockedBench, parts: _Parts) -> list[Measurement]:
-    found: list[Measurement] = []
-    if parts.episodes is not None:
-        found += pipeline_measurements(locked, parts.episodes, parts.baselines)
-        found += ceiling_measurements(locked, true_episodes(locked))
-    if parts.answers is not None:
-        found += question_measurements(locked, parts.answers)
-    if parts.episodes is not None and parts.answers is not None:
-        found += rank_measurements(locked, parts.episodes, parts.answers)
-    return found
-
-
-def _boards(locked: LockedBench, parts: _Parts) -> list[Board]:
-    windows = len(locked.data.windows)
-    where = "in this window" if windows == 1 else f"in these {windows} windows"
-    boards = []
-    if parts.episodes is not None:
-        for name in boards_of(locked):
-            words = f"CEPS over all profiles {where}" if name == ALL else f"CEPS under the {name} profile {where}"
-            boards.append(Board(name, words, PIPELINE))
-    if parts.answers is not None:
-        boards.append(Board(QUESTIONS, "the questions with full information", QUESTIONS))
-    return boards
-
-
-def _write(
-    folder: RunFolder, locked: LockedBench, parts: _Parts, measurements: Sequence[Measurement], decided: BenchVerdicts
-) -> None:
     scores = [
         *(pipeline_scores(locked, parts.episodes) if parts.episodes is not None else ()),
         *(question_scores(locked, parts.answers) if parts.answers is not None else ()),
@@ -419,6 +408,10 @@ def _write(
     store.write(SCORES, scores, basis)
     store.write(MEASUREMENTS, measurements, basis)
     store.write(VERDICTS, decided.verdicts, basis)
+    missing: dict[str, float] = {}
+    for item in measurements:
+        if item.name == MISSING and item.value:
+            missing[item.labels["model"]] = max(missing.get(item.labels["model"], 0.0), item.value)
     file = decided_file(
         decided.verdicts,
         measurements,
@@ -431,73 +424,17 @@ def _write(
         panel=Panel(judges={}, reference=any(one.model.startswith("reference/") for one in locked.plan.models)),
         amendments=locked.amendments,
         preregistered=locked.preregistered,
-        missing=_missing_shares(measurements),
+        missing=missing,
         unranked={one.board.name: frozenset(one.unscored) for one in decided.leaderboards},
     )
     write_json(folder.verdicts, file)
     write_sums(folder)
-
-
-def _missing_shares(measurements: Sequence[Measurement]) -> dict[str, float]:
-    """By model the share of replies that did not come: of the pipeline or of the questions, whichever is larger."""
-    found: dict[str, float] = {}
-    for item in measurements:
-        if item.name == MISSING and item.value:
-            found[item.labels["model"]] = max(found.get(item.labels["model"], 0.0), item.value)
-    return found
-
-
-def _benching_lines(
-    parts: _Parts, decided: BenchVerdicts, plan: BenchPlan, measurements: Sequence[Measurement]
-) -> list[str]:
-    """What the terminal says: what may be said, and where the rest is."""
-    tally = tally_of(decided.verdicts)
-    pairs = ("above", "within")
-    said = [
-        one for one in decided.verdicts if one.publication_level != "no-claim" and not one.claim.id.startswith(pairs)
-    ]
-    overall = {one.board.family: one for one in reversed(decided.leaderboards)}.values()
-    shown = [one for one in decided.leaderboards if len(one.models) == 1 or one in overall]
-    lines = [line for board in shown for line in _board_lines(board, plan.level)]
-    narrow = [name for name, why in shown[0].unscored.items() if why.endswith(NO_CHOICE)] if shown else []
-    lines += [_no_score(narrow)] if narrow else []
-    lines += [missing_replies(item) for item in measurements if item.name == MISSING]
-    lines.append("claims: " + ", ".join(f"{count} {level}" for level, count in tally.items()))
-    models = {one.name: one.model.startswith("reference/") for one in plan.models}
-    for one in said[:12]:
-        built_in = stand_ins(english(), {}, models, one.claim.subjects, made_by="models")
-        words = [f"{one.publication_level}: {one.claim.statement}", built_in, one.condition or ""]
-        lines.append(" ".join(filter(None, words)))
-    if len(said) > 12:
-        lines.append(f"and {len(said) - 12} more on the page")
-    if parts.episodes is None:
-        lines.append("the pipeline was not run yet: assaymark bench pipeline, with the same plan and --out")
-    if parts.answers is None:
-        lines.append("the questions were not asked yet: assaymark bench qa, with the same plan and --out")
-    return lines
-
-
-def _board_lines(board: Leaderboard, level: float) -> Iterator[str]:
-    """Possible ranks and intervals of scores, tier by tier: a point would rank models that cannot be ranked."""
-    models = len(board.models)
-    yield f"{board.board.words[:1].upper()}{board.board.words[1:]}, {level:.0%} intervals:"
-    for name in (name for tier in board.tiers for name in tier):
-        item, (first, last) = board.levels[name], board.ranks[name]
-        ends = "no interval" if item.low is None or item.high is None else f"{item.low:.2f} to {item.high:.2f}"
-        rank = f"{first if first == last else f'{first}-{last}'} of {models}"
-        yield f"  {name:<20} {f'{item.value:.2f} ({ends})' if models == 1 else f'{ends}   rank {rank}'}"
-    for name in board.unscored:
-        yield f"  {name:<20} no score"
-
-
-def _view(
-    folder: RunFolder, locked: LockedBench, parts: _Parts, measurements: Sequence[Measurement], decided: BenchVerdicts
-) -> BenchRun:
     plan, data = locked.plan, locked.data
     episodes = parts.episodes or ()
     days = {row: data.market.known(row) for one in data.windows for row in one.rows.tolist()} if episodes else {}
     known, gone = {one.day: one for one in days.values()}, _left_out(measurements)
     where = "the embedded synthetic market" if data.history.source == "synthetic" else data.history.source
+    dates = [date for one in episodes for date in one.result.dates]
     return BenchRun(
         name=plan.name,
         title=plan.title or "PortBench",
@@ -509,7 +446,10 @@ def _view(
         frequency=plan.pipeline.frequency,
         cost_bps=plan.pipeline.cost_bps,
         level=plan.level,
-        models=tuple(_benching_model(one) for one in plan.models),
+        models=tuple(
+            BenchModel(name=one.name, model=one.model, family=one.family, words=words_of(one.model))
+            for one in plan.models
+        ),
         profiles=tuple(_profile(name) for name in plan.pipeline.profiles),
         windows=tuple(
             WindowView(
@@ -529,17 +469,48 @@ def _view(
         episodes=tuple(episode_trace(one.result, one.notes, known, plan) for one in episodes),
         questions=question_traces(parts.answers) if parts.answers else (),
         asked=asked_questions(parts.answers or ()),
-        replies=_states(episodes),
+        replies=dict(Counter(state.state for date in dates for state in date.answers.states.values())),
         notes=tuple(_notes(plan, episodes, measurements)),
         panel="../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
         answers=Counter(one.scored.state for answered in parts.answers or () for one in answered.items),
         data=market_view(locked, snapshots=parts.episodes is not None),
-        templates=tuple(template_views(locked, _asked(parts.answers or ()))),
-    )
+        templates=tuple(
+            template_views(
+                locked,
+                list(
+                    {
+                        one.question.id: one.question for answered in (parts.answers or ()) for one in answered.items
+                    }.values()
+                ),
+            )
+        ),
+    ), decided
 
 
-def _asked(answers: Sequence[Answered]) -> list[Question]:
-    return list({one.question.id: one.question for answered in answers for one in answered.items}.values())
+def _boards(locked: LockedBench, parts: _Parts) -> list[Board]:
+    windows = len(locked.data.windows)
+    where = "in this window" if windows == 1 else f"in these {windows} windows"
+    boards = []
+    if parts.episodes is not None:
+        for name in boards_of(locked):
+            words = f"CEPS over all profiles {where}" if name == ALL else f"CEPS under the {name} profile {where}"
+            boards.append(Board(name, words, PIPELINE))
+    if parts.answers is not None:
+        boards.append(Board(QUESTIONS, "the questions with full information", QUESTIONS))
+    return boards
+
+
+def _board_lines(board: Leaderboard, level: float) -> Iterator[str]:
+    """Possible ranks and intervals of scores, tier by tier: a point would rank models that cannot be ranked."""
+    models = len(board.models)
+    yield f"{board.board.words[:1].upper()}{board.board.words[1:]}, {level:.0%} intervals:"
+    for name in (name for tier in board.tiers for name in tier):
+        item, (first, last) = board.levels[name], board.ranks[name]
+        ends = "no interval" if item.low is None or item.high is None else f"{item.low:.2f} to {item.high:.2f}"
+        rank = f"{first if first == last else f'{first}-{last}'} of {models}"
+        yield f"  {name:<20} {f'{item.value:.2f} ({ends})' if models == 1 else f'{ends}   rank {rank}'}"
+    for name in board.unscored:
+        yield f"  {name:<20} no score"
 
 
 def _notes(plan: BenchPlan, episodes: Sequence[Episode], measurements: Sequence[Measurement]) -> Iterator[str]:
@@ -571,10 +542,6 @@ def _no_score(models: Sequence[str]) -> str:
     )
 
 
-def _benching_model(agent: AgentSpec) -> BenchModel:
-    return BenchModel(name=agent.name, model=agent.model, family=agent.family, words=words_of(agent.model))
-
-
 def _profile(name: str) -> ProfileView:
     found = profile_named(name)
     return ProfileView(
@@ -603,8 +570,3 @@ def _paths(episodes: Sequence[Episode], baselines: Sequence[BaselineResult]) -> 
         )
         for one in baselines
     ]
-
-
-def _states(episodes: Sequence[Episode]) -> dict[str, int]:
-    dates = [date for one in episodes for date in one.result.dates]
-    return dict(Counter(state.state for date in dates for state in date.answers.states.values()))

@@ -27,7 +27,7 @@ from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text
 from assaymark.engine.providers.http_agent import is_outside, no_reply
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.paired import RESAMPLES, ScoredItems, rank_agreement
-from assaymark.protocol import AgentSpec, EngineChoice
+from assaymark.protocol import AgentSpec
 from assaymark.records import Measurement, Score, sha256_text
 from assaymark.report.portbench import AskedQuestion, QuestionTrace
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
@@ -101,7 +101,13 @@ def run_episodes(
         hold_ledger(folder, ledger, locked)
         while wave := _wave(pairs):
             told = Within(progress, partial(_tell, progress, done, total))
-            replies = _asked(ledger, folder, wave, models, engine, told)
+            calls = list({call.key: call for call in wave.values()}.values())
+            keys = [call.key for call in calls]
+            if ledger.pending(keys):
+                ledger.plan(calls)
+                summary = run_all(ledger, calls, models, engine, what="pipeline", progress=told)
+                require_all(summary, "the pipeline", folder)
+            replies = dict(ledger.replies(keys))
             _take(wave, replies)
             done += len(wave)
             progress("pipeline", done, total)
@@ -166,23 +172,6 @@ def _states(locked: LockedBench) -> tuple[_Pair, ...]:
 
 def _wave(pairs: Sequence[_Pair]) -> dict[_Pair, CallSpec]:
     return {pair: call for pair in pairs if (call := pair.first.next_call()) is not None}
-
-
-def _asked(
-    ledger: Ledger,
-    folder: RunFolder,
-    wave: Mapping[_Pair, CallSpec],
-    models: Mapping[str, Model],
-    engine: EngineChoice,
-    progress: Progress,
-) -> dict[str, Reply]:
-    calls = list({call.key: call for call in wave.values()}.values())
-    keys = [call.key for call in calls]
-    if ledger.pending(keys):
-        ledger.plan(calls)
-        summary = run_all(ledger, calls, models, engine, what="pipeline", progress=progress)
-        require_all(summary, "the pipeline", folder)
-    return dict(ledger.replies(keys))
 
 
 def _take(wave: Mapping[_Pair, CallSpec], replies: Mapping[str, Reply]) -> None:

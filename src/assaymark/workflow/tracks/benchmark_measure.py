@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from assaymark.benchmark.baselines import BaselineResult
-from assaymark.benchmark.market import Known
+from assaymark.benchmark.episode import BaselineResult
+from assaymark.benchmark.market import Known, Window
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import (
     RISK_SAFE,
@@ -25,11 +25,10 @@ from assaymark.benchmark.profiles import (
 )
 from assaymark.benchmark.replies import rationale_of
 from assaymark.benchmark.stages import STAGES, Convention, DateResult, EpisodeResult
-from assaymark.benchmark.windows import Window
 from assaymark.claims.boards import MISSING
 from assaymark.claims.kinds import DRAWDOWN, PIPELINE, SHARPE_CONTRAST
 from assaymark.encoding import content_id
-from assaymark.engine import Ledger, Model, Reply
+from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, LedgerError, NotMeasurableError, Problem
 from assaymark.metrology.bootstrap import Ratio, sharpe_ratios
 from assaymark.metrology.checks import Floats
@@ -136,20 +135,27 @@ def _records(
                 context = _context(episode, dated, prompt, known[dated.day])
                 context_id = content_id(context)
                 contexts[context_id] = context
-                decisions.append(_decision(episode, step, dated, said, context_id, _facts_of(replies), locked))
+                seconds = [one.seconds for one in replies.values()]
+                told, written = (
+                    [getattr(one, name) for one in replies.values()] for name in ("input_tokens", "output_tokens")
+                )
+                decisions.append(
+                    _decision(
+                        episode,
+                        step,
+                        dated,
+                        said,
+                        context_id,
+                        CallFacts(
+                            seconds=None if None in seconds else sum(one for one in seconds if one is not None),
+                            timing_source="absent" if None in seconds else "measured",
+                            input_tokens=None if None in told else sum(told),
+                            output_tokens=None if None in written else sum(written),
+                        ),
+                        locked,
+                    )
+                )
     return decisions, contexts
-
-
-def _facts_of(replies: Mapping[str, Reply]) -> CallFacts:
-    """Time and tokens of the three stages together; absent where one of them has none."""
-    seconds = [one.seconds for one in replies.values()]
-    told, written = ([getattr(one, name) for one in replies.values()] for name in ("input_tokens", "output_tokens"))
-    return CallFacts(
-        seconds=None if None in seconds else sum(one for one in seconds if one is not None),
-        timing_source="absent" if None in seconds else "measured",
-        input_tokens=None if None in told else sum(told),
-        output_tokens=None if None in written else sum(written),
-    )
 
 
 def _context(episode: Episode, dated: DateResult, prompt: str, known: Known) -> Context:
@@ -563,7 +569,14 @@ def _performances(episodes: Sequence[Episode]) -> Iterator[Measurement]:
         weights = np.stack([date.executed for date in result.dates])
         turnover = np.array([date.turnover for date in result.dates])
         yield from _book_figures("bench.performance", labels, weights, turnover)
-        bought = float(np.mean([_bought(date) for date in result.dates]))
+        bought = float(
+            np.mean(
+                [
+                    (sum(one == "buy" for one in date.answers.signals) / len(date.answers.signals))
+                    for date in result.dates
+                ]
+            )
+        )
         yield Measurement(
             name="bench.performance",
             labels={**labels, "figure": "buys"},
@@ -572,10 +585,6 @@ def _performances(episodes: Sequence[Episode]) -> Iterator[Measurement]:
             n_of="dates",
             method="mean share of instruments with the signal buy, of which alone the oracle may hold",
         )
-
-
-def _bought(date: DateResult) -> float:
-    return sum(one == "buy" for one in date.answers.signals) / len(date.answers.signals)
 
 
 def _baseline_figures(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from assaymark import __version__
 from assaymark.benchmark.episode import EpisodeState, MarketWindow
-from assaymark.benchmark.market import BenchMarket, Universe, choose_universe
+from assaymark.benchmark.market import BenchMarket, Universe, Window, choose_universe, window_named, windows_of
 from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
 from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.questions.generate import generate_questions
@@ -22,7 +22,6 @@ from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.reference import ReferenceBenchmarkModel
 from assaymark.benchmark.stage_prompts import stage_texts
 from assaymark.benchmark.stages import Convention
-from assaymark.benchmark.windows import Window, window_named, windows_of
 from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Reply
 from assaymark.engine.prices import Prices
@@ -109,7 +108,15 @@ def lock_bench(
         _stored(folder)
     plan = parse_plan(text, source=source)
     if folder.lock.is_file():
-        return _same(folder, plan, source)
+        data = open_data(plan)
+        made = fingerprint(plan, data)
+        locked = open_bench(folder, data if _same_market(folder, plan) else None)
+        if locked.plan_hash != made:
+            raise PlanError(
+                f"{source} differs from the plan locked in {folder.path} (plan hash {made[:12]}..., locked "
+                f"{locked.plan_hash[:12]}...); a locked plan is not changed: use a new run folder (--out)"
+            )
+        return locked
     data = open_data(plan)
     if first is not None:
         first(LockedBench(plan, fingerprint(plan, data), "", data))
@@ -162,11 +169,9 @@ def open_data(plan: BenchPlan) -> BenchData:
     market = BenchMarket(history, universe, lookback=rules.lookback, frozen=rules.correlation == "training")
     specs = windows_of(history)
     wanted = [window_named(name, specs) for name in plan.pipeline.windows]
-    return BenchData(history, universe, market, _windows(market, wanted, plan))
-
-
-def _windows(market: BenchMarket, specs: Sequence[Window], plan: BenchPlan) -> tuple[MarketWindow, ...]:
-    return tuple(MarketWindow(market, one, plan.pipeline.frequency) for one in specs)
+    return BenchData(
+        history, universe, market, tuple(MarketWindow(market, one, plan.pipeline.frequency) for one in wanted)
+    )
 
 
 def fingerprint(plan: BenchPlan, data: BenchData) -> str:
@@ -192,18 +197,6 @@ def _stored(folder: RunFolder) -> dict[str, Any]:
         raise PlanError(f"{folder.path} holds a study, not a benchmark; use another --out")
     check_lock(folder, stored)
     return stored
-
-
-def _same(folder: RunFolder, plan: BenchPlan, source: str) -> LockedBench:
-    data = open_data(plan)
-    made = fingerprint(plan, data)
-    locked = open_bench(folder, data if _same_market(folder, plan) else None)
-    if locked.plan_hash != made:
-        raise PlanError(
-            f"{source} differs from the plan locked in {folder.path} (plan hash {made[:12]}..., locked "
-            f"{locked.plan_hash[:12]}...); a locked plan is not changed: use a new run folder (--out)"
-        )
-    return locked
 
 
 def _same_market(folder: RunFolder, plan: BenchPlan) -> bool:

@@ -77,8 +77,25 @@ def episode_trace(result: EpisodeResult, notes: Notes, known: Mapping[date, Know
 
 
 def _date(one: DateResult, result: EpisodeResult, notes: Notes, known: Known, plan: BenchPlan) -> DateTrace:
-    views, signals, weights = _views(one, known), _signals(one, known), _weights(one, known, plan)
-    parts = {"S1": views, "S2": signals, "S3": weights, "S4": _trade(one), "S5": _risk(one, result, plan)}
+    part = known.part
+    said, true = one.answers.views[part], one.truths.views[part]
+    error = np.abs(said - true)
+    rows = [(known.tickers[at], f"{said[at]:+.2f}", f"{true[at]:+.2f}", f"{error[at]:.2f}") for at in _largest(error)]
+    mean = float(error.mean())
+    line = f"1 − {mean:.3f} / 2 = {one.scores['S1']:.3f}; {mean:.3f} is the mean error over {part.size} instruments"
+    views, signals, weights = (
+        (("instrument", "said", "true", "error"), rows, [line]),
+        _signals(one, known),
+        _weights(one, known, plan),
+    )
+    own, best = one.turnover, one.truths.turnover
+    lines = [
+        f"traded {own:.3f} of the portfolio, the oracle {best:.3f}",
+        f"1 − |{own:.3f} − {best:.3f}| / {max(own, best):.3f} = {one.scores['S4']:.3f}"
+        if max(own, best) > 0
+        else "neither traded: 1",
+    ]
+    parts = {"S1": views, "S2": signals, "S3": weights, "S4": ((), [], lines), "S5": _risk(one, result, plan)}
     return DateTrace(
         day=str(one.day),
         ceps=one.ceps,
@@ -115,16 +132,6 @@ def _stage(
 Part = tuple[tuple[str, ...], Sequence[tuple[str, ...]], list[str]]
 
 
-def _views(one: DateResult, known: Known) -> Part:
-    part = known.part
-    said, true = one.answers.views[part], one.truths.views[part]
-    error = np.abs(said - true)
-    rows = [(known.tickers[at], f"{said[at]:+.2f}", f"{true[at]:+.2f}", f"{error[at]:.2f}") for at in _largest(error)]
-    mean = float(error.mean())
-    line = f"1 − {mean:.3f} / 2 = {one.scores['S1']:.3f}; {mean:.3f} is the mean error over {part.size} instruments"
-    return ("instrument", "said", "true", "error"), rows, [line]
-
-
 def _signals(one: DateResult, known: Known) -> Part:
     pairs = [(one.answers.signals[at], one.truths.signals[at]) for at in known.part.tolist()]
     counts = Counter(pairs)
@@ -145,32 +152,16 @@ def _weights(one: DateResult, known: Known, plan: BenchPlan) -> Part:
     accuracy = weight_accuracy(held, best, convention=plan.convention)
     intra = intra_class_score(held, known.scored_by, known.classes)
     inter = inter_class_score(held, known.scored_by, known.classes, convention=plan.convention)
+    members = np.array(known.classes)
+    shares = {name: float(held[members == name].sum()) for name in CLASS_NAMES}
     lines = [
         f"accuracy {accuracy:.3f}, within classes {intra:.3f}, between classes {inter:.3f}",
         f"{alpha:g} × {accuracy:.3f} + {1 - alpha:g} × ({intra:.3f} + {inter:.3f}) / 2 = {one.scores['S3']:.3f}",
         f"the oracle's solver: {one.truths.weights_status}",
-        _by_class(held, known),
+        "held by class: "
+        + ", ".join(f"{name.replace('_', ' ')} {100 * share:.1f} %" for name, share in shares.items() if share > 0),
     ]
     return ("instrument", "held", "oracle"), rows, lines
-
-
-def _by_class(held: Floats, known: Known) -> str:
-    members = np.array(known.classes)
-    shares = {name: float(held[members == name].sum()) for name in CLASS_NAMES}
-    return "held by class: " + ", ".join(
-        f"{name.replace('_', ' ')} {100 * share:.1f} %" for name, share in shares.items() if share > 0
-    )
-
-
-def _trade(one: DateResult) -> Part:
-    own, best = one.turnover, one.truths.turnover
-    lines = [
-        f"traded {own:.3f} of the portfolio, the oracle {best:.3f}",
-        f"1 − |{own:.3f} − {best:.3f}| / {max(own, best):.3f} = {one.scores['S4']:.3f}"
-        if max(own, best) > 0
-        else "neither traded: 1",
-    ]
-    return (), [], lines
 
 
 def _risk(one: DateResult, result: EpisodeResult, plan: BenchPlan) -> Part:
@@ -276,15 +267,15 @@ def _class_means(correlation: Floats, groups: np.ndarray) -> Floats:
 def _snapshot(window: MarketWindow) -> SnapshotView:
     """The date of a window on which its instruments were most volatile."""
     day = max(window.decisions, key=lambda one: float(np.mean([line.volatility for line in window.known(one).lines])))
-    found = window.snapshot(day, window.start())
-    between = found.between.copy()
-    for at, one in enumerate(found.classes):
+    known = window.known(day)
+    between = known.between.copy()
+    for at, one in enumerate(known.lines_by_class):
         between[at, at] = np.nan if one.intra is None else one.intra
     return SnapshotView(
         window=window.window,
         day=str(day),
-        layers=tuple((name, heads, rows) for name, (heads, rows) in layers(found).items()),
-        classes=tuple(one.asset_class for one in found.classes),
+        layers=tuple((name, heads, rows) for name, (heads, rows) in layers(known).items()),
+        classes=tuple(one.asset_class for one in known.lines_by_class),
         between=between,
     )
 

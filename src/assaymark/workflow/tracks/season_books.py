@@ -17,7 +17,7 @@ from assaymark.importers.aitrader.importer import NEXT, WHOLE
 from assaymark.importers.report import CASH, EQUAL_WEIGHT
 from assaymark.market import CorporateAction
 from assaymark.market.calendar import weekdays
-from assaymark.market.clock import Clock, Day, Quote
+from assaymark.market.clock import Clock, Day
 from assaymark.portfolio.broker import (
     RELIABILITY,
     Bar,
@@ -124,7 +124,15 @@ def settle_orders(
     if not orders:  # nothing for the broker to do
         nav = valued(agent, now, "ok", book, marks_after(marks, day), 0.0)
         return Settlement(book, nav, tuple(paid), tuple(refused), actions=told)
-    settled = settle_day(book, orders, _bars(season, book, day, marks), season.rules.broker, universe=day.universe)
+    bars = dict(todays_bars(day))
+    for name in book.positions:
+        if name not in bars or bars[name].at(season.rules.fill) is None:
+            mark = marks[name]
+            quote = day.quotes.get(name)
+            price, of = mark
+            age = max((day.date - date.fromisoformat(of)).days, 1)
+            bars[name] = Bar(price, close=price if quote is None else quote.close, age=age)
+    settled = settle_day(book, orders, bars, season.rules.broker, universe=day.universe)
     fills = [
         SeasonFill(
             day=now, agent=agent, record_id=source, number=one.order + 1, symbol=one.symbol,
@@ -254,25 +262,10 @@ def _split_order(season: Season, order: Order, actions: Sequence[CorporateAction
     return replace(order, quantity=lots * season.rules.lot)
 
 
-def _bars(season: Season, book: Book, day: Day, marks: Marks) -> dict[str, Bar]:
-    """The day's bars for the broker; what is held and did not trade stands at its last close, too old to fill at."""
-    bars = dict(todays_bars(day))
-    for name in book.positions:
-        if name not in bars or bars[name].at(season.rules.fill) is None:
-            bars[name] = _old(day.date, marks[name], day.quotes.get(name))
-    return bars
-
-
 @lru_cache(maxsize=2)
 def todays_bars(day: Day) -> dict[str, Bar]:
     """The bars of a day, made once for all agents."""
     return {name: Bar(one.open, one.high, one.low, one.close) for name, one in day.quotes.items()}
-
-
-def _old(now: date, mark: tuple[float, str], quote: Quote | None) -> Bar:
-    price, of = mark
-    age = max((now - date.fromisoformat(of)).days, 1)
-    return Bar(price, close=price if quote is None else quote.close, age=age)
 
 
 def valued(agent: str, now: str, state: str, book: Book, marks: Marks, costs: float) -> SeasonNav:
@@ -432,7 +425,14 @@ def outcomes_of(season: Season, entries: Sequence[Entry]) -> Iterator[Outcome]:
     """What each agent's book earned from a decision to the next one, and at the last one since the season began."""
     days = [entry for entry in entries if entry.record["state"] == "ok"]
     for agent in season.agents:
-        names = [_decision(entry, agent.name) for entry in days]
+        names = [
+            next(
+                str(one["record_id"])
+                for one in entry.record["decisions"]
+                if one["agent"]["id"] == agent.name and one["replicate"] == 1
+            )
+            for entry in days
+        ]
         for at, (early, late) in enumerate(pairwise(days)):
             value = _earned(_nav(early, agent.name), _nav(late, agent.name))
             if value is not None:
@@ -440,14 +440,6 @@ def outcomes_of(season: Season, entries: Sequence[Entry]) -> Iterator[Outcome]:
         if len(days) > 1:
             value = _nav(days[-1], agent.name) / season.capital - 1.0
             yield _outcome(names[-1], WHOLE, value, _nav(days[-1]) / season.capital - 1.0, days[-1])
-
-
-def _decision(entry: Entry, agent: str) -> str:
-    return next(
-        str(one["record_id"])
-        for one in entry.record["decisions"]
-        if one["agent"]["id"] == agent and one["replicate"] == 1
-    )
 
 
 def _nav(entry: Entry, agent: str | None = None) -> float:
@@ -519,7 +511,10 @@ def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> Arrivals
     clock = newest.clock(season)
     if not season.market.live:
         return Arrivals(tuple((day, newest) for day in clock.due(done)), clock.reached)
-    due = set(clock.due(done, now=now)) | set(_weekdays(clock, done, now))
+    days: list[date] = weekdays(clock.first, clock.last).astype(object).tolist()
+    due = set(clock.due(done, now=now)) | {
+        day for day in days if (done is None or day > done) and clock.moment(day) <= now
+    }
     sources = [(clock, newest)]
     found: list[tuple[date, SeasonData]] = []
     lost: list[date] = []
@@ -535,12 +530,6 @@ def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> Arrivals
             lost.append(day)
         found.append((day, holding or newest))
     return Arrivals(tuple(found), max((one.reached for one, _ in sources if one.reached), default=None), tuple(lost))
-
-
-def _weekdays(clock: Clock, done: date | None, now: datetime) -> list[date]:
-    """The weekdays after ``done`` whose hour of decision has come, whether the market reaches them or not."""
-    days: list[date] = weekdays(clock.first, clock.last).astype(object).tolist()
-    return [day for day in days if (done is None or day > done) and clock.moment(day) <= now]
 
 
 def _holding(locked: LockedSeason, sources: list[tuple[Clock, SeasonData]], day: date) -> SeasonData | None:

@@ -79,7 +79,16 @@ class SeasonAsker:
         lost = {key: call for key, call in wanted.items() if key not in self.replies}
         self.heard |= {call.model for key, call in wanted.items() if key not in lost}
         if lost:
-            self._lose(self._reasons(summary, lost), lost)
+            require_not_stopped(summary, self.folder)
+            kept = f"every reply so far is kept in {self.folder.path}, and the same command goes on"
+            purse = purse_of(self.models)
+            if purse is not None and purse.stopped is not None:
+                raise ModelError(f"{purse.stopped}; {kept}", retryable=True)
+            failed = {one.key: one.reason for one in summary.failed}
+            unasked = [key for key in lost if key not in failed]
+            if unasked and not summary.stopped:
+                raise ModelError(f"{len(unasked)} calls were given up elsewhere; {kept}", retryable=True)
+            self._lose({key: failed.get(key, "; ".join(summary.stopped)) for key in lost}, lost)
             dumb = {key: call.model for key, call in lost.items() if call.model not in self.heard}
             self.silent |= {model: self.replies[key].text for key, model in dumb.items()}
 
@@ -133,19 +142,6 @@ class SeasonAsker:
         reads = [read_outcome_reply(self.replies[one.call.key]) for one in calls]
         return outcome_grade([one.part for one in calls], reads)
 
-    def _reasons(self, summary: RunSummary, lost: Mapping[str, CallSpec]) -> dict[str, str]:
-        """Why calls have no reply, by key. What one judge's provider does is on that judge's record."""
-        require_not_stopped(summary, self.folder)
-        kept = f"every reply so far is kept in {self.folder.path}, and the same command goes on"
-        purse = purse_of(self.models)
-        if purse is not None and purse.stopped is not None:
-            raise ModelError(f"{purse.stopped}; {kept}", retryable=True)
-        failed = {one.key: one.reason for one in summary.failed}
-        unasked = [key for key in lost if key not in failed]
-        if unasked and not summary.stopped:
-            raise ModelError(f"{len(unasked)} calls were given up elsewhere; {kept}", retryable=True)
-        return {key: failed.get(key, "; ".join(summary.stopped)) for key in lost}
-
 
 _MARGIN_S: Final = 10.0
 _ADDRESSES: Final = ("http/", "https/")
@@ -198,7 +194,9 @@ def ask_agents(
     absent = _absent(ledger, calls, models, live=season.market.live)
     specs = [one.call for one in calls if one.asked.spec.name not in absent]
     summary = run_all(ledger, specs, models, lane, what=f"asking on {day}", progress=progress, first=False)
-    failed = _failures(summary, folder)
+    if summary.interrupted:
+        raise StoppedError(f"stopped: {_kept(folder)}")
+    failed = {one.key: one.reason for one in summary.failed}
     replies = dict(ledger.replies([one.call.key for one in calls]))
     stopped = _stopped(summary, models, folder, live=season.market.live)
     absent |= {
@@ -245,12 +243,6 @@ def calls_of(season: Season, asked: Asked, shared: DayMaterial) -> list[_Call]:
 
 def _kept(folder: RunFolder) -> str:
     return f"every day and reply so far is kept in {folder.path}, and the same command goes on"
-
-
-def _failures(summary: RunSummary, folder: RunFolder) -> dict[str, str]:
-    if summary.interrupted:
-        raise StoppedError(f"stopped: {_kept(folder)}")
-    return {one.key: one.reason for one in summary.failed}
 
 
 def _stopped(summary: RunSummary, models: Mapping[str, Model], folder: RunFolder, *, live: bool) -> dict[str, str]:

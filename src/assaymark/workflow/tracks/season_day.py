@@ -287,7 +287,21 @@ def step_season(
         clock, done = locked.data.clock(locked.season), _last(journal)
         found = arrivals(locked, done, now)
         if day is not None:
-            found = _until(clock, done, found, day, now if live else None)
+            problem = ""
+            if not clock.first <= day <= clock.last:
+                problem = f"lies outside of the season ({clock.first} to {clock.last})"
+            elif done is not None and day < done:
+                problem = f"lies before {done}, the last day that was done; a clock does not run backwards"
+            elif live and clock.moment(day) > now:
+                problem = f"is not over: its hour of decision is {clock.moment(day).isoformat()}"
+            elif found.reached is None or day > found.reached:
+                reached = "has no day yet" if found.reached is None else f"ends on {found.reached}"
+                problem = f"lies ahead of the market, which {reached}"
+            elif found.waiting is not None and day >= found.waiting:
+                problem = f"is not reached: {found.announced}"
+            if problem:
+                raise InputError("--day", [Problem("", f"{day} {problem}")])
+            found = found.until(day)
         elif not live:
             found = found.first
         return _go(folder, locked, clock, journal, found, models, progress)
@@ -315,24 +329,6 @@ def open_run(folder: RunFolder) -> LockedSeason:
 
 def _last(journal: Journal) -> date | None:
     return date.fromisoformat(journal.entries[-1].day) if journal.entries else None
-
-
-def _until(clock: Clock, done: date | None, found: Arrivals, day: date, now: datetime | None) -> Arrivals:
-    problem = ""
-    if not clock.first <= day <= clock.last:
-        problem = f"lies outside of the season ({clock.first} to {clock.last})"
-    elif done is not None and day < done:
-        problem = f"lies before {done}, the last day that was done; a clock does not run backwards"
-    elif now is not None and clock.moment(day) > now:
-        problem = f"is not over: its hour of decision is {clock.moment(day).isoformat()}"
-    elif found.reached is None or day > found.reached:
-        reached = "has no day yet" if found.reached is None else f"ends on {found.reached}"
-        problem = f"lies ahead of the market, which {reached}"
-    elif found.waiting is not None and day >= found.waiting:
-        problem = f"is not reached: {found.announced}"
-    if problem:
-        raise InputError("--day", [Problem("", f"{day} {problem}")])
-    return found.until(day)
 
 
 def _go(
@@ -423,7 +419,18 @@ class Desk:
         self.journal.append(entry)
 
     def _trading(self, day: Day) -> Entry:
-        day = self._once(day)
+        done = {
+            name: [one for one in ones if one.since and str(one.since) < self.marks[name][1] < str(one.ex_date)]
+            for name, ones in day.actions.items()
+            if name in self.acted
+        }
+        if any(done.values()):
+            kept = {
+                name: tuple(one for one in ones if one not in done.get(name, ())) for name, ones in day.actions.items()
+            }
+            day = replace(day, actions=kept)
+        acted = {name for name in day.actions if due_actions(name, day, self.marks)}
+        self.acted = frozenset(acted | (self.acted - day.quotes.keys()))
         before, marks = self.accounts, self.marks
         settled = {name: settle_account(self.season, name, one, day, self.marks) for name, one in before.items()}
         baselines = self._baselines(day)
@@ -446,22 +453,6 @@ class Desk:
             record["agents"][name]["checks"] = checked(self.season, before[name].book, one, day, source, marks)
         times = {one.decision.record_id: one.seconds for one in decided}
         return Entry(record, shared.facts, shared.instruments, shared.series, times)
-
-    def _once(self, day: Day) -> Day:
-        """The day without actions that came into force already, on a day of which its snapshot lacks the bar."""
-        done = {
-            name: [one for one in ones if one.since and str(one.since) < self.marks[name][1] < str(one.ex_date)]
-            for name, ones in day.actions.items()
-            if name in self.acted
-        }
-        if any(done.values()):
-            kept = {
-                name: tuple(one for one in ones if one not in done.get(name, ())) for name, ones in day.actions.items()
-            }
-            day = replace(day, actions=kept)
-        acted = {name for name in day.actions if due_actions(name, day, self.marks)}
-        self.acted = frozenset(acted | (self.acted - day.quotes.keys()))
-        return day
 
     def _baselines(self, day: Day) -> dict[str, Any]:
         found = {}
@@ -545,17 +536,17 @@ def _lines(locked: LockedSeason, clock: Clock, journal: Journal, found: Arrivals
     empty = [one.day for one in journal.entries[-len(due) :] if one.record["state"] != "ok"]
     done = f"{len(due)} days done" if len(due) > 1 else f"{due[0]} done"
     without = f"; without data: {', '.join(empty[:5])}" if empty else ""
-    return (f"{locked.season.name}: {done}{without}", state, *_silent(journal, due), *waiting)
-
-
-def _silent(journal: Journal, due: tuple[date, ...]) -> list[str]:
-    """The agents that held because no usable reply came, or because nobody was there."""
     silent, absent = _unanswered(journal, due, absent=False), _unanswered(journal, due, absent=True)
     of = f"of {len(due)} days, and held"
-    return [
-        *(f"{name} gave no usable reply on {len(days)} {of}" for name, days in silent.items()),
-        *(f"{name} was absent on {len(days)} {of} (last: {days[-1]})" for name, days in absent.items()),
-    ]
+    return (
+        f"{locked.season.name}: {done}{without}",
+        state,
+        *[
+            *(f"{name} gave no usable reply on {len(days)} {of}" for name, days in silent.items()),
+            *(f"{name} was absent on {len(days)} {of} (last: {days[-1]})" for name, days in absent.items()),
+        ],
+        *waiting,
+    )
 
 
 def _unanswered(journal: Journal, due: tuple[date, ...], *, absent: bool) -> dict[str, list[str]]:

@@ -388,11 +388,37 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Pr
         with Ledger.open(folder.ledger) as ledger:
             hold_ledger(folder, ledger, stored)
             asker = SeasonAsker(folder, ledger, models, stored.season.engine, progress)
-            grades, guesses = _graded(asker, material, parts)
+            season = material.season
+            plan, judges, budget = material.scoring, asked_judges(season), season.judging.token_budget
+            planned = season_tasks(parts, judges, plan, budget=budget)
+            given = asker.grades([task for _, task in planned])
+            outcomes = asker.outcomes(
+                [
+                    outcome_calls(grades, part.horizon, material.outcomes, task.judge, plan, budget=budget)
+                    if part.scope == "whole" and grades.state == "ok"
+                    else []
+                    for (part, task), grades in zip(planned, given, strict=True)
+                ]
+            )
+            rows = [
+                grade_row(part, horizon_score(grades, plan, horizon=part.horizon, ledger=part.ledger, outcome=outcome))
+                for (part, _), grades, outcome in zip(planned, given, outcomes, strict=True)
+            ]
+            probes = season_probes(parts, judges, budget=budget) if season.judging.author_probe else []
+            grades, guesses = rows, [guess_row(*one) for one in asker.guesses(probes)]
         people = {one.name for one in stored.season.panel if one.human}
         grades += human_rows(_given(store), parts, material.scoring, people)
-        _require_some(folder, grades)
-        _write(store, basis, parts, grades, guesses)
+        if all(one.score.grades.state == "failed" for one in grades):
+            first = next(one.score.grades for one in grades)
+            what = (
+                f"no judge answered anything (first: {first.judge}, {first.reason}); nothing was written, and the same "
+            )
+            raise ModelError(f"{folder.path}: {what}command asks again", retryable=True)
+        store.write(REPLACED, replaced_rows(parts), basis)
+        store.write(EVIDENCE, evidence_rows(parts), basis)
+        store.write(JUDGMENTS, map(judgment_row, grades), basis)
+        store.write(GUESSES, guesses, basis)
+        store.write(GRADES, grades, basis)
         return SeasonJudged(asker.made, tuple(_lines(folder, stored.season, grades, guesses)))
 
 
@@ -445,56 +471,6 @@ def _take_grades(folder: RunFolder, season: Season) -> None:
         if path.is_file():
             import_grades(folder, path)
             return
-
-
-def _graded(
-    asker: SeasonAsker, material: SeasonMaterial, parts: Sequence[SeasonPart]
-) -> tuple[list[SeasonGrade], list[SeasonGuess]]:
-    """Ask everything: grades first, outcomes once they are there, author identification last."""
-    season = material.season
-    plan, judges, budget = material.scoring, asked_judges(season), season.judging.token_budget
-    planned = season_tasks(parts, judges, plan, budget=budget)
-    given = asker.grades([task for _, task in planned])
-    outcomes = asker.outcomes(
-        [
-            outcome_calls(grades, part.horizon, material.outcomes, task.judge, plan, budget=budget)
-            if part.scope == "whole" and grades.state == "ok"
-            else []
-            for (part, task), grades in zip(planned, given, strict=True)
-        ]
-    )
-    rows = [
-        grade_row(part, _score(part, grades, outcome, plan))
-        for (part, _), grades, outcome in zip(planned, given, outcomes, strict=True)
-    ]
-    probes = season_probes(parts, judges, budget=budget) if season.judging.author_probe else []
-    return rows, [guess_row(*one) for one in asker.guesses(probes)]
-
-
-def _score(part: SeasonPart, grades: HorizonGrades, outcome: OutcomeGrade | None, plan: ScoringPlan) -> HorizonScore:
-    return horizon_score(grades, plan, horizon=part.horizon, ledger=part.ledger, outcome=outcome)
-
-
-def _require_some(folder: RunFolder, grades: Sequence[SeasonGrade]) -> None:
-    if all(one.score.grades.state == "failed" for one in grades):
-        first = next(one.score.grades for one in grades)
-        what = f"no judge answered anything (first: {first.judge}, {first.reason}); nothing was written, and the same "
-        raise ModelError(f"{folder.path}: {what}command asks again", retryable=True)
-
-
-def _write(
-    store: Store,
-    basis: Mapping[str, str | None],
-    parts: Sequence[SeasonPart],
-    grades: Sequence[SeasonGrade],
-    guesses: Sequence[SeasonGuess],
-) -> None:
-    """The tables; grades last, so that whoever finds them done finds the others done."""
-    store.write(REPLACED, replaced_rows(parts), basis)
-    store.write(EVIDENCE, evidence_rows(parts), basis)
-    store.write(JUDGMENTS, map(judgment_row, grades), basis)
-    store.write(GUESSES, guesses, basis)
-    store.write(GRADES, grades, basis)
 
 
 def _lines(

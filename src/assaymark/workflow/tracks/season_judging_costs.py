@@ -69,7 +69,23 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
         one.call
         for part, task in tasks
         if part.scope == "whole"
-        for one in outcome_calls(_stand_in(task), part.horizon, material.outcomes, task.judge, plan, budget=budget)
+        for one in outcome_calls(
+            HorizonGrades(
+                agent=task.agent,
+                judge=task.judge.name,
+                family=task.judge.family,
+                trial=task.trial,
+                horizon=task.horizon,
+                grader=grader_version(task.plan),
+                state="ok",
+                parts=(),
+            ),
+            part.horizon,
+            material.outcomes,
+            task.judge,
+            plan,
+            budget=budget,
+        )
     ]
     probes = season_probes(parts, judges, budget=budget) if season.judging.author_probe else []
     stages = [Stage("grades", graded), Stage("outcomes", outcomes)]
@@ -96,16 +112,3 @@ def _calls(task: HorizonTask, reply_to: ReplyTo) -> Iterator[CallSpec]:
         # A record in one part needs no answer to say what comes next.
         reply = reply_to(planned.call.key) if len(task.parts) > 1 else None
         reads.append(Read("ok", _ANSWER) if reply is None else read_horizon_reply(reply, planned.asked))
-
-
-def _stand_in(task: HorizonTask) -> HorizonGrades:
-    return HorizonGrades(
-        agent=task.agent,
-        judge=task.judge.name,
-        family=task.judge.family,
-        trial=task.trial,
-        horizon=task.horizon,
-        grader=grader_version(task.plan),
-        state="ok",
-        parts=(),
-    )

@@ -116,7 +116,11 @@ class _Settled:
 
     def step(self, decision: Decision, day: str) -> StepRecord:
         """A decision with what the broker made of it. What was paid out on that day stands among the fills."""
-        nav = None if self.recorded else self._after(decision.agent.id, day)
+        nav = (
+            None
+            if self.recorded
+            else next((one for one in self.traded.get(decision.agent.id, []) if one.day > day), None)
+        )
         paid = [one for one in self.fills.get("", ()) if nav and (one.agent, one.day) == (nav.agent, nav.day)]
         book = stated_book(decision) if self.recorded else nav and Book(nav.cash, nav.positions)
         return StepRecord(
@@ -126,10 +130,6 @@ class _Settled:
             rejections=tuple(self.refused.get(decision.record_id, ())),
             book=book,
         )
-
-    def _after(self, agent: str, day: str) -> SeasonNav | None:
-        """The book on the day on which the orders of a day were settled; None where it did not come yet."""
-        return next((one for one in self.traded.get(agent, []) if one.day > day), None)
 
 
 def _decided(season: Season, decisions: Iterable[Decision]) -> dict[tuple[str, int], list[Decision]]:

@@ -199,7 +199,19 @@ def agent_measurements(material: SeasonMaterial, grades: Sequence[SeasonGrade]) 
         yield _reliability(agent, [one for one in material.checks if one.agent == agent])
         yield _lookahead(agent, [one for one in looked if one.agent == agent])
         yield _thrash(agent, steps, days if material.season.has_books else None)
-        yield _decisions(agent, steps, len(material.rejections.get(agent, ())))
+        rejected = len(material.rejections.get(agent, ()))
+        silent = sum(bool({*NOT_USABLE} & {*step.decision.flags}) for step in steps)
+        absent = sum(ABSENT in step.decision.flags for step in steps)
+        detail, n = {"rejected": rejected, "silent": silent, "absent": absent}, len(steps)
+        yield Measurement(
+            name="season.decisions",
+            labels={"agent": agent},
+            value=float(n),
+            n=n,
+            n_of="decisions",
+            method="counted",
+            detail=detail,
+        )
 
 
 def _reliability(agent: str, checks: Sequence[SeasonCheck]) -> Measurement:
@@ -251,16 +263,6 @@ def _thrash(agent: str, steps: Sequence[StepRecord], days: Sequence[str] | None)
     found = thrashing(list(fills.values()), within=WITHIN)
     detail = {"within": WITHIN, "trades": found.trades, "by_symbol": found.by_symbol}
     return replace(empty, value=float(len(found.trips)), n=len(days), state="ok", detail=detail)
-
-
-def _decisions(agent: str, steps: Sequence[StepRecord], rejected: int) -> Measurement:
-    silent = sum(bool({*NOT_USABLE} & {*step.decision.flags}) for step in steps)
-    absent = sum(ABSENT in step.decision.flags for step in steps)
-    detail, n = {"rejected": rejected, "silent": silent, "absent": absent}, len(steps)
-    return Measurement(
-        name="season.decisions", labels={"agent": agent}, value=float(n), n=n, n_of="decisions", method="counted",
-        detail=detail,
-    )  # fmt: skip
 
 
 def return_measurements(material: SeasonMaterial, *, level: float, rng: np.random.Generator) -> Iterator[Measurement]:

@@ -11,7 +11,6 @@ from statistics import fmean, median
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assaymark.claims.evidence import SPAN
 from assaymark.claims.season_panel import CONSTANT, MISSING, SINGLE
@@ -71,7 +70,18 @@ def season_orders(
         made = Measurement(name=name, labels=labels, **parts)
         if name != "contrast":
             return made
-        return replace(made, detail={**made.detail, **_beside_totals(totals, labels["high"], labels["low"])})
+        high = labels["high"]
+        low = labels["low"]
+        gap = (totals.row(high).total or 0.0) - (totals.row(low).total or 0.0)
+        floor = totals.floor(high, low)
+        state = ""
+        if floor is None:
+            state = "noise-unknown"
+        elif abs(gap) <= floor + _ZERO:
+            state = "within-noise"
+        elif gap < 0:
+            state = "opposite-totals"
+        return replace(made, detail={**made.detail, "totals_gap": gap, "noise_floor": floor, "unresolved": state})
 
     yield from order_measurements(found, plan, make)
     yield from alpha_measurements(found, level, make)
@@ -109,20 +119,6 @@ def season_comparisons(
     )
 
 
-def _beside_totals(totals: SeasonTotals, high: str, low: str) -> dict[str, JSON]:
-    """What the totals say of a difference over periods; a gap that noise makes, or the other way round, is no order."""
-    gap = (totals.row(high).total or 0.0) - (totals.row(low).total or 0.0)
-    floor = totals.floor(high, low)
-    state = ""
-    if floor is None:
-        state = "noise-unknown"
-    elif abs(gap) <= floor + _ZERO:
-        state = "within-noise"
-    elif gap < 0:
-        state = "opposite-totals"
-    return {"totals_gap": gap, "noise_floor": floor, "unresolved": state}
-
-
 def kappa_measurement(
     scores: SeasonScores,
     plan: ScoringPlan,
@@ -151,7 +147,16 @@ def kappa_measurement(
     if len(judges) < 2 or not items:
         return replace(found, method=method, state=MISSING)
     ratings = np.array([codes for _, codes in items])
-    found = replace(found, detail={**detail, **_by_pair(judges, ratings)})
+    tables: dict[str, JSON] = {}
+    kappas: dict[str, JSON] = {}
+    for one, other in combinations(range(len(judges)), 2):
+        cells = np.zeros((len(_CODES), len(_CODES)), dtype=np.int64)
+        np.add.at(cells, (ratings[:, one] - 1, ratings[:, other] - 1), 1)
+        pair = f"{judges[one]}|{judges[other]}"
+        tables[pair] = cells.tolist()
+        with suppress(NotMeasurableError):
+            kappas[pair] = kappa_of_table(cells)
+    found = replace(found, detail={**detail, "pairs": {pair: kappas.get(pair) for pair in tables}, "tables": tables})
     try:
         value = mean_pairwise_kappa(ratings, categories=len(_CODES))
     except NotMeasurableError:
@@ -167,20 +172,6 @@ def kappa_measurement(
     except NotMeasurableError as exc:
         return replace(found, method=f"{method}; {exc}")
     return replace(found, method=f"{method}; {ends.method}", low=ends.low, high=ends.high, level=level)
-
-
-def _by_pair(judges: Sequence[str], ratings: NDArray[np.int64]) -> dict[str, JSON]:
-    """The contingency table of every two judges over the bands, and its kappa, by "ONE|OTHER"."""
-    tables: dict[str, JSON] = {}
-    kappas: dict[str, JSON] = {}
-    for one, other in combinations(range(len(judges)), 2):
-        cells = np.zeros((len(_CODES), len(_CODES)), dtype=np.int64)
-        np.add.at(cells, (ratings[:, one] - 1, ratings[:, other] - 1), 1)
-        pair = f"{judges[one]}|{judges[other]}"
-        tables[pair] = cells.tolist()
-        with suppress(NotMeasurableError):
-            kappas[pair] = kappa_of_table(cells)
-    return {"pairs": {pair: kappas.get(pair) for pair in tables}, "tables": tables}
 
 
 def judge_measurements(

@@ -77,7 +77,7 @@ def season_totals(
     """The table of a season, with noise floors from replicate decisions and repeated gradings."""
     floors = {agent: noise_floor([scores.repeated(agent)]) for agent in scores.agents}
     heard = scores.without(silent)
-    trials = _least_trials(heard)
+    trials = min((len(trials) for row in heard.whole.values() for trials in row.values()), default=1)
     panel = _published(noise_floor([heard.gradings(agent) for agent in heard.agents]), trials)
     each = [[one.composite for one in trials.values()] for row in heard.whole.values() for trials in row.values()]
     table = season_table(_contestants(scores, times, floors, silent), judges=panel, plan=plan)
@@ -104,10 +104,6 @@ def _contestants(
     ]
 
 
-def _least_trials(scores: SeasonScores) -> int:
-    return min((len(trials) for row in scores.whole.values() for trials in row.values()), default=1)
-
-
 def _published(floor: NoiseFloor, trials: int) -> NoiseFloor:
     return floor if floor.value is None else replace(floor, value=floor.value / math.sqrt(trials))
 
@@ -115,36 +111,33 @@ def _published(floor: NoiseFloor, trials: int) -> NoiseFloor:
 def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
     """``season.total``, ``.composite``, ``.axis``, ``.outcome``, ``.efficiency``, ``.without`` and ``.noise``."""
     for agent in totals.scores.agents:
-        yield _total(totals, agent)
+        row = totals.row(agent)
+        found = Measurement(
+            name="season.total",
+            labels={"agent": agent},
+            value=row.total,
+            n=len(totals.scores.whole[agent]),
+            n_of="judges",
+            method=f"scoring plan {totals.plan.version}: median of the judges' composites, and efficiency",
+            state="ok" if row.total is not None else row.state,
+            unit=POINTS,
+            inputs=totals.table.plan,
+        )
+        yield (found if row.total is None else replace(found, detail=_detail(totals, row)))
         yield from _composites(totals.scores, agent, totals.plan)
-        yield from _axes(totals.scores, agent)
-        yield _outcome(totals.scores, agent)
+        for axis in AXES:
+            points = totals.scores.axis(agent, axis)
+            yield _median("season.axis", {"agent": agent, "axis": axis}, points, "not graded")
+        state = "unresolved" if totals.scores.whole[agent] else "not graded"
+        yield _median("season.outcome", {"agent": agent}, totals.scores.outcomes(agent), state)
         yield _efficiency(totals, agent)
-        yield _noise(_of_agent(agent), totals.agents[agent], "replicates", {})
+        yield _noise(
+            {"of": agent, "kind": "agent"} if agent == PANEL else {"of": agent}, totals.agents[agent], "replicates", {}
+        )
     yield from _without(totals)
     value = totals.panel.value
     once = None if value is None else value * math.sqrt(totals.trials)
     yield _noise({"of": PANEL}, totals.panel, "gradings", {"trials": totals.trials, "one_grading": once})
-
-
-def _of_agent(agent: str) -> dict[str, str]:
-    return {"of": agent, "kind": "agent"} if agent == PANEL else {"of": agent}
-
-
-def _total(totals: SeasonTotals, agent: str) -> Measurement:
-    row = totals.row(agent)
-    found = Measurement(
-        name="season.total",
-        labels={"agent": agent},
-        value=row.total,
-        n=len(totals.scores.whole[agent]),
-        n_of="judges",
-        method=f"scoring plan {totals.plan.version}: median of the judges' composites, and efficiency",
-        state="ok" if row.total is not None else row.state,
-        unit=POINTS,
-        inputs=totals.table.plan,
-    )
-    return found if row.total is None else replace(found, detail=_detail(totals, row))
 
 
 def _detail(totals: SeasonTotals, row: SeasonRow) -> dict[str, Any]:
@@ -164,16 +157,14 @@ def _detail(totals: SeasonTotals, row: SeasonRow) -> dict[str, Any]:
         "highest": standing.highest,
         "state": standing.state,
         "graded": [agreement.standing.lowest, agreement.standing.highest],
-        "margin": min(_margin(points, totals.plan) for points in (agreement.low, agreement.high, row.total)),
+        "margin": min(
+            min(abs(points - (bound - 0.5)) for bound in (totals.plan.bands.strong, totals.plan.bands.mixed))
+            for points in (agreement.low, agreement.high, row.total)
+        ),
         "reach": totals.reach(row.contestant),
         "first": row.first,
         "last": row.last,
     }
-
-
-def _margin(points: float, plan: ScoringPlan) -> float:
-    """How far a score is from the nearest boundary of a band; scores are rounded half up before they are read."""
-    return min(abs(points - (bound - 0.5)) for bound in (plan.bands.strong, plan.bands.mixed))
 
 
 def _composites(scores: SeasonScores, agent: str, plan: ScoringPlan) -> Iterator[Measurement]:
@@ -190,23 +181,10 @@ def _composites(scores: SeasonScores, agent: str, plan: ScoringPlan) -> Iterator
             method="mean over trials of the judge's composite",
             state=state,
             unit=POINTS,
-            detail=_gradings(points, [one.composite for one in trials.values()], plan),
+            detail={}
+            if points is None
+            else {"band": band(points, plan=plan), "trials": [one.composite for one in trials.values()]},
         )
-
-
-def _gradings(points: float | None, trials: list[float], plan: ScoringPlan) -> dict[str, Any]:
-    return {} if points is None else {"band": band(points, plan=plan), "trials": trials}
-
-
-def _axes(scores: SeasonScores, agent: str) -> Iterator[Measurement]:
-    for axis in AXES:
-        points = scores.axis(agent, axis)
-        yield _median("season.axis", {"agent": agent, "axis": axis}, points, "not graded")
-
-
-def _outcome(scores: SeasonScores, agent: str) -> Measurement:
-    state = "unresolved" if scores.whole[agent] else "not graded"
-    return _median("season.outcome", {"agent": agent}, scores.outcomes(agent), state)
 
 
 def _median(name: str, labels: Mapping[str, str], points: Mapping[str, float], state: str) -> Measurement:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from assaymark.claims import SeasonGates, SeasonVerdicts, certificate_name, decide_season, season_certificates
+from assaymark.claims import SeasonGates, certificate_name, decide_season, season_certificates
 from assaymark.claims.evidence import SPAN
 from assaymark.claims.messages import Catalogue, catalogue, english, languages
 from assaymark.encoding import write_atomic
@@ -39,7 +39,7 @@ from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, VERDICT
 from assaymark.workflow.track import Progress, silent
 from assaymark.workflow.tracks.datasheet import datasheet_pages, stored_datasheets
 from assaymark.workflow.tracks.season_judge import judgment_row
-from assaymark.workflow.tracks.season_lock import StoredSeason, stored_season
+from assaymark.workflow.tracks.season_lock import stored_season
 from assaymark.workflow.tracks.season_material import SeasonMaterial, material_of
 from assaymark.workflow.tracks.season_measures import LEVEL, season_findings
 from assaymark.workflow.tracks.season_record_tables import (
@@ -160,13 +160,53 @@ class DecidedSeason:
 def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> DecidedSeason:
     """Measure and decide a judged season; writes its tables, ``verdicts.json`` and one certificate a verdict."""
     stored, store = stored_season(folder), Store(folder)
-    _require_judged(folder, store)
+    if store.digest(GRADES) is None or not store.rows(GRADES):
+        raise LedgerError(f"{folder.path} was not judged yet; run: assaymark season judge {folder.path}")
     progress("reading the records", 0, 3)
     material, judged = material_of(store, stored), SeasonJudgments.read(store)
     sheets = stored_datasheets(folder)
     progress("measuring", 1, 3)
-    found = _findings(store, stored, material, judged, sheets)
-    file = _verdict_file(stored, found, judged)
+    basis = {
+        "plan": material.plan_hash,
+        "datasheets": content_id({one.judge: one for one in sheets}) if sheets else None,
+    }
+    basis |= {table.name: store.digest(table) for table in (GRADES, GUESSES, EVIDENCE, NAVS, TIMES, CHECKS)}
+    rng = np.random.default_rng([material.season.seed, 8])
+    measurements, table = season_findings(material, judged, sheets, rng=rng)
+    store.write(MEASUREMENTS, measurements, basis)
+    gates = gates_of(material, preregistered=stored.preregistered)
+    decided = decide_season(measurements, gates, material.plan_hash)
+    store.write(
+        VERDICTS, (one.verdict for one in decided.verdicts), {**basis, "measurements": store.digest(MEASUREMENTS)}
+    )
+    found = SeasonFindings(tuple(measurements), table, decided)
+    season, verdicts = stored.season, tuple(one.verdict for one in found.decided.verdicts)
+    built_in = {one.name: one.model.startswith("reference/") for one in season.panel}
+    invalid = {one.labels["judge"]: one.value for one in found.measurements if one.name == "season.invalid"}
+    say = english().render
+    file = decided_file(
+        verdicts,
+        found.measurements,
+        [one.agent for one in found.decided.places if one.first is not None],
+        study=season.name,
+        title=season.title,
+        plan_hash=stored.plan_hash,
+        rubric=season.scoring,
+        panel=Panel(
+            judges={one.name: one.family for one in season.panel}, reference=any(built_in.values()), built_in=built_in
+        ),
+        made_by=season.agents,
+        amendments=stored.amendments,
+        preregistered=stored.preregistered,
+        missing={judge: share for judge, share in invalid.items() if share},
+        judged_to=judged_to(judged.grades),
+        places=tuple(
+            PlaceLine(
+                agent=one.agent, first=one.first, last=one.last, shown=one.shown, level=one.level, why=say(one.why)
+            )
+            for one in found.decided.places
+        ),
+    )
     made = season_certificates(
         found.decided.verdicts,
         found.measurements,
@@ -246,11 +286,6 @@ def _language(one: str) -> Catalogue:
     return Catalogue.of({path.name: read_text(path, "language file")}, code)
 
 
-def _require_judged(folder: RunFolder, store: Store) -> None:
-    if store.digest(GRADES) is None or not store.rows(GRADES):
-        raise LedgerError(f"{folder.path} was not judged yet; run: assaymark season judge {folder.path}")
-
-
 def gates_of(material: SeasonMaterial, *, preregistered: bool = True) -> SeasonGates:
     """The decision rules of a season, and whether its authors may have known what came next."""
     season = material.season
@@ -264,57 +299,6 @@ def gates_of(material: SeasonMaterial, *, preregistered: bool = True) -> SeasonG
         margin=season.inference.margin * SPAN,
         any_judges=season.claims.judges == "any",
         preregistered=preregistered,
-    )
-
-
-def _findings(
-    store: Store, stored: StoredSeason, material: SeasonMaterial, judged: SeasonJudgments, sheets: Sequence[Datasheet]
-) -> SeasonFindings:
-    basis = {
-        "plan": material.plan_hash,
-        "datasheets": content_id({one.judge: one for one in sheets}) if sheets else None,
-    }
-    basis |= {table.name: store.digest(table) for table in (GRADES, GUESSES, EVIDENCE, NAVS, TIMES, CHECKS)}
-    rng = np.random.default_rng([material.season.seed, 8])
-    measurements, table = season_findings(material, judged, sheets, rng=rng)
-    store.write(MEASUREMENTS, measurements, basis)
-    gates = gates_of(material, preregistered=stored.preregistered)
-    decided = decide_season(measurements, gates, material.plan_hash)
-    store.write(
-        VERDICTS, (one.verdict for one in decided.verdicts), {**basis, "measurements": store.digest(MEASUREMENTS)}
-    )
-    return SeasonFindings(tuple(measurements), table, decided)
-
-
-def _verdict_file(stored: StoredSeason, found: SeasonFindings, judged: SeasonJudgments) -> VerdictFile:
-    season, verdicts = stored.season, tuple(one.verdict for one in found.decided.verdicts)
-    built_in = {one.name: one.model.startswith("reference/") for one in season.panel}
-    invalid = {one.labels["judge"]: one.value for one in found.measurements if one.name == "season.invalid"}
-    return decided_file(
-        verdicts,
-        found.measurements,
-        [one.agent for one in found.decided.places if one.first is not None],
-        study=season.name,
-        title=season.title,
-        plan_hash=stored.plan_hash,
-        rubric=season.scoring,
-        panel=Panel(
-            judges={one.name: one.family for one in season.panel}, reference=any(built_in.values()), built_in=built_in
-        ),
-        made_by=season.agents,
-        amendments=stored.amendments,
-        preregistered=stored.preregistered,
-        missing={judge: share for judge, share in invalid.items() if share},
-        judged_to=judged_to(judged.grades),
-        places=_place_lines(found.decided),
-    )
-
-
-def _place_lines(decided: SeasonVerdicts) -> tuple[PlaceLine, ...]:
-    say = english().render
-    return tuple(
-        PlaceLine(agent=one.agent, first=one.first, last=one.last, shown=one.shown, level=one.level, why=say(one.why))
-        for one in decided.places
     )
 
 

@@ -13,7 +13,7 @@ from assaymark.importers import IMPORTERS, RecordedBook, RecordedTrack
 from assaymark.importers.capitalbench.decisions import CLOCK_CONFLICT
 from assaymark.judging.season.record import BOOK_STAGES
 from assaymark.portfolio.broker import Book
-from assaymark.records import Agent, Context, Decision, content_id
+from assaymark.records import Agent, Decision, content_id
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store
 from assaymark.workflow.tracks.season_plan import Follows, RecordedFile, SeasonMarket
@@ -87,7 +87,7 @@ def stated_book(decision: Decision) -> Book | None:
 def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] = (), *, source: str) -> FoundSeason:
     """The season of a file in the records of a run folder. ``wrong`` is what is known to be wrong besides."""
     problems, store = [*file.problems, *wrong], Store(folder)
-    if not _imported(folder, store):
+    if not (folder.path.is_dir() and folder.has_ledger and all(store.content(table) for table in IMPORTED)):
         fmt = file.market.format if file.market is not None else "FORMAT"
         what = f"{folder.path} holds no imported records; put them there with: assaymark import {fmt} PATH --out"
         raise InputError(source, [*problems, Problem("market.source", f"{what} {folder.path}")])
@@ -96,7 +96,11 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
     files = _files(folder, file.market, problems)
     every = store.read(DECISIONS)
     honest = _of_track(every, file.market, problems)
-    wanted = _wanted(honest, file.market, problems)
+    out = _out(file.market)
+    kept = tuple(one for one in honest if not out & {*one.flags})
+    if honest and not kept:
+        problems.append(Problem("market.exclude_flags", f"leave no record (got {', '.join(sorted(out))})"))
+    wanted = kept
     problems += _unknown(file, {one.agent.id for one in wanted or every})
     chosen = _of_agents(wanted, file, problems)
     if problems:
@@ -133,10 +137,6 @@ def write_season(folder: RunFolder, found: FoundSeason, plan_hash: str) -> None:
             store.write(table, rows, basis)
 
 
-def _imported(folder: RunFolder, store: Store) -> bool:
-    return folder.path.is_dir() and folder.has_ledger and all(store.content(table) for table in IMPORTED)
-
-
 def _files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> dict[str, bytes]:
     """The source files of the records, by name, as they were imported last."""
     if market.format not in IMPORTERS:
@@ -171,14 +171,6 @@ def _of_track(decisions: Sequence[Decision], market: SeasonMarket, problems: lis
 def _out(market: SeasonMarket) -> frozenset[str]:
     """The flags of records that are left out. A record that is older than its material is no record of a season."""
     return frozenset((*market.exclude_flags, CLOCK_CONFLICT))
-
-
-def _wanted(decisions: Sequence[Decision], market: SeasonMarket, problems: list[Problem]) -> tuple[Decision, ...]:
-    out = _out(market)
-    kept = tuple(one for one in decisions if not out & {*one.flags})
-    if decisions and not kept:
-        problems.append(Problem("market.exclude_flags", f"leave no record (got {', '.join(sorted(out))})"))
-    return kept
 
 
 def _of_agents(decisions: Sequence[Decision], file: RecordedFile, problems: list[Problem]) -> tuple[Decision, ...]:
@@ -252,12 +244,10 @@ def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
     names = {action.instrument for one in decisions for action in one.actions if action.instrument}
     for name, context in store.each_context():
         if name in used:
-            names |= _named(context)
+            names |= {one.id for one in context.instruments} or {
+                fact.instrument for fact in context.facts if fact.instrument
+            }
     return tuple(sorted(names))
-
-
-def _named(context: Context) -> set[str]:
-    return {one.id for one in context.instruments} or {fact.instrument for fact in context.facts if fact.instrument}
 
 
 def _nav(book: RecordedBook) -> SeasonNav:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from assaymark.records import Constraint, Context, Portfolio, canonical_json, parse
+from assaymark.records import Context, Portfolio, canonical_json, parse
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, texts_array
 from assaymark.workflow.tracks.season_books import baseline_rows, check_rows, outcomes_of, read_decision
@@ -81,7 +81,21 @@ def _contexts(season: Season, entries: Iterable[Entry]) -> pa.Table:
         facts = entry.facts.count('"available_at":')
         for agent in entry.record["agents"].values():
             if agent["context_id"] is not None:
-                raw = _raw(season, entry, agent, cutoff, limits).encode("utf-8", "surrogatepass")
+                nav = agent["nav"]
+                context = Context(
+                    completeness="complete",
+                    cutoff=cutoff,
+                    cutoff_source="the season's clock",
+                    prompt=agent["prompt"],
+                    portfolio=Portfolio(
+                        currency=season.currency, cash=nav["cash"], nav=nav["nav"], positions=nav["positions"]
+                    ),
+                    constraints=limits,
+                    missing=tuple(entry.record["missing"]),
+                )
+                raw = context_json(context, entry.facts, entry.series, entry.instruments).encode(
+                    "utf-8", "surrogatepass"
+                )
                 found[raw] = (agent["context_id"], cutoff, facts, entry.record["missing"])
     rows = sorted(found)
     about = [found[raw] for raw in rows]
@@ -94,17 +108,3 @@ def _contexts(season: Season, entries: Iterable[Entry]) -> pa.Table:
     }
     arrays = [pa.array(columns[name], type=kind) for name, (kind, _) in CONTEXTS.columns.items()]
     return pa.Table.from_arrays([*arrays, texts_array(rows)], schema=CONTEXTS.schema)
-
-
-def _raw(season: Season, entry: Entry, agent: dict[str, Any], cutoff: datetime, limits: tuple[Constraint, ...]) -> str:
-    nav = agent["nav"]
-    context = Context(
-        completeness="complete",
-        cutoff=cutoff,
-        cutoff_source="the season's clock",
-        prompt=agent["prompt"],
-        portfolio=Portfolio(currency=season.currency, cash=nav["cash"], nav=nav["nav"], positions=nav["positions"]),
-        constraints=limits,
-        missing=tuple(entry.record["missing"]),
-    )
-    return context_json(context, entry.facts, entry.series, entry.instruments)

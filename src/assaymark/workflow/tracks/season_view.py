@@ -11,9 +11,8 @@ from assaymark import __version__
 from assaymark.agents.llm import NOT_USABLE, REJECTED
 from assaymark.claims.season_types import SeasonVerdicts
 from assaymark.judging.season.record import AuditLine, AuditState, StepRecord
-from assaymark.judging.season.scoring import JudgeScore
 from assaymark.judging.season.table import SeasonTable
-from assaymark.records import Action, Decision, Evidence, Measurement
+from assaymark.records import Action, Evidence, Measurement
 from assaymark.report.datasheet import datasheet_path
 from assaymark.report.season.inputs import (
     SeasonAgent,
@@ -118,6 +117,7 @@ def _step(
     number: int, one: StepRecord, nav: SeasonNav | None, seconds: float | None, mismatches: Sequence[str]
 ) -> SeasonStep:
     decision = one.decision
+    told = {*NOT_USABLE, REJECTED} & {*decision.flags}
     return SeasonStep(
         number=number,
         day=one.day,
@@ -143,19 +143,13 @@ def _step(
             for order in one.rejections
         ),
         flags=decision.flags,
-        problem=_problem(decision),
+        problem="; ".join(decision.missing) if told else "",
         seconds=seconds,
         nav=None if nav is None else nav.nav,
         cash=None if one.book is None else one.book.cash,
         positions={} if one.book is None else dict(sorted(one.book.positions.items())),
         mismatches=tuple(mismatches),
     )
-
-
-def _problem(decision: Decision) -> str:
-    """Why a decision holds no orders, or not all of them, in the words that are recorded with it."""
-    told = {*NOT_USABLE, REJECTED} & {*decision.flags}
-    return "; ".join(decision.missing) if told else ""
 
 
 def _navs_after(days: Sequence[str], navs: Sequence[SeasonNav], *, same_day: bool) -> Iterator[SeasonNav | None]:
@@ -216,18 +210,25 @@ def _view(trials: Sequence[SeasonGrade]) -> SeasonGradeView:
     words = good[0][0]
     failed = next((grades for grades, _, _ in good if grades.lookahead_check == "fail"), None)
     outcomes = [score.outcome for score in scores if score.outcome is not None]
+    given = [grades.data_reliability for grades, _, _ in good]
+    points = [one for one in given if one is not None]
     return SeasonGradeView(
         agent=first.agent,
         judge=first.judge,
         state="ok",
         composite=fmean(score.composite for score in scores),
-        axes=_axes(scores),
+        axes={name: fmean(getattr(one, name) for one in scores) for name in ("reasoning", "evidence", "process")},
         reasoning=_means([grades.reasoning for grades, _, _ in good]),
-        evidence=_means([_counted(one) for _, _, one in good]),
+        evidence=_means(
+            [
+                {**one.score.grades.evidence, **{part.part: part.counted for part in one.score.capped}}
+                for _, _, one in good
+            ]
+        ),
         capped=_given([one for _, _, one in good]),
         outcome=fmean(outcomes) if outcomes else None,
         outcome_state=_outcome_state([one for _, _, one in good]),
-        data_reliability=_reliability([grades.data_reliability for grades, _, _ in good]),
+        data_reliability=fmean(points) if points else None,
         lookahead=(failed or words).lookahead_check,
         lookahead_reason=(failed or words).lookahead_reason,
         verdict=words.verdict,
@@ -236,22 +237,8 @@ def _view(trials: Sequence[SeasonGrade]) -> SeasonGradeView:
     )
 
 
-def _axes(scores: Sequence[JudgeScore]) -> dict[str, float]:
-    return {name: fmean(getattr(one, name) for one in scores) for name in ("reasoning", "evidence", "process")}
-
-
-def _reliability(given: Sequence[float | None]) -> float | None:
-    points = [one for one in given if one is not None]
-    return fmean(points) if points else None
-
-
 def _means(points: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: fmean(one[name] for one in points) for name in points[0]}
-
-
-def _counted(one: SeasonGrade) -> dict[str, float]:
-    """The parts of evidence as they count: those of the judge, but for what the numeric ledger lowered."""
-    return {**one.score.grades.evidence, **{part.part: part.counted for part in one.score.capped}}
 
 
 def _given(trials: Sequence[SeasonGrade]) -> dict[str, float]:

@@ -24,7 +24,6 @@ from assaymark.judging.season.table import IDENTICAL
 from assaymark.market.calendar import weekdays
 from assaymark.plan import Frozen
 from assaymark.prompting.texts import INSTRUCTION_LIKE
-from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import Context, Evidence, EvidenceState, Fact, Measurement, Series, sha256_text
 from assaymark.report.season.inputs import SeasonClaimLine, SeasonRule
 from assaymark.workflow.tracks.season_books import MOVE
@@ -44,8 +43,19 @@ def record_notes(material: SeasonMaterial) -> Iterator[Said]:
     steps = [one for ones in material.steps.values() for one in ones]
     yield from hindsight(material)
     yield from _books(material, steps)
-    yield from _mismatches(material)
-    yield from _apart(material)
+    checks, passed = (sum(getattr(one, name) for one in material.checks) for name in ("checks", "passed"))
+    if checks:
+        key = "mismatches" if passed < checks else "reconciled"
+        yield said(f"note.records.{key}", n=checks - passed, of=checks)
+    else:
+        yield said("note.records.unchecked")
+    if len(material.steps) < 2:
+        return
+    ends = {name: (ones[0].day, ones[-1].day) for name, ones in material.steps.items() if ones}
+    first, last = min(one for one, _ in ends.values()), max(one for _, one in ends.values())
+    late = tuple(sorted(name for name, found in ends.items() if found != (first, last)))
+    if late:
+        yield said("note.records.part", n=len(late), agents=late, first=first, last=last)
 
 
 def hindsight(material: SeasonMaterial) -> Iterator[Said]:
@@ -69,25 +79,6 @@ def _books(material: SeasonMaterial, steps: Sequence[StepRecord]) -> Iterator[Sa
     bare = sum(one.book is None for one in steps)
     if bare:
         yield said("note.records.not_stated", n=bare, of=len(steps))
-
-
-def _mismatches(material: SeasonMaterial) -> Iterator[Said]:
-    checks, passed = (sum(getattr(one, name) for one in material.checks) for name in ("checks", "passed"))
-    if checks:
-        key = "mismatches" if passed < checks else "reconciled"
-        yield said(f"note.records.{key}", n=checks - passed, of=checks)
-    else:
-        yield said("note.records.unchecked")
-
-
-def _apart(material: SeasonMaterial) -> Iterator[Said]:
-    if len(material.steps) < 2:
-        return
-    ends = {name: (ones[0].day, ones[-1].day) for name, ones in material.steps.items() if ones}
-    first, last = min(one for one, _ in ends.values()), max(one for _, one in ends.values())
-    late = tuple(sorted(name for name, found in ends.items() if found != (first, last)))
-    if late:
-        yield said("note.records.part", n=len(late), agents=late, first=first, last=last)
 
 
 _MOST_DAYS = 5
@@ -272,18 +263,21 @@ def _table(name: str, value: Any) -> Iterator[SeasonRule]:
             yield SeasonRule(group=name, name=agent, value=_digest(text), meaning=said(f"field.{name}"))
     elif isinstance(value, tuple):
         for spec in sorted(value, key=lambda one: one.name):
-            yield SeasonRule(group=name, name=spec.name, value=_spec(spec), meaning=said(f"field.{name}"))
+            given = spec.model_dump(mode="json", exclude={"name"}, exclude_none=True)
+            first = [("model", given.pop("model")), ("family", given.pop("family"))]
+            yield SeasonRule(
+                group=name,
+                name=spec.name,
+                value=", ".join(
+                    f"{name} = {_written(value)}" for name, value in [*first, *given.items()] if value != {}
+                ),
+                meaning=said(f"field.{name}"),
+            )
     else:
         for one, info in type(value).model_fields.items():
             shown = info.alias or one
             meaning = said(f"field.{name}.{shown}")
             yield SeasonRule(group=name, name=shown, value=_of(one, getattr(value, one)), meaning=meaning)
-
-
-def _spec(spec: AgentSpec | JudgeSpec) -> str:
-    given = spec.model_dump(mode="json", exclude={"name"}, exclude_none=True)
-    first = [("model", given.pop("model")), ("family", given.pop("family"))]
-    return ", ".join(f"{name} = {_written(value)}" for name, value in [*first, *given.items()] if value != {})
 
 
 def _of(name: str, value: Any) -> str:
