@@ -300,13 +300,9 @@ class EpisodeState:
 
         def under(signals: Sequence[Signal]) -> Truths:
             return self.world.truths(
-                self._today.known.day,
-                buys=np.array([one == "buy" for one in signals]),
-                held=self._position.weights,
-                profile=self.profile,
-                drift_limit=self.rules.drift_limit,
-                convention=self.rules.convention,
-            )
+                self._today.known.day, buys=np.array([one == "buy" for one in signals]), held=self._position.weights,
+                profile=self.profile, drift_limit=self.rules.drift_limit, convention=self.rules.convention,
+            )  # fmt: skip
 
         return under(under(self._signals()).signals if self._today.said is None else self._signals())
 

@@ -176,14 +176,9 @@ def _slsqp(mean: Floats, covariance: Floats, allowed: np.ndarray) -> tuple[Float
         return np.asarray(-drift / size(w) + float(w @ drift) * (matrix @ w) / size(w) ** 3)
 
     found = scipy.optimize.minimize(
-        minus_ratio,
-        np.full(count, 1.0 / count),
-        jac=slope,
-        method="SLSQP",
-        bounds=[(0.0, 1.0)] * count,
-        constraints=scipy.optimize.LinearConstraint(np.ones((1, count)), 1.0, 1.0),
-        options={"maxiter": 500},
-    )
+        minus_ratio, np.full(count, 1.0 / count), jac=slope, method="SLSQP", bounds=[(0.0, 1.0)] * count,
+        constraints=scipy.optimize.LinearConstraint(np.ones((1, count)), 1.0, 1.0), options={"maxiter": 500},
+    )  # fmt: skip
     weights = np.zeros(mean.size)
     chosen = np.clip(found.x, 0.0, None)
     solved = bool(found.success) and np.isfinite(chosen).all() and float(chosen.sum()) > 0

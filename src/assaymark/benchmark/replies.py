@@ -416,15 +416,9 @@ class OwnNumbers:
 
 
 def outside_call(
-    agent: AgentSpec,
-    prompt: str,
-    reply_schema: Mapping[str, JSON],
-    template: str,
-    day: date = NEUTRAL_DAY,
-    *,
-    market: tuple[OwnNumbers, Text] | None = None,
-    asked: tuple[str, Mapping[str, JSON]] | None = None,
-) -> CallSpec:
+    agent: AgentSpec, prompt: str, reply_schema: Mapping[str, JSON], template: str, day: date = NEUTRAL_DAY, *,
+    market: tuple[OwnNumbers, Text] | None = None, asked: tuple[str, Mapping[str, JSON]] | None = None,
+) -> CallSpec:  # fmt: skip
     """The call that puts a prompt to an agent of its own."""
     cutoff = datetime.combine(day, _OUTSIDE_CLOSE)
     about: dict[str, Any] = {
@@ -444,12 +438,9 @@ def outside_call(
             f"{numbers.text}}}}}",
         ]
     return CallSpec(
-        model=agent.model,
-        messages=(Message("user", tuple(map(Text.of, parts))),),
-        template=template,
-        seed=agent.seed,
-        args=dict(agent.args),
-    )
+        model=agent.model, messages=(Message("user", tuple(map(Text.of, parts))),), template=template,
+        seed=agent.seed, args=dict(agent.args),
+    )  # fmt: skip
 
 
 def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:

@@ -14,16 +14,9 @@ from assaymark.portfolio.optimisers import SLACK, Findings
 from assaymark.portfolio.qp import Floats
 
 __all__ = [
-    "ceps",
-    "inter_class_score",
-    "intra_class_score",
-    "s1_score",
-    "s2_score",
-    "s3_score",
-    "s4_score",
-    "s5_score",
+    "ceps", "inter_class_score", "intra_class_score", "s1_score", "s2_score", "s3_score", "s4_score", "s5_score",
     "weight_accuracy",
-]
+]  # fmt: skip
 
 TURNOVER_FLOOR: Final = 1e-4
 """Least denominator of S4, equation 12."""
@@ -194,14 +187,9 @@ def inter_class_score(
 
 
 def s3_score(
-    w: ArrayLike,
-    w_star: ArrayLike,
-    corr: ArrayLike,
-    classes: Sequence[Hashable],
-    *,
-    alpha: float = 0.5,
+    w: ArrayLike, w_star: ArrayLike, corr: ArrayLike, classes: Sequence[Hashable], *, alpha: float = 0.5,
     convention: Convention = "paper",
-) -> float:
+) -> float:  # fmt: skip
     """Weight optimisation: accuracy against the oracle, and the two layers of correlation (equations 6 and 8).
 
     ``alpha * accuracy + (1 - alpha) * (intra + inter) / 2``. Even the oracle's own weights seldom score 1, as the

@@ -136,12 +136,9 @@ def signals_call(
     said = dict(zip(known.tickers, views[known.part].tolist(), strict=True))
     table = _table(("ticker", "view"), ((ticker, f"{view:.6g}") for ticker, view in said.items()))
     filled = stage_template().filled(
-        "S2",
-        count=len(said),
-        day=known.day.isoformat(),
-        views=fence("views", table),
+        "S2", count=len(said), day=known.day.isoformat(), views=fence("views", table),
         threshold=THRESHOLD[convention],
-    )
+    )  # fmt: skip
     return _call(agent, "S2", known.day, Text.of(filled), numbers=numbers, own=OwnNumbers("S2", views=said))
 
 
@@ -163,25 +160,16 @@ def weights_call(
         *([(MONEY, f"{money:.4f}")] if money > 5e-5 else []),
     ]
     own = OwnNumbers(
-        "S3",
-        horizon=horizon,
-        views={ticker: float(views[at]) for ticker, at in places.items()},
-        signals={ticker: signals[at] for ticker, at in places.items()},
-        held=position,
-        weights=dict(zip(tickers, held.tolist(), strict=True)),
-        closes={one.ticker: one.close for one in known.lines},
-        profile=profile,
-        cost_bps=cost_bps,
-    )
+        "S3", horizon=horizon, views={ticker: float(views[at]) for ticker, at in places.items()},
+        signals={ticker: signals[at] for ticker, at in places.items()}, held=position,
+        weights=dict(zip(tickers, held.tolist(), strict=True)), closes={one.ticker: one.close for one in known.lines},
+        profile=profile, cost_bps=cost_bps,
+    )  # fmt: skip
     filled = stage_template().filled(
-        "S3",
-        day=known.day.isoformat(),
-        portfolio=fence("portfolio", _table(("what", "value"), portfolio)),
-        profile=profile.text,
-        signals=fence("signals", _table(("ticker", "view", "signal"), rows)),
-        horizon=horizon,
+        "S3", day=known.day.isoformat(), portfolio=fence("portfolio", _table(("what", "value"), portfolio)),
+        profile=profile.text, signals=fence("signals", _table(("ticker", "view", "signal"), rows)), horizon=horizon,
         cost=f"{cost_bps:g}",
-    )
+    )  # fmt: skip
     return _call(agent, "S3", known.day, market, Text.of(filled), numbers=numbers, own=own)
 
 
@@ -193,15 +181,10 @@ def _call(
         market = None if numbers is None else (own, numbers)
         return outside_call(agent, prompt, reply_schema(stage), stage_template().sha256, day, market=market)
     return CallSpec(
-        model=agent.model,
-        messages=(_system(), Message("user", parts)),
-        template=stage_template().sha256,
-        seed=agent.seed,
-        temperature=agent.temperature,
-        effort=agent.effort,
-        schema=_schema(stage),
+        model=agent.model, messages=(_system(), Message("user", parts)), template=stage_template().sha256,
+        seed=agent.seed, temperature=agent.temperature, effort=agent.effort, schema=_schema(stage),
         args=dict(agent.args),
-    )
+    )  # fmt: skip
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

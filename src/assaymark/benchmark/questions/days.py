@@ -95,17 +95,13 @@ def day_of(history: History, row: int, *, window: int, instruments: frozenset[st
     usable &= np.where(usable, np.ptp(np.nan_to_num(returns), axis=0) > 0, False)
     index = class_index(prices.values[1:], listings)
     return Day(
-        day=today,
-        closes=prices.values,
-        returns=returns,
-        ids=prices.ids,
+        day=today, closes=prices.values, returns=returns, ids=prices.ids,
         members={name: kept for name, at in class_members(listings).items() if (kept := at[usable[at]]).size},
         index=index,
         macro=tuple(f"{one.id}: {one.value:.2f} {one.unit}" for one in view.all_macro() if one.value is not None),
-        companies=frozenset(one.id for one in listings if one.asset_class in ("EQ", "RE")),
-        view=view,
+        companies=frozenset(one.id for one in listings if one.asset_class in ("EQ", "RE")), view=view,
         news=tuple(_told(today, one) for one in view.news(NEWS_DAYS)),
-    )
+    )  # fmt: skip
 
 
 def day_end(history: History, row: int) -> AsOf:

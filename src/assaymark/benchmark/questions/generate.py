@@ -161,16 +161,9 @@ class QuestionSet:
 
 
 def generate_questions(
-    history: History,
-    *,
-    seed: int = 0,
-    counts: Mapping[Template, int] = COUNTS,
-    window: int = 252,
-    horizon: int = 21,
-    lookback: int = 60,
-    instruments: Collection[str] | None = None,
-    splits: Collection[Split] = SPLITS,
-) -> QuestionSet:
+    history: History, *, seed: int = 0, counts: Mapping[Template, int] = COUNTS, window: int = 252, horizon: int = 21,
+    lookback: int = 60, instruments: Collection[str] | None = None, splits: Collection[Split] = SPLITS,
+) -> QuestionSet:  # fmt: skip
     """Make a set of questions (PortBench, section 2.2 and Appendix D)."""
     wanted = shared_out(counts)
     _refuse(history, window, horizon, lookback, instruments, splits)
@@ -294,13 +287,9 @@ class _Maker:
 
 
 def _refuse(
-    history: History,
-    window: int,
-    horizon: int,
-    lookback: int,
-    instruments: Collection[str] | None,
+    history: History, window: int, horizon: int, lookback: int, instruments: Collection[str] | None,
     splits: Collection[Split],
-) -> None:
+) -> None:  # fmt: skip
     least = {"window": (window, 20), "horizon": (horizon, 1), "lookback": (lookback, 2)}
     problems = [
         Problem(name, f"must be {low} or more (got {value})") for name, (value, low) in least.items() if value < low

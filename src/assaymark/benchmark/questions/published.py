@@ -162,15 +162,9 @@ def _ours(fields: Mapping[str, JSON]) -> Question:
     payload, answer = _KINDS[template]
     kinds: Any = payload if "text" not in (fields.get("payload") or {}) else Printed
     found = Question(
-        _text(fields, "id"),
-        template,
-        split,
-        regime,
-        day,
-        _record(kinds, fields, "payload"),
-        _record(Context, fields, "context"),
-        _record(answer, fields, "truth"),
-    )
+        _text(fields, "id"), template, split, regime, day, _record(kinds, fields, "payload"),
+        _record(Context, fields, "context"), _record(answer, fields, "truth"),
+    )  # fmt: skip
     if fields.get("prompt") != found.prompt("full"):
         raise InputError("", [Problem("prompt", "is not the one that its payload gives in this version of assaymark")])
     return found

@@ -238,13 +238,9 @@ def pair(rng: np.random.Generator, day: Day, window: int, *, binding: bool) -> P
     first, second = (round(float(one) * YEAR, 6) for one in returns.mean(axis=0))
     both = round(_covariance(returns)[0][1], 10)
     free = PairAllocation(
-        (day.ids[columns[0]], day.ids[columns[1]]),
-        (spreads[0], spreads[1]),
-        (first, second),
-        both,
-        round(both / (spreads[0] * spreads[1]), 3) if min(spreads) > 0 else 0.0,
-        0.0,
-    )
+        (day.ids[columns[0]], day.ids[columns[1]]), (spreads[0], spreads[1]), (first, second), both,
+        round(both / (spreads[0] * spreads[1]), 3) if min(spreads) > 0 else 0.0, 0.0,
+    )  # fmt: skip
     if min(spreads) < 1e-4 or abs(free.correlation) > 0.999 or abs(first - second) < 0.005:
         raise Unsuitable("the two are alike")
     weight = unconstrained(free)

@@ -187,12 +187,9 @@ def _model(name: str, model: str, wanted: Wanted) -> list[str]:
     args = {} if own else {"max_tokens": wanted.max_tokens, "base_url": wanted.base_url, "api_key_env": wanted.key_env}
     kept = {key: value for key, value in args.items() if value is not None}
     return _given(
-        name=name,
-        model=model,
-        family=_family(model) if not own else name,
-        temperature=None if own else _temperature(model, wanted.temperature),
-        args=kept or None,
-    )
+        name=name, model=model, family=_family(model) if not own else name,
+        temperature=None if own else _temperature(model, wanted.temperature), args=kept or None,
+    )  # fmt: skip
 
 
 def _temperature(model: str, wanted: float | None) -> float | None:
@@ -249,14 +246,9 @@ class _Parts:
 
 
 def bench_pipeline(
-    folder: RunFolder,
-    text: str,
-    source: str,
-    models: Mapping[str, Model],
-    *,
-    now: datetime,
+    folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime,
     progress: Progress = silent,
-) -> Benched:
+) -> Benched:  # fmt: skip
     """Lock a plan, take every episode to its end, and write what came of it. Run again, it goes on where it was."""
     locked = _lock(folder, text, source, models, _opening, now=now, progress=progress)
     episodes = run_episodes(folder, locked, models, progress=progress)
@@ -267,14 +259,9 @@ def bench_pipeline(
 
 
 def bench_qa(
-    folder: RunFolder,
-    text: str,
-    source: str,
-    models: Mapping[str, Model],
-    *,
-    now: datetime,
+    folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime,
     progress: Progress = silent,
-) -> Benched:
+) -> Benched:  # fmt: skip
     """Lock a plan, have every question answered, and write what came of it; see `bench_pipeline`."""
     first = lambda bench: [one.call for one in planned_questions(bench)]  # noqa: E731
     locked = _lock(folder, text, source, models, first, now=now, progress=progress)
@@ -302,15 +289,9 @@ def _stored(folder: RunFolder, locked: LockedBench, progress: Progress) -> _Part
 
 
 def _lock(
-    folder: RunFolder,
-    text: str,
-    source: str,
-    models: Mapping[str, Model],
-    calls: Callable[[LockedBench], Iterable[CallSpec]],
-    *,
-    now: datetime,
-    progress: Progress,
-) -> LockedBench:
+    folder: RunFolder, text: str, source: str, models: Mapping[str, Model],
+    calls: Callable[[LockedBench], Iterable[CallSpec]], *, now: datetime, progress: Progress,
+) -> LockedBench:  # fmt: skip
     """Lock a plan after one call to each of its models, the first of ``calls``, and one to each judge."""
     sent: list[Canaries] = []
 
@@ -413,20 +394,12 @@ def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[Ben
         if item.name == MISSING and item.value:
             missing[item.labels["model"]] = max(missing.get(item.labels["model"], 0.0), item.value)
     file = decided_file(
-        decided.verdicts,
-        measurements,
-        [one.name for one in locked.plan.models],
-        study=locked.plan.name,
-        title=locked.plan.title,
-        plan_hash=locked.plan_hash,
-        rubric="none",
-        made_by=locked.plan.models,
+        decided.verdicts, measurements, [one.name for one in locked.plan.models], study=locked.plan.name,
+        title=locked.plan.title, plan_hash=locked.plan_hash, rubric="none", made_by=locked.plan.models,
         panel=Panel(judges={}, reference=any(one.model.startswith("reference/") for one in locked.plan.models)),
-        amendments=locked.amendments,
-        preregistered=locked.preregistered,
-        missing=missing,
+        amendments=locked.amendments, preregistered=locked.preregistered, missing=missing,
         unranked={one.board.name: frozenset(one.unscored) for one in decided.leaderboards},
-    )
+    )  # fmt: skip
     write_json(folder.verdicts, file)
     write_sums(folder)
     plan, data = locked.plan, locked.data
@@ -453,12 +426,8 @@ def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[Ben
         profiles=tuple(_profile(name) for name in plan.pipeline.profiles),
         windows=tuple(
             WindowView(
-                name=one.window,
-                title=one.spec.title or one.window,
-                first=str(one.spec.first),
-                last=str(one.spec.last),
-                stress=one.spec.kind == "stress",
-                decisions=len(one.decisions),
+                name=one.window, title=one.spec.title or one.window, first=str(one.spec.first),
+                last=str(one.spec.last), stress=one.spec.kind == "stress", decisions=len(one.decisions),
             )
             for one in data.windows
         ),
@@ -484,7 +453,7 @@ def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[Ben
                 ),
             )
         ),
-    ), decided
+    ), decided  # fmt: skip
 
 
 def _boards(locked: LockedBench, parts: _Parts) -> list[Board]:
@@ -545,25 +514,19 @@ def _no_score(models: Sequence[str]) -> str:
 def _profile(name: str) -> ProfileView:
     found = profile_named(name)
     return ProfileView(
-        name=name,
-        equity_cap=found.equity_cap,
-        bond_floor=found.bond_floor,
-        drawdown_tolerance=found.drawdown_tolerance,
-        var_limit=found.var_limit,
-    )
+        name=name, equity_cap=found.equity_cap, bond_floor=found.bond_floor,
+        drawdown_tolerance=found.drawdown_tolerance, var_limit=found.var_limit,
+    )  # fmt: skip
 
 
 def _paths(episodes: Sequence[Episode], baselines: Sequence[BaselineResult]) -> list[NavPath]:
     own = [
         NavPath(
-            model=one.result.model,
-            profile=one.result.profile,
-            window=one.result.window,
-            days=tuple(map(str, one.result.days)),
-            nav=one.result.nav,
+            model=one.result.model, profile=one.result.profile, window=one.result.window,
+            days=tuple(map(str, one.result.days)), nav=one.result.nav,
         )
         for one in episodes
-    ]
+    ]  # fmt: skip
     return own + [
         NavPath(
             model=one.name, profile="", window=one.window, days=tuple(map(str, one.days)), nav=one.nav, baseline=True

@@ -75,12 +75,9 @@ def rules_of(plan: BenchPlan) -> EpisodeRules:
     """What a plan sets for every episode."""
     chosen = plan.pipeline
     return EpisodeRules(
-        convention=plan.convention,
-        alpha=chosen.alpha,
-        penalty=chosen.penalty,
-        cost_bps=chosen.cost_bps,
+        convention=plan.convention, alpha=chosen.alpha, penalty=chosen.penalty, cost_bps=chosen.cost_bps,
         drift_limit=chosen.drift_limit,
-    )
+    )  # fmt: skip
 
 
 def pipeline_calls(locked: LockedBench) -> int:
@@ -287,14 +284,9 @@ def _call(agent: AgentSpec, question: Question, condition: Condition, message: M
         asked = question.template, question.given(condition)
         return outside_call(agent, message.text, ANSWER_SCHEMA, template_digest(), asked=asked)
     return CallSpec(
-        model=agent.model,
-        messages=(message,),
-        template=template_digest(),
-        seed=agent.seed,
-        temperature=agent.temperature,
-        effort=agent.effort,
-        args=agent.args,
-    )
+        model=agent.model, messages=(message,), template=template_digest(), seed=agent.seed,
+        temperature=agent.temperature, effort=agent.effort, args=agent.args,
+    )  # fmt: skip
 
 
 def _answered(locked: LockedBench, asked: Sequence[_Asked], replies: Mapping[str, Reply]) -> tuple[Answered, ...]:
@@ -319,15 +311,9 @@ def question_scores(locked: LockedBench, answers: Sequence[Answered]) -> Iterato
             labels = {"template": one.template, "condition": item.condition, "regime": one.regime, "split": one.split}
             for convention, scored in ((locked.plan.convention, item.scored), (locked.other, item.other)):
                 yield Score(
-                    about=one.id,
-                    agent=answered.agent.name,
-                    cluster=str(one.day),
-                    name="QA",
-                    value=float(scored.score),
-                    convention=convention,
-                    state=scored.state,
-                    labels=labels,
-                )
+                    about=one.id, agent=answered.agent.name, cluster=str(one.day), name="QA",
+                    value=float(scored.score), convention=convention, state=scored.state, labels=labels,
+                )  # fmt: skip
 
 
 def question_items(
@@ -339,12 +325,9 @@ def question_items(
     values = np.array([[(one.other if other else one.scored).score for one in row] for row in rows])
     values[[name in unscored for name in models]] = np.nan
     return ScoredItems(
-        models,
-        values,
-        tuple(str(one.question.day) for one in rows[0]),
-        tuple(one.question.template for one in rows[0]),
-        unscored,
-    )
+        models, values, tuple(str(one.question.day) for one in rows[0]),
+        tuple(one.question.template for one in rows[0]), unscored,
+    )  # fmt: skip
 
 
 def question_replies(answers: Sequence[Answered]) -> Lacking:
@@ -386,16 +369,9 @@ def _table(model: str, first: Condition, table: QATable, level: float) -> Iterat
 
 def _cell(cell: Cell, labels: Mapping[str, str], level: float) -> Measurement:
     return Measurement(
-        name="bench.question",
-        labels=labels,
-        value=cell.value,
-        n=cell.n,
-        n_of="questions",
-        method=cell.method,
-        low=cell.low,
-        high=cell.high,
-        level=None if cell.low is None else level,
-    )
+        name="bench.question", labels=labels, value=cell.value, n=cell.n, n_of="questions", method=cell.method,
+        low=cell.low, high=cell.high, level=None if cell.low is None else level,
+    )  # fmt: skip
 
 
 def rank_measurements(
@@ -441,32 +417,21 @@ def asked_questions(answers: Sequence[Answered]) -> tuple[AskedQuestion, ...]:
     kinds = {**dict.fromkeys(FORMULA, "formula"), **dict.fromkeys(JUDGMENT, "judgment")}
     return tuple(
         AskedQuestion(
-            model=answered.agent.name,
-            question=item.question.id,
-            template=item.question.template,
-            condition=item.condition,
-            regime=item.question.regime,
-            kind=kinds.get(item.question.template, ""),
-            score=item.scored.score,
-            state=item.scored.state,
-            key=item.key,
+            model=answered.agent.name, question=item.question.id, template=item.question.template,
+            condition=item.condition, regime=item.question.regime, kind=kinds.get(item.question.template, ""),
+            score=item.scored.score, state=item.scored.state, key=item.key,
         )
         for answered in answers
         for item in answered.items
-    )
+    )  # fmt: skip
 
 
 def _trace(model: str, item: Item) -> QuestionTrace:
     one = item.question
     return QuestionTrace(
-        model=model,
-        template=one.template,
-        condition=item.condition,
-        regime=one.regime,
-        prompt=one.prompt(item.condition)[:EXCERPT],
-        reply=item.reply,
-        truth=answer_text(one.answer),
+        model=model, template=one.template, condition=item.condition, regime=one.regime,
+        prompt=one.prompt(item.condition)[:EXCERPT], reply=item.reply, truth=answer_text(one.answer),
         score=item.scored.score,
         state=item.scored.state if not item.scored.reason else f"{item.scored.state}: {item.scored.reason}",
         key=item.key,
-    )
+    )  # fmt: skip

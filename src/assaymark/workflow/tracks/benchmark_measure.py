@@ -78,14 +78,9 @@ _CLOSE: Final = time(21, 0, tzinfo=UTC)
 
 
 def grade_rationales(
-    folder: RunFolder,
-    locked: LockedBench,
-    episodes: Sequence[Episode],
-    models: Mapping[str, Model],
-    *,
-    now: datetime,
-    progress: Progress = silent,
-) -> RunFolder:
+    folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode], models: Mapping[str, Model], *,
+    now: datetime, progress: Progress = silent,
+) -> RunFolder:  # fmt: skip
     """Have the plan's judges grade every rationale: a whole assay with its own lock, verdicts and pages."""
     within = folder.rationales
     decisions, contexts = _records(folder, locked, episodes)
@@ -186,24 +181,15 @@ def _facts(known: Known, moment: datetime) -> Iterator[Fact]:
             value = getattr(line, name)
             if value is not None:
                 yield Fact(
-                    id=f"{line.ticker}/{name}",
-                    instrument=line.ticker,
-                    field=name,
-                    value=float(value),
-                    unit=unit,
+                    id=f"{line.ticker}/{name}", instrument=line.ticker, field=name, value=float(value), unit=unit,
                     available_at=moment,
-                )
+                )  # fmt: skip
 
 
 def _decision(
-    episode: Episode,
-    step: int,
-    dated: DateResult,
-    said: Mapping[str, str],
-    context_id: str,
-    facts: CallFacts,
+    episode: Episode, step: int, dated: DateResult, said: Mapping[str, str], context_id: str, facts: CallFacts,
     locked: LockedBench,
-) -> Decision:
+) -> Decision:  # fmt: skip
     result, tickers = episode.result, locked.data.universe.ids
     where = f"{result.profile}/{result.window}"
     name = f"{episode.agent.name}/{where}/{dated.day}"
@@ -287,14 +273,10 @@ def missing_measurements(part: str, replies: Lacking, gone: Mapping[str, str]) -
     for model, (lost, asked) in replies.items():
         if lost:
             yield Measurement(
-                name=MISSING,
-                labels={"model": model, "part": part},
-                value=lost / asked,
-                n=asked,
-                n_of="replies asked for",
-                method="share without a reply",
+                name=MISSING, labels={"model": model, "part": part}, value=lost / asked, n=asked,
+                n_of="replies asked for", method="share without a reply",
                 detail={"missing": lost, "left_out": gone.get(model, "")},
-            )
+            )  # fmt: skip
 
 
 def without_numbers(measurements: Iterable[Measurement], gone: Mapping[str, str]) -> Iterator[Measurement]:
@@ -432,15 +414,10 @@ def _alignment(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Mea
     for name, found in means.items():
         whole = len(found) == len(locked.plan.pipeline.profiles) > 1
         yield Measurement(
-            name="bench.adaptation",
-            labels={"model": name},
-            value=adaptation_score(found) if whole else None,
-            n=dates[name],
-            n_of="dates",
-            method="population standard deviation of the mean alignment of each profile",
-            state="ok" if whole else "not defined: one profile, needs two",
-            detail={"profiles": dict(found)},
-        )
+            name="bench.adaptation", labels={"model": name}, value=adaptation_score(found) if whole else None,
+            n=dates[name], n_of="dates", method="population standard deviation of the mean alignment of each profile",
+            state="ok" if whole else "not defined: one profile, needs two", detail={"profiles": dict(found)},
+        )  # fmt: skip
 
 
 def _falls(episodes: Sequence[Episode], specs: Mapping[str, Window]) -> Iterator[Measurement]:
@@ -452,25 +429,17 @@ def _falls(episodes: Sequence[Episode], specs: Mapping[str, Window]) -> Iterator
         stress = specs[result.window].kind == "stress"
         depth = _depth(result.nav)
         yield Measurement(
-            name=DRAWDOWN,
-            labels=_labels(result),
-            value=depth,
-            n=result.nav.size,
-            n_of="days",
+            name=DRAWDOWN, labels=_labels(result), value=depth, n=result.nav.size, n_of="days",
             method=f"maximum drawdown, {ONE_HISTORY}",
             detail={"tolerance": tolerance, "stress": stress, "other": _depth(one.other.nav), "wanted": wanted},
-        )
+        )  # fmt: skip
         if stress:
             scores[result.model, result.profile].append(stress_score(depth, tolerance))
     for (model, profile), found in scores.items():
         yield Measurement(
-            name="bench.stress",
-            labels={"model": model, "profile": profile},
-            value=float(np.mean(found)),
-            n=len(found),
-            n_of="windows",
-            method=f"mean of 1 - drawdown / tolerance, at least 0, {ONE_HISTORY}",
-        )
+            name="bench.stress", labels={"model": model, "profile": profile}, value=float(np.mean(found)),
+            n=len(found), n_of="windows", method=f"mean of 1 - drawdown / tolerance, at least 0, {ONE_HISTORY}",
+        )  # fmt: skip
 
 
 def _depth(nav: Floats) -> float:
@@ -478,12 +447,9 @@ def _depth(nav: Floats) -> float:
 
 
 def _ratios(
-    locked: LockedBench,
-    episodes: Sequence[Episode],
-    baselines: Sequence[BaselineResult],
-    specs: Mapping[str, Window],
-    rng: np.random.Generator,
-) -> Iterator[Measurement]:
+    locked: LockedBench, episodes: Sequence[Episode], baselines: Sequence[BaselineResult],
+    specs: Mapping[str, Window], rng: np.random.Generator,
+) -> Iterator[Measurement]:  # fmt: skip
     """Sharpe ratios in the calm windows, and their differences from equal weight."""
     even = {one.window: one for one in baselines if one.name == EQUAL_WEIGHT}
     for window in (name for name, one in specs.items() if one.kind == "normal"):
@@ -536,29 +502,16 @@ def _ratio(
     name: str, labels: Mapping[str, str], found: Ratio, level: float, detail: Mapping[str, float]
 ) -> Measurement:
     return Measurement(
-        name=name,
-        labels=dict(labels),
-        value=found.value,
-        n=found.n,
-        n_of="days",
-        method=found.method,
-        low=found.low,
-        high=found.high,
-        level=level,
-        detail={"block": found.block, **detail},
-    )
+        name=name, labels=dict(labels), value=found.value, n=found.n, n_of="days", method=found.method, low=found.low,
+        high=found.high, level=level, detail={"block": found.block, **detail},
+    )  # fmt: skip
 
 
 def _no_ratio(name: str, result: EpisodeResult, state: str) -> Measurement:
     return Measurement(
-        name=name,
-        labels=_labels(result),
-        value=None,
-        n=result.nav.size,
-        n_of="days",
-        method="Sharpe ratio",
+        name=name, labels=_labels(result), value=None, n=result.nav.size, n_of="days", method="Sharpe ratio",
         state=state,
-    )
+    )  # fmt: skip
 
 
 def _performances(episodes: Sequence[Episode]) -> Iterator[Measurement]:
@@ -578,13 +531,9 @@ def _performances(episodes: Sequence[Episode]) -> Iterator[Measurement]:
             )
         )
         yield Measurement(
-            name="bench.performance",
-            labels={**labels, "figure": "buys"},
-            value=bought,
-            n=len(result.dates),
-            n_of="dates",
-            method="mean share of instruments with the signal buy, of which alone the oracle may hold",
-        )
+            name="bench.performance", labels={**labels, "figure": "buys"}, value=bought, n=len(result.dates),
+            n_of="dates", method="mean share of instruments with the signal buy, of which alone the oracle may hold",
+        )  # fmt: skip
 
 
 def _baseline_figures(
@@ -627,13 +576,9 @@ def _book_figures(name: str, labels: Mapping[str, str], weights: Floats, turnove
     }
     for figure, value in figures.items():
         yield Measurement(
-            name=name,
-            labels={**labels, "figure": figure},
-            value=value,
-            n=turnover.size,
-            n_of="dates",
+            name=name, labels={**labels, "figure": figure}, value=value, n=turnover.size, n_of="dates",
             method="mean over the decisions of one history",
-        )
+        )  # fmt: skip
 
 
 def _risk_safe(
@@ -649,10 +594,7 @@ def _risk_safe(
         yield Measurement(
             name="bench.risk_safe",
             labels={"model": result.model, "profile": result.profile, "scenario": result.window},
-            value=mean if why is None else None,
-            state="ok" if why is None else f"no score: {why}",
-            n=len(result.dates),
-            n_of="dates",
-            method="mean CEPS of the decisions of one window",
+            value=mean if why is None else None, state="ok" if why is None else f"no score: {why}",
+            n=len(result.dates), n_of="dates", method="mean CEPS of the decisions of one window",
             detail=least | {"safe": risk_safe(result.window, mean)} if why is None else least,
-        )
+        )  # fmt: skip

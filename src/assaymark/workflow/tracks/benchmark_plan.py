@@ -238,13 +238,9 @@ def _pipeline(locked: LockedBench) -> Iterator[CallSpec]:
                     yield replace(numbers, model=agent.model, seed=agent.seed, args=agent.args)
                     continue
                 yield replace(
-                    call,
-                    model=agent.model,
-                    seed=agent.seed,
-                    temperature=agent.temperature,
-                    effort=agent.effort,
+                    call, model=agent.model, seed=agent.seed, temperature=agent.temperature, effort=agent.effort,
                     args=agent.args,
-                )
+                )  # fmt: skip
             parts = tuple(part.text for message in call.messages if message.role == "user" for part in message.parts)
             reply = Reply(text=stand_in.answer(parts)[0], model="stand-in")
             for state in states:

@@ -105,28 +105,16 @@ def _date(one: DateResult, result: EpisodeResult, notes: Notes, known: Known, pl
 
 
 def _stage(
-    stage: Stage,
-    one: DateResult,
-    notes: Notes,
-    columns: tuple[str, ...],
-    rows: Sequence[tuple[str, ...]],
+    stage: Stage, one: DateResult, notes: Notes, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]],
     arithmetic: Sequence[str],
-) -> StageTrace:
+) -> StageTrace:  # fmt: skip
     heard = notes.heard.get((one.day, stage))
     state = one.answers.states.get(stage, StageState("ok"))
     return StageTrace(
-        stage=stage,
-        score=one.scores[stage],
-        state=state.state,
-        reason=state.reason,
-        prompt=heard.prompt if heard else "",
-        reply=heard.reply if heard else "",
-        cut=bool(heard and heard.cut),
-        key=heard.key if heard else "",
-        columns=columns,
-        rows=tuple(rows),
-        arithmetic=tuple(arithmetic),
-    )
+        stage=stage, score=one.scores[stage], state=state.state, reason=state.reason,
+        prompt=heard.prompt if heard else "", reply=heard.reply if heard else "", cut=bool(heard and heard.cut),
+        key=heard.key if heard else "", columns=columns, rows=tuple(rows), arithmetic=tuple(arithmetic),
+    )  # fmt: skip
 
 
 Part = tuple[tuple[str, ...], Sequence[tuple[str, ...]], list[str]]
@@ -228,12 +216,9 @@ def market_view(locked: LockedBench, *, snapshots: bool) -> MarketView:
         days=tuple(map(str, prices.days[shown])),
         classes=tuple(
             ClassView(
-                name=name,
-                instruments=int((groups == name).sum()),
-                listed=tradable[name],
+                name=name, instruments=int((groups == name).sum()), listed=tradable[name],
                 tickers=tuple(np.array(names)[groups == name].tolist()),
-                lines=_from_100(closes[:, groups == name])[shown],
-                index=index[name][shown],
+                lines=_from_100(closes[:, groups == name])[shown], index=index[name][shown],
             )
             for name in CLASSES
             if (groups == name).any()
@@ -242,7 +227,7 @@ def market_view(locked: LockedBench, *, snapshots: bool) -> MarketView:
         between=_class_means(correlation, groups),
         over=(str(prices.days[rows[0]]), str(prices.days[rows[-1]])),
         snapshots=tuple(_snapshot(one) for one in locked.data.windows) if snapshots else (),
-    )
+    )  # fmt: skip
 
 
 def _from_100(closes: Floats) -> Floats:

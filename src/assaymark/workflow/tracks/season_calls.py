@@ -173,16 +173,9 @@ class _Call:
 
 
 def ask_agents(
-    folder: RunFolder,
-    ledger: Ledger,
-    season: Season,
-    day: date,
-    asked: Sequence[Asked],
-    shared: DayMaterial,
-    models: Mapping[str, Model],
-    prices: Prices,
-    progress: Progress = silent,
-) -> list[Decided]:
+    folder: RunFolder, ledger: Ledger, season: Season, day: date, asked: Sequence[Asked], shared: DayMaterial,
+    models: Mapping[str, Model], prices: Prices, progress: Progress = silent,
+) -> list[Decided]:  # fmt: skip
     """Ask every agent about one day, in as many replicates as the season has."""
     calls = [one for each in asked for one in calls_of(season, each, shared)]
     outside = [one.spec for one in asked if is_outside(one.spec.model)]

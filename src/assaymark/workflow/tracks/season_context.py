@@ -57,16 +57,10 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
     about = [fact for one in series for fact in _about(day, known[one.instrument], one)]
     others = (*about, *_macro(macro), *_news(season, day, frozenset(day.universe)))
     context = Context(
-        completeness="complete",
-        cutoff=day.moment,
-        cutoff_source="the season's clock",
-        prompt="",
-        facts=(*prices, *others),
-        series=series,
-        instruments=tuple(known[name].as_record() for name in lines),
-        constraints=limits_of(season),
-        missing=tuple(f"{one.id}: {one.state}" for one in macro if one.state != "ok"),
-    )
+        completeness="complete", cutoff=day.moment, cutoff_source="the season's clock", prompt="",
+        facts=(*prices, *others), series=series, instruments=tuple(known[name].as_record() for name in lines),
+        constraints=limits_of(season), missing=tuple(f"{one.id}: {one.state}" for one in macro if one.state != "ok"),
+    )  # fmt: skip
     offered = _offered(context.instruments)
     sections = {
         label: fenced((label, text)) for label, text in material_blocks(replace(context, series=(), instruments=()))
@@ -76,12 +70,9 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
     if series:
         sections["series"] = fenced(("series", "\n".join(map(_series_text, series, columns))))
     return DayMaterial(
-        context,
-        "[" + ",".join(filter(None, [*map(_price_json, prices), canonical_json(others)[1:-1]])) + "]",
-        "[" + ",".join(map(_series_json, series, columns)) + "]",
-        offered.text,
-        sections,
-    )
+        context, "[" + ",".join(filter(None, [*map(_price_json, prices), canonical_json(others)[1:-1]])) + "]",
+        "[" + ",".join(map(_series_json, series, columns)) + "]", offered.text, sections,
+    )  # fmt: skip
 
 
 def agent_context(shared: DayMaterial, book: Book, nav: float, currency: str, prompt: str) -> Context:
@@ -181,15 +172,9 @@ def _closes_of(raw: bytes, count: int) -> tuple[datetime, ...]:
 def _prices(day: Day, series: Sequence[Series]) -> Iterator[Fact]:
     for one in series:
         yield Fact(
-            id=f"{one.instrument}.price",
-            instrument=one.instrument,
-            field="price",
-            value=one.close[-1],
-            unit="price",
-            available_at=day.moment,
-            as_of=one.times[-1],
-            source="close",
-        )
+            id=f"{one.instrument}.price", instrument=one.instrument, field="price", value=one.close[-1], unit="price",
+            available_at=day.moment, as_of=one.times[-1], source="close",
+        )  # fmt: skip
 
 
 def _about(day: Day, listing: Listing, series: Series) -> Iterator[Fact]:
@@ -247,15 +232,10 @@ def _macro(readings: Iterable[MacroReading]) -> Iterator[Fact]:
             continue
         period = one.period.astype("datetime64[D]").astype(object)
         yield Fact(
-            id=f"macro.{one.id}",
-            instrument="",
-            field=one.id,
-            value=float(one.value),
-            unit=one.unit,
+            id=f"macro.{one.id}", instrument="", field=one.id, value=float(one.value), unit=one.unit,
             available_at=datetime.fromtimestamp(one.released, UTC),
-            as_of=datetime(period.year, period.month, period.day, tzinfo=UTC),
-            source="macro",
-        )
+            as_of=datetime(period.year, period.month, period.day, tzinfo=UTC), source="macro",
+        )  # fmt: skip
 
 
 def _news(season: Season, day: Day, universe: frozenset[str]) -> Iterator[Fact]:
@@ -266,15 +246,9 @@ def _news(season: Season, day: Day, universe: frozenset[str]) -> Iterator[Fact]:
     for number, one in enumerate(items[-_MOST_NEWS:], start=1):
         about = one.instruments[0] if len(one.instruments) == 1 and one.instruments[0] in universe else ""
         yield Fact(
-            id=f"news.{number}",
-            instrument=about,
-            field="news",
-            value=one.text,
-            unit="text",
-            available_at=one.published_at,
-            as_of=one.published_at,
-            source=one.source,
-        )
+            id=f"news.{number}", instrument=about, field="news", value=one.text, unit="text",
+            available_at=one.published_at, as_of=one.published_at, source=one.source,
+        )  # fmt: skip
 
 
 def limits_of(season: Season) -> tuple[Constraint, ...]:

@@ -150,12 +150,9 @@ def _by_period(parts: Sequence[SeasonPart]) -> Mapping[str, list[SeasonPart]]:
 
 def _horizon(material: SeasonMaterial, agent: str, steps: Sequence[StepRecord]) -> Horizon:
     return horizon_of(
-        steps,
-        material.contexts,
-        agents=material.agents,
-        keep=material.universe,
+        steps, material.contexts, agents=material.agents, keep=material.universe,
         mandate=material.season.told(agent).strip(),
-    )
+    )  # fmt: skip
 
 
 def _periods(
@@ -171,24 +168,13 @@ def _periods(
 
 
 def _part(
-    agent: str,
-    scope: GradeScope,
-    period: str,
-    replicate: int,
-    days: Sequence[str],
-    horizon: Horizon,
+    agent: str, scope: GradeScope, period: str, replicate: int, days: Sequence[str], horizon: Horizon,
     ledger: HorizonLedger,
-) -> SeasonPart:
+) -> SeasonPart:  # fmt: skip
     return SeasonPart(
-        agent=agent,
-        scope=scope,
-        period=period,
-        replicate=replicate,
-        first=days[0],
-        last=days[-1],
-        horizon=horizon,
+        agent=agent, scope=scope, period=period, replicate=replicate, first=days[0], last=days[-1], horizon=horizon,
         ledger=ledger,
-    )
+    )  # fmt: skip
 
 
 _STATUS: Final[dict[ReplyState, JudgmentStatus]] = {
@@ -204,18 +190,10 @@ def grade_row(part: SeasonPart, score: HorizonScore) -> SeasonGrade:
     """One judge's score of one part."""
     grades = score.grades
     return SeasonGrade(
-        agent=part.agent,
-        judge=grades.judge,
-        family=grades.family,
-        trial=grades.trial,
-        scope=part.scope,
-        period=part.period,
-        replicate=part.replicate,
-        first=part.first,
-        last=part.last,
-        steps=len(part.horizon.steps),
+        agent=part.agent, judge=grades.judge, family=grades.family, trial=grades.trial, scope=part.scope,
+        period=part.period, replicate=part.replicate, first=part.first, last=part.last, steps=len(part.horizon.steps),
         score=score,
-    )
+    )  # fmt: skip
 
 
 def human_rows(
@@ -254,15 +232,10 @@ def guess_row(probe: Probe, read: Read[AuthorGuess]) -> SeasonGuess:
     """One guess at an author."""
     planned = probe.planned
     return SeasonGuess(
-        author=planned.author,
-        judge=planned.judge,
-        trial=planned.trial,
-        period=probe.period,
-        options=len(planned.options),
-        state=read.state,
-        guess=None if read.answer is None else read.answer.author,
+        author=planned.author, judge=planned.judge, trial=planned.trial, period=probe.period,
+        options=len(planned.options), state=read.state, guess=None if read.answer is None else read.answer.author,
         call_key=planned.call.key,
-    )
+    )  # fmt: skip
 
 
 def replaced_rows(parts: Iterable[SeasonPart]) -> Iterator[SeasonReplaced]:
@@ -293,18 +266,11 @@ def judgment_row(grade: SeasonGrade) -> Judgment:
         **({} if score.outcome is None else {"outcome": score.outcome}),
     }  # fmt: skip
     return Judgment(
-        trajectory=f"{grade.agent}/{within}" if within else grade.agent,
-        judge=grade.judge,
-        family=grade.family,
-        rubric=grades.grader,
-        trial=grade.trial,
-        status=_STATUS[grades.state],
-        scores=scores,
-        call_key=grades.parts[-1].call_key,
-        first_key=grades.parts[-1].first_key,
-        lookahead_check=grades.lookahead_check,
-        reason=grades.reason,
-    )
+        trajectory=f"{grade.agent}/{within}" if within else grade.agent, judge=grade.judge, family=grade.family,
+        rubric=grades.grader, trial=grade.trial, status=_STATUS[grades.state], scores=scores,
+        call_key=grades.parts[-1].call_key, first_key=grades.parts[-1].first_key,
+        lookahead_check=grades.lookahead_check, reason=grades.reason,
+    )  # fmt: skip
 
 
 def judged_lines(

@@ -29,16 +29,9 @@ from assaymark.workflow.tracks.season_material import material_of
 ReplyTo = Callable[[str], Reply | None]
 
 _ANSWER: Final = HorizonAnswer(
-    reasoning={},
-    evidence={},
-    data_reliability=0,
-    claims=(),
-    lookahead_check="pass",
-    lookahead_reason="",
-    verdict="",
-    summary="",
-    notes="word " * MOST_NOTE_TOKENS,
-)
+    reasoning={}, evidence={}, data_reliability=0, claims=(), lookahead_check="pass", lookahead_reason="", verdict="",
+    summary="", notes="word " * MOST_NOTE_TOKENS,
+)  # fmt: skip
 """Stands in for an answer on a part that is not asked about yet: with notes of the most that is allowed."""
 
 
@@ -71,14 +64,8 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
         if part.scope == "whole"
         for one in outcome_calls(
             HorizonGrades(
-                agent=task.agent,
-                judge=task.judge.name,
-                family=task.judge.family,
-                trial=task.trial,
-                horizon=task.horizon,
-                grader=grader_version(task.plan),
-                state="ok",
-                parts=(),
+                agent=task.agent, judge=task.judge.name, family=task.judge.family, trial=task.trial,
+                horizon=task.horizon, grader=grader_version(task.plan), state="ok", parts=(),
             ),
             part.horizon,
             material.outcomes,
@@ -86,7 +73,7 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
             plan,
             budget=budget,
         )
-    ]
+    ]  # fmt: skip
     probes = season_probes(parts, judges, budget=budget) if season.judging.author_probe else []
     stages = [Stage("grades", graded), Stage("outcomes", outcomes)]
     stages.append(Stage("author identification", [one.planned.call for one in probes]))

@@ -119,15 +119,9 @@ def is_season(folder: RunFolder) -> bool:
 
 
 def lock_season(
-    folder: RunFolder,
-    text: str,
-    source: str,
-    models: Mapping[str, Model] | None = None,
-    *,
-    now: datetime,
-    allow_absent: Collection[str] = (),
-    first: Callable[[Season, SeasonData], object] | None = None,
-) -> LockedSeason:
+    folder: RunFolder, text: str, source: str, models: Mapping[str, Model] | None = None, *, now: datetime,
+    allow_absent: Collection[str] = (), first: Callable[[Season, SeasonData], object] | None = None,
+) -> LockedSeason:  # fmt: skip
     """Lock a season in a run folder; the same season again changes nothing, and a failure leaves nothing behind."""
     require_version_2(folder)
     found: FoundSeason | None = None
@@ -228,14 +222,9 @@ def season_of(text: str, stored: Mapping[str, Any], *, source: str) -> Season:
 
 
 def season_lock(
-    season: Season,
-    made: str,
-    locked_at: JSON,
-    inputs: Mapping[str, str],
-    universe: Sequence[str],
-    found: FoundSeason | None,
-    absent: Sequence[str] = (),
-) -> dict[str, Any]:
+    season: Season, made: str, locked_at: JSON, inputs: Mapping[str, str], universe: Sequence[str],
+    found: FoundSeason | None, absent: Sequence[str] = (),
+) -> dict[str, Any]:  # fmt: skip
     """The lock of a season. Of one that somebody else ran it holds what follows from its records."""
     lock: dict[str, Any] = {
         "format": FORMAT,
@@ -370,12 +359,9 @@ def _day_problems(season: Season, history: History) -> list[Problem]:
 
 
 def _checked(
-    text: str,
-    source: str,
-    models: Mapping[str, Model] | None,
-    there: Mapping[str, Model] | None,
+    text: str, source: str, models: Mapping[str, Model] | None, there: Mapping[str, Model] | None,
     allow_absent: Collection[str],
-) -> tuple[Season, SeasonData, tuple[str, ...]]:
+) -> tuple[Season, SeasonData, tuple[str, ...]]:  # fmt: skip
     """A season with its market and the agents that may be absent and are; ``there`` are models that have to answer."""
     raw, problems, data = read_toml(text, source=source), [], None
     try:

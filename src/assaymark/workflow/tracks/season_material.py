@@ -82,33 +82,25 @@ def material_of(store: Store, stored: StoredSeason) -> SeasonMaterial:
     names = list(dict.fromkeys(agent for agent, _ in decided))
     families = {one.name: one.family for one in season.agents}  # of records, the file's word counts for more
     return SeasonMaterial(
-        season=season,
-        plan_hash=stored.plan_hash,
-        universe=stored.universe,
-        agents=tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names),
-        contexts=contexts,
+        season=season, plan_hash=stored.plan_hash, universe=stored.universe,
+        agents=tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names), contexts=contexts,
         steps={name: tuple(settled.step(one, times[one.record_id].day) for one in decided[name, 1]) for name in names},
         replicates=_replicates(season, decided, times),
         outcomes=tuple(one for one in _if_there(store, OUTCOMES) if one.record_id in times),
-        navs={name: navs.get(name, ()) for name in names},
-        baselines=_by_agent(_if_there(store, BASELINES)),
-        checks=tuple(_if_there(store, CHECKS)),
-        seconds={name: one.seconds for name, one in times.items()},
+        navs={name: navs.get(name, ()) for name in names}, baselines=_by_agent(_if_there(store, BASELINES)),
+        checks=tuple(_if_there(store, CHECKS)), seconds={name: one.seconds for name, one in times.items()},
         rejections={name: tuple(one for one in rejections if one.agent == name) for name in names},
         partial=any(one.completeness != "complete" for one in contexts.values()),
-    )
+    )  # fmt: skip
 
 
 class _Settled:
     """What became of decisions: their fills and rejections, and the books after them."""
 
     def __init__(
-        self,
-        season: Season,
-        navs: Mapping[str, Sequence[SeasonNav]],
-        fills: Iterable[SeasonFill],
+        self, season: Season, navs: Mapping[str, Sequence[SeasonNav]], fills: Iterable[SeasonFill],
         rejections: Iterable[SeasonRejection],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.recorded = season.recorded
         self.traded = {name: [one for one in ones if one.state == "ok"] for name, ones in navs.items()}
         self.fills = _lists(fills)
@@ -124,12 +116,9 @@ class _Settled:
         paid = [one for one in self.fills.get("", ()) if nav and (one.agent, one.day) == (nav.agent, nav.day)]
         book = stated_book(decision) if self.recorded else nav and Book(nav.cash, nav.positions)
         return StepRecord(
-            day=day,
-            decision=decision,
-            fills=(*paid, *self.fills.get(decision.record_id, ())),
-            rejections=tuple(self.refused.get(decision.record_id, ())),
-            book=book,
-        )
+            day=day, decision=decision, fills=(*paid, *self.fills.get(decision.record_id, ())),
+            rejections=tuple(self.refused.get(decision.record_id, ())), book=book,
+        )  # fmt: skip
 
 
 def _decided(season: Season, decisions: Iterable[Decision]) -> dict[tuple[str, int], list[Decision]]:

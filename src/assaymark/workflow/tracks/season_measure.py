@@ -157,14 +157,11 @@ def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out
         else:
             replicates[one.agent][one.replicate][one.judge].append(score.composite)
     return SeasonScores(
-        agents=tuple(agents),
-        families={one.judge: one.family for one in rows},
-        whole=whole,
-        composites=mean_composites(whole),
-        periods={name: _means(periods[name]) for name in sorted(periods)},
+        agents=tuple(agents), families={one.judge: one.family for one in rows}, whole=whole,
+        composites=mean_composites(whole), periods={name: _means(periods[name]) for name in sorted(periods)},
         replicates={agent: _means(found) for agent, found in replicates.items()},
         states={key: state for key, state in states.items() if key[1] not in whole[key[0]]},
-    )
+    )  # fmt: skip
 
 
 def mean_composites(whole: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]) -> Composites:
@@ -204,29 +201,20 @@ def agent_measurements(material: SeasonMaterial, grades: Sequence[SeasonGrade]) 
         absent = sum(ABSENT in step.decision.flags for step in steps)
         detail, n = {"rejected": rejected, "silent": silent, "absent": absent}, len(steps)
         yield Measurement(
-            name="season.decisions",
-            labels={"agent": agent},
-            value=float(n),
-            n=n,
-            n_of="decisions",
-            method="counted",
+            name="season.decisions", labels={"agent": agent}, value=float(n), n=n, n_of="decisions", method="counted",
             detail=detail,
-        )
+        )  # fmt: skip
 
 
 def _reliability(agent: str, checks: Sequence[SeasonCheck]) -> Measurement:
     counted = [one for one in checks if one.kind in RELIABILITY]
     n, passed = sum(one.checks for one in counted), sum(one.passed for one in counted)
     return Measurement(
-        name="season.reliability",
-        labels={"agent": agent},
-        value=100.0 * passed / n if n else None,
-        n=n,
-        n_of="checks",
-        state="ok" if n else "nothing could be checked",
+        name="season.reliability", labels={"agent": agent}, value=100.0 * passed / n if n else None, n=n,
+        n_of="checks", state="ok" if n else "nothing could be checked",
         detail={one.kind: [one.passed, one.checks] for one in checks},
         method="100 times the share of fill, cash and position checks that reconcile",
-    )
+    )  # fmt: skip
 
 
 def _lookahead(agent: str, grades: Sequence[SeasonGrade]) -> Measurement:
@@ -238,15 +226,10 @@ def _lookahead(agent: str, grades: Sequence[SeasonGrade]) -> Measurement:
     checks = {judge: "fail" if "fail" in found else "pass" for judge, found in sorted(said.items())}
     failed = sum(check == "fail" for check in checks.values())
     return Measurement(
-        name="season.lookahead",
-        labels={"agent": agent},
-        value=float(failed) if checks else None,
-        n=len(checks),
-        n_of="judges",
-        state="ok" if checks else "not graded",
-        detail=checks,
+        name="season.lookahead", labels={"agent": agent}, value=float(failed) if checks else None, n=len(checks),
+        n_of="judges", state="ok" if checks else "not graded", detail=checks,
         method="judges that say an earlier decision was graded on, or made with, later data",
-    )
+    )  # fmt: skip
 
 
 def _thrash(agent: str, steps: Sequence[StepRecord], days: Sequence[str] | None) -> Measurement:
@@ -295,14 +278,9 @@ def _performance(labels: Mapping[str, str], rows: Sequence[SeasonNav], capital: 
 
 
 def _excess(
-    agent: str,
-    baseline: str,
-    own: Sequence[SeasonNav],
-    other: Sequence[SeasonNav],
-    capital: float,
-    level: float,
+    agent: str, baseline: str, own: Sequence[SeasonNav], other: Sequence[SeasonNav], capital: float, level: float,
     rng: np.random.Generator,
-) -> Measurement:
+) -> Measurement:  # fmt: skip
     """The mean daily difference, over the days on which both were valued."""
     base = {one.day: one.nav for one in other if one.state == "ok"}
     days = [one for one in own if one.state == "ok" and one.day in base]
@@ -322,16 +300,9 @@ def _excess(
         state = "too few days" if n < 10 else "the difference does not vary"
         return replace(empty, state=state, detail={"whole": whole})
     return replace(
-        empty,
-        value=found.mean,
-        state="ok",
-        method=f"mean daily difference; {found.method}",
-        low=found.low,
-        high=found.high,
-        level=level,
-        unit="share a day",
-        detail={"p": found.p, "whole": whole, "block": found.block},
-    )
+        empty, value=found.mean, state="ok", method=f"mean daily difference; {found.method}", low=found.low,
+        high=found.high, level=level, unit="share a day", detail={"p": found.p, "whole": whole, "block": found.block},
+    )  # fmt: skip
 
 
 def ledger_measurements(
@@ -350,13 +321,9 @@ def ledger_measurements(
 
 
 def _ledger(
-    agent: str,
-    steps: Sequence[StepRecord],
-    rows: Sequence[Evidence],
-    grades: Sequence[SeasonGrade],
-    material: SeasonMaterial,
-    rng: np.random.Generator,
-) -> Measurement:
+    agent: str, steps: Sequence[StepRecord], rows: Sequence[Evidence], grades: Sequence[SeasonGrade],
+    material: SeasonMaterial, rng: np.random.Generator,
+) -> Measurement:  # fmt: skip
     counts = Counter(one.state for one in rows)
     numbers = len(rows) - counts["own_action"]
     spoken = {one.decision for one in rows}
@@ -372,15 +339,10 @@ def _ledger(
     }
     borne = sum(counts[state] for state in BORNE_OUT)
     return Measurement(
-        name="season.ledger",
-        labels={"agent": agent},
-        value=borne / numbers if numbers else None,
-        n=numbers,
-        n_of="numbers",
-        state="ok" if numbers else "no number",
-        detail=detail,
+        name="season.ledger", labels={"agent": agent}, value=borne / numbers if numbers else None, n=numbers,
+        n_of="numbers", state="ok" if numbers else "no number", detail=detail,
         method="share of numbers that the agent's own material bears out",
-    )
+    )  # fmt: skip
 
 
 def _chance(

@@ -47,15 +47,9 @@ _ZERO = 1e-9  # points; sums of floats
 
 
 def season_orders(
-    totals: SeasonTotals,
-    families: Mapping[str, str],
-    tokens: Tokens,
-    inference: OrderRules,
-    *,
-    claims: BiasRules | None = None,
-    order: ClusterOrder = "consecutive",
-    level: float = 0.95,
-) -> Iterator[Measurement]:
+    totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, inference: OrderRules, *,
+    claims: BiasRules | None = None, order: ClusterOrder = "consecutive", level: float = 0.95,
+) -> Iterator[Measurement]:  # fmt: skip
     """Differences of graded agents over periods and all that orders rest on, as in a study (`order_measurements`)."""
     given = BiasRules() if claims is None else claims
     # Of the properties of texts only their length is known by period.
@@ -105,28 +99,18 @@ def season_comparisons(
     places = len(periods)
     words = np.array([[tokens.get((agent, period), np.nan) for agent in agents] for period in periods])
     return Comparisons(
-        names=(AGGREGATE,),
-        agents=agents,
-        judges=judges,
-        families=tuple(scores.families[judge] for judge in judges),
-        agent_families={agent: families[agent] for agent in agents},
-        clusters=tuple(periods),
-        cluster=np.arange(places),
-        weight=np.ones(places, dtype=np.int64),
+        names=(AGGREGATE,), agents=agents, judges=judges, families=tuple(scores.families[judge] for judge in judges),
+        agent_families={agent: families[agent] for agent in agents}, clusters=tuple(periods),
+        cluster=np.arange(places), weight=np.ones(places, dtype=np.int64),
         cells=np.array(cells, dtype=float).reshape(places, len(agents), len(judges), 1),
-        lengths=np.log2(np.maximum(words, 1.0)).reshape(places, len(agents), 1) if tokens else None,
-        order=order,
-    )
+        lengths=np.log2(np.maximum(words, 1.0)).reshape(places, len(agents), 1) if tokens else None, order=order,
+    )  # fmt: skip
 
 
 def kappa_measurement(
-    scores: SeasonScores,
-    plan: ScoringPlan,
-    *,
-    level: float,
-    rng: np.random.Generator,
+    scores: SeasonScores, plan: ScoringPlan, *, level: float, rng: np.random.Generator,
     order: ClusterOrder = "consecutive",
-) -> Measurement:
+) -> Measurement:  # fmt: skip
     """``season.kappa``: mean pairwise quadratic-weighted kappa of the judges on the bands of agents' periods."""
     graded = {judge for agents in scores.periods.values() for row in agents.values() for judge in row}
     judges = [judge for judge in scores.judges if judge in graded]
@@ -175,13 +159,9 @@ def kappa_measurement(
 
 
 def judge_measurements(
-    totals: SeasonTotals,
-    families: Mapping[str, str],
-    tokens: Tokens,
-    *,
-    level: float,
+    totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, *, level: float,
     order: ClusterOrder = "consecutive",
-) -> Iterator[Measurement]:
+) -> Iterator[Measurement]:  # fmt: skip
     """``season.self_preference``, ``.alone`` and ``.verbosity`` of every judge."""
     yield from _preferences(totals.heard, families, level, consecutive=order == "consecutive")
     for judge in totals.scores.judges:
@@ -211,13 +191,9 @@ def _preferences(
 
 
 def _preferred(
-    rows: Sequence[tuple[str, str, Mapping[str, float]]],
-    scores: SeasonScores,
-    families: Mapping[str, str],
-    level: float,
-    *,
-    consecutive: bool = False,
-) -> tuple[dict[str, SelfPreference], int]:
+    rows: Sequence[tuple[str, str, Mapping[str, float]]], scores: SeasonScores, families: Mapping[str, str],
+    level: float, *, consecutive: bool = False,
+) -> tuple[dict[str, SelfPreference], int]:  # fmt: skip
     """What a judge with a grade gives its own family, over how many periods; rows are (period, agent, composites)."""
     judges = [judge for judge in scores.judges if any(judge in row for _, _, row in rows)]
     complete = [one for one in rows if set(judges) <= set(one[2])]
@@ -225,25 +201,17 @@ def _preferred(
         return {}, 0
     periods = [period for period, _, _ in complete]
     found = self_preference(
-        [[row[judge] for judge in judges] for _, _, row in complete],
-        [families[agent] for _, agent, _ in complete],
-        [scores.families[judge] for judge in judges],
-        judges=judges,
-        level=level,
-        clusters=periods if any(periods) else None,
-        consecutive=consecutive,
-    )
+        [[row[judge] for judge in judges] for _, _, row in complete], [families[agent] for _, agent, _ in complete],
+        [scores.families[judge] for judge in judges], judges=judges, level=level,
+        clusters=periods if any(periods) else None, consecutive=consecutive,
+    )  # fmt: skip
     return {one.judge: one for one in found}, len(set(periods))
 
 
 def _preference(
-    scores: SeasonScores,
-    one: SelfPreference,
-    families: Mapping[str, str],
-    *,
-    periods: int = 0,
+    scores: SeasonScores, one: SelfPreference, families: Mapping[str, str], *, periods: int = 0,
     whole: SelfPreference | None = None,
-) -> Measurement:
+) -> Measurement:  # fmt: skip
     """What one judge gives its own family, over ``n`` periods or agents of its family."""
     mine = sum(families[agent] == scores.families[one.judge] for agent in scores.agents)
     detail: dict[str, JSON] = {
@@ -256,19 +224,11 @@ def _preference(
     detail |= {"agents": mine} if periods else {}
     detail |= {} if whole is None else {"whole": whole.gap}
     return Measurement(
-        name="season.self_preference",
-        labels={"judge": one.judge},
-        value=one.gap,
-        n=periods or one.n_own,
-        n_of="periods" if periods else "agents of its family",
-        method=one.method,
-        state="ok" if one.gap is not None else one.state,
-        low=one.low,
-        high=one.high,
-        level=None if one.low is None else one.level,
-        unit=POINTS,
-        detail=detail,
-    )
+        name="season.self_preference", labels={"judge": one.judge}, value=one.gap, n=periods or one.n_own,
+        n_of="periods" if periods else "agents of its family", method=one.method,
+        state="ok" if one.gap is not None else one.state, low=one.low, high=one.high,
+        level=None if one.low is None else one.level, unit=POINTS, detail=detail,
+    )  # fmt: skip
 
 
 def _alone(totals: SeasonTotals, judge: str) -> Measurement:
@@ -317,17 +277,9 @@ def _verbosity(scores: SeasonScores, judge: str, tokens: Tokens, level: float) -
     except NotMeasurableError:
         return replace(empty, n=len(spoken))
     return replace(
-        empty,
-        value=found.slope,
-        n=found.items,
-        state="ok",
-        method=found.method,
-        low=found.low,
-        high=found.high,
-        level=None if found.low is None else level,
-        unit="points per doubling",
-        detail={"periods": found.periods},
-    )
+        empty, value=found.slope, n=found.items, state="ok", method=found.method, low=found.low, high=found.high,
+        level=None if found.low is None else level, unit="points per doubling", detail={"periods": found.periods},
+    )  # fmt: skip
 
 
 def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Iterator[Measurement]:
@@ -360,17 +312,10 @@ def _probe(judge: str, rows: Sequence[SeasonGuess], level: float) -> Measurement
     by = {author: [hits[author], counts[author]] for author in sorted(counts)}
     state = "above chance" if low > chance else "not above chance"
     return Measurement(
-        name="season.author_probe",
-        labels={"judge": judge},
-        value=sum(right) / len(right),
-        n=len(right),
-        n_of="guesses",
-        method="share of right guesses; the wider of Wilson's interval and of cluster-t over authors",
-        low=low,
-        high=high,
-        level=level,
-        detail={**asked, "state": state, "by": by},
-    )
+        name="season.author_probe", labels={"judge": judge}, value=sum(right) / len(right), n=len(right),
+        n_of="guesses", method="share of right guesses; the wider of Wilson's interval and of cluster-t over authors",
+        low=low, high=high, level=level, detail={**asked, "state": state, "by": by},
+    )  # fmt: skip
 
 
 def reply_measurements(

@@ -86,22 +86,16 @@ def season_totals(
 
 
 def _contestants(
-    scores: SeasonScores,
-    times: Mapping[str, DecisionTime],
-    floors: Mapping[str, NoiseFloor],
-    silent: Collection[str],
-    gone: Collection[str] = (),
-) -> list[Contestant]:
+    scores: SeasonScores, times: Mapping[str, DecisionTime], floors: Mapping[str, NoiseFloor],
+    silent: Collection[str], gone: Collection[str] = (),
+) -> list[Contestant]:  # fmt: skip
     return [
         Contestant(
-            agent,
-            {judge: points for judge, points in row.items() if judge not in gone},
-            times[agent].seconds,
-            floors[agent],
-            agent not in silent,
+            agent, {judge: points for judge, points in row.items() if judge not in gone}, times[agent].seconds,
+            floors[agent], agent not in silent,
         )
         for agent, row in scores.composites.items()
-    ]
+    ]  # fmt: skip
 
 
 def _published(floor: NoiseFloor, trials: int) -> NoiseFloor:
@@ -113,16 +107,11 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
     for agent in totals.scores.agents:
         row = totals.row(agent)
         found = Measurement(
-            name="season.total",
-            labels={"agent": agent},
-            value=row.total,
-            n=len(totals.scores.whole[agent]),
+            name="season.total", labels={"agent": agent}, value=row.total, n=len(totals.scores.whole[agent]),
             n_of="judges",
             method=f"scoring plan {totals.plan.version}: median of the judges' composites, and efficiency",
-            state="ok" if row.total is not None else row.state,
-            unit=POINTS,
-            inputs=totals.table.plan,
-        )
+            state="ok" if row.total is not None else row.state, unit=POINTS, inputs=totals.table.plan,
+        )  # fmt: skip
         yield (found if row.total is None else replace(found, detail=_detail(totals, row)))
         yield from _composites(totals.scores, agent, totals.plan)
         for axis in AXES:
@@ -191,16 +180,10 @@ def _median(name: str, labels: Mapping[str, str], points: Mapping[str, float], s
     """The panel's median of something, with its lowest and highest judge."""
     found = list(points.values())
     return Measurement(
-        name=name,
-        labels=labels,
-        value=float(median(found)) if found else None,
-        n=len(found),
-        n_of="judges",
-        method="median over judges of the mean over trials",
-        state="ok" if found else state,
-        unit=POINTS,
+        name=name, labels=labels, value=float(median(found)) if found else None, n=len(found), n_of="judges",
+        method="median over judges of the mean over trials", state="ok" if found else state, unit=POINTS,
         detail={"low": min(found), "high": max(found)} if found else {},
-    )
+    )  # fmt: skip
 
 
 _EFFICIENCY: Final = {
@@ -215,16 +198,10 @@ def _efficiency(totals: SeasonTotals, agent: str) -> Measurement:
     if row.efficiency is None:
         state = row.state if row.total is None else "no timing" if time.seconds is None else "not in this plan"
     return Measurement(
-        name="season.efficiency",
-        labels={"agent": agent},
-        value=row.efficiency,
-        n=time.measured,
-        n_of="decisions",
+        name="season.efficiency", labels={"agent": agent}, value=row.efficiency, n=time.measured, n_of="decisions",
         method=_EFFICIENCY[totals.plan.efficiency.scale].format(reference=totals.plan.efficiency.reference_s),
-        state=state,
-        unit=POINTS,
-        detail={"seconds": time.seconds, "left_out": time.left_out},
-    )
+        state=state, unit=POINTS, detail={"seconds": time.seconds, "left_out": time.left_out},
+    )  # fmt: skip
 
 
 def _without(totals: SeasonTotals) -> Iterator[Measurement]:
@@ -233,15 +210,9 @@ def _without(totals: SeasonTotals) -> Iterator[Measurement]:
         value = left[judge].get(agent)
         others = [one for one in totals.scores.whole[agent] if one != judge]
         yield Measurement(
-            name="season.without",
-            labels={"agent": agent, "judge": judge},
-            value=value,
-            n=len(others),
-            n_of="judges",
-            method="total without one judge",
-            state=_without_state(totals, agent, value),
-            unit=POINTS,
-        )
+            name="season.without", labels={"agent": agent, "judge": judge}, value=value, n=len(others), n_of="judges",
+            method="total without one judge", state=_without_state(totals, agent, value), unit=POINTS,
+        )  # fmt: skip
 
 
 def _without_state(totals: SeasonTotals, agent: str, value: float | None) -> str:
@@ -253,16 +224,10 @@ def _without_state(totals: SeasonTotals, agent: str, value: float | None) -> str
 
 def _noise(labels: Mapping[str, str], floor: NoiseFloor, what: str, detail: Mapping[str, Any]) -> Measurement:
     return Measurement(
-        name="season.noise",
-        labels=labels,
-        value=floor.value,
-        n=floor.replicates,
-        n_of=what,
-        method="pooled standard deviation of totals between repetitions",
-        state=floor.state,
-        unit=POINTS,
+        name="season.noise", labels=labels, value=floor.value, n=floor.replicates, n_of=what,
+        method="pooled standard deviation of totals between repetitions", state=floor.state, unit=POINTS,
         detail={"freedom": floor.freedom, "groups": floor.groups, **detail},
-    )
+    )  # fmt: skip
 
 
 def judge_noise(scores: SeasonScores) -> Iterator[Measurement]:

@@ -88,26 +88,19 @@ def _guess(one: SeasonGuess) -> SeasonRecord:
     trial = f", trial {one.trial}" if one.trial > 1 else ""
     right = "right" if one.guess == one.author else "wrong"
     return SeasonRecord(
-        kind="guesses",
-        who=one.judge,
-        of=f"{one.author}, {one.period or 'the whole record'}{trial}",
+        kind="guesses", who=one.judge, of=f"{one.author}, {one.period or 'the whole record'}{trial}",
         said=f"{one.guess}, {right} of {one.options}" if one.guess is not None else one.state,
-        usable=one.guess is not None,
-        keys=(one.call_key,),
-        about=one.author,
-    )
+        usable=one.guess is not None, keys=(one.call_key,), about=one.author,
+    )  # fmt: skip
 
 
 def _decisions(decisions: Iterable[Decision], *, decided_here: bool) -> Iterator[SeasonRecord]:
     for one in decisions:
         orders = ", ".join(f"{action.kind.replace('_', ' ')} {action.instrument}" for action in one.actions)
         yield SeasonRecord(
-            kind="decisions",
-            who=one.agent.id,
-            of=f"{one.decided_at:%Y-%m-%d %H:%M}, {one.record_id}",
-            said=orders or "no order",
-            keys=(one.call.raw_object,) if decided_here and one.call.raw_object else (),
-        )
+            kind="decisions", who=one.agent.id, of=f"{one.decided_at:%Y-%m-%d %H:%M}, {one.record_id}",
+            said=orders or "no order", keys=(one.call.raw_object,) if decided_here and one.call.raw_object else (),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -125,13 +118,9 @@ class SeasonPublished(Result):
 
 
 def publish_season(
-    folder: RunFolder,
-    site: Path,
-    *,
-    languages: Sequence[Catalogue] = (),
-    calls: bool = False,
+    folder: RunFolder, site: Path, *, languages: Sequence[Catalogue] = (), calls: bool = False,
     progress: Progress = silent,
-) -> SeasonPublished:
+) -> SeasonPublished:  # fmt: skip
     """Measure and decide a judged season, write its tables and ``verdicts.json``, and make its site."""
     stored = stored_season(folder)
     site_files(site, stored.season.name, stored.plan_hash)
@@ -208,12 +197,9 @@ def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> D
         ),
     )
     made = season_certificates(
-        found.decided.verdicts,
-        found.measurements,
-        gates_of(material, preregistered=stored.preregistered),
-        {one.name: one.family for one in stored.season.panel},
-        level=LEVEL,
-    )
+        found.decided.verdicts, found.measurements, gates_of(material, preregistered=stored.preregistered),
+        {one.name: one.family for one in stored.season.panel}, level=LEVEL,
+    )  # fmt: skip
     names = [certificate_name(one.verdict) for one in found.decided.verdicts]
     replace_files(folder.certificates, dict(zip(names, map(json_text, made), strict=True)))
     write_json(folder.verdicts, file)
@@ -224,12 +210,9 @@ def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> D
 
 
 def publish_site(
-    run: SeasonRun,
-    site: Path,
-    languages: Sequence[Catalogue],
-    sheets: Sequence[Datasheet] = (),
+    run: SeasonRun, site: Path, languages: Sequence[Catalogue], sheets: Sequence[Datasheet] = (),
     trail: SeasonTrail | None = None,
-) -> tuple[Path, ...]:
+) -> tuple[Path, ...]:  # fmt: skip
     """The site of a season in its folder, with the datasheets of its judges; returns where the pages lie."""
 
     def write(folder: Path) -> None:
@@ -291,15 +274,10 @@ def gates_of(material: SeasonMaterial, *, preregistered: bool = True) -> SeasonG
     season = material.season
     judging, limits = season.judging, season.datasheets
     return SeasonGates(
-        alpha=season.inference.alpha,
-        publish=judging.publish,
-        halt=judging.halt,
-        on_failure=None if limits is None else limits.on_failure,
-        hindsight=tuple(hindsight(material)),
-        margin=season.inference.margin * SPAN,
-        any_judges=season.claims.judges == "any",
-        preregistered=preregistered,
-    )
+        alpha=season.inference.alpha, publish=judging.publish, halt=judging.halt,
+        on_failure=None if limits is None else limits.on_failure, hindsight=tuple(hindsight(material)),
+        margin=season.inference.margin * SPAN, any_judges=season.claims.judges == "any", preregistered=preregistered,
+    )  # fmt: skip
 
 
 def _lines(folder: RunFolder, site: Path, pages: Sequence[Path], made: DecidedSeason) -> Iterable[str]:

@@ -223,13 +223,10 @@ def _follows(
     days = _days(chosen, track).values()
     return Follows(
         agents=tuple((name, agents[name].family, agents[name].model or name) for name in sorted(agents)),
-        universe=_universe(store, chosen) if track is None else track.universe,
-        first=min(days),
-        last=max(days),
-        replicates=max(one.replicate for one in chosen),
-        capital=None if track is None else track.capital,
+        universe=_universe(store, chosen) if track is None else track.universe, first=min(days), last=max(days),
+        replicates=max(one.replicate for one in chosen), capital=None if track is None else track.capital,
         currency=None if track is None else track.currency,
-    )
+    )  # fmt: skip
 
 
 def _days(decisions: Sequence[Decision], track: RecordedTrack | None) -> dict[str, str]:
@@ -252,36 +249,24 @@ def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
 
 def _nav(book: RecordedBook) -> SeasonNav:
     return SeasonNav(
-        day=book.day,
-        agent=book.agent,
-        state=book.state,
-        cash=book.cash,
-        nav=book.nav,
-        costs=0.0,
-        positions=book.positions,
-        stale=book.stale,
-    )
+        day=book.day, agent=book.agent, state=book.state, cash=book.cash, nav=book.nav, costs=0.0,
+        positions=book.positions, stale=book.stale,
+    )  # fmt: skip
 
 
 def _checks(track: RecordedTrack, agents: set[str]) -> Iterable[SeasonCheck]:
     for one in track.checks:
         if one.agent in agents:
             yield SeasonCheck(
-                agent=one.agent,
-                kind=one.kind,
-                checks=one.checks,
-                passed=one.passed,
+                agent=one.agent, kind=one.kind, checks=one.checks, passed=one.passed,
                 mismatches=tuple(f"{record}\t{sentence}" for record, sentence in one.mismatches),
-            )
+            )  # fmt: skip
 
 
 def _time(one: Decision, days: Mapping[str, str]) -> SeasonTime:
     """The seconds of a decision, where they were measured; what was derived from stamps is not mixed with that."""
     measured = one.call.timing_source == "measured"
     return SeasonTime(
-        record_id=one.record_id,
-        day=days[one.record_id],
-        agent=one.agent.id,
-        replicate=one.replicate,
+        record_id=one.record_id, day=days[one.record_id], agent=one.agent.id, replicate=one.replicate,
         seconds=one.call.seconds if measured else None,
-    )
+    )  # fmt: skip

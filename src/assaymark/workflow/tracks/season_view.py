@@ -63,15 +63,11 @@ def season_judges(season: Season, sheets: Collection[str]) -> tuple[SeasonJudge,
     """Who graded, in the order of the season file. ``sheets`` are the judges with a datasheet."""
     return tuple(
         SeasonJudge(
-            name=one.name,
-            family=one.family,
-            model=one.model,
-            human=one.human,
-            trials=one.trials,
+            name=one.name, family=one.family, model=one.model, human=one.human, trials=one.trials,
             datasheet=datasheet_path(one.name) if one.name in sheets else None,
         )
         for one in season.panel
-    )
+    )  # fmt: skip
 
 
 def season_paths(material: SeasonMaterial) -> tuple[SeasonPath, ...]:
@@ -81,15 +77,12 @@ def season_paths(material: SeasonMaterial) -> tuple[SeasonPath, ...]:
     books += [(name, True, rows) for name, rows in sorted(material.baselines.items())]
     return tuple(
         SeasonPath(
-            name=name,
-            baseline=baseline,
-            start=start,
-            days=tuple(one.day for one in rows),
+            name=name, baseline=baseline, start=start, days=tuple(one.day for one in rows),
             nav=tuple(one.nav for one in rows),
         )
         for name, baseline, rows in books
         if rows
-    )
+    )  # fmt: skip
 
 
 def season_steps(material: SeasonMaterial) -> dict[str, tuple[SeasonStep, ...]]:
@@ -126,10 +119,7 @@ def _step(
         texts=tuple((text.kind, text.text) for text in decision.rationales),
         fills=tuple(
             SeasonTrade(
-                symbol=fill.symbol,
-                quantity=fill.quantity,
-                price=fill.price,
-                cost=fill.cost,
+                symbol=fill.symbol, quantity=fill.quantity, price=fill.price, cost=fill.cost,
                 kind=getattr(fill, "kind", "order"),
             )
             for fill in one.fills
@@ -149,7 +139,7 @@ def _step(
         cash=None if one.book is None else one.book.cash,
         positions={} if one.book is None else dict(sorted(one.book.positions.items())),
         mismatches=tuple(mismatches),
-    )
+    )  # fmt: skip
 
 
 def _navs_after(days: Sequence[str], navs: Sequence[SeasonNav], *, same_day: bool) -> Iterator[SeasonNav | None]:
@@ -200,12 +190,9 @@ def _view(trials: Sequence[SeasonGrade]) -> SeasonGradeView:
     if not good:
         grades = first.score.grades
         return SeasonGradeView(
-            agent=first.agent,
-            judge=first.judge,
-            state=grades.state,
-            reason=grades.reason or "",
+            agent=first.agent, judge=first.judge, state=grades.state, reason=grades.reason or "",
             parts=len(grades.parts),
-        )
+        )  # fmt: skip
     scores = [score for _, score, _ in good if score is not None]
     words = good[0][0]
     failed = next((grades for grades, _, _ in good if grades.lookahead_check == "fail"), None)
@@ -280,45 +267,23 @@ class SeasonFindings:
 
 
 def season_run(
-    stored: StoredSeason,
-    material: SeasonMaterial,
-    judged: SeasonJudgments,
-    found: SeasonFindings,
-    *,
+    stored: StoredSeason, material: SeasonMaterial, judged: SeasonJudgments, found: SeasonFindings, *,
     sheets: Collection[str] = (),
-) -> SeasonRun:
+) -> SeasonRun:  # fmt: skip
     """The season as its site shows it. ``sheets`` are the judges with a datasheet."""
     season = stored.season
     days = sorted({one.day for steps in material.steps.values() for one in steps})
     return SeasonRun(
-        name=season.name,
-        title=season.title,
-        plan_hash=stored.plan_hash,
-        locked_at=stored.locked_at,
-        software=__version__,
-        first=days[0],
-        last=days[-1],
-        days=len(days),
-        currency=season.currency,
-        capital=season.capital if season.has_books else None,
-        universe=stored.universe,
-        prompt=season.prompt,
-        scoring=material.scoring,
-        agents=season_agents(season),
-        judges=season_judges(season, sheets),
-        paths=season_paths(material),
-        steps=season_steps(material),
-        ledger=claim_ledgers(material, judged),
+        name=season.name, title=season.title, plan_hash=stored.plan_hash, locked_at=stored.locked_at,
+        software=__version__, first=days[0], last=days[-1], days=len(days), currency=season.currency,
+        capital=season.capital if season.has_books else None, universe=stored.universe, prompt=season.prompt,
+        scoring=material.scoring, agents=season_agents(season), judges=season_judges(season, sheets),
+        paths=season_paths(material), steps=season_steps(material), ledger=claim_ledgers(material, judged),
         grades=grade_views(judged.grades, {one.name for one in season.panel if one.model.startswith("reference/")}),
-        table=found.table,
-        decided=found.decided,
-        measurements=found.measurements,
-        blinding=blinding_of(judged.replaced),
-        rules=season_rules(season),
-        source=_source(material),
-        partial=material.partial,
-        notes=season_notes(material, judged.grades, found.measurements),
-    )
+        table=found.table, decided=found.decided, measurements=found.measurements,
+        blinding=blinding_of(judged.replaced), rules=season_rules(season), source=_source(material),
+        partial=material.partial, notes=season_notes(material, judged.grades, found.measurements),
+    )  # fmt: skip
 
 
 def claim_ledgers(material: SeasonMaterial, judged: SeasonJudgments) -> dict[str, tuple[SeasonClaimLine, ...]]:

@@ -441,11 +441,8 @@ def _made(step: HorizonStep, line: _Line, facts: Mapping[str, str]) -> SeasonCla
     seen = [facts.get(name, name) for name in names[:_MOST_FACTS]]
     more = [f"+{len(names) - _MOST_FACTS}"] if len(names) > _MOST_FACTS else []
     return SeasonClaimLine(
-        number=step.number,
-        day=step.day,
-        quote=" ".join(line.quote.split()),
-        saw="; ".join([*seen, *more]),
+        number=step.number, day=step.day, quote=" ".join(line.quote.split()), saw="; ".join([*seen, *more]),
         numbers=joint_state(one.state for one in line.numbers),
         rule=line.rule or ", ".join(sorted({one.rule for one in line.numbers})),
         judges=dict(sorted(line.judges.items())),
-    )
+    )  # fmt: skip
