@@ -27,8 +27,13 @@ from assaymark.workflow.import_records import import_grades
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import EVIDENCE, JUDGMENTS, Store
 from assaymark.workflow.tracks.season_day import alone, not_stepping, run_season, step_season
-from assaymark.workflow.tracks.season_judge import asked_judges, judge_season, season_parts, season_probes
-from assaymark.workflow.tracks.season_judging_costs import expect_season_judging
+from assaymark.workflow.tracks.season_judge import (
+    asked_judges,
+    expect_season_judging,
+    judge_season,
+    season_parts,
+    season_probes,
+)
 from assaymark.workflow.tracks.season_lock import stored_season
 from assaymark.workflow.tracks.season_material import season_material
 from assaymark.workflow.tracks.season_plan import period_of

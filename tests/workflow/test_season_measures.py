@@ -32,8 +32,7 @@ from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_judge import judge_season
 from assaymark.workflow.tracks.season_material import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_measure import SeasonScores
-from assaymark.workflow.tracks.season_measure_judges import kappa_measurement
-from assaymark.workflow.tracks.season_measures import season_findings
+from assaymark.workflow.tracks.season_measures import kappa_measurement, season_findings
 from assaymark.workflow.tracks.season_plan import parse_season
 from assaymark.workflow.tracks.season_record_tables import SeasonCheck, SeasonGrade, SeasonNav
 from assaymark.workflow.tracks.season_view import SeasonJudgments

@@ -13,8 +13,6 @@ from typing import Final
 import numpy as np
 
 from assaymark.benchmark.questions import templates as draws
-from assaymark.benchmark.questions.card import payload_states, without_answer
-from assaymark.benchmark.questions.days import Day, day_end, day_of
 from assaymark.benchmark.questions.payloads import (
     REGIME_NAMES,
     SPLITS,
@@ -29,7 +27,17 @@ from assaymark.benchmark.questions.payloads import (
     Template,
     Weights,
 )
-from assaymark.benchmark.questions.templates import CHANGES, Question, Unsuitable, answer_of, way_of
+from assaymark.benchmark.questions.published import payload_states, without_answer
+from assaymark.benchmark.questions.templates import (
+    CHANGES,
+    Day,
+    Question,
+    Unsuitable,
+    answer_of,
+    day_end,
+    day_of,
+    way_of,
+)
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.market import CLASSES, AssetClass, History, class_index, fill_gaps, regimes
 from assaymark.portfolio.qp import Floats

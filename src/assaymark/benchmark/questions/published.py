@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Final, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, cast
 
+import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from assaymark.benchmark.questions.answers import read_answer
 from assaymark.benchmark.questions.payloads import (
     ABLATED,
+    LEVELS,
     REGIME_NAMES,
     SPLITS,
     TEMPLATES,
@@ -38,11 +43,16 @@ from assaymark.benchmark.questions.payloads import (
     Trade,
     Weights,
 )
-from assaymark.benchmark.questions.templates import Question
+from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
+from assaymark.benchmark.questions.templates import Question, binds
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, Problem
 from assaymark.prompting.texts import Rejected, shown, strict_json
 from assaymark.records import JSON, canonical_json, problems_of, to_json
+
+if TYPE_CHECKING:
+    from assaymark.benchmark.questions.generate import QuestionSet
+
 
 LARGEST_FILE: Final = 1 << 30
 """Bytes of the largest file of questions that is read."""
@@ -224,3 +234,157 @@ def _record(kind: Any, fields: Mapping[str, JSON], name: str) -> Any:
         raise InputError(
             "", [Problem(f"{name}.{one.where}".rstrip("."), one.what) for one in problems_of(exc)]
         ) from None
+
+
+_STATED = re.compile(r"\d+(?:\.\d+)?(?: ?%)?")
+_PLACES = 10_000
+_FOUR, _SIX = 5e-5, 5e-7  # two numbers are one where they agree to four decimals; single returns to six
+
+
+def payload_states(payload: Payload, answer: Answer) -> bool:
+    """Whether a number of the payload is one of the answer."""
+    near = _FOUR
+    given: tuple[float, ...] = ()
+    match payload:
+        case TailRisk(returns=returns):
+            near, given = _SIX, returns
+        case PositionSize(drawdown=drawdown, returns=returns):
+            given = (drawdown, *returns)
+        case PairAllocation() as one:
+            given = (*one.volatilities, *one.means, one.covariance, one.correlation, one.floor)
+        case SharpeAllocation() as one:
+            given = (*one.means, *(value for row in one.covariance for value in row), one.rf)
+        case Rebalancing() as one:
+            given = (*one.current, *one.target, one.threshold)
+    told = _numbers(answer)
+    return bool(given) and bool((np.abs(np.abs(np.array(given))[:, None] - told) < near).any())
+
+
+def without_answer(context: Context, answer: Answer) -> Context:
+    """The context less the lines that happen to state a number of the answer, as a share or in percent."""
+    places = (_numbers(answer) * _PLACES).round().astype(int).tolist()
+    if not places:
+        return context
+    # The neighbours too, because two numbers that are nearly one may be rounded apart.
+    told = frozenset(place + step for place in places for step in (-1, 0, 1))
+    macro, news, filings = (
+        tuple([line for line in lines if told.isdisjoint(_said(line))])
+        for lines in (context.macro, context.news, context.filings)
+    )
+    return replace(context, macro=macro, news=news, filings=filings)
+
+
+@lru_cache(maxsize=4096)  # the same lines surround many questions
+def _said(line: str) -> frozenset[int]:
+    """The numbers of a line that could be of an answer, percentages as shares, in units of the fourth decimal."""
+    found = [float(one.rstrip(" %")) / (100.0 if one.endswith("%") else 1.0) for one in _STATED.findall(line)]
+    return frozenset([round(one * _PLACES) for one in found if one < 2.0])
+
+
+def _numbers(answer: Answer) -> np.ndarray:
+    """The numbers of an answer; 0 and 1 tell nothing, because prompts speak of both."""
+    match answer:
+        case Number():
+            found = [answer.value]
+        case Weights():
+            found = list(answer.weights.values())
+        case Trade(size=size) if size is not None:
+            found = [size]
+        case _:
+            found = []
+    return np.array([abs(one) for one in found if min(abs(one), abs(1.0 - abs(one))) > _FOUR])
+
+
+TASKS: Final[Mapping[Template, str]] = MappingProxyType(
+    {
+        "T1": "return direction of one instrument",
+        "T2": "value at risk of one instrument",
+        "T3": "position size of one instrument",
+        "T4": "least variance of two instruments, with a required return",
+        "T5": "largest Sharpe ratio of three to six instruments",
+        "T6": "whether to rebalance, and by which trade",
+        "T7": "regime, and what to do with each class",
+    }
+)
+"""What each template asks."""
+
+
+def manifest(made: QuestionSet) -> dict[str, JSON]:
+    """What names a set: its digest, where it is from, how it was made, and how many items it has."""
+    counted = Counter((one.template, one.split) for one in made.questions)
+    return {
+        "sha256": questions_digest(made.questions),
+        "items": len(made.questions),
+        "counts": {name: {split: counted[name, split] for split in SPLITS} for name in TEMPLATES},
+        "market": {"source": made.source, "snapshot": made.snapshot},
+        "seed": made.seed,
+        "window": made.window,
+        "horizon": made.horizon,
+        "lookback": made.lookback,
+        "prompts": {"version": PROMPT_VERSION, "sha256": template_digest()},
+    }
+
+
+def dataset_card(made: QuestionSet) -> str:
+    """The card of a set, in Markdown."""
+    asked, facts = made.questions, manifest(made)
+    mine = {name: [one for one in asked if one.template == name] for name in TEMPLATES}
+    rows, regimes, texts = [], [], []
+    for name, some in mine.items():
+        splits, labels = Counter(one.split for one in some), Counter(one.regime for one in some)
+        rows.append([name, TASKS[name], LEVELS[name], *(splits[split] for split in SPLITS), len(some)])
+        regimes.append([name, *(labels[regime] for regime in REGIME_NAMES)])
+        if some:
+            with_text = float(np.mean([bool(one.context.news or one.context.filings) for one in some]))
+            characters = float(np.mean([len(one.prompt("full")) for one in some]))
+            texts.append([name, f"{100 * with_text:.0f} %", f"{characters:,.0f}"])
+    rows.append(["all", "", "", *(sum(one.split == split for one in asked) for split in SPLITS), len(asked)])
+    ways = Counter(one.answer.way for one in asked if isinstance(one.answer, Direction))
+    lines = [f"- T1: {', '.join(f'{name} {count}' for name, count in sorted(ways.items()))}."] if ways else []
+    told = {
+        "T3 at the cap of 1": [
+            one.answer.value == 1.0
+            for one in asked
+            if isinstance(one.payload, PositionSize) and isinstance(one.answer, Number)
+        ],
+        "T4 with a required return that binds": [
+            binds(one.payload) for one in asked if isinstance(one.payload, PairAllocation)
+        ],
+        "T6 that need a trade": [one.answer.rebalance for one in asked if isinstance(one.answer, Trade)],
+    }
+    lines += [f"- {what}: {sum(found)} of {len(found)}." for what, found in told.items() if found]
+    sizes = ["template", "with news or filings", "mean characters of the full prompt"]
+    parts = [
+        f"# PortBench questions: {len(asked):,} items",
+        f"Made by assaymark from the market `{made.source} {made.snapshot}`, seed {made.seed}.",
+        f"Prompts `{PROMPT_VERSION}`. sha256 of the JSON lines: `{facts['sha256']}`.",
+        "## Templates and splits\n\n" + _table(["template", "asks for", "level", *SPLITS, "items"], rows),
+        "## Regimes\n\n" + _table(["template", *REGIME_NAMES], regimes),
+        "## Text\n\n" + _table(sizes, texts),
+        "## Balance of the answers\n\n" + "\n".join(lines),
+        _ABOUT.format(window=made.window, horizon=made.horizon, lookback=made.lookback),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+_ABOUT = """\
+## How it was made
+
+Seven templates of PortBench, Appendix D. Splits by year end: train up to 2022, val 2023 and 2024, test from 2025. A
+prompt holds only what was known at the close of its decision day; T2 to T5 rest on the last {window} daily returns, T1
+looks {horizon} trading days ahead, summaries cover {lookback} trading days. Prompts state no dates. The answers of T2
+to T6 follow from the numbers as printed under the full condition; the restricted condition takes the covariance and
+the correlation out of T4 and the covariance matrix out of T5. No number of an answer is stated in its own prompt.
+
+## Limits
+
+- Instruments whose price is missing where the answer of T1 lies are not asked about: T1 knows no delisting.
+- The regime in T7 is that of equities, save where equities hardly have a regime in a split: another class stands in.
+- The class changes of T7 are a fixed table of the paper, not a measured optimum.
+- Items of one day share their market. Intervals that treat items as independent are somewhat too narrow.
+- T1 asks for what cannot be known: a score far above the share of its most frequent answer is a finding to doubt."""
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)

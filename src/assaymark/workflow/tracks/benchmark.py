@@ -14,11 +14,9 @@ from typing import Final
 from assaymark.benchmark.episode import BaselineResult, EpisodeState, run_baselines
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import profile_named
-from assaymark.benchmark.questions.card import dataset_card, manifest
 from assaymark.benchmark.questions.generate import generate_questions
-from assaymark.benchmark.questions.published import write_questions
-from assaymark.benchmark.reference import PREFIX, reference_benchmark_models
-from assaymark.benchmark.reference.models import words_of
+from assaymark.benchmark.questions.published import dataset_card, manifest, write_questions
+from assaymark.benchmark.reference import PREFIX, reference_benchmark_models, words_of
 from assaymark.claims.boards import MISSING, Board, Leaderboard, missing_replies
 from assaymark.claims.kinds import FORMULAS, PIPELINE, BenchRules, BenchVerdicts, decide_benchmark
 from assaymark.claims.messages import english, stand_ins

@@ -14,11 +14,19 @@ import numpy as np
 from assaymark.benchmark.episode import EpisodeRules, EpisodeState
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import profile_named
-from assaymark.benchmark.questions.answers import QAScore, score_answer
+from assaymark.benchmark.questions.answers import (
+    FORMULA,
+    JUDGMENT,
+    Cell,
+    QAScore,
+    QATable,
+    Scored,
+    score_answer,
+    tabulate,
+)
 from assaymark.benchmark.questions.payloads import ABLATED, TEMPLATES, Condition, Template
 from assaymark.benchmark.questions.published import answer_text, write_questions
 from assaymark.benchmark.questions.render import template_digest
-from assaymark.benchmark.questions.results import FORMULA, JUDGMENT, Cell, QATable, Scored, tabulate
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.replies import ANSWER_SCHEMA, outside_call
 from assaymark.benchmark.stages import CONVENTIONS, EpisodeResult

@@ -453,7 +453,8 @@ def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> Arrivals
     if not season.market.live:
         return Arrivals(tuple((day, newest) for day in clock.due(done)), clock.reached)
     days: list[date] = weekdays(clock.first, clock.last).astype(object).tolist()
-    over = {day for day in days if (done is None or day > done) and clock.moment(day) <= now}
+    due = set(clock.due(done, now=now))  # first, because it refuses a time without a zone
+    due |= {day for day in days if (done is None or day > done) and clock.moment(day) <= now}
     sources = [(clock, newest)]
 
     def holding(day: date) -> SeasonData | None:
@@ -471,7 +472,7 @@ def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> Arrivals
 
     found: list[tuple[date, SeasonData]] = []
     lost: list[date] = []
-    for day in sorted(set(clock.due(done, now=now)) | over):
+    for day in sorted(due):
         market = holding(day)
         deadline = clock.moment(day) + timedelta(hours=season.calendar.late_after_h)
         later = (end := reached()) is not None and end > day

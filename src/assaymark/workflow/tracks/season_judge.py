@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from assaymark.engine import Ledger, Model
+from assaymark.engine import CallSpec, Ledger, Model, Reply
+from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.judging.season.calls import (
     AuthorGuess,
@@ -17,13 +19,14 @@ from assaymark.judging.season.calls import (
     PlannedProbe,
     grader_version,
     horizon_tasks,
+    next_call,
     outcome_calls,
     probe_calls,
 )
 from assaymark.judging.season.ledger import HorizonLedger, horizon_ledgers
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
-from assaymark.judging.season.replies import Read, ReplyState
+from assaymark.judging.season.replies import MOST_NOTE_TOKENS, HorizonAnswer, Read, ReplyState, read_horizon_reply
 from assaymark.judging.season.scoring import GradedPart, HorizonGrades, HorizonScore, OutcomeGrade, horizon_score
 from assaymark.market.calendar import weekdays
 from assaymark.notebook import Told
@@ -31,13 +34,14 @@ from assaymark.protocol import JudgeSpec
 from assaymark.records import Evidence, Judgment, JudgmentStatus
 from assaymark.report.text import counted
 from assaymark.workflow.ask import again_line
+from assaymark.workflow.forecast import Forecast, Stage, forecast
 from assaymark.workflow.import_records import import_grades
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.sharing import hold_ledger
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, OUTCOMES, Store
 from assaymark.workflow.track import Progress, silent
 from assaymark.workflow.tracks.season_calls import SeasonAsker
-from assaymark.workflow.tracks.season_day import alone, not_stepping
+from assaymark.workflow.tracks.season_day import alone, due_days, not_stepping, open_run, opening_calls
 from assaymark.workflow.tracks.season_lock import stored_season
 from assaymark.workflow.tracks.season_material import material_of
 from assaymark.workflow.tracks.season_plan import Season, period_of
@@ -449,3 +453,78 @@ def _lines(
     people = ", ".join(one.name for one in season.panel if one.human and one.name not in graded)
     how = f"read them with: assaymark import human FILE --out {folder.path}, and judge again"
     return [*lines, *([f"no grades of people yet: {people}; {how}"] if people else [])]
+
+
+ReplyTo = Callable[[str], Reply | None]
+
+_ANSWER: Final = HorizonAnswer(
+    reasoning={}, evidence={}, data_reliability=0, claims=(), lookahead_check="pass", lookahead_reason="", verdict="",
+    summary="", notes="word " * MOST_NOTE_TOKENS,
+)  # fmt: skip
+"""Stands in for an answer on a part that is not asked about yet: with notes of the most that is allowed."""
+
+
+def expect_season_run(folder: RunFolder, prices: Prices, *, now: datetime) -> Forecast:
+    """What `assaymark season run` would ask and cost. Nothing is sent, and nothing is written."""
+    locked = open_run(folder)
+    days = list(due_days(folder, locked, now))
+    stage = Stage("agents", [call for day in days for call in opening_calls(locked.season, day, locked.season.agents)])
+    found = forecast([stage], folder, None, prices, batch=locked.season.engine.batch)
+    if len(days) > 1:
+        found = found.noting(
+            f"{len(days):,} days: what agents hold on later ones is not known; books as at the start stand in for it"
+        )
+    return found
+
+
+def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
+    """What `assaymark season judge` would ask and cost. Nothing is sent, and nothing is written."""
+    stored, store = stored_season(folder), Store(folder)
+    refuse_unjudgeable(folder, stored.season, store)
+    material = material_of(store, stored)
+    season, parts, judges = stored.season, season_parts(material), asked_judges(stored.season)
+    plan, budget = material.scoring, season.judging.token_budget
+    tasks = season_tasks(parts, judges, plan, budget=budget)
+    with Ledger.open(folder.ledger, create=False) if folder.has_ledger else nullcontext() as ledger:
+        graded = [call for _, task in tasks for call in _calls(task, _replies(ledger))]
+    outcomes = [
+        one.call
+        for part, task in tasks
+        if part.scope == "whole"
+        for one in outcome_calls(
+            HorizonGrades(
+                agent=task.agent, judge=task.judge.name, family=task.judge.family, trial=task.trial,
+                horizon=task.horizon, grader=grader_version(task.plan), state="ok", parts=(),
+            ),
+            part.horizon,
+            material.outcomes,
+            task.judge,
+            plan,
+            budget=budget,
+        )
+    ]  # fmt: skip
+    probes = season_probes(parts, judges, budget=budget) if season.judging.author_probe else []
+    stages = [Stage("grades", graded), Stage("outcomes", outcomes)]
+    stages.append(Stage("author identification", [one.planned.call for one in probes]))
+    found = forecast(stages, folder, None, prices, batch=season.engine.batch)
+    if any(len(task.parts) > 1 for _, task in tasks):
+        found = found.noting(
+            f"of long records later parts show a judge's notes: {MOST_NOTE_TOKENS:,} words stand in for those"
+        )
+    return found
+
+
+def _replies(ledger: Ledger | None) -> ReplyTo:
+    if ledger is None:
+        return lambda _: None
+    return lambda key: next((reply for _, reply in ledger.replies([key])), None)
+
+
+def _calls(task: HorizonTask, reply_to: ReplyTo) -> Iterator[CallSpec]:
+    """The calls of a task, one for each part, from the answers that there are."""
+    reads: list[Read[HorizonAnswer]] = []
+    while (planned := next_call(task, reads)) is not None:
+        yield planned.call
+        # A record in one part needs no answer to say what comes next.
+        reply = reply_to(planned.call.key) if len(task.parts) > 1 else None
+        reads.append(Read("ok", _ANSWER) if reply is None else read_horizon_reply(reply, planned.asked))
