@@ -85,25 +85,27 @@ def weights_said(said: str, marked: bool, names: Sequence[str]) -> Reading:
     """The weights that a reply gives to instruments."""
     found: dict[str, float] = {}
     for name in names:
-        values = _of(said, name)
+        escaped = re.escape(name)
+        beside = rf"(?<![A-Za-z0-9-])(?:w_?\{{?)?{escaped}\}}?['\"]?(?![A-Za-z0-9-])(?:\s|[)=:]|is|at|to){{0,12}}"
+        said_of = re.findall(rf"{beside}({_NUMBER})\s?(%?)", said)
+        if not said_of:
+            said_of = re.findall(rf"({_NUMBER})\s?(%?)\s*(?:in|of|to|for)\s+{escaped}(?![A-Za-z0-9-])", said)
+        values = [_value(number, unit) for number, unit in said_of]
         if marked and len(values) > 1 and max(values) - min(values) > _LIKE:
             return Reading(None, f"several weights for {name}")
         if values:
             found[name] = values[-1]
-    if not found:
-        found = _in_order(said, names)
+    if not found and not re.search(r"[A-Za-z]{2}", said):  # a bare list of as many numbers as instruments
+        bare = [value for _, value in values_in(said)]
+        found = dict(zip(names, bare, strict=True)) if len(bare) == len(names) else {}
     if not found:
         return Reading(None, "no weights")
     missing = [name for name in names if name not in found]
-    others = (
-        {
-            name: float(value)
-            for name, value in _OTHER.findall(said)
-            if (name.removeprefix("W_") not in names and name not in names)
-        }
-        if marked
-        else {}
-    )
+    others = {
+        name: float(value)
+        for name, value in (_OTHER.findall(said) if marked else ())
+        if name.removeprefix("W_") not in names and name not in names
+    }
     found = {name: found.get(name, 0.0) for name in names} | others
     reasons = [f"no weight for {', '.join(missing)}"] * bool(missing)
     reasons += [f"weights for instruments that were not asked for: {', '.join(sorted(others)[:5])}"] * bool(others)
@@ -118,22 +120,6 @@ def weights_said(said: str, marked: bool, names: Sequence[str]) -> Reading:
     if abs(total - 1.0) > _ROUNDING:
         reasons = [*reasons, f"the weights sum to {total:g}; they were scaled to 1"]
     return Reading(Weights({name: max(value, 0.0) / total for name, value in found.items()}), "; ".join(reasons))
-
-
-def _of(said: str, name: str) -> list[float]:
-    escaped = re.escape(name)
-    beside = rf"(?<![A-Za-z0-9-])(?:w_?\{{?)?{escaped}\}}?['\"]?(?![A-Za-z0-9-])(?:\s|[)=:]|is|at|to){{0,12}}"
-    found = re.findall(rf"{beside}({_NUMBER})\s?(%?)", said)
-    if not found:
-        found = re.findall(rf"({_NUMBER})\s?(%?)\s*(?:in|of|to|for)\s+{escaped}(?![A-Za-z0-9-])", said)
-    return [_value(number, unit) for number, unit in found]
-
-
-def _in_order(said: str, names: Sequence[str]) -> dict[str, float]:
-    if re.search(r"[A-Za-z]{2}", said):
-        return {}
-    values = [value for _, value in values_in(said)]
-    return dict(zip(names, values, strict=True)) if len(values) == len(names) else {}
 
 
 def values_in(line: str) -> list[tuple[int, float]]:
@@ -187,14 +173,8 @@ _SIDES: Mapping[str, Side] = {
 
 def direction_said(said: str, marked: bool) -> Reading:
     """Up, down or flat, where a reply says one of them."""
-    named = "|".join(_WAYS)
-    whole = rf"\b({named})\b"
     for part in said.splitlines()[:1] if marked else [said, *reversed(said.splitlines())]:
-        found = {
-            _WAYS[match[1].lower()]
-            for match in re.finditer(whole, part, re.I)
-            if not _NEGATED.search(part[: match.start()][-40:])
-        }
+        found = {_WAYS[word] for word in _unnegated(rf"\b({'|'.join(_WAYS)})\b", part)}
         if len(found) == 1:
             return Reading(Direction(found.pop()))
         if found and part is not said:
@@ -202,7 +182,7 @@ def direction_said(said: str, marked: bool) -> Reading:
     return Reading(None, "no direction, or several")
 
 
-def trade_said(said: str, _marked: bool, names: Sequence[str]) -> Reading:
+def trade_said(said: str, names: Sequence[str]) -> Reading:
     """Whether to rebalance, and by which trade: the first one that is named."""
     first = re.match(r"\W*(?:\(?a\)?\W*)?(yes|no)\b", said, re.I)
     if first:
@@ -228,13 +208,16 @@ def trade_said(said: str, _marked: bool, names: Sequence[str]) -> Reading:
     return Reading(trade, "" if instrument else "the trade names no instrument of the portfolio")
 
 
-def regime_said(said: str, _marked: bool) -> Reading:
+def regime_said(said: str) -> Reading:
     """The regime and the change of each class."""
-    regime = _regime(said)
+    words = "|".join(REGIME_NAMES)  # named as such, or the only one that is named
+    stated = re.findall(rf"\bregime\W{{0,6}}(?:is\W{{1,3}})?({words})\b", said, re.I)
+    labels = {word.lower() for word in stated} or _unnegated(rf"\b({words})(?:ish)?\b", said)
+    regime = cast(Regime, labels.pop()) if len(labels) == 1 else None
     changes: dict[str, Change] = {}
-    for name, words in _CLASSES.items():
-        after = rf"(?:\b|_)(?:{words})\b[^\w,;.\n]{{0,6}}(?:is|should be|to|allocation)?[^\w,;.\n]{{0,3}}{_CHANGE}"
-        beside = re.search(after, said, re.I) or re.search(rf"\b{_CHANGE}\w*\s+(?:{words})\b", said, re.I)
+    for name, kind in _CLASSES.items():
+        after = rf"(?:\b|_)(?:{kind})\b[^\w,;.\n]{{0,6}}(?:is|should be|to|allocation)?[^\w,;.\n]{{0,3}}{_CHANGE}"
+        beside = re.search(after, said, re.I) or re.search(rf"\b{_CHANGE}\w*\s+(?:{kind})\b", said, re.I)
         if beside:
             changes[name] = _CHANGES[beside[1].lower()]
     if regime is None and not changes:
@@ -244,18 +227,10 @@ def regime_said(said: str, _marked: bool) -> Reading:
     return Reading(RegimeView(regime, changes), "; ".join(reasons))
 
 
-def _regime(said: str) -> Regime | None:
-    """The regime that is named as such, or the only one that is named."""
-    words = "|".join(REGIME_NAMES)
-    stated = re.findall(rf"\bregime\W{{0,6}}(?:is\W{{1,3}})?({words})\b", said, re.I)
-    found = {word.lower() for word in stated}
-    if not found:
-        found = {
-            match[1].lower()
-            for match in re.finditer(rf"\b({words})(?:ish)?\b", said, re.I)
-            if not _NEGATED.search(said[: match.start()][-40:])
-        }
-    return cast(Regime, found.pop()) if len(found) == 1 else None
+def _unnegated(pattern: str, said: str) -> set[str]:
+    """The words of a pattern that stand in a text without a negation before them."""
+    matches = re.finditer(pattern, said, re.I)
+    return {one[1].lower() for one in matches if not _NEGATED.search(said[: one.start()][-40:])}
 
 
 def _alone(name: str) -> str:
@@ -299,26 +274,19 @@ def read_answer(question: Question, text: str, *, finish: str = "stop") -> Read:
     if not marks and finish == "length":
         return Read(None, "truncated", "the reply was cut off before its answer")
     said = plain[marks[-1].end() :].strip() if marks else plain
-    found = _reader(question)(_flattened(said) or said, bool(marks))
+    names = question.instruments
+    readers: Mapping[type[Answer], Callable[[str, bool], Reading]] = {
+        Direction: direction_said,
+        Number: number_said,
+        Weights: lambda said, marked: weights_said(said, marked, names),
+        Trade: lambda said, _: trade_said(said, names),
+        RegimeView: lambda said, _: regime_said(said),
+    }
+    found = readers[type(question.answer)](_flattened(said) or said, bool(marks))
     if found.answer is None and _REFUSAL.search(plain):
         return Read(None, "refused", "the reply declines to answer")
     state: State = "invalid" if found.answer is None else "partial" if found.reason else "ok"
     return Read(found.answer, state, found.reason)
-
-
-def _reader(question: Question) -> Callable[[str, bool], Reading]:
-    names: Sequence[str] = question.instruments
-    match question.answer:
-        case Direction():
-            return direction_said
-        case Number():
-            return number_said
-        case Weights():
-            return lambda said, marked: weights_said(said, marked, names)
-        case Trade():
-            return lambda said, marked: trade_said(said, marked, names)
-        case RegimeView():
-            return regime_said
 
 
 def _flattened(said: str) -> str:
@@ -369,7 +337,14 @@ def _parts(said: Answer, truth: Answer, convention: Convention) -> dict[str, flo
         case Number(), Number():
             return {"score": max(0.0, 1.0 - abs(said.value - truth.value) / max(abs(truth.value), _SMALLEST))}
         case Weights(), Weights():
-            return {"score": _cosine(said, truth) if convention == "reference" else _overlap(said, truth)}
+            names = {**truth.weights, **said.weights}
+            if convention == "reference":  # the cosine
+                product = sum(value * truth.weights.get(name, 0.0) for name, value in said.weights.items())
+                size = math.hypot(*said.weights.values()) * math.hypot(*truth.weights.values())
+                return {"score": min(1.0, max(0.0, product / size)) if size > 0 else 0.0}
+            # fsum: the last bit depends neither on the order of a reply's lines nor, with a set, on Python's hash seed.
+            distance = math.fsum(abs(said.weights.get(name, 0.0) - truth.weights.get(name, 0.0)) for name in names)
+            return {"score": min(1.0, max(0.0, 1.0 - distance / 2.0))}
         case Trade(), Trade():
             right = float(said.rebalance == truth.rebalance)
             # A published set may say yes without saying which trade.
@@ -386,19 +361,6 @@ def _parts(said: Answer, truth: Answer, convention: Convention) -> dict[str, flo
             return {"score": 0.5 * regime + 0.5 * changes, "regime": regime, "changes": changes}
         case _:
             raise AssertionError("a reply is read as the kind of its truth")
-
-
-def _overlap(said: Weights, truth: Weights) -> float:
-    names = {**truth.weights, **said.weights}
-    # fsum: the last bit depends neither on the order of a reply's lines nor, with a set, on Python's hash seed.
-    distance = math.fsum(abs(said.weights.get(name, 0.0) - truth.weights.get(name, 0.0)) for name in names)
-    return min(1.0, max(0.0, 1.0 - distance / 2.0))
-
-
-def _cosine(said: Weights, truth: Weights) -> float:
-    product = sum(value * truth.weights.get(name, 0.0) for name, value in said.weights.items())
-    sizes = [math.hypot(*one.weights.values()) for one in (said, truth)]
-    return min(1.0, max(0.0, product / (sizes[0] * sizes[1]))) if min(sizes) > 0 else 0.0
 
 
 FORMULA: Final[tuple[Template, ...]] = ("T4", "T5")
@@ -453,87 +415,58 @@ def tabulate(
     twice = [f"{mark} ({condition})" for (mark, condition), count in counted.items() if count > 1]
     if twice:
         raise InputError("scores", [f"{len(twice)} questions were scored twice: {', '.join(twice[:5])}"])
-    maker = _Maker(rng, level, resamples)
-    full = [one for one in rows if one.condition == "full"]
-    by_template = _grouped(full)
-    return QATable(
-        templates={name: maker.cell(values) for name, values in by_template.items()},
-        restricted={
-            name: maker.cell(values)
-            for name, values in _grouped([one for one in rows if one.condition == "restricted"]).items()
-        },
-        ablation={name: maker.cell(values, difference=True) for name, values in _differences(rows).items()},
-        mean=maker.over(by_template, TEMPLATES),
-        formula=maker.over(by_template, FORMULA),
-        judgment=maker.over(by_template, JUDGMENT),
-        regimes={
-            name: cell
-            for name in REGIME_NAMES
-            if (found := _grouped([one for one in full if one.question.regime == name]))
-            and (cell := maker.over(found, tuple(found)))
-        },
-        states=dict(sorted(Counter(one.score.state for one in rows).items())),
-    )
 
+    def means(values: Floats) -> Floats:
+        drawn = values[rng.integers(values.size, size=(resamples, values.size))]
+        return np.asarray(drawn.mean(axis=1))
 
-@dataclass(frozen=True, slots=True)
-class _Maker:
-    """Makes cells, all at one level."""
+    def ends(drawn: Floats) -> tuple[float, float]:
+        low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+        return float(low), float(high)
 
-    rng: np.random.Generator
-    level: float
-    resamples: int
-
-    def cell(self, values: Floats, *, difference: bool = False) -> Cell:
+    def cell(values: Floats, *, difference: bool = False) -> Cell:
         """The mean of some scores."""
         mean, n = float(values.mean()), int(values.size)
         if not difference and bool(np.isin(values, (0.0, 1.0)).all()):
-            return Cell(mean, *wilson_ends(mean, n, level=self.level), n, "wilson")
+            return Cell(mean, *wilson_ends(mean, n, level=level), n, "wilson")
         if n == 1:
             return Cell(mean, None, None, 1, "one question")
-        return Cell(mean, *self.ends(self.means(values)), n, "bootstrap")
+        return Cell(mean, *ends(means(values)), n, "bootstrap")
 
-    def over(self, groups: Mapping[Template, Floats], names: Sequence[Template]) -> Cell | None:
+    def over(groups: Mapping[Template, Floats], names: Sequence[Template]) -> Cell | None:
         """The unweighted mean over templates, each resampled by itself."""
-        if not set(names) <= set(groups):
+        if not names or not set(names) <= set(groups):
             return None
         mean = float(np.mean([groups[name].mean() for name in names]))
         n = sum(groups[name].size for name in names)
         if max(groups[name].size for name in names) == 1:
             return Cell(mean, None, None, n, "one question a template")
-        drawn = np.mean([self.means(groups[name]) for name in names], axis=0)
-        return Cell(mean, *self.ends(drawn), n, "bootstrap within templates")
+        return Cell(
+            mean, *ends(np.mean([means(groups[name]) for name in names], axis=0)), n, "bootstrap within templates"
+        )
 
-    def means(self, values: Floats) -> Floats:
-        """Means of resamples, shape (resamples,)."""
-        drawn = values[self.rng.integers(values.size, size=(self.resamples, values.size))]
-        return np.asarray(drawn.mean(axis=1))
+    def grouped(some: Sequence[Scored]) -> dict[Template, Floats]:
+        values = {name: [one.score.score for one in some if one.question.template == name] for name in TEMPLATES}
+        return {name: np.array(found) for name, found in values.items() if found}
 
-    def ends(self, means: Floats) -> tuple[float, float]:
-        """The middle of the resampled means."""
-        low, high = np.quantile(means, [(1 - self.level) / 2, (1 + self.level) / 2])
-        return float(low), float(high)
-
-
-def _grouped(rows: Sequence[Scored]) -> dict[Template, Floats]:
-    return {
-        name: np.array(found)
-        for name in TEMPLATES
-        if (found := [one.score.score for one in rows if one.question.template == name])
-    }
-
-
-def _differences(rows: Sequence[Scored]) -> dict[Template, Floats]:
-    """Full less restricted, of the questions that were asked under both conditions."""
-    full, restricted = (
-        {one.question.id: one for one in rows if one.condition == name} for name in ("full", "restricted")
-    )
-    found = {
+    full, restricted = ([one for one in rows if one.condition == name] for name in ("full", "restricted"))
+    by_template, without = grouped(full), {one.question.id: one.score.score for one in restricted}
+    lost = {
         name: [
-            one.score.score - restricted[mark].score.score
-            for mark, one in full.items()
-            if mark in restricted and one.question.template == name
+            one.score.score - without[one.question.id]
+            for one in {one.question.id: one for one in full}.values()
+            if one.question.id in without and one.question.template == name
         ]
         for name in ABLATED
     }
-    return {name: np.array(values) for name, values in found.items() if values}
+    by_regime = {name: grouped([one for one in full if one.question.regime == name]) for name in REGIME_NAMES}
+    return QATable(
+        templates={name: cell(values) for name, values in by_template.items()},
+        restricted={name: cell(values) for name, values in grouped(restricted).items()},
+        ablation={name: cell(np.array(values), difference=True) for name, values in lost.items() if values},
+        mean=over(by_template, TEMPLATES),
+        formula=over(by_template, FORMULA),
+        judgment=over(by_template, JUDGMENT),
+        regimes={name: found for name, some in by_regime.items() if (found := over(some, tuple(some)))},
+        states=dict(sorted(Counter(one.score.state for one in rows).items())),
+    )

@@ -21,7 +21,6 @@ from assaymark.benchmark.questions.payloads import (
     Direction,
     Number,
     Payload,
-    Regime,
     RegimeView,
     Split,
     Template,
@@ -72,11 +71,8 @@ def split_of(year: int) -> Split:
 
 def shared_out(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], int]:
     """Items of each template and split: in proportion to `SHARES`, whole, and even for T6."""
-    problems = [
-        Problem(name, f"is no template; templates are {', '.join(TEMPLATES)}")
-        for name in counts
-        if name not in TEMPLATES
-    ]
+    known = f"is no template; templates are {', '.join(TEMPLATES)}"
+    problems = [Problem(name, known) for name in counts if name not in TEMPLATES]
     problems += [Problem(name, f"must be 0 or more (got {n})") for name, n in counts.items() if n < 0]
     if counts.get("T6", 0) % 2:
         problems.append(Problem("T6", f"must be even, because half of it needs a trade (got {counts['T6']})"))
@@ -98,9 +94,13 @@ def shared_out(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], i
 def chosen_days(
     history: History, wanted: Mapping[tuple[Template, Split], int], *, seed: int, window: int, horizon: int
 ) -> dict[Split, list[tuple[int, AssetClass]]]:
-    """The rows of the days of each split, in order, each with the class whose regime T7 asks for on it."""
+    """The rows of the days of each split, in order, each with the class whose regime T7 asks for on it.
+
+    Every regime that any class is in has a share of them.
+    """
     problems, found = [], {}
-    rows = np.arange(max(window, LONGEST_LOOK), history.days.size - horizon)
+    back = max(window, LONGEST_LOOK)
+    rows = np.arange(back, history.days.size - horizon)
     years = history.days[rows].astype("datetime64[Y]").astype(int) + 1970
     if not any(one.asset_class == "EQ" for one in history.listings):
         raise InputError("market", ["questions need the class equity, whose regime they state"])
@@ -112,47 +112,31 @@ def chosen_days(
             continue
         alone = wanted.get(("T7", split), 0)
         there = rows[[split_of(int(year)) == split for year in years]]
-        need = max(alone, min(most, _DAYS))
         if there.size < max(alone, 1):
-            problems.append(_too_few(split, int(there.size), max(alone, 1), window, horizon))
+            when = {"train": "up to 2022", "val": "in 2023 and 2024", "test": "from 2025 on"}[split]
+            needs = f"needs {max(alone, 1)} days {when} with {back} days before and {horizon} after them"
+            instead = "take a longer market or ask for fewer questions"
+            problems.append(Problem(f"split {split}", f"{needs} (got {int(there.size)}); {instead}"))
             continue
-        rng = generator("portbench", seed, "days", split)
-        found[split] = _spread(rng, there, labels, min(need, there.size))
+        count = min(max(alone, min(most, _DAYS)), there.size)
+        order = generator("portbench", seed, "days", split).permutation(there)
+        least = max(1, round(count * LEAST_REGIME))
+        days: dict[int, AssetClass] = {}
+        for name in REGIME_NAMES:
+            # CLASSES begins with equities: other classes are asked about only where those do not have the regime.
+            of = ((int(row), kind) for kind in CLASSES if kind in labels for row in order if labels[kind][row] == name)
+            new = dict(islice(((row, kind) for row, kind in of if row not in days), least))
+            days.update(islice(new.items(), max(count - len(days), 0)))
+        for row in order:
+            if len(days) < count:
+                days.setdefault(int(row), "EQ")
+        found[split] = sorted(days.items())
     if problems:
         raise InputError(f"market {history.source} {history.snapshot}".strip(), problems)
     return found
 
 
-def _spread(
-    rng: np.random.Generator, rows: np.ndarray, labels: Mapping[AssetClass, np.ndarray], count: int
-) -> list[tuple[int, AssetClass]]:
-    """So many different rows, with every regime that any class is in."""
-    order = rng.permutation(rows)
-    least = max(1, round(count * LEAST_REGIME))
-    found: dict[int, AssetClass] = {}
-    for name in REGIME_NAMES:
-        # CLASSES begins with equities: other classes are asked about only where those do not have the regime.
-        places = ((int(row), kind) for kind in CLASSES if kind in labels for row in order if labels[kind][row] == name)
-        new = dict(islice(((row, kind) for row, kind in places if row not in found), least))
-        found.update(islice(new.items(), max(count - len(found), 0)))
-    for row in order:
-        if len(found) < count:
-            found.setdefault(int(row), "EQ")
-    return sorted(found.items())
-
-
-def _too_few(split: Split, there: int, need: int, window: int, horizon: int) -> Problem:
-    back = max(window, LONGEST_LOOK)
-    what = {"train": "up to 2022", "val": "in 2023 and 2024", "test": "from 2025 on"}[split]
-    return Problem(
-        f"split {split}",
-        f"needs {need} days {what} with {back} days before and {horizon} after them (got {there}); take a longer "
-        "market or ask for fewer questions",
-    )
-
-
 _TRIES = 40
-_MOST_NEWS = {False: 8, True: 20}  # items of news; T7 is about the whole market
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +158,21 @@ def generate_questions(
 ) -> QuestionSet:  # fmt: skip
     """Make a set of questions (PortBench, section 2.2 and Appendix D)."""
     wanted = shared_out(counts)
-    _refuse(history, window, horizon, lookback, instruments, splits)
+    least = {"window": (window, 20), "horizon": (horizon, 1), "lookback": (lookback, 2)}
+    problems = [
+        Problem(name, f"must be {low} or more (got {value})") for name, (value, low) in least.items() if value < low
+    ]
+    longest = max(window, LONGEST_LOOK)
+    if lookback > longest:
+        problems.append(Problem("lookback", f"must be at most {longest} (got {lookback})"))
+    if problems:
+        raise InputError("questions", problems)
+    for what, given, known in (
+        ("instrument", set(instruments or ()), [one.id for one in history.listings]),
+        ("split", set(splits), SPLITS),
+    ):
+        for name in sorted(given - set(known)):
+            raise UnknownNameError(what, name, known)
     days = chosen_days(history, wanted, seed=seed, window=window, horizon=horizon)
     only = None if instruments is None else frozenset(instruments)
     maker = _Maker(history, seed, window, horizon, lookback)
@@ -184,7 +182,6 @@ def generate_questions(
         if split not in splits:
             maker.made.update(left)  # ids count on as if these had been made
             continue
-        longest = max(window, LONGEST_LOOK)
         views = ((row, kind, day_of(history, row, window=longest, instruments=only)) for row, kind in rows)
         found += maker.split(split, left, views, len(rows))
     return QuestionSet(tuple(found), history.source, history.snapshot, seed, window, horizon, lookback)
@@ -222,10 +219,18 @@ class _Maker:
             for name, whole in left.items():
                 due = whole * place // count
                 rng = generator("portbench", self.seed, name, day.day)
-                for one in self.of_day(rng, name, day, row, kind, done[name], due - done[name]):
+                for payload, answer in self.of_day(rng, name, day, row, kind, done[name], due - done[name]):
                     done[name] += 1
                     self.made[name] += 1
-                    found.append(self.question(name, split, day, one, equities))
+                    mark = f"{name}-{day.day:%Y%m%d}-{self.made[name]:04d}"
+                    if name == "T7":
+                        context = day.context([], regime="", most=20)
+                    else:
+                        ids = getattr(payload, "instruments", None) or [getattr(payload, "instrument", "")]
+                        context = day.context(ids, regime=equities, most=8)
+                    regime = answer.regime if isinstance(answer, RegimeView) and answer.regime else equities
+                    bare = without_answer(context, answer)
+                    found.append(Question(mark, name, split, regime, day.day, payload, bare, answer))
         short = [f"{n - done[name]} of {n} {name} in {split}" for name, n in left.items() if done[name] < n]
         if short:
             what = "; the market has too few instruments or classes that give such questions"
@@ -255,7 +260,11 @@ class _Maker:
         if name == "T1":
             column = draws.one_instrument(rng, day)
             payload = draws.direction(day, column, horizon=self.horizon, lookback=self.lookback)
-            return payload, Direction(way_of(self.forward(row, day.ids[column])))
+            at = self.columns[day.ids[column]]
+            forward = float(self.closes[row + self.horizon, at] / self.closes[row, at] - 1.0)
+            if not np.isfinite(forward):
+                raise Unsuitable("it stopped trading, or has a gap, where its answer lies")
+            return payload, Direction(way_of(forward))
         if name == "T7":
             regime = day.regime(kind)
             call = draws.regime_call(day, kind, lookback=self.lookback)
@@ -268,57 +277,11 @@ class _Maker:
             "T6": lambda: draws.rebalancing(rng, day, due=odd, lookback=self.lookback),
         }
         drawn = make[name]()
-        answer = _rounded(answer_of(drawn))
+        answer = answer_of(drawn)  # to ten decimals: machines that differ in the last bit make the same set
+        if isinstance(answer, Number):
+            answer = Number(round(answer.value, 10))
+        elif isinstance(answer, Weights):
+            answer = Weights({name: round(value, 10) for name, value in answer.weights.items()})
         if payload_states(drawn, answer):
             raise Unsuitable("its prompt would state its answer")
         return drawn, answer
-
-    def forward(self, row: int, name: str) -> float:
-        """The return from the close of a row to the close ``horizon`` rows later."""
-        column = self.columns[name]
-        found = float(self.closes[row + self.horizon, column] / self.closes[row, column] - 1.0)
-        if not np.isfinite(found):
-            raise Unsuitable("it stopped trading, or has a gap, where its answer lies")
-        return found
-
-    def question(
-        self, name: Template, split: Split, day: Day, one: tuple[Payload, Answer], equities: Regime
-    ) -> Question:
-        """The item, with its context and its id."""
-        payload, answer = one
-        ids = getattr(payload, "instruments", None) or [getattr(payload, "instrument", "")]
-        whole = name == "T7"
-        context = day.context([] if whole else ids, regime="" if whole else equities, most=_MOST_NEWS[whole])
-        regime = answer.regime if isinstance(answer, RegimeView) and answer.regime else equities
-        mark = f"{name}-{day.day:%Y%m%d}-{self.made[name]:04d}"
-        return Question(mark, name, split, regime, day.day, payload, without_answer(context, answer), answer)
-
-
-def _refuse(
-    history: History, window: int, horizon: int, lookback: int, instruments: Collection[str] | None,
-    splits: Collection[Split],
-) -> None:  # fmt: skip
-    least = {"window": (window, 20), "horizon": (horizon, 1), "lookback": (lookback, 2)}
-    problems = [
-        Problem(name, f"must be {low} or more (got {value})") for name, (value, low) in least.items() if value < low
-    ]
-    if lookback > max(window, LONGEST_LOOK):
-        problems.append(Problem("lookback", f"must be at most {max(window, LONGEST_LOOK)} (got {lookback})"))
-    if problems:
-        raise InputError("questions", problems)
-    known = [one.id for one in history.listings]
-    for name in sorted(set(instruments or ()) - set(known)):
-        raise UnknownNameError("instrument", name, known)
-    for split in sorted(set(splits) - set(SPLITS)):
-        raise UnknownNameError("split", split, SPLITS)
-
-
-def _rounded(answer: Answer) -> Answer:
-    """An answer to ten decimals, so that machines which differ in the last bit make the same set."""
-    match answer:
-        case Number():
-            return Number(round(answer.value, 10))
-        case Weights():
-            return Weights({name: round(value, 10) for name, value in answer.weights.items()})
-        case _:
-            return answer

@@ -179,22 +179,18 @@ def model_name(model: str) -> str:
 
 
 def _model(name: str, model: str, wanted: Wanted) -> list[str]:
-    own = model.startswith("reference/")
     if is_outside(model):
         return _given(name=name, model=model, family=_family(model))
-    args = {} if own else {"max_tokens": wanted.max_tokens, "base_url": wanted.base_url, "api_key_env": wanted.key_env}
-    kept = {key: value for key, value in args.items() if value is not None}
-    return _given(
-        name=name, model=model, family=_family(model) if not own else name,
-        temperature=None if own else _temperature(model, wanted.temperature), args=kept or None,
-    )  # fmt: skip
-
-
-def _temperature(model: str, wanted: float | None) -> float | None:
-    """The protocol's 0, unless another one is asked for or the provider's newest models take none."""
-    if wanted is None:
-        return None if model.startswith(TAKES_NONE) else 0.0
-    return wanted if wanted >= 0 else None
+    if model.startswith("reference/"):
+        return _given(name=name, model=model, family=name)
+    given = {"max_tokens": wanted.max_tokens, "base_url": wanted.base_url, "api_key_env": wanted.key_env}
+    args = {key: value for key, value in given.items() if value is not None}
+    temperature = wanted.temperature
+    if temperature is None:  # the protocol's 0, unless the provider's newest models take none
+        temperature = None if model.startswith(TAKES_NONE) else 0.0
+    elif temperature < 0:
+        temperature = None
+    return _given(name=name, model=model, family=_family(model), temperature=temperature, args=args or None)
 
 
 def _family(model: str) -> str:
@@ -261,7 +257,7 @@ def bench_qa(
     progress: Progress = silent,
 ) -> Benched:  # fmt: skip
     """Lock a plan, have every question answered, and write what came of it; see `bench_pipeline`."""
-    first = lambda bench: [one.call for one in planned_questions(bench)]  # noqa: E731
+    first = lambda bench: [call for *_, call in planned_questions(bench)]  # noqa: E731
     locked = _lock(folder, text, source, models, first, now=now, progress=progress)
     answers = ask_questions(folder, locked, models, progress=progress)
     say_raised(models, progress)

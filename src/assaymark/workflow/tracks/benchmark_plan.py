@@ -215,7 +215,7 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
     data = open_data(plan)
     locked = LockedBench(plan, fingerprint(plan, data), "", data)
     if questions:
-        stage = Stage("questions", [one.call for one in planned_questions(locked)])
+        stage = Stage("questions", [call for *_, call in planned_questions(locked)])
         return forecast([stage], folder, None, prices)
     found = forecast([Stage("pipeline", list(_pipeline(locked)))], folder, None, prices)
     return found.noting(
