@@ -18,7 +18,7 @@ from assaymark.claims.season_panel import CONSTANT, MISSING, SINGLE
 from assaymark.errors import NotMeasurableError
 from assaymark.judging import token_count
 from assaymark.judging.season.plans import ScoringPlan
-from assaymark.judging.season.scoring import DecisionTime, band, decision_time
+from assaymark.judging.season.scoring import band, decision_time
 from assaymark.judging.season.table import SeasonTable
 from assaymark.metrology import (
     SelfPreference,
@@ -97,14 +97,26 @@ def season_findings(
     material: SeasonMaterial, judged: Judged, sheets: Sequence[Datasheet] = (), *, rng: np.random.Generator
 ) -> tuple[list[Measurement], SeasonTable]:
     """The measurements of a judged season, and its table."""
-    season, plan = material.season, material.scoring
+    season, plan, order = material.season, material.scoring, material.season.cluster_order
     agreement, returns, rows = rng.spawn(3)
     names = [one.name for one in season.agents]
     replies = SeasonReplies.of(judged.grades, names, season.missing)
     grades = [one for one in judged.grades if one.judge not in replies.left_out]
     scores = season_scores(judged.grades, names, replies.left_out)
-    times = {agent: _time(material, agent) for agent in scores.agents}
-    silent = {agent for agent in scores.agents if not _answers(material, agent)}
+    times, flagged = {}, []
+    silent = set()
+    for agent in scores.agents:
+        steps = material.steps.get(agent, ())
+        usable = [one.decision for one in steps if not {*NOT_USABLE} & {*one.decision.flags}]
+        if not usable:
+            silent.add(agent)
+        seconds = [material.seconds.get(one.record_id) for one in usable]
+        times[agent] = decision_time(
+            CallFacts(seconds=one, timing_source="absent" if one is None else "measured") for one in seconds
+        )
+        for step in steps:
+            period = period_of(step.day, season.judging.period)
+            flagged.append((agent, period, INSTRUCTION_LIKE in step.decision.flags))
     totals = season_totals(scores, times, plan, silent=silent)
     families, tokens = {one.name: one.family for one in season.agents}, written(material)
     earned = [*return_measurements(material, level=LEVEL, rng=returns)]
@@ -112,46 +124,23 @@ def season_findings(
     # As in `decide_season`: orders share the error rate with the comparisons with a baseline.
     shared = compared and any(one.name == "season.excess" and one.labels["baseline"] == BASELINE for one in earned)
     inference = season.inference.model_copy(update={"alpha": season.inference.alpha / (1 + shared)})
-    orders = season_orders(
-        totals, families, tokens, inference, claims=season.claims, order=season.cluster_order, level=LEVEL
-    )
     found = [
         *table_measurements(totals),
-        *orders,
-        kappa_measurement(totals.heard, plan, level=LEVEL, rng=agreement, order=season.cluster_order),
-        *judge_measurements(totals, families, tokens, level=LEVEL, order=season.cluster_order),
+        *season_orders(totals, families, tokens, inference, claims=season.claims, order=order, level=LEVEL),
+        kappa_measurement(totals.heard, plan, level=LEVEL, rng=agreement, order=order),
+        *judge_measurements(totals, families, tokens, level=LEVEL, order=order),
         *judge_noise(totals.heard),
         *probe_measurements(judged.guesses, level=LEVEL),
         *reply_measurements(judged.grades, judged.guesses, replies),
         *agent_measurements(material, grades),
         *earned,
         *ledger_measurements(material, judged.evidence, grades, rng=rows),
-        *flagged_measurements(_flagged(material, scores.agents), level=LEVEL),
+        *flagged_measurements(flagged, level=LEVEL),
     ]
     if season.datasheets is not None:
         demand = _Demand(season.datasheets, asked_judges(season))
         found += limit_measurements({one.judge: one for one in sheets}, demand)
     return found, totals.table
-
-
-def _flagged(material: SeasonMaterial, agents: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
-    """Agent, period and flag of every decision that was graded, for `flagged_measurements`."""
-    for agent in agents:
-        for step in material.steps.get(agent, ()):
-            period = period_of(step.day, material.season.judging.period)
-            yield agent, period, INSTRUCTION_LIKE in step.decision.flags
-
-
-def _answers(material: SeasonMaterial, agent: str) -> list[str]:
-    decisions = (step.decision for step in material.steps.get(agent, ()))
-    return [one.record_id for one in decisions if not {*NOT_USABLE} & {*one.flags}]
-
-
-def _time(material: SeasonMaterial, agent: str) -> DecisionTime:
-    seconds = map(material.seconds.get, _answers(material, agent))
-    return decision_time(
-        CallFacts(seconds=one, timing_source="absent" if one is None else "measured") for one in seconds
-    )
 
 
 def written(material: SeasonMaterial) -> Tokens:
@@ -287,32 +276,40 @@ def judge_measurements(
     totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, *, level: float,
     order: ClusterOrder = "consecutive",
 ) -> Iterator[Measurement]:  # fmt: skip
-    """``season.self_preference``, ``.alone`` and ``.verbosity`` of every judge."""
-    yield from _preferences(totals.heard, families, level, consecutive=order == "consecutive")
-    for judge in totals.scores.judges:
-        yield _alone(totals, judge)
-        yield _verbosity(totals.heard, judge, tokens, level)
+    """``season.self_preference``, ``.alone`` and ``.verbosity`` of every judge.
 
-
-def _preferences(
-    scores: SeasonScores, families: Mapping[str, str], level: float, *, consecutive: bool
-) -> Iterator[Measurement]:
-    """Over the periods of agents that every judge has graded; over whole records where there are too few periods."""
+    Self-preference is over the periods of agents that every judge has graded; over whole records where there are too
+    few periods.
+    """
+    scores = totals.heard
     periods = [(name, agent, row) for name, agents in scores.periods.items() for agent, row in agents.items()]
-    over, count = _preferred(periods, scores, families, level, consecutive=consecutive)
-    whole, _ = _preferred([("", agent, row) for agent, row in scores.composites.items()], scores, families, level)
+    whole_rows = [("", agent, row) for agent, row in scores.composites.items()]
+    over, count = _preferred(periods, scores, families, level, consecutive=order == "consecutive")
+    whole, _ = _preferred(whole_rows, scores, families, level)
     for judge in scores.judges:
-        one, once = over.get(judge), whole.get(judge)
-        if one is not None and (once is None or one.state in ("ok", "no spread")):
-            yield _preference(scores, one, families, periods=count, whole=once)
-        elif once is not None:
-            yield _preference(scores, once, families)
-        else:
+        one, once, n = over.get(judge), whole.get(judge), count
+        if one is None or not (once is None or one.state in ("ok", "no spread")):
+            one, n = once, 0
+        if one is None:
             state = "one judge" if len(scores.judges) < 2 else "no agent graded by all judges"
             yield Measurement(
                 name="season.self_preference", labels={"judge": judge}, value=None, n=0, n_of="agents of its family",
                 method="", state=state,
             )  # fmt: skip
+            continue
+        detail: dict[str, JSON] = {name: getattr(one, name) for name in ("own", "others", "n_own", "n_others", "state")}
+        if n:
+            detail["agents"] = sum(families[agent] == scores.families[judge] for agent in scores.agents)
+            detail |= {} if once is None else {"whole": once.gap}
+        yield Measurement(
+            name="season.self_preference", labels={"judge": judge}, value=one.gap, n=n or one.n_own,
+            n_of="periods" if n else "agents of its family", method=one.method,
+            state="ok" if one.gap is not None else one.state, low=one.low, high=one.high,
+            level=None if one.low is None else one.level, unit=POINTS, detail=detail,
+        )  # fmt: skip
+    for judge in totals.scores.judges:
+        yield _alone(totals, judge)
+        yield _verbosity(scores, judge, tokens, level)
 
 
 def _preferred(
@@ -333,50 +330,22 @@ def _preferred(
     return {one.judge: one for one in found}, len(set(periods))
 
 
-def _preference(
-    scores: SeasonScores, one: SelfPreference, families: Mapping[str, str], *, periods: int = 0,
-    whole: SelfPreference | None = None,
-) -> Measurement:  # fmt: skip
-    """What one judge gives its own family, over ``n`` periods or agents of its family."""
-    mine = sum(families[agent] == scores.families[one.judge] for agent in scores.agents)
-    detail: dict[str, JSON] = {
-        "own": one.own,
-        "others": one.others,
-        "n_own": one.n_own,
-        "n_others": one.n_others,
-        "state": one.state,
-    }
-    detail |= {"agents": mine} if periods else {}
-    detail |= {} if whole is None else {"whole": whole.gap}
-    return Measurement(
-        name="season.self_preference", labels={"judge": one.judge}, value=one.gap, n=periods or one.n_own,
-        n_of="periods" if periods else "agents of its family", method=one.method,
-        state="ok" if one.gap is not None else one.state, low=one.low, high=one.high,
-        level=None if one.low is None else one.level, unit=POINTS, detail=detail,
-    )  # fmt: skip
-
-
 def _alone(totals: SeasonTotals, judge: str) -> Measurement:
     """How the order that one judge would make goes with that of the panel, over the agents that it graded."""
-    scores = totals.scores
-    others = [one for one in scores.judges if one != judge]
+    others = [one for one in totals.scores.judges if one != judge]
     alone = totals.without(others) if others else {}
     agents = sorted(alone)
     places = {name: at for at, name in enumerate(sorted(agents, key=lambda name: (-alone[name], name)), start=1)}
-    found = Measurement(
-        name="season.alone", labels={"judge": judge}, value=None, n=len(agents), n_of="agents", method="",
-        state="one judge",
+    rho, state = None, "one judge" if not others else "fewer than two agents"
+    if len(agents) > 1:
+        panel = [totals.row(agent).total or 0.0 for agent in agents]
+        (rho,) = spearman_columns(np.array([[alone[agent]] for agent in agents]), np.array(panel)[:, None])
+        state = "ok" if rho is not None else "all totals are equal"
+    words = "Spearman's rank correlation of the totals that this judge alone would make with those of the panel"
+    return Measurement(
+        name="season.alone", labels={"judge": judge}, value=rho, n=len(agents), n_of="agents", state=state,
+        method=words if len(agents) > 1 else "", detail={"places": places} if others else {},
     )  # fmt: skip
-    if not others:
-        return found
-    found = replace(found, detail={"places": places}, state="fewer than two agents")
-    if len(agents) < 2:
-        return found
-    panel = [totals.row(agent).total or 0.0 for agent in agents]
-    (rho,) = spearman_columns(np.array([[alone[agent]] for agent in agents]), np.array(panel)[:, None])
-    method = "Spearman's rank correlation of the totals that this judge alone would make with those of the panel"
-    state = "ok" if rho is not None else "all totals are equal"
-    return replace(found, value=rho, state=state, method=method)
 
 
 def _verbosity(scores: SeasonScores, judge: str, tokens: Tokens, level: float) -> Measurement:
@@ -412,35 +381,31 @@ def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Itera
     rows: dict[str, list[SeasonGuess]] = defaultdict(list)
     for one in guesses:
         rows[one.judge].append(one)
-    for judge in sorted(rows):
-        yield _probe(judge, rows[judge], level)
-
-
-def _probe(judge: str, rows: Sequence[SeasonGuess], level: float) -> Measurement:
-    usable = [one for one in rows if one.guess is not None]
-    right = [one.guess == one.author for one in usable]
-    chance = fmean(1 / one.options for one in rows)
-    asked = {"asked": len(rows), "guesses": len(usable), "hits": sum(right), "chance": chance}
-    if not usable:
-        return Measurement(
+    for judge, asked in sorted(rows.items()):
+        usable = [one for one in asked if one.guess is not None]
+        right = [one.guess == one.author for one in usable]
+        chance = fmean(1 / one.options for one in asked)
+        detail: dict[str, JSON] = {"asked": len(asked), "guesses": len(usable), "hits": sum(right), "chance": chance}
+        empty = Measurement(
             name="season.author_probe", labels={"judge": judge}, value=None, n=0, n_of="guesses", method="",
-            state="no guess", detail={**asked, "state": "no guess"},
+            state="no guess", detail={**detail, "state": "no guess"},
         )  # fmt: skip
-    low, high = wilson(sum(right), len(right), level=level)
-    over = cluster_t(np.array(right, dtype=float), [one.author for one in usable], level=level)
-    if over.low is not None and over.high is not None:
-        low, high = max(0.0, min(low, over.low)), min(1.0, max(high, over.high))
-    counts, hits = (
-        Counter(one.author for one in usable),
-        Counter(one.author for one in usable if one.guess == one.author),
-    )
-    by = {author: [hits[author], counts[author]] for author in sorted(counts)}
-    state = "above chance" if low > chance else "not above chance"
-    return Measurement(
-        name="season.author_probe", labels={"judge": judge}, value=sum(right) / len(right), n=len(right),
-        n_of="guesses", method="share of right guesses; the wider of Wilson's interval and of cluster-t over authors",
-        low=low, high=high, level=level, detail={**asked, "state": state, "by": by},
-    )  # fmt: skip
+        if not usable:
+            yield empty
+            continue
+        low, high = wilson(sum(right), len(right), level=level)
+        over = cluster_t(np.array(right, dtype=float), [one.author for one in usable], level=level)
+        if over.low is not None and over.high is not None:
+            low, high = max(0.0, min(low, over.low)), min(1.0, max(high, over.high))
+        counts = Counter(one.author for one in usable)
+        hits = Counter(one.author for one in usable if one.guess == one.author)
+        detail["by"] = {author: [hits[author], counts[author]] for author in sorted(counts)}
+        detail["state"] = "above chance" if low > chance else "not above chance"
+        method = "share of right guesses; the wider of Wilson's interval and of cluster-t over authors"
+        value, n = sum(right) / len(right), len(right)
+        yield replace(
+            empty, value=value, n=n, method=method, state="ok", low=low, high=high, level=level, detail=detail
+        )
 
 
 def reply_measurements(

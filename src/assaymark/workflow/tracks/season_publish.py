@@ -48,8 +48,6 @@ from assaymark.workflow.tracks.season_record_tables import (
     GUESSES,
     NAVS,
     TIMES,
-    SeasonGrade,
-    SeasonGuess,
 )
 from assaymark.workflow.tracks.season_view import SeasonFindings, SeasonJudgments, season_run
 from assaymark.workflow.tracks.season_view_rules import behind, hindsight, judged_to
@@ -59,48 +57,37 @@ def season_records(
     judged: SeasonJudgments, decisions: Iterable[Decision], *, decided_here: bool
 ) -> tuple[SeasonRecord, ...]:
     """Every record of a judged season. The call about an outcome is not kept with its grade, and so not named."""
-    return (
-        *(_grade(one) for one in judged.grades),
-        *(_guess(one) for one in judged.guesses),
-        *_decisions(decisions, decided_here=decided_here),
-    )
-
-
-def _grade(one: SeasonGrade) -> SeasonRecord:
-    row = judgment_row(one)
-    what = {"whole": "the whole record", "replicate": f"replicate {one.replicate}"}.get(one.scope, one.period)
-    scores = ", ".join(f"{name} {value:.2f}" for name, value in row.scores.items())
-    trial = f", trial {one.trial}" if one.trial > 1 else ""
-    return SeasonRecord(
-        kind="grades",
-        who=one.judge,
-        of=f"{one.agent}, {what}, {one.first} to {one.last}{trial}",
-        said=scores if row.status == "ok" else f"{row.status}: {row.reason or 'no reason was kept'}",
-        usable=row.status == "ok",
-        keys=()
-        if one.family == HUMAN_FAMILY
-        else tuple(key for part in one.score.grades.parts for key in (part.first_key, part.call_key) if key),
-        about=one.agent,
-    )
-
-
-def _guess(one: SeasonGuess) -> SeasonRecord:
-    trial = f", trial {one.trial}" if one.trial > 1 else ""
-    right = "right" if one.guess == one.author else "wrong"
-    return SeasonRecord(
-        kind="guesses", who=one.judge, of=f"{one.author}, {one.period or 'the whole record'}{trial}",
-        said=f"{one.guess}, {right} of {one.options}" if one.guess is not None else one.state,
-        usable=one.guess is not None, keys=(one.call_key,), about=one.author,
-    )  # fmt: skip
-
-
-def _decisions(decisions: Iterable[Decision], *, decided_here: bool) -> Iterator[SeasonRecord]:
-    for one in decisions:
-        orders = ", ".join(f"{action.kind.replace('_', ' ')} {action.instrument}" for action in one.actions)
-        yield SeasonRecord(
-            kind="decisions", who=one.agent.id, of=f"{one.decided_at:%Y-%m-%d %H:%M}, {one.record_id}",
-            said=orders or "no order", keys=(one.call.raw_object,) if decided_here and one.call.raw_object else (),
+    found = []
+    for one in judged.grades:
+        row, parts = judgment_row(one), one.score.grades.parts
+        what = {"whole": "the whole record", "replicate": f"replicate {one.replicate}"}.get(one.scope, one.period)
+        scores = ", ".join(f"{name} {value:.2f}" for name, value in row.scores.items())
+        trial = f", trial {one.trial}" if one.trial > 1 else ""
+        keys = [key for part in parts for key in (part.first_key, part.call_key) if key]
+        found.append(
+            SeasonRecord(
+                kind="grades", who=one.judge, of=f"{one.agent}, {what}, {one.first} to {one.last}{trial}",
+                said=scores if row.status == "ok" else f"{row.status}: {row.reason or 'no reason was kept'}",
+                usable=row.status == "ok", keys=() if one.family == HUMAN_FAMILY else tuple(keys), about=one.agent,
+            )
         )  # fmt: skip
+    for guess in judged.guesses:
+        trial = f", trial {guess.trial}" if guess.trial > 1 else ""
+        right = "right" if guess.guess == guess.author else "wrong"
+        found.append(
+            SeasonRecord(
+                kind="guesses", who=guess.judge, of=f"{guess.author}, {guess.period or 'the whole record'}{trial}",
+                said=f"{guess.guess}, {right} of {guess.options}" if guess.guess is not None else guess.state,
+                usable=guess.guess is not None, keys=(guess.call_key,), about=guess.author,
+            )
+        )  # fmt: skip
+    for made in decisions:
+        orders = ", ".join(f"{action.kind.replace('_', ' ')} {action.instrument}" for action in made.actions)
+        key = made.call.raw_object if decided_here else None
+        of = f"{made.decided_at:%Y-%m-%d %H:%M}, {made.record_id}"
+        said, call = orders or "no order", (key,) if key else ()
+        found.append(SeasonRecord(kind="decisions", who=made.agent.id, of=of, said=said, keys=call))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -132,7 +119,19 @@ def publish_season(
         trail = SeasonTrail(kept, calls_of(folder))
     pages = publish_site(made.run, site, languages or shipped_languages(), made.sheets, trail)
     progress("writing pages", 3, 3)
-    return SeasonPublished(pages, made.file, tuple(_lines(folder, site, pages, made)), made.run)
+    file, html = made.file, [page for page in pages if page.suffix == ".html"]
+    tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
+    lines = [f"{file.study}: {len(file.verdicts)} claims decided ({tally}); plan {file.plan_hash[:12]}..."]
+    if late := behind(made.material, made.judged.grades):
+        lines.append(f"{english().render(late)} Run: assaymark season judge {folder.path}")
+    size = max(page.stat().st_size for page in html) / 1024
+    parts = [page.relative_to(site).parts for page in html]
+    tops = sorted(one[0].removesuffix(".html") for one in parts if len(one) == 1)
+    below = Counter(one[0] for one in parts if len(one) > 1)
+    named = ", ".join([*tops, *(f"{name}/ ({count})" for name, count in sorted(below.items()))])
+    written = f"{len(html)} pages written: {named}; the largest of {size:,.0f} kB"
+    lines.append(f"{written}; begin at {site / 'index.html'}")
+    return SeasonPublished(pages, file, tuple(lines), made.run)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -238,8 +237,17 @@ def chosen_languages(wanted: Sequence[str]) -> tuple[Catalogue, ...]:
     problems: list[Problem] = []
     found: dict[str, Catalogue] = {}
     for one in wanted:
+        path = Path(one)
+        code = path.name.partition(".")[0]
         try:
-            made = _language(one)
+            if not one.endswith(".toml"):
+                made = catalogue(one)
+            elif code.isalnum() and code.isascii():
+                made = Catalogue.of({path.name: read_text(path, "language file")}, code)
+            else:
+                what = f"must begin with the code of a language, such as fr (got {code!r})"
+                problems.append(Problem(f"{one}, name", what))
+                continue
         except InputError as exc:
             problems += [Problem(f"{one}, {inner.where}", inner.what) for inner in exc.problems]
             continue
@@ -259,16 +267,6 @@ def shipped_languages() -> tuple[Catalogue, ...]:
     return tuple(catalogue(code) for code in languages())
 
 
-def _language(one: str) -> Catalogue:
-    if not one.endswith(".toml"):
-        return catalogue(one)
-    path = Path(one)
-    code = path.name.partition(".")[0]
-    if not code.isalnum() or not code.isascii():
-        raise InputError(one, [Problem("name", f"must begin with the code of a language, such as fr (got {code!r})")])
-    return Catalogue.of({path.name: read_text(path, "language file")}, code)
-
-
 def gates_of(material: SeasonMaterial, *, preregistered: bool = True) -> SeasonGates:
     """The decision rules of a season, and whether its authors may have known what came next."""
     season = material.season
@@ -278,22 +276,3 @@ def gates_of(material: SeasonMaterial, *, preregistered: bool = True) -> SeasonG
         on_failure=None if limits is None else limits.on_failure, hindsight=tuple(hindsight(material)),
         margin=season.inference.margin * SPAN, any_judges=season.claims.judges == "any", preregistered=preregistered,
     )  # fmt: skip
-
-
-def _lines(folder: RunFolder, site: Path, pages: Sequence[Path], made: DecidedSeason) -> Iterable[str]:
-    file = made.file
-    tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
-    yield f"{file.study}: {len(file.verdicts)} claims decided ({tally}); plan {file.plan_hash[:12]}..."
-    if late := behind(made.material, made.judged.grades):
-        yield f"{english().render(late)} Run: assaymark season judge {folder.path}"
-    yield f"{_pages_words(site, pages)}; begin at {site / 'index.html'}"
-
-
-def _pages_words(site: Path, pages: Sequence[Path]) -> str:
-    html = [page for page in pages if page.suffix == ".html"]
-    size = max(page.stat().st_size for page in html) / 1024
-    parts = [page.relative_to(site).parts for page in html]
-    tops = sorted(one[0].removesuffix(".html") for one in parts if len(one) == 1)
-    below = Counter(one[0] for one in parts if len(one) > 1)
-    named = ", ".join([*tops, *(f"{name}/ ({count})" for name, count in sorted(below.items()))])
-    return f"{len(html)} pages written: {named}; the largest of {size:,.0f} kB"
