@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from assaymark.engine import CallSpec, Ledger, Model, Reply
+from assaymark.engine import Ledger, Model, Reply
 from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.judging.season.calls import (
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.season_material import SeasonMaterial
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class SeasonPart:
     """A part of a season that is graded on its own; the fields are those of `SeasonGrade`."""
 
@@ -96,6 +96,11 @@ def season_horizons(material: SeasonMaterial) -> dict[str, Horizon]:
     return {name: _horizon(material, name, steps) for name, steps in material.steps.items()}
 
 
+def _horizon(material: SeasonMaterial, agent: str, steps: Sequence[StepRecord]) -> Horizon:
+    mandate, names = material.season.told(agent).strip(), material.agents
+    return horizon_of(steps, material.contexts, agents=names, keep=material.universe, mandate=mandate)
+
+
 def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
     """Everything that is graded: whole records first, then periods in order, then replicates."""
     shown: dict[tuple[str, int], Sequence[StepRecord]] = {(name, 0): ones for name, ones in material.steps.items()}
@@ -106,13 +111,18 @@ def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
     whole: list[SeasonPart] = []
     periods: list[SeasonPart] = []
     replicates: list[SeasonPart] = []
-    for (key, horizon), ledger in zip(horizons.items(), ledgers, strict=True):
-        days = [step.day for step in shown[key]]
-        if key[1]:
-            replicates.append(_part(key[0], "replicate", "", key[1], days, horizon, ledger))
-        else:
-            whole.append(_part(key[0], "whole", "", 1, days, horizon, ledger))
-            periods += _periods(material, key[0], days, horizon, ledger)
+    for ((agent, replicate), horizon), ledger in zip(horizons.items(), ledgers, strict=True):
+        days = [step.day for step in shown[agent, replicate]]
+        if replicate:
+            replicates.append(SeasonPart(agent, "replicate", "", replicate, days[0], days[-1], horizon, ledger))
+            continue
+        whole.append(SeasonPart(agent, "whole", "", 1, days[0], days[-1], horizon, ledger))
+        length = material.season.judging.period
+        for period, steps in groupby(enumerate(days, start=1), key=lambda one: period_of(one[1], length)):
+            (first, begin), *rest = steps
+            last, end = rest[-1] if rest else (first, begin)
+            cut = horizon.between(first, last), ledger.between(first, last)
+            periods.append(SeasonPart(agent, "period", period, 1, begin, end, *cut))
     return [*whole, *sorted(periods, key=lambda one: one.period), *replicates]
 
 
@@ -135,50 +145,15 @@ def season_probes(parts: Sequence[SeasonPart], judges: Sequence[JudgeSpec], *, b
     once = [one.model_copy(update={"trials": 1}) for one in judges]
     found: dict[tuple[str, str], Probe] = {}
     agents = {one.agent for one in parts}
-    for period, ones in _by_period(parts).items():
-        horizons = {one.agent: one.horizon for one in ones}
-        if set(horizons) != agents or len(agents) < 2:
-            continue
-        for probe in probe_calls(horizons, once if period else judges, budget=budget):
-            found.setdefault((probe.author, probe.call.key), Probe(probe, period))
-    return list(found.values())
-
-
-def _by_period(parts: Sequence[SeasonPart]) -> Mapping[str, list[SeasonPart]]:
-    found: dict[str, list[SeasonPart]] = {}
+    by_period: dict[str, dict[str, Horizon]] = {}
     for one in parts:
         if one.scope != "replicate":
-            found.setdefault(one.period, []).append(one)
-    return found
-
-
-def _horizon(material: SeasonMaterial, agent: str, steps: Sequence[StepRecord]) -> Horizon:
-    return horizon_of(
-        steps, material.contexts, agents=material.agents, keep=material.universe,
-        mandate=material.season.told(agent).strip(),
-    )  # fmt: skip
-
-
-def _periods(
-    material: SeasonMaterial, agent: str, days: Sequence[str], horizon: Horizon, ledger: HorizonLedger
-) -> Iterator[SeasonPart]:
-    length = material.season.judging.period
-    numbered = enumerate(days, start=1)
-    for period, steps in groupby(numbered, key=lambda one: period_of(one[1], length)):
-        within = list(steps)
-        first, last = within[0][0], within[-1][0]
-        shown = [day for _, day in within]
-        yield _part(agent, "period", period, 1, shown, horizon.between(first, last), ledger.between(first, last))
-
-
-def _part(
-    agent: str, scope: GradeScope, period: str, replicate: int, days: Sequence[str], horizon: Horizon,
-    ledger: HorizonLedger,
-) -> SeasonPart:  # fmt: skip
-    return SeasonPart(
-        agent=agent, scope=scope, period=period, replicate=replicate, first=days[0], last=days[-1], horizon=horizon,
-        ledger=ledger,
-    )  # fmt: skip
+            by_period.setdefault(one.period, {})[one.agent] = one.horizon
+    for period, horizons in by_period.items():
+        if set(horizons) == agents and len(agents) > 1:
+            for probe in probe_calls(horizons, once if period else judges, budget=budget):
+                found.setdefault((probe.author, probe.call.key), Probe(probe, period))
+    return list(found.values())
 
 
 _STATUS: Final[dict[ReplyState, JudgmentStatus]] = {
@@ -195,8 +170,8 @@ def grade_row(part: SeasonPart, score: HorizonScore) -> SeasonGrade:
     grades = score.grades
     return SeasonGrade(
         agent=part.agent, judge=grades.judge, family=grades.family, trial=grades.trial, scope=part.scope,
-        period=part.period, replicate=part.replicate, first=part.first, last=part.last, steps=len(part.horizon.steps),
-        score=score,
+        period=part.period, replicate=part.replicate, first=part.first, last=part.last,
+        steps=len(part.horizon.steps), score=score,
     )  # fmt: skip
 
 
@@ -284,13 +259,13 @@ def judged_lines(
     agents, judges = ({one.agent for one in grades}, {one.judge for one in grades})
     soon = "" if over else "; the season is not over, and is graded anew when it has gone on"
     lines = [f"{name}: {counted(len(agents), 'agent')} graded by {counted(len(judges), 'judge')} up to {last}{soon}"]
-    counts = [
-        _share(what, [one.score.grades.state for one in grades if one.scope == scope])
-        for scope, what in (("whole", "whole records"), ("period", f"{period}s"), ("replicate", "replicates"))
-    ]
-    outcomes = [one.score.outcome.state for one in grades if one.score.outcome is not None]
-    counts += [_share("outcomes", outcomes), _share("author identification", [one.state for one in guesses])]
-    return [*lines, ", ".join(one for one in counts if one), *_again(grades), *_useless(grades, guesses)]
+    states: dict[str, list[str]] = {}
+    for scope, what in (("whole", "whole records"), ("period", f"{period}s"), ("replicate", "replicates")):
+        states[what] = [one.score.grades.state for one in grades if one.scope == scope]
+    states["outcomes"] = [one.score.outcome.state for one in grades if one.score.outcome is not None]
+    states["author identification"] = [one.state for one in guesses]
+    shares = [f"{what} {ones.count('ok'):,} of {len(ones):,}" for what, ones in states.items() if ones]
+    return [*lines, ", ".join(shares), *_again(grades), *_useless(grades, guesses)]
 
 
 def _again(grades: Sequence[SeasonGrade]) -> Iterator[str]:
@@ -301,26 +276,19 @@ def _again(grades: Sequence[SeasonGrade]) -> Iterator[str]:
             yield again_line(judge, len(states), sum(one == judge for one, _, _ in replies), states.count("ok"))
 
 
-def _share(what: str, states: Sequence[str]) -> str:
-    return f"{what} {sum(one == 'ok' for one in states):,} of {len(states):,}" if states else ""
-
-
 def _useless(grades: Sequence[SeasonGrade], guesses: Sequence[SeasonGuess]) -> Iterator[str]:
     """A line for each judge and kind of reply that nothing can be made of."""
-    replies = [(one.judge, one.score.grades.state, one.score.grades.reason) for one in grades]
-    replies += [(one.judge, one.score.outcome.state, one.score.outcome.reason) for one in grades if one.score.outcome]
-    replies += [(one.judge, _state(one.state), None) for one in guesses]
+    replies: list[tuple[str, str, str | None]] = [
+        *((one.judge, one.score.grades.state, one.score.grades.reason) for one in grades),
+        *((one.judge, one.score.outcome.state, one.score.outcome.reason) for one in grades if one.score.outcome),
+        *((one.judge, one.state, None) for one in guesses),
+    ]
     for judge in sorted({judge for judge, _, _ in replies}):
         of = [(state, reason) for name, state, reason in replies if name == judge]
-        for state, words in _KINDS.items():
-            bad = [reason for found, reason in of if found == state]
-            if bad:
+        for state, (words, then) in _KINDS.items():
+            if bad := [reason for found, reason in of if found == state]:
                 first = next((f" (first: {reason})" for reason in bad if reason), "")
-                yield f"{judge}: {len(bad):,} of {len(of):,} replies {words[0]}{first}; {words[1]}"
-
-
-def _state(state: str) -> ReplyState:
-    return next(one for one in _STATUS if one == state)
+                yield f"{judge}: {len(bad):,} of {len(of):,} replies {words}{first}; {then}"
 
 
 _STAYS: Final = "stored verbatim and not retried"
@@ -343,7 +311,11 @@ class SeasonJudged(Told):
 def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> SeasonJudged:
     """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates."""
     stored, store = stored_season(folder), Store(folder)
-    _take_grades(folder, stored.season)
+    # the file of grades that the season file names, if it is there: in the run folder, or as it is named
+    named = stored.season.human.grades
+    places = [] if named is None else [folder.path / named, Path(named)]
+    if (grades_file := next((path for path in places if path.is_file()), None)) is not None:
+        import_grades(folder, grades_file)
     refuse_unjudgeable(folder, stored.season, store)
     with alone(folder.path / "season" / "judging.lock", f"{folder.path}: this season is being judged by another run"):
         with not_stepping(folder):
@@ -405,13 +377,9 @@ def is_judged(store: Store, stored: StoredSeason) -> bool:
     basis = judging_basis(store, stored)
     if not all(store.done(table, basis) for table in (GRADES, GUESSES, REPLACED, EVIDENCE, JUDGMENTS)):
         return False
-    failed = any(one.state == "failed" for one in store.read(GUESSES))
-    return not failed and not any(_failed(one) for one in store.read(GRADES))
-
-
-def _failed(one: SeasonGrade) -> bool:
-    outcome = one.score.outcome
-    return one.score.grades.state == "failed" or (outcome is not None and outcome.state == "failed")
+    grades = store.read(GRADES)
+    states = {one.state for one in store.read(GUESSES)} | {one.score.grades.state for one in grades}
+    return "failed" not in states | {one.score.outcome.state for one in grades if one.score.outcome is not None}
 
 
 def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
@@ -431,16 +399,6 @@ def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
 
 def _given(store: Store) -> Sequence[Judgment]:
     return store.read(HUMAN) if store.digest(HUMAN) is not None else ()
-
-
-def _take_grades(folder: RunFolder, season: Season) -> None:
-    """Read the file of grades that the season file names, if it is there: in the run folder, or as it is named."""
-    if season.human.grades is None:
-        return
-    for path in (folder.path / season.human.grades, Path(season.human.grades)):
-        if path.is_file():
-            import_grades(folder, path)
-            return
 
 
 def _lines(
@@ -485,24 +443,24 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
     season, parts, judges = stored.season, season_parts(material), asked_judges(stored.season)
     plan, budget = material.scoring, season.judging.token_budget
     tasks = season_tasks(parts, judges, plan, budget=budget)
+    graded, outcomes = [], []
     with Ledger.open(folder.ledger, create=False) if folder.has_ledger else nullcontext() as ledger:
-        graded = [call for _, task in tasks for call in _calls(task, _replies(ledger))]
-    outcomes = [
-        one.call
-        for part, task in tasks
-        if part.scope == "whole"
-        for one in outcome_calls(
-            HorizonGrades(
-                agent=task.agent, judge=task.judge.name, family=task.judge.family, trial=task.trial,
-                horizon=task.horizon, grader=grader_version(task.plan), state="ok", parts=(),
-            ),
-            part.horizon,
-            material.outcomes,
-            task.judge,
-            plan,
-            budget=budget,
-        )
-    ]  # fmt: skip
+        for part, task in tasks:
+            reads: list[Read[HorizonAnswer]] = []
+            while (planned := next_call(task, reads)) is not None:
+                graded.append(planned.call)
+                # A record in one part needs no answer to say what comes next.
+                keys = [planned.call.key] if ledger is not None and len(task.parts) > 1 else []
+                reply = next((one for _, one in ledger.replies(keys)), None) if ledger is not None and keys else None
+                reads.append(Read("ok", _ANSWER) if reply is None else read_horizon_reply(reply, planned.asked))
+            if part.scope == "whole":
+                judge = task.judge
+                grades = HorizonGrades(
+                    agent=task.agent, judge=judge.name, family=judge.family, trial=task.trial, horizon=task.horizon,
+                    grader=grader_version(task.plan), state="ok", parts=(),
+                )  # fmt: skip
+                asked = outcome_calls(grades, part.horizon, material.outcomes, judge, plan, budget=budget)
+                outcomes += [one.call for one in asked]
     probes = season_probes(parts, judges, budget=budget) if season.judging.author_probe else []
     stages = [Stage("grades", graded), Stage("outcomes", outcomes)]
     stages.append(Stage("author identification", [one.planned.call for one in probes]))
@@ -512,19 +470,3 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
             f"of long records later parts show a judge's notes: {MOST_NOTE_TOKENS:,} words stand in for those"
         )
     return found
-
-
-def _replies(ledger: Ledger | None) -> ReplyTo:
-    if ledger is None:
-        return lambda _: None
-    return lambda key: next((reply for _, reply in ledger.replies([key])), None)
-
-
-def _calls(task: HorizonTask, reply_to: ReplyTo) -> Iterator[CallSpec]:
-    """The calls of a task, one for each part, from the answers that there are."""
-    reads: list[Read[HorizonAnswer]] = []
-    while (planned := next_call(task, reads)) is not None:
-        yield planned.call
-        # A record in one part needs no answer to say what comes next.
-        reply = reply_to(planned.call.key) if len(task.parts) > 1 else None
-        reads.append(Read("ok", _ANSWER) if reply is None else read_horizon_reply(reply, planned.asked))
