@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from assaymark.engine import Ledger, Model, Reply
+from assaymark.engine import Ledger, Model
 from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.judging.season.calls import (
@@ -412,8 +412,6 @@ def _lines(
     how = f"read them with: assaymark import human FILE --out {folder.path}, and judge again"
     return [*lines, *([f"no grades of people yet: {people}; {how}"] if people else [])]
 
-
-ReplyTo = Callable[[str], Reply | None]
 
 _ANSWER: Final = HorizonAnswer(
     reasoning={}, evidence={}, data_reliability=0, claims=(), lookahead_check="pass", lookahead_reason="", verdict="",

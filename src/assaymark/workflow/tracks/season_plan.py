@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, time
 from typing import Annotated, Any, Final, Literal
@@ -52,6 +53,10 @@ def period_preflight(
     more = f"{needed} that follow each other are needed, {FEW_CONSECUTIVE} for a claim without this condition"
     what = more if serial else f"{needed} are needed"
     return (f"{n} {period}{'' if n == 1 else 's'}: this season cannot rank agents; {what}",)
+
+
+def _twice(names: Sequence[str]) -> list[str]:
+    return sorted({name for name in names if names.count(name) > 1})
 
 
 FEWEST_BARS = 20
@@ -188,7 +193,7 @@ class Season(Frozen):
             ("panel", [one.name for one in self.panel]),
             ("universe", [] if isinstance(self.universe, int) else list(self.universe)),
         ):
-            if twice := sorted({name for name in names if names.count(name) > 1}):
+            if twice := _twice(names):
                 raise ValueError(f"{what}: each is named once (twice: {', '.join(twice)})")
         if odd := [one.name for one in self.agents if "/" in one.name or one.name.startswith(".")]:
             raise ValueError(f"agents: a name is part of record ids and holds no slash (got {', '.join(odd)})")
@@ -363,8 +368,22 @@ def read_recorded(text: str, *, source: str) -> RecordedFile:
         panel = Season.model_validate(rest | _STAND_IN).panel
     except ValidationError as exc:
         problems += plan_problems(exc, Season)
-    agents, wrong = _agents(raw.get("agents", []))
-    return RecordedFile(rest, _market(rest["market"]), panel, agents, (*problems, *wrong))
+    agents: list[RecordedAgent] = []
+    given = raw.get("agents", [])
+    if not isinstance(given, list):
+        problems.append(Problem("agents", f"must be tables [[agents]] (got {type(given).__name__})"))
+    for number, one in enumerate(given if isinstance(given, list) else ()):
+        try:
+            agents.append(RecordedAgent.model_validate(one))
+        except ValidationError as exc:
+            wrong = problems_of(exc, RecordedAgent)
+            problems += [Problem(f"agents.{number}.{problem.where}", problem.what) for problem in wrong]
+    if twice := _twice([one.name for one in agents]):
+        problems.append(Problem("agents", f"each is named once (twice: {', '.join(twice)})"))
+    market: SeasonMarket | None = None
+    with suppress(ValidationError):
+        market = SeasonMarket.model_validate(rest["market"])
+    return RecordedFile(rest, market, panel, tuple(agents), tuple(problems))
 
 
 def recorded_season(file: RecordedFile, follows: Follows, *, source: str) -> Season:
@@ -387,32 +406,3 @@ def recorded_season(file: RecordedFile, follows: Follows, *, source: str) -> Sea
         **{name: value for name, value in stated.items() if value is not None},
     }
     return read_plan(Season, whole, source=source)
-
-
-def _agents(given: Any) -> tuple[tuple[RecordedAgent, ...], list[Problem]]:
-    found: list[RecordedAgent] = []
-    problems: list[Problem] = []
-    if not isinstance(given, list):
-        return (), [Problem("agents", f"must be tables [[agents]] (got {type(given).__name__})")]
-    for number, one in enumerate(given):
-        try:
-            found.append(RecordedAgent.model_validate(one))
-        except ValidationError as exc:
-            problems += [
-                Problem(f"agents.{number}.{problem.where}", problem.what) for problem in problems_of(exc, RecordedAgent)
-            ]
-    problems += [Problem("agents", f"each is named once (twice: {', '.join(twice)})") for twice in _twice(found)]
-    return tuple(found), problems
-
-
-def _twice(agents: Sequence[RecordedAgent]) -> list[list[str]]:
-    names = [one.name for one in agents]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    return [twice] if twice else []
-
-
-def _market(given: Mapping[str, Any]) -> SeasonMarket | None:
-    try:
-        return SeasonMarket.model_validate(given)
-    except ValidationError:
-        return None
