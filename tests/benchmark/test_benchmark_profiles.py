@@ -131,8 +131,7 @@ def test_a_portfolio_never_fits_a_wider_profile_worse(e, b, var):
 
 
 @pytest.mark.parametrize(
-    ("e", "b", "var", "terms"),
-    [(0.8, 0.4, -0.01, 2), (0.4, 0.0, -0.01, 2), (0.4, 0.4, -0.02, 2), (1.0, 0.0, -0.05, 0)],
+    ("e", "b", "var", "terms"), [(0.8, 0.4, -0.01, 2), (0.4, 0.0, -0.01, 2), (0.4, 0.4, -0.02, 2), (1.0, 0.0, -0.05, 0)]
 )
 def test_a_term_is_gone_at_twice_its_limit(e, b, var, terms):
     assert profile_alignment(e, b, var, CONSERVATIVE) == pytest.approx(terms / 3)

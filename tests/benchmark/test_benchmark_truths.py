@@ -35,13 +35,9 @@ def truths(name="normal", at=0, *, buys=None, profile=BALANCED, convention="pape
     one = window(name)
     everything = np.ones(40, dtype=bool)
     return one.truths(
-        one.decisions[at],
-        buys=everything if buys is None else buys,
-        held=one.start().weights,
-        profile=profile,
-        convention=convention,
-        **changes,
-    )
+        one.decisions[at], buys=everything if buys is None else buys, held=one.start().weights, profile=profile,
+        convention=convention, **changes,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -137,9 +137,7 @@ def test_the_mean_of_a_class_is_over_all_its_pairs_held_or_not():
 
 def test_undefined_pairs_are_left_out_of_every_mean():
     """A cash instrument that never moves has no correlation with anything."""
-    corr = np.array(
-        [[1.0, 0.4, 0.2, np.nan], [0.4, 1.0, 0.2, np.nan], [0.2, 0.2, 1.0, np.nan], [np.nan] * 4],
-    )
+    corr = np.array([[1.0, 0.4, 0.2, np.nan], [0.4, 1.0, 0.2, np.nan], [0.2, 0.2, 1.0, np.nan], [np.nan] * 4])
     classes = ["equity", "equity", "bond", "cash"]
     w = [0.25, 0.25, 0.25, 0.25]
     assert intra_class_score(w, corr, classes) == pytest.approx(1 - 0.5 * 0.4)

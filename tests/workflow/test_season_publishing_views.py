@@ -245,17 +245,9 @@ def test_a_text_without_an_end_is_cut_around_its_number():
 
 
 def grade(
-    points: float,
-    *,
-    trial: int = 1,
-    agent: str = "one",
-    judge: str = "a",
-    state: str = "ok",
-    outcome: OutcomeGrade | None = None,
-    cap: float | None = None,
-    lookahead: str = "pass",
-    scope: str = "whole",
-) -> SeasonGrade:
+    points: float, *, trial: int = 1, agent: str = "one", judge: str = "a", state: str = "ok",
+    outcome: OutcomeGrade | None = None, cap: float | None = None, lookahead: str = "pass", scope: str = "whole",
+) -> SeasonGrade:  # fmt: skip
     """A judge that gives the same points to everything."""
     ok = state == "ok"
     parts = (GradedPart(first=1, last=6, tokens=10, over=False, call_key="k", state=state),)  # type: ignore[arg-type]

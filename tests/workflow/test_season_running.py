@@ -239,15 +239,9 @@ def test_orders_fill_at_the_next_open_or_close_and_never_on_their_day(tmp_path):
 
 def test_orders_that_break_a_rule_are_kept_and_their_agent_is_told(tmp_path):
     wrong = orders(
-        (A, "buy", 1e9),
-        ("NOBODY", "buy", 1.0),
-        (A, "short", 1.0),
-        (B, "sell", 1.0),
-        (A, "buy", 0.5),
-        (A, "buy", -1.0),
-        (B, "buy", 1.0),
-        (B, "buy", 1.0),
-    )
+        (A, "buy", 1e9), ("NOBODY", "buy", 1.0), (A, "short", 1.0), (B, "sell", 1.0), (A, "buy", 0.5),
+        (A, "buy", -1.0), (B, "buy", 1.0), (B, "buy", 1.0),
+    )  # fmt: skip
     answers = lambda day: wrong if day == "2024-03-01" else orders()  # noqa: E731
     folder, one, who = scripted(tmp_path, answers, rules="fractional = false\nmax_orders = 5")
     run_season(folder, who, now=NOW)
@@ -419,10 +413,7 @@ def test_a_second_stepper_says_so_and_does_nothing(whole):
 
 
 def test_bad_clocks_are_refused(whole, tmp_path, capsys):
-    for day, words in (
-        (date(2024, 3, 4), "lies before 2024-03-15"),
-        (date(2024, 4, 1), "lies outside of the season"),
-    ):
+    for day, words in ((date(2024, 3, 4), "lies before 2024-03-15"), (date(2024, 4, 1), "lies outside of the season")):
         with pytest.raises(InputError, match=words):
             step_season(whole, models(), now=NOW, day=day)
     source = stored(tmp_path / "market", market())

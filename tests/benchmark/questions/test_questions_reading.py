@@ -41,10 +41,7 @@ PAYLOADS = {
         SharpeAllocation(("VLUE", "XRP-USD", "DBC"), (0.1, 0.2, 0.3), ((1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0)), 0.04),
         Weights({"VLUE": 0.2, "XRP-USD": 0.3, "DBC": 0.5}),
     ),
-    "T6": (
-        Rebalancing(("IVV", "BNB-USD"), (0.435, 0.565), (0.5, 0.5), 0.05),
-        Trade(True, "buy", "IVV", 0.065),
-    ),
+    "T6": (Rebalancing(("IVV", "BNB-USD"), (0.435, 0.565), (0.5, 0.5), 0.05), Trade(True, "buy", "IVV", 0.065)),
     "T7": (RegimeCall("equity", 60, 103.1, ()), RegimeView("sideways", CHANGES["sideways"])),
 }
 

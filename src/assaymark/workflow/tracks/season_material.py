@@ -110,21 +110,16 @@ def material_of(store: Store, stored: StoredSeason) -> SeasonMaterial:
         for key, ones in decided.items()
     }
     return SeasonMaterial(
-        season=season,
-        plan_hash=stored.plan_hash,
-        universe=stored.universe,
-        agents=tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names),
-        contexts=contexts,
+        season=season, plan_hash=stored.plan_hash, universe=stored.universe,
+        agents=tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names), contexts=contexts,
         steps={name: tuple(map(step, decided[name, 1])) for name in names},
         replicates=replicates if season.replicates > 1 else {},
         outcomes=tuple(one for one in _if_there(store, OUTCOMES) if one.record_id in times),
-        navs={name: navs.get(name, ()) for name in names},
-        baselines=_by_agent(_if_there(store, BASELINES)),
-        checks=tuple(_if_there(store, CHECKS)),
-        seconds={name: one.seconds for name, one in times.items()},
+        navs={name: navs.get(name, ()) for name in names}, baselines=_by_agent(_if_there(store, BASELINES)),
+        checks=tuple(_if_there(store, CHECKS)), seconds={name: one.seconds for name, one in times.items()},
         rejections={name: tuple(one for one in rejections if one.agent == name) for name in names},
         partial=any(one.completeness != "complete" for one in contexts.values()),
-    )
+    )  # fmt: skip
 
 
 def _by_agent(rows: Iterable[SeasonNav]) -> dict[str, tuple[SeasonNav, ...]]:
