@@ -93,9 +93,6 @@ def test_only_alpha_0_leaves_the_oracle_without_its_accuracy():
     assert s3_score(w, w, ALIKE, TWO) == pytest.approx(0.5 + 0.5 * (0.5 + 0.25) / 2)
 
 
-# --- conventions ------------------------------------------------------------------------------------------------------
-
-
 def test_the_reference_cannot_tell_portfolios_of_81_assets_apart():
     one, other = np.zeros(81), np.zeros(81)
     one[0] = other[1] = 1.0
@@ -107,9 +104,6 @@ def test_the_reference_cannot_tell_portfolios_of_81_assets_apart():
 def test_one_class_held_hedges_nothing(held):
     assert inter_class_score(held, ALIKE, TWO) == 0.0
     assert inter_class_score(held, ALIKE, TWO, convention="reference") == 1.0
-
-
-# --- edges ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("across", "score"), [(-1.0, 1.0), (0.0, 0.5), (1.0, 0.0)])

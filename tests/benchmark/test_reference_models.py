@@ -81,9 +81,6 @@ def test_the_sheet_is_the_snapshot(window):
     assert np.diag(sheet.correlation) == pytest.approx(1.0)
 
 
-# --- questions --------------------------------------------------------------------------------------------------------
-
-
 def question(number: int) -> str:
     rng = np.random.default_rng(number)
     returns = " ".join(f"{one:.4f}" for one in rng.normal(0, 0.02, 30))
@@ -118,9 +115,6 @@ def test_what_is_none_of_the_pipeline_but_looks_like_it_is_a_failed_attempt():
         answered(ReferenceBenchmarkModel("bold"), asked("TASK S1, views.", args={"style": "oak"}))
     with pytest.raises(InputError, match="no table of assets"):
         sheet_of(())
-
-
-# --- the pipeline -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("word", [word for word in SKILLS if word != "garbled"])
@@ -191,8 +185,6 @@ def test_a_rationale_comes_with_every_stage():
     assert said[2].startswith("The rule 'steady' gives weight to")
 
 
-# --- faults -----------------------------------------------------------------------------------------------------------
-
 TICKERS = ("SPY", "TLT", "BIL", "BTC")
 MEANT = {
     "S1": dict(zip(TICKERS, (0.5, -0.3, 0.0, 0.9), strict=True)),
@@ -238,8 +230,6 @@ def test_garbled_shows_every_state_in_a_few_windows():
     assert set(states) == {"ok", "partial", "invalid", "refused", "truncated"}
 
 
-# --- the limits -------------------------------------------------------------------------------------------------------
-
 CLASSES = ("equity", "crypto", "bond", "cash", "commodity", "real_estate")
 
 
@@ -257,9 +247,6 @@ def test_weights_are_brought_within_any_limits(parts, limits):
     assert found[2:4].sum() >= limits[1] - 1e-9
     if weights[:2].sum() <= limits[0] and weights[2:4].sum() >= limits[1]:
         assert found == pytest.approx(weights)
-
-
-# --- the answer key ---------------------------------------------------------------------------------------------------
 
 
 def test_true_answers_earn_the_full_score():

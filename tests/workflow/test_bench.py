@@ -405,9 +405,6 @@ def test_judges_grade_the_rationales_in_a_run_of_their_own(tmp_path, questions):
     assert exported > {"arrow/scores.arrow", "arrow/rationales/judgments.arrow"}
 
 
-# --- the command line -------------------------------------------------------------------------------------------------
-
-
 def test_one_model_by_its_short_name(tmp_path, monkeypatch, capsys, questions):
     monkeypatch.chdir(tmp_path)
     few = ["--instruments", "12", "--profile", "balanced", "--pace", "quarterly"]
@@ -449,9 +446,6 @@ def test_models_of_one_name_are_told_apart():
     assert 'name = "one"' in text
     assert 'name = "one-2"' in text
     assert "temperature" not in text
-
-
-# --- bad input --------------------------------------------------------------------------------------------------------
 
 
 def test_another_plan_is_refused_in_a_locked_folder(benched, questions):

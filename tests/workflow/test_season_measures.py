@@ -90,9 +90,6 @@ def unusable(grade: SeasonGrade) -> SeasonGrade:
     return replace(grade, score=replace(grade.score, grades=grades, score=None, capped=(), disagreement=None))
 
 
-# --- what is there ----------------------------------------------------------------------------------------------------
-
-
 def test_every_quantity_is_measured_of_everybody(found: Found):
     of_agents = ("total", "outcome", "efficiency", "reliability", "lookahead", "thrash", "decisions", "return",
                  "drawdown", "ledger")  # fmt: skip
@@ -243,9 +240,6 @@ def test_alpha_and_variance_components_take_periods_as_clusters(judged: SeasonJu
     states = {one.state for name in ("panel.alpha", "panel.variance", "panel.generalizability")
               for one in found.values() if one.name == name and one.state != "ok"}  # fmt: skip
     assert all(Words(catalogue(language)).has(f"state.{state}") for language in languages() for state in states)
-
-
-# --- what is not there ------------------------------------------------------------------------------------------------
 
 
 def test_a_judge_that_refuses_everything_is_absent_and_counted(material: SeasonMaterial, judged: SeasonJudgments):
@@ -410,9 +404,6 @@ def test_limits_of_datasheets_are_asked_of_every_judge(material: SeasonMaterial,
     gates = [one for one in found.values() if one.name == "datasheet.gate"]
     assert {one.labels["judge"] for one in gates} == set(JUDGES)
     assert all(one.state.startswith("not measured: no datasheet") for one in gates)
-
-
-# --- facts ------------------------------------------------------------------------------------------------------------
 
 
 def books(name: str, values: list[float], state: str = "ok") -> tuple[SeasonNav, ...]:

@@ -55,9 +55,6 @@ def played(tmp_path_factory) -> SeasonMaterial:
     return season_material(folder)
 
 
-# --- who and what -----------------------------------------------------------------------------------------------------
-
-
 def test_steps_show_what_was_ordered_and_what_came_of_it(played):
     steps = season_steps(played)["one"]
     assert [one.day for one in steps][:3] == ["2024-03-01", "2024-03-04", "2024-03-05"]
@@ -118,8 +115,6 @@ def test_agents_and_judges_are_those_of_the_file():
         ("b", None, True),
     ]
 
-
-# --- what was stated --------------------------------------------------------------------------------------------------
 
 TEXT = "Gold rose 3.1% in a week. Cash is 500, so 20 units fit. No number here."
 
@@ -239,9 +234,6 @@ def test_a_text_without_an_end_is_cut_around_its_number():
     assert len(found) == 1
     assert 500 < len(found[0].quote) < 700
     assert " 7 " in found[0].quote
-
-
-# --- what was graded --------------------------------------------------------------------------------------------------
 
 
 def grade(

@@ -202,9 +202,6 @@ def test_a_cut_off_reply_counts_only_with_its_mark(template):
     assert read_answer(question(template), "", finish="failed").state == "invalid"
 
 
-# --- scores -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("reply", "score"), [("-0.02", 1.0), ("-0.021", 0.95), ("-0.03", 0.5), ("0.02", 0.0), ("-9", 0.0)]
 )
@@ -242,8 +239,6 @@ def test_half_for_the_regime_and_half_for_the_classes():
     neutral = told.replace("hold", "neutral")
     assert score_answer(question("T7"), f"regime=sideways; {neutral}").score == 1.0
 
-
-# --- hostile input ----------------------------------------------------------------------------------------------------
 
 FRAGMENTS = st.sampled_from(
     ["ANSWER:", "answer", "XLY", "STIP", "IVV", "=", ":", "%", "0.5", "-1e999", "1e-400", "nan", "inf", "yes", "no",

@@ -27,9 +27,6 @@ def of(questions, template):
     return [one for one in questions if one.template == template]
 
 
-# --- composition ------------------------------------------------------------------------------------------------------
-
-
 def test_there_are_as_many_as_the_paper_has(whole):
     assert Counter(one.template for one in whole.questions) == dict(COUNTS)
     assert len(whole.questions) == 6269
@@ -98,9 +95,6 @@ def test_counts_are_kept_whatever_they_are(count):
     assert sum(shared_out({"T1": count}).values()) == count
     assert all(value % 2 == 0 for value in shared_out({"T6": 2 * count}).values())
     assert sum(shared_out({"T6": 2 * count}).values()) == 2 * count
-
-
-# --- answers ----------------------------------------------------------------------------------------------------------
 
 
 def test_every_answer_follows_from_its_own_prompt(whole):
@@ -193,9 +187,6 @@ def test_directions_are_what_happened(whole, market):
         assert one.answer.way == ("positive" if moved > 0.01 else "negative" if moved < -0.01 else "flat")
 
 
-# --- no look-ahead, the same everywhere -------------------------------------------------------------------------------
-
-
 def shaken(history: History, after: date) -> History:
     """The same market up to a day, and another one after it."""
     later = history.days > np.datetime64(after)
@@ -258,9 +249,6 @@ def test_window_and_instruments_are_parameters(market):
     assert all(set(one.instruments) <= set(few) for one in made.questions)
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------
-
-
 def cut(history, last):
     kept = history.days <= np.datetime64(last)
     bars = {name: values[kept] for name, values in history.bars.items()}
@@ -301,8 +289,6 @@ def test_news_from_outside_cannot_pass_for_the_question(market):
         assert score_answer(one, solve(one.prompt("full"))).score == pytest.approx(1.0)
         assert max(map(len, one.context.news), default=0) < 1100
 
-
-# --- regimes ----------------------------------------------------------------------------------------------------------
 
 TABLE_D_1 = {
     "bull": "increase decrease hold increase increase decrease",
