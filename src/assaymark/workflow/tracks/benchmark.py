@@ -28,7 +28,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.judging import load_rubric, plan_texts
 from assaymark.market import open_history, synthetic_history
 from assaymark.notebook import Note, Part, Result
-from assaymark.records import Measurement
+from assaymark.records import Measurement, Score
 from assaymark.report.notebook import bench_parts
 from assaymark.report.portbench import BenchModel, BenchRun, NavPath, ProfileView, WindowView, each_benchmark_page
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
@@ -363,22 +363,27 @@ def _publish(folder: RunFolder, locked: LockedBench, parts: _Parts, calls: Calls
 
 
 def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[BenchRun, BenchVerdicts]:
+    plan, episodes, answers = locked.plan, parts.episodes, parts.answers
     measurements: list[Measurement] = []
-    if parts.episodes is not None:
-        measurements += pipeline_measurements(locked, parts.episodes, parts.baselines)
+    scores: list[Score] = []
+    boards: list[Board] = []
+    if episodes is not None:
+        measurements += pipeline_measurements(locked, episodes, parts.baselines)
         measurements += ceiling_measurements(locked, true_episodes(locked))
-    if parts.answers is not None:
-        measurements += question_measurements(locked, parts.answers)
-    if parts.episodes is not None and parts.answers is not None:
-        measurements += rank_measurements(locked, parts.episodes, parts.answers)
-    boards = _boards(locked, parts)
-    plan = locked.plan
+        scores += pipeline_scores(locked, episodes)
+        windows = len(locked.data.windows)
+        where = "in this window" if windows == 1 else f"in these {windows} windows"
+        for name in boards_of(locked):
+            of = "over all profiles" if name == ALL else f"under the {name} profile"
+            boards.append(Board(name, f"CEPS {of} {where}", PIPELINE))
+    if answers is not None:
+        measurements += question_measurements(locked, answers)
+        scores += question_scores(locked, answers)
+        boards.append(Board(QUESTIONS, "the questions with full information", QUESTIONS))
+    if episodes is not None and answers is not None:
+        measurements += rank_measurements(locked, episodes, answers)
     rules = BenchRules(plan.inference, plan.agreed, locked.preregistered, locked.families, plan.convention)
     decided = decide_benchmark(measurements, boards, rules, locked.plan_hash)
-    scores = [
-        *(pipeline_scores(locked, parts.episodes) if parts.episodes is not None else ()),
-        *(question_scores(locked, parts.answers) if parts.answers is not None else ()),
-    ]
     store, basis = Store(folder), {"plan": locked.plan_hash}
     store.write(SCORES, scores, basis)
     store.write(MEASUREMENTS, measurements, basis)
@@ -388,20 +393,50 @@ def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[Ben
         if item.name == MISSING and item.value:
             missing[item.labels["model"]] = max(missing.get(item.labels["model"], 0.0), item.value)
     file = decided_file(
-        decided.verdicts, measurements, [one.name for one in locked.plan.models], study=locked.plan.name,
-        title=locked.plan.title, plan_hash=locked.plan_hash, rubric="none", made_by=locked.plan.models,
-        panel=Panel(judges={}, reference=any(one.model.startswith("reference/") for one in locked.plan.models)),
+        decided.verdicts, measurements, [one.name for one in plan.models], study=plan.name, title=plan.title,
+        plan_hash=locked.plan_hash, rubric="none", made_by=plan.models,
+        panel=Panel(judges={}, reference=any(one.model.startswith("reference/") for one in plan.models)),
         amendments=locked.amendments, preregistered=locked.preregistered, missing=missing,
         unranked={one.board.name: frozenset(one.unscored) for one in decided.leaderboards},
     )  # fmt: skip
     write_json(folder.verdicts, file)
     write_sums(folder)
-    plan, data = locked.plan, locked.data
-    episodes = parts.episodes or ()
+    return _run_of(folder, locked, parts, measurements, decided), decided
+
+
+def _run_of(
+    folder: RunFolder, locked: LockedBench, parts: _Parts, measurements: Sequence[Measurement], decided: BenchVerdicts
+) -> BenchRun:
+    """What the pages of a run show."""
+    plan, data, episodes, answers = locked.plan, locked.data, parts.episodes or (), parts.answers or ()
     days = {row: data.market.known(row) for one in data.windows for row in one.rows.tolist()} if episodes else {}
     known, gone = {one.day: one for one in days.values()}, _left_out(measurements)
     where = "the embedded synthetic market" if data.history.source == "synthetic" else data.history.source
     dates = [date for one in episodes for date in one.result.dates]
+    models = tuple(
+        BenchModel(name=one.name, model=one.model, family=one.family, words=words_of(one.model)) for one in plan.models
+    )
+    profiles = [profile_named(name) for name in plan.pipeline.profiles]
+    limits = ("equity_cap", "bond_floor", "drawdown_tolerance", "var_limit")
+    windows = tuple(
+        WindowView(
+            name=one.window, title=one.spec.title or one.window, first=str(one.spec.first), last=str(one.spec.last),
+            stress=one.spec.kind == "stress", decisions=len(one.decisions),
+        )
+        for one in data.windows
+    )  # fmt: skip
+    results = [one.result for one in episodes if one.agent.name not in gone]
+    paths = [
+        NavPath(model=one.model, profile=one.profile, window=one.window, days=tuple(map(str, one.days)), nav=one.nav)
+        for one in results
+    ]
+    paths += [
+        NavPath(
+            model=one.name, profile="", window=one.window, days=tuple(map(str, one.days)), nav=one.nav, baseline=True
+        )
+        for one in parts.baselines
+    ]
+    asked = {one.question.id: one.question for answered in answers for one in answered.items}
     return BenchRun(
         name=plan.name,
         title=plan.title or "PortBench",
@@ -413,54 +448,25 @@ def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[Ben
         frequency=plan.pipeline.frequency,
         cost_bps=plan.pipeline.cost_bps,
         level=plan.level,
-        models=tuple(
-            BenchModel(name=one.name, model=one.model, family=one.family, words=words_of(one.model))
-            for one in plan.models
+        models=models,
+        profiles=tuple(
+            ProfileView(name=one.name, **{limit: getattr(one, limit) for limit in limits}) for one in profiles
         ),
-        profiles=tuple(_profile(name) for name in plan.pipeline.profiles),
-        windows=tuple(
-            WindowView(
-                name=one.window, title=one.spec.title or one.window, first=str(one.spec.first),
-                last=str(one.spec.last), stress=one.spec.kind == "stress", decisions=len(one.decisions),
-            )
-            for one in data.windows
-        ),
+        windows=windows,
         leaderboards=decided.leaderboards,
         verdicts=decided.verdicts,
         measurements=tuple(measurements),
-        paths=tuple(_paths([one for one in episodes if one.agent.name not in gone], parts.baselines)),
+        paths=tuple(paths),
         episodes=tuple(episode_trace(one.result, one.notes, known, plan) for one in episodes),
-        questions=question_traces(parts.answers) if parts.answers else (),
-        asked=asked_questions(parts.answers or ()),
+        questions=question_traces(answers),
+        asked=asked_questions(answers),
         replies=dict(Counter(state.state for date in dates for state in date.answers.states.values())),
         notes=tuple(_notes(plan, episodes, measurements)),
         panel="../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
-        answers=Counter(one.scored.state for answered in parts.answers or () for one in answered.items),
+        answers=Counter(one.scored.state for answered in answers for one in answered.items),
         data=market_view(locked, snapshots=parts.episodes is not None),
-        templates=tuple(
-            template_views(
-                locked,
-                list(
-                    {
-                        one.question.id: one.question for answered in (parts.answers or ()) for one in answered.items
-                    }.values()
-                ),
-            )
-        ),
-    ), decided  # fmt: skip
-
-
-def _boards(locked: LockedBench, parts: _Parts) -> list[Board]:
-    windows = len(locked.data.windows)
-    where = "in this window" if windows == 1 else f"in these {windows} windows"
-    boards = []
-    if parts.episodes is not None:
-        for name in boards_of(locked):
-            words = f"CEPS over all profiles {where}" if name == ALL else f"CEPS under the {name} profile {where}"
-            boards.append(Board(name, words, PIPELINE))
-    if parts.answers is not None:
-        boards.append(Board(QUESTIONS, "the questions with full information", QUESTIONS))
-    return boards
+        templates=tuple(template_views(locked, asked.values())),
+    )
 
 
 def _board_lines(board: Leaderboard, level: float) -> Iterator[str]:
@@ -503,27 +509,3 @@ def _no_score(models: Sequence[str]) -> str:
         f"No score: on most dates {listing(models)} {verb} at most one instrument to buy. By {FORMULAS['paper']} S3 to "
         f"S5 then have one possible answer and measure nothing, so {no} no CEPS."
     )
-
-
-def _profile(name: str) -> ProfileView:
-    found = profile_named(name)
-    return ProfileView(
-        name=name, equity_cap=found.equity_cap, bond_floor=found.bond_floor,
-        drawdown_tolerance=found.drawdown_tolerance, var_limit=found.var_limit,
-    )  # fmt: skip
-
-
-def _paths(episodes: Sequence[Episode], baselines: Sequence[BaselineResult]) -> list[NavPath]:
-    own = [
-        NavPath(
-            model=one.result.model, profile=one.result.profile, window=one.result.window,
-            days=tuple(map(str, one.result.days)), nav=one.result.nav,
-        )
-        for one in episodes
-    ]  # fmt: skip
-    return own + [
-        NavPath(
-            model=one.name, profile="", window=one.window, days=tuple(map(str, one.days)), nav=one.nav, baseline=True
-        )
-        for one in baselines
-    ]
