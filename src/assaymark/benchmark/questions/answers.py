@@ -464,9 +464,7 @@ def tabulate(
         templates={name: cell(values) for name, values in by_template.items()},
         restricted={name: cell(values) for name, values in grouped(restricted).items()},
         ablation={name: cell(np.array(values), difference=True) for name, values in lost.items() if values},
-        mean=over(by_template, TEMPLATES),
-        formula=over(by_template, FORMULA),
-        judgment=over(by_template, JUDGMENT),
+        mean=over(by_template, TEMPLATES), formula=over(by_template, FORMULA), judgment=over(by_template, JUDGMENT),
         regimes={name: found for name, some in by_regime.items() if (found := over(some, tuple(some)))},
         states=dict(sorted(Counter(one.score.state for one in rows).items())),
-    )
+    )  # fmt: skip

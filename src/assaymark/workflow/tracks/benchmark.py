@@ -137,20 +137,16 @@ def plan_text(path: Path | None, wanted: Wanted) -> tuple[str, str]:
         *_given(convention=wanted.convention, seed=wanted.seed),
         *_table("market", source=wanted.market, seed=wanted.market_seed, instruments=wanted.instruments),
         *_table(
-            "pipeline",
-            profiles=list(wanted.profiles) or None,
-            windows=list(wanted.windows) or None,
+            "pipeline", profiles=list(wanted.profiles) or None, windows=list(wanted.windows) or None,
             frequency=wanted.pace,
         ),
         *_table(
-            "questions",
-            per_template=wanted.per_template,
-            split=wanted.split,
+            "questions", per_template=wanted.per_template, split=wanted.split,
             conditions=list(wanted.conditions) or None,
             file=None if wanted.question_file is None else str(wanted.question_file),
         ),
         *_table("engine", concurrency=wanted.concurrency),
-    ]
+    ]  # fmt: skip
     for name, model in zip(_unique([model_name(one) for one in models]), models, strict=True):
         lines += ["", "[[models]]", *_model(name, model, wanted)]
     for name, judge in zip(_unique([model_name(one) for one in wanted.judges]), wanted.judges, strict=True):

@@ -187,13 +187,11 @@ def _records(
                         format="assaymark benchmark",
                         provenance=Provenance(source=f"{locked.plan.name}, {where}"),
                         call=CallFacts(
-                            seconds=seconds,
-                            timing_source="absent" if seconds is None else "measured",
-                            input_tokens=told,
-                            output_tokens=wrote,
+                            seconds=seconds, timing_source="absent" if seconds is None else "measured",
+                            input_tokens=told, output_tokens=wrote,
                         ),
                     )
-                )
+                )  # fmt: skip
     return decisions, contexts
 
 

@@ -98,13 +98,11 @@ class SeasonScores:
         if not agents:
             return self
         return replace(
-            self,
-            agents=tuple(one for one in self.agents if one not in agents),
-            whole=_but(self.whole, agents),
+            self, agents=tuple(one for one in self.agents if one not in agents), whole=_but(self.whole, agents),
             composites=_but(self.composites, agents),
             periods={name: _but(row, agents) for name, row in self.periods.items()},
             replicates=_but(self.replicates, agents),
-        )
+        )  # fmt: skip
 
     def axis(self, agent: str, name: str) -> dict[str, float]:
         """What judges gave an agent on an axis of the composite, the mean over trials."""

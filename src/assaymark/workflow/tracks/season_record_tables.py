@@ -168,12 +168,10 @@ FILLS: Final = Table(
 )
 
 REJECTIONS: Final = Table(
-    "rejections",
-    SeasonRejection,
+    "rejections", SeasonRejection,
     {**_texts("day", "agent", "record_id"), **_NUMBER, **_texts("symbol", "reason", "text"), **_numbers("quantity")},
-    sort=lambda row, _: (row.day, row.agent, row.number),
-    flat=True,
-)
+    sort=lambda row, _: (row.day, row.agent, row.number), flat=True,
+)  # fmt: skip
 
 NAVS: Final = Table(
     "navs",
@@ -188,12 +186,10 @@ NAVS: Final = Table(
 )
 
 TIMES: Final = Table(
-    "times",
-    SeasonTime,
+    "times", SeasonTime,
     {**_texts("record_id", "day", "agent"), "replicate": (pa.int64(), _of("replicate")), **_numbers("seconds")},
-    sort=lambda row, _: row.record_id,
-    flat=True,
-)
+    sort=lambda row, _: row.record_id, flat=True,
+)  # fmt: skip
 """The only table of a season that differs from one run to the next: it holds what was measured."""
 
 BASELINES: Final = replace(NAVS, name="baselines")
@@ -234,11 +230,9 @@ CHECKS: Final = Table(
 )
 
 REPLACED: Final = Table(
-    "replaced",
-    SeasonReplaced,
+    "replaced", SeasonReplaced,
     {**_texts("agent", "name", "state"), "count": (pa.int64(), _of("count")), **_texts("why")},
-    sort=lambda row, _: (row.agent, row.name, row.state),
-    flat=True,
-)
+    sort=lambda row, _: (row.agent, row.name, row.state), flat=True,
+)  # fmt: skip
 
 SEASON_TABLES: Final[tuple[Table[Any], ...]] = (FILLS, REJECTIONS, NAVS, TIMES)

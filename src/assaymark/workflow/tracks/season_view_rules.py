@@ -300,11 +300,9 @@ def claims_by_judge(grades: Iterable[SeasonGrade], agent: str) -> dict[str, tupl
 
 
 def ledger_view(
-    horizon: Horizon,
-    evidence: Mapping[str, Sequence[Evidence]],
-    claims: Mapping[str, Sequence[HorizonClaim]],
+    horizon: Horizon, evidence: Mapping[str, Sequence[Evidence]], claims: Mapping[str, Sequence[HorizonClaim]],
     contexts: Mapping[str, Context],
-) -> tuple[SeasonClaimLine, ...]:
+) -> tuple[SeasonClaimLine, ...]:  # fmt: skip
     """Every statement of a record that somebody or something can check, by day and then by place."""
     by_step: dict[int, list[tuple[str, HorizonClaim]]] = defaultdict(list)
     for judge, ones in claims.items():
