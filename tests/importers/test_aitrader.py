@@ -15,8 +15,7 @@ from made_aitrader import CLAUDE, CRYPTO, GPT, HEADER, HOURLY, STEPS, TRACK, act
 from assaymark.cli import main
 from assaymark.errors import InputError
 from assaymark.importers import IMPORTERS, audit_aitrader, import_aitrader
-from assaymark.importers.aitrader.log import TRACKS, marks_of, names_in, rationales_of
-from assaymark.importers.aitrader.prices import read_prices
+from assaymark.importers.aitrader_log import TRACKS, names_in, read_prices, texts_of
 from assaymark.importers.report import Tally
 from assaymark.portfolio import Book, Order, Rules, settle_day
 from assaymark.records import Rationale, canonical_json
@@ -146,8 +145,7 @@ def test_packed_files_and_their_order_change_nothing(honestly):
     ],
 )  # fmt: skip
 def test_texts_and_marks(text, kept, flags):
-    assert rationales_of(text) == tuple(Rationale(kind=kind, text=said) for kind, said in kept)
-    assert marks_of(text) == flags
+    assert texts_of(text) == (tuple(Rationale(kind=kind, text=said) for kind, said in kept), flags)
 
 
 def test_a_step_without_text_is_kept_and_counted():

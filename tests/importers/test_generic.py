@@ -11,7 +11,7 @@ from generic_files import COMPLETE, FACTS, HEAD, MAP, ONE, OUTCOMES, TWO, WHOLE,
 
 from assaymark.errors import InputError
 from assaymark.importers import import_generic, template
-from assaymark.importers.generic import parse_map
+from assaymark.importers.column_map import parse_map
 from assaymark.records import content_id
 
 

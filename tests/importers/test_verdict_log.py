@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from made_verdicts import write_verdicts
 
 from assaymark.errors import LISTED, InputError, UnknownNameError
+from assaymark.importers.verdict_log import dense, joined
 from assaymark.importers.verdicts import (
     CALLS_CONDITION,
     LABELS,
@@ -30,7 +31,6 @@ from assaymark.importers.verdicts import (
     to_pair_calls,
     verdict_map,
 )
-from assaymark.importers.verdicts.log import dense, joined
 from assaymark.metrology.datasheet import CLASSES, decompose, decompose_arrays
 from assaymark.metrology.datasheet import VERDICTS as CODED
 

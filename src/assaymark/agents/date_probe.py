@@ -70,11 +70,7 @@ def _schema() -> Text:
 
 
 def read_date(reply: Reply) -> Dated | None:
-    """The date that a reply names; None where it names none in the form that was asked for.
-
-    >>> read_date(Reply(text='{"year": 2020, "month": 3, "event": null}', model="m"))
-    Dated(year=2020, month=3, event=None)
-    """
+    """The date that a reply names; None where it names none in the form that was asked for."""
     if len(reply.text) > 10_000:
         return None
     try:

@@ -105,11 +105,6 @@ def parse_answer(text: str, instruments: Collection[str]) -> Answer | Unusable:
     The whole reply must be one JSON object in the form of `reply_schema`, alone or in one code fence; else it is
     unusable as a whole. An order for an instrument that is not offered, or without a positive finite quantity, is
     rejected by itself and recorded. Nothing in ``text`` can make this raise.
-
-    >>> parse_answer('{"orders": [], "rationale": "Nothing moved."}', ["Asset A"]).rationale
-    'Nothing moved.'
-    >>> parse_answer('buy!', [])
-    Unusable(reason='not one JSON object: expecting value at character 0')
     """
     if len(text) > MOST_CHARACTERS:
         return Unusable(f"longer than {MOST_CHARACTERS} characters (got {len(text)})")
@@ -238,11 +233,7 @@ def task_text() -> str:
 
 
 def agent_texts(template: str = TEMPLATE) -> dict[str, str]:
-    """Every text that the agents' prompts are made from, by name: what a plan hash has to cover.
-
-    >>> sorted(agent_texts())
-    ['agent-v1.txt', 'schema of an agent']
-    """
+    """Every text that the agents' prompts are made from, by name: what a plan hash has to cover."""
     return {template: agent_template(template).text, "schema of an agent": _schema().text}
 
 
@@ -297,11 +288,7 @@ def _head() -> Text:
 
 
 def season_texts() -> dict[str, str]:
-    """Every text that the prompts of a season are made from, by name: what a plan hash has to cover.
-
-    >>> sorted(season_texts())
-    ['schema of an agent', 'season-v1.txt']
-    """
+    """Every text that the prompts of a season are made from, by name: what a plan hash has to cover."""
     return agent_texts(SEASON_TEMPLATE)
 
 
@@ -363,12 +350,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class LLMAgent:
-    """An agent of a study: any model that the engine can ask.
-
-    >>> agent = LLMAgent(AgentSpec(name="one", family="maker", model="reference/steward"))
-    >>> agent.spec.name
-    'one'
-    """
+    """An agent of a study: any model that the engine can ask."""
 
     spec: AgentSpec
 
@@ -391,18 +373,6 @@ class LLMAgent:
         A refusal, a failure and a reply of another form are decisions without orders, flagged (`NOT_USABLE`) and with
         the reason under ``missing``. Orders that cannot be taken are named there too. Orders that break a limit are
         taken and flagged.
-
-        Parameters
-        ----------
-        context : Context
-        place : Place
-        reply : Reply
-        key : str
-            The call key, under which the ledger keeps the raw reply.
-        attempts : int
-            How many attempts it took.
-        cost_usd : float, optional
-            What the reply cost; None where that is not known.
         """
         answer = _read(reply, context)
         seconds = reply.seconds if reply.seconds is not None else None

@@ -35,39 +35,23 @@ _VERBS = {"buy": "buy", "sell": "sell", "short": "short", "cover": "cover", "clo
 
 
 def percent(ratio: float, digits: int = 1) -> str:
-    """A ratio as percent, without a negative zero.
-
-    >>> percent(0.0421), percent(-0.0004), percent(0.05, 0)
-    ('4.2%', '0.0%', '5%')
-    """
+    """A ratio as percent, without a negative zero."""
     text = f"{ratio * 100:.{digits}f}"
     return f"{text.lstrip('-') if float(text) == 0 else text}%"
 
 
 def plain(number: float) -> str:
-    """A dimensionless number to two places, without a negative zero.
-
-    >>> plain(0.834), plain(-0.001)
-    ('0.83', '0.00')
-    """
+    """A dimensionless number to two places, without a negative zero."""
     return f"{round(number, 2) + 0.0:.2f}"
 
 
 def money(amount: float) -> str:
-    """An amount with two places and separators.
-
-    >>> money(25310.0)
-    '25,310.00'
-    """
+    """An amount with two places and separators."""
     return f"{round(amount, 2) + 0.0:,.2f}"
 
 
 def move(ratio: float, digits: int = 2) -> str:
-    """A return in words: the direction, and the size unless it rounds to nothing.
-
-    >>> move(0.0042), move(-0.0031), move(0.00001)
-    ('up 0.42%', 'down 0.31%', 'unchanged')
-    """
+    """A return in words: the direction, and the size unless it rounds to nothing."""
     size = percent(abs(ratio), digits)
     if float(size[:-1]) == 0:
         return "unchanged"
@@ -75,31 +59,19 @@ def move(ratio: float, digits: int = 2) -> str:
 
 
 def count(number: int) -> str:
-    """A small count as a word.
-
-    >>> count(3), count(40)
-    ('three', '40')
-    """
+    """A small count as a word."""
     return _COUNTS[number] if 0 <= number < len(_COUNTS) else str(number)
 
 
 def listing(items: Sequence[str]) -> str:
-    """Items as a list in a sentence.
-
-    >>> listing(["A"]), listing(["A", "B"]), listing(["A", "B", "C"])
-    ('A', 'A and B', 'A, B and C')
-    """
+    """Items as a list in a sentence."""
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def spoken(action: Action) -> str:
-    """An order as a phrase.
-
-    >>> spoken(Action(instrument="Asset A", kind="buy", quantity=12.5))
-    'buy 12.5 units of Asset A'
-    """
+    """An order as a phrase."""
     if action.kind == "close":
         return f"close {action.instrument}"
     return f"{_VERBS.get(action.kind, action.kind)} {action.quantity:g} units of {action.instrument}"
@@ -138,11 +110,7 @@ Composer = Callable[[Observation, str], Draft]
 
 
 def paragraph(opening: str, *sentences: str) -> str:
-    """Sentences after the opening words of a style; empty ones are left out.
-
-    >>> paragraph("Read plainly,", "The book is full.", "", "Nothing is sold.")
-    'Read plainly, the book is full. Nothing is sold.'
-    """
+    """Sentences after the opening words of a style; empty ones are left out."""
     told = [sentence for sentence in sentences if sentence]
     if not opening or not told:
         return " ".join([*([opening] if opening else []), *told])
@@ -421,11 +389,7 @@ def is_daily(context: Context) -> bool:
 
 
 def in_days(text: str, *, volume: bool) -> str:
-    """A text about minute bars as one about daily bars; without ``volume`` it says nothing about volume.
-
-    >>> in_days("Asset A is up 2.10% over 15 minutes on 1.00 times its mean volume.", volume=False)
-    'Asset A is up 2.10% over 15 days.'
-    """
+    """A text about minute bars as one about daily bars; without ``volume`` it says nothing about volume."""
     said = _PHRASES.sub(lambda found: _WORDS[found[0]], text)
     return said if volume else _VOLUME.sub("", said)
 
@@ -589,20 +553,12 @@ def _drawn(name: str) -> int:
 
 
 def reference_agents() -> dict[str, ReferenceAgent]:
-    """The reference agents by model name, for registration.
-
-    >>> sorted(reference_agents())[:2]
-    ['reference/contrarian', 'reference/equal-weight']
-    """
+    """The reference agents by model name, for registration."""
     return {name: ReferenceAgent(name) for name in (*COMPOSERS, MIXED)}
 
 
 def agent_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
-    """What is wrong with a reference agent's arguments, in words; nothing is known of other models.
-
-    >>> agent_argument_problems("reference/steward", {"style": "oak"})
-    ["argument style must be one of alder, birch, cedar, dogwood, elder (got 'oak')"]
-    """
+    """What is wrong with a reference agent's arguments, in words; nothing is known of other models."""
     if model not in COMPOSERS and model != MIXED:
         return []
     found = [
@@ -734,11 +690,6 @@ def planted_words(model: str, args: Mapping[str, Any]) -> Planted | None:
 
     The argument ``style`` names a house style, by whose opening words a judge may know the agent; ``brief`` is the
     share of its texts that give its orders alone.
-
-    >>> planted_words("reference/equal-weight", {"style": "dogwood"}).properties[-1]
-    'its texts begin with “In brief,”, the words of the house style dogwood'
-    >>> planted_words("openai/some-model", {}) is None
-    True
     """
     found = WORDS.get(model)
     if found is None:

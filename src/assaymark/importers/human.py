@@ -10,14 +10,8 @@ from assaymark.importers.read import Row, read_sheet, unpack
 from assaymark.importers.report import Tally
 from assaymark.records import Judgment, content_id
 
-__all__ = ["FAMILY", "import_human"]
-
-
 FAMILY: Final = "human"
 """The judge family of every human grader."""
-
-_LONG: Final = ("trajectory", "grader", "dimension", "grade")
-_FIXED: Final = ("trajectory", "judge", "trial", "comment")
 
 
 def import_human(
@@ -69,29 +63,45 @@ def import_human(
     """
     tally = Tally()
     sheet = read_sheet(name, unpack(name, data), tally)
-    if set(_LONG) <= set(sheet.columns):
+    if {"trajectory", "grader", "dimension", "grade"} <= set(sheet.columns):
         sheet.rows = _by_grader(sheet.rows)
     absent = [column for column in ("trajectory", "judge", *dimensions) if column not in sheet.columns]
-    unknown = [column for column in sheet.columns if column not in (*_FIXED, *dimensions, *optional)]
+    allowed = ("trajectory", "judge", "trial", "comment", *dimensions, *optional)
+    unknown = [column for column in sheet.columns if column not in allowed]
     if sheet.rows and (absent or unknown):
         if absent:
-            tally.problem(
-                name, f"no column {absent[0]!r} (got {', '.join(sheet.columns)}; needed: {', '.join(absent)})"
-            )
+            held = ", ".join(sheet.columns)
+            tally.problem(name, f"no column {absent[0]!r} (got {held}; needed: {', '.join(absent)})")
         for column in unknown:
             tally.problem(name, f"column {column!r} is no dimension of rubric {rubric} ({', '.join(dimensions)})")
         raise InputError("human", tally.problems)
     found: dict[tuple[str, str, int], Judgment] = {}
     for row in sheet.rows:
-        made = _judgment(row, records, dimensions, rubric, scale, optional)
-        if graders is not None and (judge := row.text("judge")) and judge not in graders:
+        trajectory, judge = row.text("trajectory", needed=True), row.text("judge", needed=True)
+        trial = row.whole("trial", 1, 1)
+        given = {one: row.number(one, *scale) for one in (*dimensions, *optional)}
+        scores = {one: value for one, value in given.items() if value is not None}
+        if trajectory and trajectory not in records:
+            row.problem("trajectory", f"no such record among those that there are (got {trajectory!r:.80})")
+        if graders is not None and judge and judge not in graders:
             row.problem("judge", str(UnknownNameError("human grader of the plan", judge, tuple(graders))))
-        if made is None:
+        if not scores:
             continue
-        key = (made.trajectory, made.judge, made.trial)
-        if key in found:
-            row.problem("trajectory", f"{made.judge!r} graded {made.trajectory!r:.80} twice in trial {made.trial}")
-        found[key] = made
+        if (trajectory, judge, trial) in found:
+            row.problem("trajectory", f"{judge!r} graded {trajectory!r:.80} twice in trial {trial}")
+        graded = sum(one in scores for one in dimensions)
+        whole = graded == len(dimensions)
+        found[trajectory, judge, trial] = Judgment(
+            trajectory=trajectory,
+            judge=judge,
+            family=FAMILY,
+            rubric=rubric,
+            trial=trial,
+            status="ok" if whole else "invalid",
+            scores=scores if whole else {},
+            call_key=content_id([trajectory, judge, trial, rubric, sorted(scores.items())]),
+            reason=None if whole else f"graded {graded} of {len(dimensions)} dimensions",
+        )
     if not found and not tally.problems:
         tally.problem(name, "holds no grade")
     if tally.problems:
@@ -111,35 +121,3 @@ def _by_grader(rows: Sequence[Row]) -> list[Row]:
             row.problem("dimension", f"{key[1]!r} graded {dimension!r:.40} of {key[0]!r:.80} twice")
         found[key] = Row(made.place, {**made.cells, dimension: row.cells.get("grade")}, row.tally)
     return list(found.values())
-
-
-def _judgment(
-    row: Row,
-    records: Collection[str],
-    dimensions: Sequence[str],
-    rubric: str,
-    scale: tuple[float, float],
-    optional: Sequence[str],
-) -> Judgment | None:
-    """One row as a judgment; None for a row without any grade."""
-    trajectory, judge = row.text("trajectory", needed=True), row.text("judge", needed=True)
-    trial = row.whole("trial", 1, 1)
-    given = {name: row.number(name, *scale) for name in (*dimensions, *optional)}
-    scores = {name: value for name, value in given.items() if value is not None}
-    if trajectory and trajectory not in records:
-        row.problem("trajectory", f"no such record among those that there are (got {trajectory!r:.80})")
-    if not scores:
-        return None
-    lacking = [name for name in dimensions if name not in scores]
-    whole = not lacking
-    return Judgment(
-        trajectory=trajectory,
-        judge=judge,
-        family=FAMILY,
-        rubric=rubric,
-        trial=trial,
-        status="ok" if whole else "invalid",
-        scores=scores if whole else {},
-        call_key=content_id([trajectory, judge, trial, rubric, sorted(scores.items())]),
-        reason=None if whole else f"graded {len(dimensions) - len(lacking)} of {len(dimensions)} dimensions",
-    )

@@ -437,10 +437,6 @@ def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:
     are included only if an agent belongs to one, since elsewhere they are market facts. A name made of words of the
     trade alone ("momentum", "equal-weight", "agent-1") is left out: it identifies nobody, and every rationale uses it.
     The result depends on the set of names only, not on which agent carries which.
-
-    >>> names = blinding_names([Agent(id="desk-zeta9", family="google", model="google/gemini-3.1-pro-preview")])
-    >>> "desk-zeta9" in names, "Google" in names, "Amazon" in names
-    (True, True, False)
     """
     known = _known()
     given = list(agents)
@@ -458,11 +454,7 @@ def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:
 
 
 def company_names(symbols: Iterable[str]) -> tuple[str, ...]:
-    """What texts call the listed companies among these symbols: where one is held, its name is a market fact.
-
-    >>> company_names(["GOOG", "GOOGL", "XOM"])
-    ('Google',)
-    """
+    """What texts call the listed companies among these symbols: where one is held, its name is a market fact."""
     held: Mapping[str, list[str]] = _known()["held"]
     return tuple(dict.fromkeys(name for symbol in sorted(set(symbols)) for name in held.get(symbol, ())))
 

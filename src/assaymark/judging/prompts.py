@@ -134,12 +134,7 @@ def judge_template() -> PromptTemplate:
 
 
 def plan_texts(rubric: Rubric) -> dict[str, str]:
-    """Every text that the judges' prompts are made from, by name: what a plan hash has to cover.
-
-    >>> from assaymark.judging.rubric import load_rubric
-    >>> sorted(plan_texts(load_rubric("v1.0")))
-    ['judge-v1.txt', 'rubric v1.0', 'schema v1.0']
-    """
+    """Every text that the judges' prompts are made from, by name: what a plan hash has to cover."""
     return {
         TEMPLATE: judge_template().text,
         f"rubric {rubric.version}": rubric.text,
@@ -253,18 +248,6 @@ def plan_calls(
 
     Names are blinded for all agents in ``decisions``, also those that the study leaves out; calls are planned for the
     decisions that it includes (`eligible`). Rubric, material and decision are rendered and hashed once each.
-
-    Parameters
-    ----------
-    contexts : mapping of context id to Context
-        At least those that the decisions refer to.
-    judges : sequence of JudgeSpec, optional
-        Who is asked; default: the judges of the panel that are models.
-    only : collection of record ids, optional
-        Which of the study's decisions are put before them; default: all.
-    shown : mapping of record id to Message, optional
-        From `user_messages`, when several rubrics or judges are asked about the same decisions; ``contexts`` is then
-        not read.
 
     Raises
     ------

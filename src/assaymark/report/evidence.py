@@ -9,8 +9,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from assaymark.records import Decision, Evidence, EvidenceState, Measurement
+from assaymark.report.blocks import Figure, Filter, Table, row_bytes, row_filters
 from assaymark.report.charts.grids import BarCell, BarRow, bar_table
-from assaymark.report.page import Figure, Table, only, paged, row_bytes
+from assaymark.report.page import paged
 from assaymark.report.text import counted, signed, state_words
 from assaymark.text import clean, count, percent
 
@@ -75,20 +76,6 @@ class LedgerRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
-    """A filter button: the key it filters by, its word, and how many rows of the page it shows."""
-
-    key: str
-    word: str
-    count: str
-
-    @property
-    def anchor(self) -> str:
-        """The id of its button: a link to it shows these rows and no others."""
-        return only(self.key)
-
-
-@dataclass(frozen=True, slots=True)
 class EvidenceView:
     """The section: the figure, what else was counted, and the first rows of the ledger."""
 
@@ -143,12 +130,9 @@ def written_number(value: float, unit: str) -> str:
     return text.replace("-", "−") + _UNITS.get(unit, f" {clean(unit, 20)}")
 
 
-def filters(rows: Sequence[LedgerRow]) -> tuple[Filter, ...]:
+def evidence_filters(rows: Sequence[LedgerRow]) -> tuple[Filter, ...]:
     """The buttons above some rows: all, then each state that occurs."""
-    seen = Counter(row.state for row in rows)
-    found = [state for state in STATES if seen[state]]
-    every = Filter("", "All", count(len(rows)))
-    return (every, *(Filter(state, STATE_WORDS[state].capitalize(), count(seen[state])) for state in found))
+    return row_filters([row.state for row in rows], {state: STATE_WORDS[state].capitalize() for state in STATES})
 
 
 def evidence_view(book: Book, rows: Sequence[LedgerRow]) -> EvidenceView:
@@ -160,7 +144,7 @@ def evidence_view(book: Book, rows: Sequence[LedgerRow]) -> EvidenceView:
         meanings=tuple((state, STATE_WORDS[state], _share(book, state), STATE_MEANINGS[state]) for state in STATES),
         notes=_notes(book),
         first=first,
-        filters=filters(first),
+        filters=evidence_filters(first),
         total=counted(len(rows), "number"),
     )
 

@@ -10,8 +10,8 @@ from assaymark.claims import ClaimKind, Index, Rules, agreement_status, governin
 from assaymark.claims.verdicts import Summary
 from assaymark.claims.words import measure_words
 from assaymark.records import AGGREGATE, AgreementStatus, Measurement, Verdict, measurement_id
+from assaymark.report.blocks import linked
 from assaymark.report.inputs import AssayRun
-from assaymark.report.page import leading
 from assaymark.report.text import counted, shown
 from assaymark.text import clean, number
 
@@ -88,7 +88,7 @@ class Book:
 
     def to(self, item: Measurement | None, text: str) -> str:
         """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
-        return leading(item, text, self.links)
+        return linked(item, text, self.links)
 
     def contrast(self, dimension: str, one: str, other: str, name: str = "contrast") -> Measurement | None:
         """The contrast of two agents, whichever of them is the higher; ``name`` may ask for another judge's."""

@@ -6,93 +6,19 @@ import base64
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
 from typing import Any, Final, Protocol, TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from assaymark import __version__
 from assaymark.claims.messages import Catalogue, english
 from assaymark.encoding import content_id
-from assaymark.records import Measurement
-from assaymark.report.charts.intervals import JudgeWords
-from assaymark.report.charts.paths import Brush
-
-# Words of a number that lead to the row of its measurement.
-
-
-class Linked(str):
-    """A text that pages show as a link to ``href``, below the folder of the report; elsewhere the text that it is.
-
-    >>> said = Linked("0.64", "measurements.html#m1")
-    >>> said == "0.64", said.href
-    (True, 'measurements.html#m1')
-    """
-
-    __slots__ = ("href",)
-
-    href: str
-
-    def __new__(cls, text: str, href: str) -> Linked:
-        """``text`` as a link."""
-        made = super().__new__(cls, text)
-        made.href = href
-        return made
-
-
-def leading(item: Measurement | None, text: str, links: Mapping[str, str]) -> str:
-    """A text that leads to the row of a measurement where it has a value and a row; else the text alone.
-
-    ``links`` gives the row of a measurement by its id.
-    """
-    href = None if item is None or item.value is None else links.get(item.id)
-    return text if href is None else Linked(text, href)
-
-
-# What a figure shows, again as a table: the same numbers for those who cannot see it, or want to copy them.
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of text under their heads. The first cell of a row names it; ``right`` are the columns of numbers.
-
-    ``summary`` is what it is folded under, where it stands behind a figure.
-    """
-
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    right: frozenset[int] = frozenset()
-    summary: str = "The same as a table"
-
-    @property
-    def all_right(self) -> bool:
-        """Whether every column but the first holds numbers, so that the page says it once."""
-        return self.right >= frozenset(range(1, len(self.heads)))
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure at both widths, with the question it answers and its caption.
-
-    ``judges`` are the judges whose marks it holds, where there are several; ``note`` is what has to be read with it,
-    and ``table`` holds the numbers that it draws, where they do not stand beside it. A figure of paths has a ``brush``
-    that reads a stretch of days, and a link to a file of ``data``.
-    """
-
-    title: str
-    caption: str
-    wide: str
-    narrow: str
-    judges: tuple[JudgeWords, ...] = ()
-    note: str = ""
-    table: Table | None = None
-    brush: Brush | None = None
-    data: str = ""
-
+from assaymark.report.blocks import Page, inline, level_words, plain
 
 # Long tables in pages of less than a megabyte each.
 
@@ -115,15 +41,6 @@ class Sized(Protocol):
 
 R = TypeVar("R", bound=Sized)
 T = TypeVar("T")
-
-
-def row_bytes(markup: int, texts: Iterable[str]) -> int:
-    """Bytes of a row: its markup and its texts, escaped and encoded.
-
-    >>> row_bytes(10, ["<", "é"])
-    16
-    """
-    return markup + len(escape("".join(texts)).encode(errors="surrogatepass"))
 
 
 def paged(rows: Sequence[R], limit: int = PAGE_BYTES) -> tuple[tuple[R, ...], ...]:
@@ -187,15 +104,6 @@ def file_stems(folder: str, keys: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def only(key: str) -> str:
-    """The id of the button that shows the rows of one key.
-
-    >>> only("alder")
-    'only-c556cf7e13'
-    """
-    return f"only-{content_id([key])[:10]}"
-
-
 def beside(
     pages: Iterable[tuple[str, T]], *, part: str = "Part", parts: str = "Parts"
 ) -> Iterator[tuple[str, T, Markup]]:
@@ -252,6 +160,10 @@ def environment() -> Environment:
         auto_reload=False,
     )
     made.globals["ui"] = frame_words(english())
+    made.globals["page"] = None
+    made.filters["inline"] = inline
+    made.filters["plain"] = plain
+    made.filters["marked"] = lambda tag, level: inline(level_words(level, tag))
     return made
 
 
@@ -400,4 +312,17 @@ class Frame:
                 **words,
                 **values,
             )
+        )
+
+    def page(self, page: Page, switch: Sequence[tuple[str, str, str]] = ()) -> str:
+        """A page of blocks; its links are those of the folder of the run. ``switch`` are its other languages."""
+        return self.render(
+            "page.html",
+            page.title,
+            here=page.here,
+            root="../" * page.path.count("/"),
+            styles=page.styles,
+            scripts=page.scripts,
+            page=page,
+            switch=switch,
         )

@@ -9,8 +9,8 @@ from horizon_records import PLAN, horizon
 
 from assaymark.engine.calls import Reply
 from assaymark.judging.season.calls import horizon_tasks
-from assaymark.judging.season.horizon_rounds import horizon_round
 from assaymark.judging.season.reference import reference_season_judges
+from assaymark.judging.season.scoring import horizon_round
 from assaymark.protocol import JudgeSpec
 
 JUDGES = reference_season_judges()

@@ -106,8 +106,8 @@ def test_features_are_those_of_the_record():
     assert seen.named == 1.0
     assert seen.grounded == 1.0
     assert seen.steps == 3
-    assert [claim.step for claim in seen.claims] == [1, 2, 3]
-    assert "pe of 21.715" in seen.claims[1].quote
+    assert [claim["step"] for claim in seen.claims] == [1, 2, 3]
+    assert "pe of 21.715" in seen.claims[1]["quote"]
 
 
 @pytest.mark.parametrize("model", NAMES)

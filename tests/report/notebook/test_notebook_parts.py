@@ -17,8 +17,8 @@ import pytest
 
 from assaymark.notebook import Drawing, Folded, Grid, Said, html, text
 from assaymark.report import render_pages
+from assaymark.report.blocks import Figure
 from assaymark.report.notebook import bench_parts, drawing, judges_parts, season_parts, study_parts
-from assaymark.report.page import Figure
 
 CATALOGUE = made_season.made_catalogue()
 RUNS = {

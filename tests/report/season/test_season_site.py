@@ -27,7 +27,7 @@ from assaymark.report.season import SeasonRun, site_pages, write_site
 from assaymark.report.season.index import SeasonLookup
 from assaymark.report.season.inputs import SeasonAgent, SeasonJudge, SeasonRule
 from assaymark.report.season.levels import said_levels
-from assaymark.report.season.panel import blinding_view
+from assaymark.report.season.panel import blinding_blocks
 from assaymark.report.season.words import Words
 
 LANGUAGES = ("en", "de")
@@ -434,8 +434,8 @@ def test_every_reason_of_the_blinding_is_said_in_german():
     assert len(whys) == 3
     run = made.made_season(1, 2)
     lines = tuple(AuditLine("x", "kept", 1, why) for why in whys)
-    view = blinding_view(SeasonLookup.of(replace(run, blinding={"Alder": lines})), Words(catalogue("de")))
-    assert not whys & {why for _, _, _, why in view.names}
+    _, names = blinding_blocks(SeasonLookup.of(replace(run, blinding={"Alder": lines})), Words(catalogue("de")))
+    assert not whys & {why for _, _, _, why in names.blocks[0].rows}
 
 
 # --- hostile input ----------------------------------------------------------------------------------------------------

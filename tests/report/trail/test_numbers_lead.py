@@ -13,8 +13,8 @@ from numbers_of_pages import first_number
 
 from assaymark.records import AGGREGATE
 from assaymark.report import render_pages
+from assaymark.report.blocks import Linked
 from assaymark.report.lookup import Book
-from assaymark.report.page import Linked
 
 LINK = re.compile(r'<a href="((?:\.\./)?(measurements[^"#]*)#(m[0-9a-f-]+))">([^<]+)</a>')
 FIRST = ("index.html", "claim-map.html")

@@ -76,11 +76,7 @@ class Figure:
 
 
 def figures_in(text: str) -> tuple[Figure, ...]:
-    """Every number of a text in order; horizons such as ``15m`` or ``60 minutes`` and digits of names are none.
-
-    >>> [(one.quote, one.value) for one in figures_in("A 15m return of -0.80% on 1,200.50, over 15 minutes.")]
-    [('-0.80%', -0.8), ('1,200.50', 1200.5)]
-    """
+    """Every number of a text in order; horizons such as ``15m`` or ``60 minutes`` and digits of names are none."""
     found = []
     for match in _FIGURE.finditer(text):
         sign, whole, frac = match.group("sign"), match.group("whole"), match.group("frac") or ""
@@ -101,21 +97,12 @@ def figures_in(text: str) -> tuple[Figure, ...]:
 
 
 def numerals_in(text: str) -> list[str]:
-    """Every run with a digit, horizons among them, sorted: two texts with equal lists print the same numbers.
-
-    >>> numerals_in("the 15m return is -0.80%, 1,200 units.")
-    ['-0.80%', '1,200', '15m']
-    """
+    """Every run with a digit, horizons among them, sorted: two texts with equal lists print the same numbers."""
     return sorted(match.group().replace(" ", "") for match in _HAS_DIGIT.finditer(text))
 
 
 def sentences_of(text: str) -> list[tuple[int, int]]:
-    """Start and end of each sentence, its mark included and blanks left out.
-
-    >>> text = "Up 1.5%. So I buy; then I wait"
-    >>> [text[a:b] for a, b in sentences_of(text)]
-    ['Up 1.5%.', 'So I buy;', 'then I wait']
-    """
+    """Start and end of each sentence, its mark included and blanks left out."""
     found, start = [], 0
     for match in (*_SENTENCE_END.finditer(text), None):
         end = len(text) if match is None else match.end()
@@ -447,33 +434,21 @@ _NUMERAL = re.compile(r"[+\-−]?\d[\w.,%]*")
 
 
 def words_without(text: str, names: Sequence[str] = ()) -> list[str]:
-    """The words of a text in lower case, without numbers and without these names.
-
-    >>> words_without("Asset A is up 3.1% over 15m", ["Asset A"])
-    ['is', 'up', 'over']
-    """
+    """The words of a text in lower case, without numbers and without these names."""
     for name in sorted(names, key=len, reverse=True):
         text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", " ", text)
     return _LIKENESS_WORD.findall(_NUMERAL.sub(" ", text).lower())
 
 
 def word_overlap(one: str, other: str, names: Sequence[str] = ()) -> float:
-    """The share of words that two texts have in common, in any order (Dice); 1 where neither has any.
-
-    >>> word_overlap("the book is full", "the book looks full")
-    0.75
-    """
+    """The share of words that two texts have in common, in any order (Dice); 1 where neither has any."""
     left, right = Counter(words_without(one, names)), Counter(words_without(other, names))
     total = left.total() + right.total()
     return 2 * (left & right).total() / total if total else 1.0
 
 
 def run_overlap(one: str, other: str, names: Sequence[str] = (), *, n: int = 3) -> float:
-    """The share of the first text's runs of ``n`` words that the other still has; 1 where it has none.
-
-    >>> run_overlap("the book is full", "now the book is rich")
-    0.5
-    """
+    """The share of the first text's runs of ``n`` words that the other still has; 1 where it has none."""
     left, right = (Counter(_runs(words_without(text, names), n)) for text in (one, other))
     return (left & right).total() / left.total() if left else 1.0
 
@@ -502,21 +477,6 @@ def admissible(kind: DerivationKind, composed: Composed, context: Context) -> tu
     """Every rule of a kind of cell with what was found; the cell is admissible if all of them passed.
 
     Numbers are read by `statements_of` and held against the facts of the context and the book after the orders.
-
-    Parameters
-    ----------
-    kind : str
-        One of `CELL_KINDS`.
-    composed : Composed
-        Derived kinds need ``original``, and length-matched ones ``tokens``.
-    context : Context
-        With facts about instruments and a portfolio.
-
-    Returns
-    -------
-    tuple of AdmissibilityCheck
-        In a fixed order for each kind. Orders that cannot be settled and texts that are too long are failed checks,
-        behind which nothing else was looked at.
 
     Raises
     ------

@@ -93,11 +93,7 @@ def held_values(context: Context, actions: Sequence[Action]) -> list[float]:
 
 
 def is_held(values: Sequence[float], size: float, half: float) -> bool:
-    """Whether a printed size equals any value within half a last digit, in any scale of a percentage.
-
-    >>> is_held([0.0312], 3.1, 0.05), is_held([0.0312], 3.2, 0.05)
-    (True, False)
-    """
+    """Whether a printed size equals any value within half a last digit, in any scale of a percentage."""
     return any(abs(value * scale - size) <= half for value in values for scale in (1.0, 100.0, 0.01))
 
 
@@ -212,11 +208,7 @@ _WRONG: Final = {
 
 
 def limits_text(limits: Mapping[str, float]) -> dict[str, str]:
-    """The limits as the templates print them: weights and cash in percent, leverage plainly.
-
-    >>> limits_text({"max_weight": 0.35, "max_leverage": 1.2})
-    {'max_weight': '35.0%', 'max_leverage': '1.20'}
-    """
+    """The limits as the templates print them: weights and cash in percent, leverage plainly."""
     return {
         kind: f"{limit:.2f}" if kind == "max_leverage" else f"{limit * 100:.1f}%"
         for kind, limit in limits.items()
@@ -285,19 +277,11 @@ class Composed:
 
 
 def failed(checks: Sequence[AdmissibilityCheck]) -> tuple[AdmissibilityCheck, ...]:
-    """The checks that did not pass.
-
-    >>> failed([AdmissibilityCheck("tokens", 61, "at most 60", False), AdmissibilityCheck("orders", 1, "any", True)])
-    (AdmissibilityCheck(rule='tokens', value=61, limit='at most 60', passed=False, detail=''),)
-    """
+    """The checks that did not pass."""
     return tuple(check for check in checks if not check.passed)
 
 
 def refuse(kind: str, checks: Sequence[AdmissibilityCheck], draws: int) -> NotMeasurableError:
-    """The error of a generator whose best draw is not admissible: every check that failed.
-
-    >>> str(refuse("cell_b", [AdmissibilityCheck("tokens", 61, "at most 60", False)], 3))
-    'cell_b is not admissible as drawn: tokens is 61, needs at most 60 (last of 3 draws)'
-    """
+    """The error of a generator whose best draw is not admissible: every check that failed."""
     said = "; ".join(map(str, failed(checks))) or "nothing could be drawn"
     return NotMeasurableError(f"{kind} is not admissible as drawn: {said} (last of {draws} draws)")

@@ -43,31 +43,12 @@ def cell_decision(
     Its text is one rationale of kind ``summary``. A cell derived from a decision takes its episode, step, cluster,
     time and format from it, so that the two can be compared as a pair.
 
-    Parameters
-    ----------
-    kind : str
-        What the cell is, as it was composed.
-    composed : Composed
-        Checked, and found admissible.
-    context_id, record_id, cluster, decided_at, episode_id, step
-        As in `Decision`; the episode is named after the record where nothing else is said.
-    family : str
-        Whose model composed the cell: its halo is measured without the judges of this family.
-    seed : int
-        With which the generator that made it is repeated.
-    parent : str, optional
-        The record it was made from; default: that of ``composed.original``.
-
     Raises
     ------
     InputError
         ``kind`` is not that of the cell.
     NotMeasurableError
         The cell was not checked, or failed a check.
-
-    Examples
-    --------
-    The session in ``docs/cells.md`` makes one of each kind.
     """
     if kind != composed.kind:
         raise InputError(record_id, [Problem("kind", f"must be that of the cell, {composed.kind} (got {kind})")])
@@ -115,24 +96,6 @@ def cell_decisions(
     Equal arguments give equal records. A context or decision from which no admissible cell comes is passed over for
     another of its cluster. Cells A and B use a context again once all others of its cluster were used; a derived cell
     is made from a decision once. ``derivation.seed`` of each record repeats its generator.
-
-    Parameters
-    ----------
-    contexts : sequence of (context id, Context, cluster)
-    kind : str
-        One of `CELL_KINDS`.
-    count : int
-    seed : int
-    family : str
-        Whose model composes the cells.
-    style : str
-        A house style for cells A and B; derived cells keep the words of their parent.
-    honest : sequence of Decision
-        What derived cells are made from; those whose context is not given are left out.
-    tokens : int, optional
-        The length of ``length_matched`` cells.
-    study : str
-        Stands before every record id, so that those of two studies differ.
 
     Raises
     ------

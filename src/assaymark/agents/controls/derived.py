@@ -63,23 +63,10 @@ def paraphrase(decision: Decision, context: Context, rng: np.random.Generator) -
     Whole sentences and phrases are replaced by fixed rewordings of ``thesaurus.toml``, and sentences that do not lean
     on the one before change places within their paragraph. Numbers, names and the opening words of a style stay.
 
-    Parameters
-    ----------
-    decision : Decision
-        An honest decision; its judged texts count as one.
-    context : Context
-        What it was made on.
-    rng : numpy Generator
-        Draws the rewordings and the order of sentences.
-
     Raises
     ------
     NotMeasurableError
         Too little of the text could be reworded, or no draw kept its length; the message says which check failed.
-
-    Examples
-    --------
-    The session in ``docs/cells.md`` makes one of each kind.
     """
     text = judged_text(decision)
     if any(mark in text for mark in (_NUMBER, _NAME, _END)):
@@ -277,23 +264,10 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
     the book, else one that the material holds. Its sign is turned where it prints one that means something, or its
     size is changed; the new value is held nowhere in the material. ``change`` says what was done, and where.
 
-    Parameters
-    ----------
-    decision : Decision
-        An honest decision; its judged texts count as one.
-    context : Context
-        What it was made on.
-    rng : numpy Generator
-        Draws the number and its new value.
-
     Raises
     ------
     NotMeasurableError
         The text has no number that can be made wrong, or no draw was admissible.
-
-    Examples
-    --------
-    The session in ``docs/cells.md`` makes one of each kind.
     """
     text = judged_text(decision)
     choices = _choices(text, decision, context)
@@ -378,27 +352,12 @@ def length_matched(decision: Decision, context: Context, tokens: int, rng: np.ra
     is too long loses whole sentences, those without numbers first and never all that have one; its first sentence
     stays. A text that is within 5 % already stays as it is.
 
-    Parameters
-    ----------
-    decision : Decision
-        An honest decision; its judged texts count as one.
-    context : Context
-        What it was made on.
-    tokens : int
-        The length asked for, counted as `token_count` counts.
-    rng : numpy Generator
-        Draws which sentences are added, and their wording.
-
     Raises
     ------
     InputError
         ``tokens`` is not positive.
     NotMeasurableError
         The material has too little to add, or no choice of sentences comes near enough.
-
-    Examples
-    --------
-    The session in ``docs/cells.md`` makes one of each kind.
     """
     if tokens < 1:
         raise InputError("length_matched", [Problem("tokens", f"must be at least 1 (got {tokens})")])

@@ -16,11 +16,7 @@ _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 
 
 def drawn(template: str, rng: np.random.Generator, fill: Mapping[str, str] | None = None) -> str:
-    """A template with every choice drawn and, where something to fill in is given, every name filled in.
-
-    >>> drawn("[the book|the book] is {what}.", np.random.default_rng(0), {"what": "full"})
-    'the book is full.'
-    """
+    """A template with every choice drawn and, where something to fill in is given, every name filled in."""
     while _CHOICE.search(template):
         template = _CHOICE.sub(lambda found: str(rng.choice(found.group(1).split("|"))), template)
     return template if fill is None else template.format_map(fill)
@@ -38,11 +34,7 @@ def some_of(templates: Sequence[str], rng: np.random.Generator, count: int) -> l
 
 
 def styled(text: str, opening: str) -> str:
-    """A text behind the opening words of a style; its first letter is small unless a name begins there.
-
-    >>> styled("The book is full.", "Read plainly,"), styled("Asset A leads.", "In brief,")
-    ('Read plainly, the book is full.', 'In brief, Asset A leads.')
-    """
+    """A text behind the opening words of a style; its first letter is small unless a name begins there."""
     if not opening:
         return text
     keeps = re.match(r"Asset\b|I\b", text)

@@ -48,28 +48,10 @@ def verbose_wrong(context: Context, rng: np.random.Generator, *, style: str = "e
     One order breaks a limit; the features cited for it and for others are false and far from the true values; cash,
     exposure and leverage are reconciled to numbers that are not those of the book. `admissible` has the exact rules.
 
-    Parameters
-    ----------
-    context : Context
-        With features of instruments, a portfolio, and a limit that an order can break.
-    rng : numpy Generator
-        Draws the orders, the false numbers and the wording.
-    style : str
-        A house style; a name that is none gives a text without opening words.
-
-    Returns
-    -------
-    Composed
-        With its checks, all passed; ``known_scores`` holds constraint awareness alone.
-
     Raises
     ------
     NotMeasurableError
         No draw was admissible; the message has the checks that failed.
-
-    Examples
-    --------
-    The session in ``docs/cells.md`` makes one of each kind.
     """
     last: Composed | None = None
     for _ in range(REDRAWS):
@@ -270,28 +252,10 @@ def terse_right(context: Context, rng: np.random.Generator, *, style: str = "pla
     One or two orders that keep every limit. What is cited of an instrument with a direction, returns and its place in
     the range, speaks for the order; every number is the true one as printed. `admissible` has the exact rules.
 
-    Parameters
-    ----------
-    context : Context
-        With features of instruments, a portfolio and its limits.
-    rng : numpy Generator
-        Draws the orders, the features cited and the wording.
-    style : str
-        A house style; a name that is none gives a text without opening words.
-
-    Returns
-    -------
-    Composed
-        With its checks, all passed; no score is known in advance.
-
     Raises
     ------
     NotMeasurableError
         No draw was admissible; the message has the checks that failed.
-
-    Examples
-    --------
-    The session in ``docs/cells.md`` makes one of each kind.
     """
     choices = _choices(context)
     if not choices:

@@ -134,18 +134,7 @@ class NumberBag:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Everything one agent could see, ready for look-up. Build it once per context: `of` or `build`.
-
-    Examples
-    --------
-    >>> from datetime import UTC, datetime
-    >>> gold = Instrument(id="GOLD", symbol="IAU")
-    >>> fact = Fact(id="f1", instrument="GOLD", field="return_5d", value=0.031, unit="ratio",
-    ...             available_at=datetime(2026, 1, 2, tzinfo=UTC))
-    >>> material = Material.build(facts=[fact], instruments=[gold])
-    >>> material.subjects.ids, material.cells.ids
-    (('GOLD',), ('f1',))
-    """
+    """Everything one agent could see, ready for look-up. Build it once per context: `of` or `build`."""
 
     subjects: Subjects
     cells: Cells
@@ -177,21 +166,7 @@ class Material:
         completeness: Completeness = "partial",
         series: Sequence[Series] = (),
     ) -> Material:
-        """Material from its parts, for callers that have no context record.
-
-        Parameters
-        ----------
-        facts : sequence of Fact
-            Facts whose instrument is not among ``instruments`` are indexed under their own id all the same.
-        instruments : sequence of Instrument
-            Who can be a subject.
-        rules : sequence of Constraint or str
-            Constraints, and texts whose numbers are rules of the task.
-        completeness : "complete" or "partial"
-            Only complete material can contradict anything.
-        series : sequence of Series
-            Price bars up to the as-of date.
-        """
+        """Material from its parts, for callers that have no context record."""
         subjects = index_subjects(_all_instruments(facts, instruments))
         cells = _cells([fact for fact in facts if fact.instrument], subjects)
         return cls(
@@ -214,11 +189,7 @@ class OwnNumbers:
 
     @classmethod
     def of(cls, entries: Iterable[tuple[str, str, float, str]]) -> OwnNumbers:
-        """Own numbers from (instrument or "", name, value, unit); the words of the name are its labels.
-
-        >>> OwnNumbers.of([("GOLD", "weight", 0.25, "ratio")]).bag.values.rate
-        array([0.25])
-        """
+        """Own numbers from (instrument or "", name, value, unit); the words of the name are its labels."""
         return cls(
             _bag(
                 [
@@ -263,12 +234,7 @@ def _holdings(portfolio: Portfolio | None, context: Context) -> list[Fact]:
 
 @lru_cache(maxsize=4096)
 def field_label(name: str) -> FieldLabel:
-    """What a field's name says about the values in it.
-
-    >>> label = field_label("prior_16s_active_return")
-    >>> sorted(label.kinds), label.horizon, label.signed
-    (['active', 'prior', 'return'], '16d', True)
-    """
+    """What a field's name says about the values in it."""
     read = words_of(name.replace("_", " "))
     words = read.forms
     horizons = [word for word in words if is_horizon(word)]

@@ -102,36 +102,7 @@ def audit_texts(
     *,
     owners: Mapping[str, str] | None = None,
 ) -> list[Finding]:
-    """The same ledger for bare texts: what a judge needs that sees only a rendered prompt.
-
-    Parameters
-    ----------
-    texts : sequence of (kind, text)
-        ``arena`` texts are skipped, and keep their place in the count of parts.
-    material : Material
-        What the agent could see.
-    own : OwnNumbers, optional
-        What the agent itself put forward.
-    owners : mapping of text to instrument id, optional
-        Texts that are known to be about one instrument, such as the reason of one action.
-
-    Returns
-    -------
-    list of Finding
-        In order of part and position.
-
-    Examples
-    --------
-    >>> from datetime import UTC, datetime
-    >>> from assaymark.records import Fact, Instrument
-    >>> seen = Material.build(
-    ...     instruments=[Instrument(id="GOLD", symbol="IAU")],
-    ...     facts=[Fact(id="f1", instrument="GOLD", field="return_5d", value=0.0312, unit="ratio",
-    ...                 available_at=datetime(2026, 1, 2, tzinfo=UTC))],
-    ... )
-    >>> [(f.number.quote, f.state, f.rule) for f in audit_texts([("summary", "Gold up 3.1% in 5d, or 9.9%")], seen)]
-    [('3.1%', 'supported', 'row-part-labelled'), ('9.9%', 'not_verifiable', 'unmatched')]
-    """
+    """The same ledger for bare texts: what a judge needs that sees only a rendered prompt."""
     put_forward = OwnNumbers() if own is None else own
     rows = {
         text.strip(): material.subjects.rows[instrument]

@@ -189,11 +189,7 @@ class Reading:
 
 
 def without_spans(words: list[str]) -> list[str]:
-    """Words without the "over" of "over 5d" and "over the last month", which compares nothing.
-
-    >>> without_spans(["return", "over", "5d", "over", "spy"])
-    ['return', '5d', 'over', 'spy']
-    """
+    """Words without the "over" of "over 5d" and "over the last month", which compares nothing."""
     if "over" not in words:
         return words
     return [word for word, after in pairwise([*words, ""]) if word != "over" or not _SPAN_WORD.match(after)]

@@ -41,19 +41,11 @@ class Sizes:
         self._order: list[int] = []
 
     def near(self, size: float, half: float, part: slice) -> list[int]:
-        """The places in ``part`` whose value is within ``half`` of ``size``; NaN never is.
-
-        >>> Sizes(np.array([1.0, 2.0, math.nan, 2.1])).near(2.0, 0.2, slice(0, 4))
-        [1, 3]
-        """
+        """The places in ``part`` whose value is within ``half`` of ``size``; NaN never is."""
         return [at for at, own in enumerate(self.sizes[part], part.start) if -half <= own - size <= half]
 
     def all_near(self, size: float, half: float) -> list[int]:
-        """The same among all places, by bisection.
-
-        >>> Sizes(np.array([2.0, math.nan, 1.0, 2.1])).all_near(2.0, 0.2)
-        [0, 3]
-        """
+        """The same among all places, by bisection."""
         if self._sorted is None:
             self._sort()
         ordered = self._sorted or []
@@ -96,11 +88,7 @@ class Values:
 
 @lru_cache(maxsize=1024)
 def rate_factor(unit: str) -> float:
-    """What a value in ``unit`` is multiplied with to become a fraction; NaN for what is no rate.
-
-    >>> rate_factor("percent"), rate_factor("% YoY"), rate_factor("price")
-    (0.01, 0.01, nan)
-    """
+    """What a value in ``unit`` is multiplied with to become a fraction; NaN for what is no rate."""
     return _RATES.get(unit, 0.01 if "%" in unit else math.nan)
 
 
@@ -207,23 +195,6 @@ def extract_numbers(text: str) -> list[Number]:
     A unit behind the second half of a range holds for the first half as well. An integer part of more than 15 digits
     is an identifier, not a measurement. Full-width digits are read as digits. A comma before one or two digits and a
     percent sign is a decimal comma (``3,1 %`` is 3.1 percent); before three it groups thousands.
-
-    Parameters
-    ----------
-    text : str
-        Any text, of any length, from anybody.
-
-    Returns
-    -------
-    list of Number
-        In order of position; ``text[n.start:n.end] == n.quote`` for each.
-
-    Examples
-    --------
-    >>> [(n.value, n.unit) for n in extract_numbers("rates at 3.5-3.75%, S&P 500 down 25bps by Aug 12")]
-    [(3.5, 'percent'), (3.75, 'percent'), (25.0, 'bps')]
-    >>> [n.value for n in extract_numbers("payrolls of 57k against 115,000 over 30d")]
-    [57000.0, 115000.0]
     """
     plain = narrow(text)
     read = [number for match in _TOKEN.finditer(plain) if (number := _read(plain, match)) is not None]

@@ -76,11 +76,7 @@ _EARLIER = re.compile(r"\blast (?:year|month|quarter|week|season|time)\b")
 
 @lru_cache(maxsize=1 << 12)
 def is_doubted(before: str, after: str) -> bool:
-    """Whether a neighbouring sentence sets another time or basis, supposes, quotes or takes back.
-
-    >>> is_doubted("A year ago things looked good", ""), is_doubted("Momentum is strong", "I buy")
-    (True, False)
-    """
+    """Whether a neighbouring sentence sets another time or basis, supposes, quotes or takes back."""
     for text in (before, after):
         lower = lower_of(text)
         if not _BESIDE.isdisjoint(words_in(lower, 0, len(lower)).lowers) or _EARLIER.search(lower):
@@ -287,12 +283,7 @@ class CellHit:
 
 
 def readings(number: Number, *, percent_of_plain: bool = False) -> tuple[Reading, ...]:
-    """The readings of a number in the order in which they are tried.
-
-    >>> from assaymark.judging.evidence.numbers import extract_numbers
-    >>> readings(extract_numbers("25bps")[0])
-    (Reading(as_rate=True, size=0.0025, step=0.0001),)
-    """
+    """The readings of a number in the order in which they are tried."""
     size = abs(number.value)
     if number.unit == "percent":
         return (Reading(True, size / 100, number.step / 100),)
@@ -312,12 +303,7 @@ def _digits(quote: str) -> int:
 
 
 def significant(number: Number) -> int:
-    """How many significant digits were printed.
-
-    >>> from assaymark.judging.evidence.numbers import extract_numbers
-    >>> [significant(n) for n in extract_numbers("0.0180 and 7,509.2")]
-    [3, 5]
-    """
+    """How many significant digits were printed."""
     return _digits(number.quote)
 
 
@@ -712,11 +698,7 @@ def _differs(cells: Cells, around: Around, cell: int) -> bool:
 
 
 def _stored_step(value: float) -> float:
-    """What the last digit of a stored value is worth: it may have been rounded there before the agent saw it.
-
-    >>> _stored_step(3.1), _stored_step(2100.0)
-    (0.1, 1.0)
-    """
+    """What the last digit of a stored value is worth: it may have been rounded there before the agent saw it."""
     digits = repr(abs(value))
     if "e" in digits:
         return abs(value) * 1e-15 if abs(value) < 1 else 1.0

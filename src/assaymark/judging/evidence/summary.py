@@ -56,19 +56,6 @@ def chance_corrected(
     equal universe, so that every subject has a row). Taken are the numbers that a row supports and those that nothing
     settles; agreement here is with any cell of the row, whatever its label, which makes chance larger, not smaller.
 
-    Parameters
-    ----------
-    evidence : sequence of Evidence
-        A ledger, of any number of decisions.
-    materials : mapping of context id to Material
-        What could be seen.
-    contexts : mapping of record id to context id
-        Which material belongs to which decision.
-    rng : numpy Generator
-        Draws the permutations.
-    permutations : int
-        How many.
-
     Raises
     ------
     NotMeasurableError
@@ -188,29 +175,7 @@ def evidence_summary(
     level: float = 0.95,
     permutations: int = 200,
 ) -> tuple[Measurement, ...]:
-    """The measurements of a numeric ledger: states, support beyond chance, and records without any number.
-
-    Parameters
-    ----------
-    evidence : sequence of Evidence
-        The ledger of ``decisions``; evidence of other decisions is left out.
-    decisions : sequence of Decision
-        All that were ledgered, those without a number included.
-    contexts : mapping of context id to Context or Material, optional
-        Needed to correct support for chance; without it that row says so.
-    rng : numpy Generator
-        Draws the permutations.
-    level : float
-        Of the intervals, in (0, 1). Shares of 0 and 1 have none: the clusters do not vary.
-    permutations : int
-        How many to draw.
-
-    Returns
-    -------
-    tuple of Measurement
-        ``evidence.share`` for each state, overall and then by agent; ``evidence.no_number_share`` likewise;
-        ``evidence.chance_corrected``. Shares lie in [0, 1].
-    """
+    """The measurements of a numeric ledger: states, support beyond chance, and records without any number."""
     known = {decision.record_id: decision for decision in decisions}
     ledger = sorted((e for e in evidence if e.decision in known), key=lambda e: (e.decision, e.part, e.start))
     inputs = _hash(ledger, decisions)
@@ -349,18 +314,6 @@ def forecast_mismatches(decisions: Sequence[Decision], *, tolerance: float = FOR
     A decision counts when ``stages["forecast"]`` states ``portfolio_pct`` and, under ``holdings``, a forecast for
     every instrument that an action gives a weight. A sum is taken to agree within ``tolerance``, one hundredth of a
     percentage point by default: that is what rounding or cutting to the two decimals of the format can do.
-
-    Parameters
-    ----------
-    decisions : sequence of Decision
-        Those without a forecast are passed over.
-    tolerance : float
-        Percentage points.
-
-    Returns
-    -------
-    Measurement
-        ``forecast.mismatch``; ``detail`` holds the count, the tolerance and the records that differ.
     """
     gaps = {d.record_id: gap for d in decisions if (gap := _gap(d)) is not None}
     differing = sorted(name for name, gap in gaps.items() if abs(gap) > tolerance + _FLOAT_SLACK)

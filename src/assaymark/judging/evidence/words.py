@@ -16,11 +16,7 @@ from assaymark.records import Instrument
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a text, as a set.
-
-    >>> sorted(word_set("up  down"))
-    ['down', 'up']
-    """
+    """The words of a text, as a set."""
     return frozenset(text.split())
 
 
@@ -135,11 +131,7 @@ _NONE: frozenset[str] = frozenset()
 
 
 def narrow(text: str) -> str:
-    """The text with full-width digits, letters and number signs in their usual form; no offset moves.
-
-    >>> narrow("３.１％ of ＢＲＩＡＲ，１，２００")
-    '3.1% of BRIAR，1,200'
-    """
+    """The text with full-width digits, letters and number signs in their usual form; no offset moves."""
     if text.isascii():
         return text
     return _WIDE_COMMA.sub(",", text).translate(_WIDE)
@@ -165,11 +157,7 @@ class Words:
 
 @lru_cache(maxsize=1 << 14)
 def canonical(lower: str) -> str:
-    """The form under which a lower-case word is compared: synonyms joined, plural s dropped, horizons as ``5d``.
-
-    >>> canonical("payrolls"), canonical("sectors"), canonical("5s"), canonical("52wk")
-    ('payroll', 'sector', '5d', '52w')
-    """
+    """The form under which a lower-case word is compared: synonyms joined, plural s dropped, horizons as ``5d``."""
     if len(lower) > _LONGEST_WORD:
         return lower[:_LONGEST_WORD]
     joined = SYNONYMS.get(lower)
@@ -198,11 +186,7 @@ def lower_of(text: str) -> str:
 
 
 def words_of(text: str) -> Words:
-    """The words of ``text`` with their canonical forms, in order.
-
-    >>> words_of("XLE: +5% in 21 sessions").forms
-    ['xle', '5', 'in', '21', 'session']
-    """
+    """The words of ``text`` with their canonical forms, in order."""
     return words_in(lower_of(text), 0, len(text))
 
 
@@ -220,11 +204,7 @@ def word_at(text: str, position: int) -> str:
 
 
 class SpokenHorizons:
-    """Horizons of a text that are written in two words: 5 sessions, six months, 52-week, 21日, 3个月.
-
-    >>> sorted(SpokenHorizons("over five sessions and 52-week").within(0, 30))
-    ['52w', '5d']
-    """
+    """Horizons of a text that are written in two words: 5 sessions, six months, 52-week, 21日, 3个月."""
 
     __slots__ = ("_ends", "_found", "_starts")
 
@@ -264,11 +244,7 @@ SPAN_WORDS = frozenset(
 
 @lru_cache(maxsize=1 << 14)
 def content_words(text: str) -> frozenset[str]:
-    """Canonical words of a text that can name a subject: no stop words, no figures; maturities such as ``10y`` can.
-
-    >>> sorted(content_words("the 10-year Treasury yield rose to 4.63%"))
-    ['10y', 'treasury', 'yield']
-    """
+    """Canonical words of a text that can name a subject: no stop words, no figures; maturities such as ``10y`` can."""
     spoken = {horizon for horizon in SpokenHorizons(text).within(0, len(text)) if horizon[-1] == "y"}
     words = map(canonical, set(_TOKEN.findall(text.lower())))
     return frozenset(filter(is_content, words)) | spoken
@@ -452,12 +428,6 @@ def index_subjects(instruments: tuple[Instrument, ...]) -> Subjects:
     """An index of the names of ``instruments``: ids, symbols, names, aliases, and words that only one of them uses.
 
     Of two instruments that share a whole name, neither is found by it: a shared name names nobody.
-
-    >>> gold = Instrument(id="GOLD", symbol="IAU", name="Gold Trust")
-    >>> found = index_subjects((gold,))
-    >>> text = "Gold rose, IAU too"
-    >>> [(text[m.start : m.end], found.ids[m.row]) for m in found.mentions(text, words_of(text))]
-    [('Gold', 'GOLD'), ('IAU', 'GOLD')]
     """
     owners: dict[tuple[str, ...], set[int]] = defaultdict(set)
     for row, instrument in enumerate(instruments):

@@ -9,8 +9,8 @@ from typing import Final
 
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement, measurement_id, sha256_text
+from assaymark.report.blocks import Linked
 from assaymark.report.datasheet.quantities import group_of
-from assaymark.report.page import Linked
 from assaymark.text import clean, count
 
 SAME: Final = "same_subset"

@@ -9,6 +9,7 @@ from typing import Literal, cast
 
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import Measurement
+from assaymark.report.blocks import Table
 from assaymark.report.charts.datasheet_axes import Heads, MapPoint, Operating, segment, share_map
 from assaymark.report.charts.datasheet_marks import (
     BARRED,
@@ -38,7 +39,6 @@ from assaymark.report.datasheet.wording import (
     value_words,
     variant_words,
 )
-from assaymark.report.page import Table
 from assaymark.report.text import counted, interval, listing, sentence, state_words
 from assaymark.text import count, number, percent
 

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from assaymark.claims.boards import Leaderboard
 from assaymark.records import Level, Measurement, Verdict, measurement_id
-from assaymark.report.page import leading
+from assaymark.report.blocks import linked
 from assaymark.report.portbench.inputs import ALL, QUESTIONS, BenchModel, BenchRun, ProfileView, WindowView
 from assaymark.report.text import shown
 from assaymark.text import clean
@@ -61,7 +61,7 @@ class BenchBook:
 
     def to(self, item: Measurement | None, text: str) -> str:
         """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
-        return leading(item, text, self.links)
+        return linked(item, text, self.links)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -16,8 +16,8 @@ from assaymark.claims.messages import said
 from assaymark.claims.season_types import Place
 from assaymark.judging.season.table import AgreementRow, SeasonRow
 from assaymark.records import Level
-from assaymark.report.evidence import Filter
-from assaymark.report.page import SCRIPTS, paged, pager, row_bytes
+from assaymark.report.blocks import Filter, row_bytes
+from assaymark.report.page import SCRIPTS, paged, pager
 from assaymark.report.season.agent_scores import (
     FIRST_MISMATCHES,
     EarnedView,

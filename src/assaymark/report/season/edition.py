@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from assaymark.claims.messages import Catalogue, english
+from assaymark.report.blocks import Page
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, frame_words
 from assaymark.report.season.index import SeasonLookup
 from assaymark.report.season.inputs import SeasonRun
@@ -49,6 +50,10 @@ class Edition:
             switch=self.switch(path),
             **values,
         )
+
+    def page(self, page: Page) -> str:
+        """A page of blocks, with the way to the same page in the other languages."""
+        return self.frame.page(page, self.switch(page.path))
 
     def up(self, path: str) -> str:
         """The way from a page to the folder of its language."""

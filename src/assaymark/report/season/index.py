@@ -12,8 +12,8 @@ from assaymark.claims.messages import Value
 from assaymark.claims.season_types import SeasonVerdicts
 from assaymark.judging.season.table import SeasonRow
 from assaymark.records import Measurement, measurement_id
+from assaymark.report.blocks import Linked, linked
 from assaymark.report.measurements import MeasuredRow, measured_links
-from assaymark.report.page import Linked, leading
 from assaymark.report.season.inputs import SeasonAgent, SeasonGradeView, SeasonPath, SeasonRun, SeasonStep
 from assaymark.report.season.measurements import measured_pages
 from assaymark.report.season.model_paths import agent_paths
@@ -159,7 +159,7 @@ class SeasonLookup:
 
     def to(self, item: Measurement | None, text: str) -> str:
         """A text that leads to the row of a measurement where it has a value; else the text alone."""
-        return leading(item, text, self.links)
+        return linked(item, text, self.links)
 
     def judge_place(self, name: str) -> int | None:
         """The place of a judge in the panel, from 0; None where it is none of its judges."""

@@ -15,8 +15,8 @@ from assaymark.judging.season.table import SeasonRow
 from assaymark.metrology.moderated import FEWEST_CLUSTERS
 from assaymark.metrology.serial import FEWEST_CONSECUTIVE
 from assaymark.records import AGGREGATE, Level
+from assaymark.report.blocks import Linked
 from assaymark.report.charts.canvas import Scale
-from assaymark.report.page import Linked
 from assaymark.report.season.index import SeasonLookup
 from assaymark.report.season.inputs import SeasonGradeView
 from assaymark.report.season.strip import JudgedPoints, band_head, band_scale, band_strip

@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from assaymark.claims.messages import Catalogue, catalogue, languages
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season.plans import PROCESS, ScoringPlan, SubComponent, load_scoring, scoring_names
+from assaymark.report.blocks import (
+    Beside,
+    Block,
+    Facts,
+    Group,
+    Inline,
+    Items,
+    Listing,
+    Page,
+    Passage,
+    Section,
+    Table,
+    Text,
+    code,
+    small,
+)
 from assaymark.report.levels import LEVELS
 from assaymark.report.measurements import STYLES
 from assaymark.report.page import ALONE, Site, beside, in_parts, paged_by
@@ -22,7 +37,7 @@ from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.leaderboard import board_view, formula
 from assaymark.report.season.levels import claim_cards, said_levels, tally
 from assaymark.report.season.measurements import worded_rows
-from assaymark.report.season.panel import blinding_view, panel_view, preference_level, preference_rows
+from assaymark.report.season.panel import blinding_blocks, panel_page, preference_table
 from assaymark.report.season.records import OVERVIEW
 from assaymark.report.season.words import Words
 from assaymark.text import clean
@@ -34,56 +49,60 @@ _PROMPTS: Final = 600_000
 """Characters of all prompts on the page, which stays below a megabyte."""
 
 
-@dataclass(frozen=True, slots=True)
-class WeightTable:
-    """Parts of something with their weights in percent; ``note`` marks parts that count twice."""
-
-    title: str
-    rows: tuple[tuple[str, str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RuleGroup:
-    """Fields of one part of the season file as (name, value, meaning)."""
-
-    title: str
-    rows: tuple[tuple[str, str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RulesView:
-    """The rules page."""
-
-    facts: tuple[tuple[str, str], ...]
-    plan_hash: str
-    groups: tuple[RuleGroup, ...]
-    formulas: tuple[str, ...]
-    weights: tuple[WeightTable, ...]
-    bands: tuple[tuple[str, str], ...]
-    prompts: tuple[tuple[str, str], ...]
-
-
-def rules_view(book: SeasonLookup, words: Words) -> RulesView:
-    """Nothing here is typed: fields and values are those of the locked file, weights those of its scoring plan."""
-    run, plan = book.run, book.run.scoring
-    groups: dict[str, list[tuple[str, str, str]]] = {}
+def _rules(edition: Edition) -> str:
+    """The rules: fields and values are those of the locked file, weights those of its scoring plan."""
+    run, plan, words = edition.book.run, edition.book.run.scoring, edition.words
+    groups: dict[str, list[tuple[Inline, ...]]] = {}
     for rule in run.rules:
-        line = clean(rule.name, 80), clean(rule.value, 400) or words("rules.empty"), words.text(rule.meaning)
-        groups.setdefault(rule.group, []).append(line)
-    return RulesView(
-        facts=(
-            (words("rules.season"), clean(run.name, 80)),
-            (words("rules.locked"), words.day(run.locked_at)),
-            (words("rules.scoring"), words("rules.plan", version=plan.version, grader=clean(plan.grader, 80))),
-            (words("rules.software"), f"assaymark {clean(run.software, 40)}"),
-        ),
-        plan_hash=clean(run.plan_hash, 80),
-        groups=tuple(RuleGroup(words.term("rules.group", name), tuple(rows)) for name, rows in groups.items()),
-        formulas=(*formulas(plan, words), *(() if run.source else (words("formula.returns"),))),
-        weights=weight_tables(plan, words),
-        bands=band_rows(plan, words),
-        prompts=_prompts(book),
+        value = clean(rule.value, 400) or words("rules.empty")
+        groups.setdefault(rule.group, []).append((code(clean(rule.name, 80)), value, words.text(rule.meaning)))
+    heads = words("rules.field"), words("rules.value"), words("rules.meaning")
+    facts = (
+        (words("rules.season"), clean(run.name, 80)),
+        (words("rules.locked"), words.day(run.locked_at)),
+        (words("rules.scoring"), words("rules.plan", version=plan.version, grader=clean(plan.grader, 80))),
+        (words("rules.software"), f"assaymark {clean(run.software, 40)}"),
+        (words("rules.hash"), code(clean(run.plan_hash, 80))),
     )
+    returns = () if run.source else (words("formula.returns"),)
+    bands = Text(words("rules.bands_note"), "cap"), Facts(band_rows(plan, words))
+    tables = tuple((Group(title, (table,)),) for title, table in weight_tables(plan, words))
+    prompts = _prompts(edition.book)
+    shared = prompts and not prompts[0][0]
+    page = Page(
+        "rules.html",
+        words("rules.title"),
+        words("rules.lede"),
+        here="rules",
+        blocks=(Facts(facts),),
+        sections=(
+            Section(
+                "total",
+                words("rules.total"),
+                blocks=(Items((*formulas(plan, words), *returns)), Group(words("rules.bands"), bands)),
+            ),
+            Section("weights", words("weights.title"), words("weights.lede"), (Beside(tables, "tri"),)),
+            Section(
+                "file",
+                words("rules.file"),
+                words("rules.file_lede"),
+                tuple(
+                    Group(
+                        words.term("rules.group", name),
+                        (Table(heads, tuple(rows), summary="", stacked=True),),
+                    )
+                    for name, rows in groups.items()
+                ),
+            ),
+            Section(
+                "prompt",
+                words("rules.prompt"),
+                words("rules.shared") if shared else "" if prompts else words("rules.no_prompt"),
+                tuple(Passage(text, agent) for agent, text in prompts),
+            ),
+        ),
+    )
+    return edition.page(page)
 
 
 def _prompts(book: SeasonLookup) -> tuple[tuple[str, str], ...]:
@@ -136,30 +155,22 @@ def part_title(part: SubComponent, words: Words) -> str:
     return words(f"part.{part.name}") if words.has(f"part.{part.name}") else clean(part.title, 80)
 
 
-def weight_tables(plan: ScoringPlan, words: Words) -> tuple[WeightTable, ...]:
-    """The weights of the components and of all parts of both axes, in percent."""
+def weight_tables(plan: ScoringPlan, words: Words) -> Iterator[tuple[str, Table]]:
+    """The weights of the components and of all parts of both axes, in percent, with their titles."""
+    heads, number = (words("weights.part"), words("weights.percent")), words.catalogue.number
     shares = plan.composite.shares(outcome=True)
-    whole = tuple((words(f"axis.{name}"), words.catalogue.number(share, "g"), "") for name, share in shares.items())
-    axes = [
-        WeightTable(
-            words(f"weights.{axis}", n=words.few(len(parts))), (*_weights(parts, words), *_left_out(left, words))
-        )
-        for axis, parts, left in (("reasoning", plan.reasoning, ()), ("evidence", plan.evidence, plan.not_applicable))
-    ]
-    return (WeightTable(words("weights.composite"), whole), *axes)
-
-
-def _weights(parts: Sequence[SubComponent], words: Words) -> Iterator[tuple[str, str, str]]:
-    for part in parts:
-        note = words("weights.twice") if part.name in PROCESS else ""
-        yield part_title(part, words), words.catalogue.number(part.weight, ".4g"), note
-
-
-def _left_out(parts: Sequence[SubComponent], words: Words) -> Iterator[tuple[str, str, str]]:
-    """Parts for which the season has no field, with the weight that went to the others."""
-    for part in parts:
-        weight = words.catalogue.number(part.weight, "g")
-        yield part_title(part, words), "0", words("weights.not_applicable", weight=weight)
+    whole: list[tuple[Inline, ...]] = [(words(f"axis.{name}"), number(share, "g")) for name, share in shares.items()]
+    yield words("weights.composite"), Table(heads, tuple(whole), frozenset((1,)), "", style="slim")
+    for axis, parts, left in (("reasoning", plan.reasoning, ()), ("evidence", plan.evidence, plan.not_applicable)):
+        rows: list[tuple[Inline, ...]] = []
+        for part in parts:
+            twice = (small(words("weights.twice")),) if part.name in PROCESS else ()
+            rows.append(((part_title(part, words), *twice), number(part.weight, ".4g")))
+        for part in left:  # the season has no field for it; its weight went to the others
+            note = small(words("weights.not_applicable", weight=number(part.weight, "g")))
+            rows.append(((part_title(part, words), note), "0"))
+        title = words(f"weights.{axis}", n=words.few(len(parts)))
+        yield title, Table(heads, tuple(rows), frozenset((1,)), "", style="slim")
 
 
 def band_rows(plan: ScoringPlan, words: Words) -> tuple[tuple[str, str], ...]:
@@ -171,54 +182,39 @@ def band_rows(plan: ScoringPlan, words: Words) -> tuple[tuple[str, str], ...]:
     )
 
 
-# --- what changed -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class VersionView:
-    """One scoring plan, and how it differs from the one before: (field, before, now); none for the first."""
-
-    version: str
-    title: str
-    facts: tuple[tuple[str, str], ...]
-    before: str
-    changes: tuple[tuple[str, str, str], ...]
-    same: str
-    here: bool
-
-
-def version_views(book: SeasonLookup, words: Words) -> tuple[VersionView, ...]:
+def _changelog(edition: Edition) -> str:
     """The plans that come with the package and the season's own, newest first, each against the one before it."""
+    words, own = edition.words, edition.book.run.scoring
     plans = [load_scoring(name) for name in scoring_names()]
-    own = book.run.scoring
     if own.version not in {plan.version for plan in plans}:
         plans.append(own)
-    found: list[VersionView] = []
+    sections: list[Section] = []
     for at, plan in enumerate(plans):
-        earlier = plans[at - 1] if at else None
-        found.append(_version(plan, earlier, words, here=plan.version == own.version))
-    return tuple(reversed(found))
-
-
-def _version(plan: ScoringPlan, before: ScoringPlan | None, words: Words, *, here: bool) -> VersionView:
-    key = f"scoring.{plan.version}"
-    changes, same = ([], []) if before is None else differences(before, plan)
-    facts = (
-        (words("changelog.grader"), clean(plan.grader, 80)),
-        (words("changelog.total"), formula(plan, words)),
-        (words("changelog.digest"), plan.digest),
-    )
-    return VersionView(
-        version=clean(plan.version, 40),
-        title=words(key) if words.has(key) else clean(plan.title, 120),
-        facts=facts,
-        before="" if before is None else clean(before.version, 40),
-        changes=tuple((field_words(name, words), _shown(old, words), _shown(new, words)) for name, old, new in changes),
-        same=words("changelog.same", fields=words.catalogue.names([words.term("scoring.whole", name) for name in same]))
-        if same
-        else "",
-        here=here,
-    )
+        key, version = f"scoring.{plan.version}", clean(plan.version, 40)
+        blocks: list[Block] = [
+            Facts(
+                (
+                    (words("changelog.grader"), clean(plan.grader, 80)),
+                    (words("changelog.total"), formula(plan, words)),
+                    (words("changelog.digest"), code(plan.digest)),
+                )
+            )
+        ]
+        if not at:
+            blocks.append(Text(words("changelog.first")))
+        else:
+            changes, same = differences(plans[at - 1], plan)
+            before = clean(plans[at - 1].version, 40)
+            rows = tuple((field_words(name, words), _shown(a, words), _shown(b, words)) for name, a, b in changes)
+            table = Table((words("changelog.what"), before, version), rows, summary="", stacked=True)
+            blocks.append(Group(words("changelog.against", version=before), (table,)))
+            kept = words.catalogue.names([words.term("scoring.whole", name) for name in same])
+            blocks += [Text(words("changelog.same", fields=kept))] if same else []
+        title = words(key) if words.has(key) else clean(plan.title, 120)
+        tag = words("changelog.here") if plan.version == own.version else ""
+        sections.append(Section(f"v-{len(plans) - at}", f"{version}: {title}", "", tuple(blocks), tag))
+    title = words("changelog.title")
+    return edition.page(Page("changelog.html", title, words("changelog.lede"), (*sections[::-1],), here="changelog"))
 
 
 def differences(before: ScoringPlan, after: ScoringPlan) -> tuple[list[tuple[str, Any, Any]], list[str]]:
@@ -340,9 +336,8 @@ def _index(edition: Edition) -> str:
         levels=said_levels(book, words),
         total=words("index.all", n=len(run.decided.verdicts)),
         board=board_view(book, words),
-        preference=preference_rows(book, words),
-        level=preference_level(book, words),
-        blinding=blinding_view(book, words),
+        preference=preference_table(book, words),
+        blinding=blinding_blocks(book, words),
         notes=[words.text(note) for note in run.notes],
     )
 
@@ -381,39 +376,21 @@ def _reference(edition: Edition) -> str:
 
 def _claims(edition: Edition) -> Iterator[tuple[str, str]]:
     words = edition.words
-    cards = claim_cards(edition.book, words)
-    pages = in_parts("claims", paged_by(cards, lambda _: 1, CARDS))
+    pages = in_parts("claims", paged_by(claim_cards(edition.book, words), lambda _: 1, CARDS))
     tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
     for name, rows, parts in beside(pages.items(), part=words("frame.part"), parts=words("frame.parts")):
-        yield (
-            name,
-            edition.render(
-                "season-claims.html",
-                name,
-                words("claims.title"),
-                here="claims",
-                rows=rows,
-                filters=words.filters([row.level for row in rows], tags),
-                total=words("index.all", n=len(rows)),
-                pager=parts,
-            ),
+        found = words.filters([row.level for row in rows], tags)
+        listing = (
+            Listing(rows, found, words("claims.what"), "claim-rows") if rows else Text(words("claims.none"), "none")
         )
+        page = Page(name, words("claims.title"), words("claims.lede"), blocks=(listing,), parts=parts, here="claims")
+        yield name, edition.page(page)
 
 
 def _panel(edition: Edition) -> str:
-    book, words = edition.book, edition.words
-    return edition.render(
-        "season-panel.html",
-        "panel.html",
-        words("panel.title"),
-        here="panel",
-        panel=panel_view(book, words),
-        preference=preference_rows(book, words),
-        level=preference_level(book, words),
-        blinding=blinding_view(book, words),
-        records=f"{_to_root(edition)}{OVERVIEW}" if book.run.records else "",
-        site=_to_root(edition),
-    )
+    site = _to_root(edition)
+    records = f"{site}{OVERVIEW}" if edition.book.run.records else ""
+    return edition.page(panel_page(edition.book, edition.words, site, records))
 
 
 def _measurements(edition: Edition) -> Iterator[tuple[str, str]]:
@@ -441,16 +418,3 @@ def _measurements(edition: Edition) -> Iterator[tuple[str, str]]:
 def _to_root(edition: Edition) -> str:
     """The way from a page at the top of a language to the folder of the site, where datasheets are linked from."""
     return "../" * edition.folder.count("/")
-
-
-def _rules(edition: Edition) -> str:
-    words = edition.words
-    rules = rules_view(edition.book, words)
-    return edition.render("season-rules.html", "rules.html", words("rules.title"), here="rules", rules=rules)
-
-
-def _changelog(edition: Edition) -> str:
-    words = edition.words
-    versions = version_views(edition.book, words)
-    title = words("changelog.title")
-    return edition.render("season-changelog.html", "changelog.html", title, here="changelog", versions=versions)

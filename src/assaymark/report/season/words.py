@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from assaymark.claims.messages import Catalogue, Said, Value
-from assaymark.report.evidence import Filter
+from assaymark.report.blocks import Filter
 from assaymark.text import NBSP, clean, prose
 
 _SENTENCE: Final = 900

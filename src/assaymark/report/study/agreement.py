@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from assaymark.claims import agreement_status
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict
+from assaymark.report.blocks import Figure, Table
 from assaymark.report.charts.grids import RankRow, ScaleRow, binned, place_heads, rank_bars, scale_use
 from assaymark.report.charts.intervals import POINTED, ForestRow, Gates, JudgeWords, forest, told
 from assaymark.report.lookup import KAPPA, Book
-from assaymark.report.page import Figure, Table
 from assaymark.report.study.claim_checks import family_words, is_significant
 from assaymark.report.study.controls import ranked_alone
 from assaymark.report.text import (

@@ -14,8 +14,8 @@ from typing import Final, Literal
 from assaymark.claims import kind_of
 from assaymark.metrology.order_tests import LEVEL_SLACK
 from assaymark.records import AGGREGATE, AnchorState, Measurement, Verdict
+from assaymark.report.blocks import Table
 from assaymark.report.lookup import Book
-from assaymark.report.page import Table
 from assaymark.report.study.controls import Control, against, controls, gate_words
 from assaymark.report.text import (
     alpha,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict
+from assaymark.report.blocks import Figure, Table
 from assaymark.report.charts.grids import scan_line
 from assaymark.report.charts.intervals import DOTS, DeltaRow, Mark, SpreadRow, deltas, spreads, thinned
 from assaymark.report.lookup import Book
-from assaymark.report.page import Figure, Table
 from assaymark.report.study.probes import ProbeView
 from assaymark.report.text import (
     CELLS,

@@ -14,11 +14,11 @@ from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, pri
 from assaymark.prompting.texts import judged_rationales
 from assaymark.protocol import AgentSpec
 from assaymark.records import Action, Constraint, Context, Decision, Measurement, Portfolio, Series
+from assaymark.report.blocks import Table
 from assaymark.report.charts.canvas import csv_text
 from assaymark.report.charts.paths import price_chart
 from assaymark.report.inputs import CycleView, DateProbeView, PlantedView, RegimeView, SubstrateView
 from assaymark.report.lookup import Book
-from assaymark.report.page import Table
 from assaymark.report.text import counted, listing, moment, p_value, plural, sentence, shown, state_words
 from assaymark.text import NBSP, clean, count, number, percent
 

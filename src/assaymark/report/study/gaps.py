@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from assaymark.records import Level
+from assaymark.report.blocks import Table
 from assaymark.report.charts.grids import heat
 from assaymark.report.levels import TAGS
 from assaymark.report.lookup import Book, score_words
-from assaymark.report.page import Table
 from assaymark.report.study.controls import supported_orders
 from assaymark.report.text import NOT_SHOWN, counted, listing, plural
 from assaymark.text import clean, count

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assaymark.records import Measurement
+from assaymark.report.blocks import Table
 from assaymark.report.lookup import Book
-from assaymark.report.page import Table
 from assaymark.report.study.claim_checks import gap_words
 from assaymark.report.study.controls import supported_orders
 from assaymark.report.text import NOT_SHOWN, alpha, listing, p_value, plural, state_words

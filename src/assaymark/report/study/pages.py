@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from assaymark.report.blocks import row_filters
 from assaymark.report.board import board
 from assaymark.report.cards import PAGE, Card, cards, claim_links, fragility_view
-from assaymark.report.evidence import LedgerRow, evidence_view, filters, ledger_rows
-from assaymark.report.filters import level_filters
+from assaymark.report.evidence import LedgerRow, evidence_filters, evidence_view, ledger_rows
 from assaymark.report.inputs import AssayRun
-from assaymark.report.levels import LEVELS, TALLY, level_views
+from assaymark.report.levels import LEVELS, TAGS, TALLY, level_views
 from assaymark.report.lookup import Book
 from assaymark.report.measurements import measured_links, measured_rows, measurement_pages
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, in_parts, paged
@@ -149,7 +149,7 @@ def _claims(frame: Frame, pages: Mapping[str, Sequence[Card]]) -> Iterator[tuple
                 "All claims",
                 here="claims",
                 rows=rows,
-                filters=level_filters([row.claim.level for row in rows]),
+                filters=row_filters([row.claim.level for row in rows], TAGS),
                 total=counted(len(rows), "claim"),
                 pager=parts,
             ),
@@ -170,7 +170,7 @@ def _ledger(frame: Frame, rows: Sequence[LedgerRow]) -> Iterator[tuple[str, str]
                 here="ledger",
                 root="../",
                 rows=part,
-                filters=filters(part),
+                filters=evidence_filters(part),
                 total=counted(len(part), "number"),
                 span=span,
                 pager=parts,

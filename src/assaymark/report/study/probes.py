@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assaymark.records import AGGREGATE, Measurement
+from assaymark.report.blocks import Figure, Table
 from assaymark.report.charts.intervals import DeltaRow, deltas
 from assaymark.report.lookup import Book
-from assaymark.report.page import Figure, Table
 from assaymark.report.text import counted, interval, listing, p_value, plural, shown, signed, state_words
 from assaymark.text import clean, count, number, span
 

@@ -1,0 +1,504 @@
+"""What pages are made of: blocks over records, rendered by one set of templates to a page, a part of one or plain text.
+
+A page is a title, a head and sections; a section is a heading that asks, a lead that answers, and blocks. Blocks hold
+text, never markup; only drawings (``Markup``) go in as they are. A number of a claim that is not supported cannot get
+in: the constructors of ``Cell`` and ``Quote`` refuse it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, ClassVar, Final, Literal, TypeAlias
+
+from markupsafe import Markup, escape
+
+from assaymark.encoding import content_id
+from assaymark.records import Level, Measurement
+from assaymark.report.charts.intervals import JudgeWords
+from assaymark.report.charts.paths import Brush
+from assaymark.text import count
+
+
+class Linked(str):
+    """A text that pages show as a link to ``href``, below the folder of the report; elsewhere the text that it is.
+
+    >>> said = Linked("0.64", "measurements.html#m1")
+    >>> said == "0.64", said.href
+    (True, 'measurements.html#m1')
+    """
+
+    __slots__ = ("href",)
+
+    href: str
+
+    def __new__(cls, text: str, href: str = "") -> Linked:
+        """``text`` as a link; without ``href`` the text alone."""
+        made = super().__new__(cls, text)
+        made.href = href
+        return made
+
+
+class Styled(str):
+    """A text that pages set in another way; elsewhere the text that it is."""
+
+    __slots__ = ("style",)
+
+    style: Literal["b", "code", "sub", "gap", "un"]
+
+    def __new__(cls, text: str, style: Literal["b", "code", "sub", "gap", "un"]) -> Styled:
+        """Bold, code, a small line below, hatched since no value may be shown, or a state in place of a value."""
+        made = super().__new__(cls, text)
+        made.style = style
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A small picture before a word: the mark of a level, a pass or a fail, or a state of the evidence."""
+
+    name: str
+    word: str = ""
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A number in [0, 1] with a tint or a bar of its size; without ``share`` its state, hatched. ``below`` is small."""
+
+    share: float | None
+    value: str
+    below: str = ""
+    style: Literal["tint", "bar"] = "tint"
+
+
+Inline: TypeAlias = "str | Mark | Share | Cell | tuple[Inline, ...]"
+"""A line of text: plain, linked, styled or drawn, or several such after each other."""
+
+HATCHED: Final = Styled("not supported", "gap")
+"""What stands where a value of an unsupported claim would."""
+
+
+def bold(text: str) -> Styled:
+    """A text in bold."""
+    return Styled(text, "b")
+
+
+def code(text: str) -> Styled:
+    """A name from a file or a program."""
+    return Styled(text, "code")
+
+
+def strong_link(text: str) -> Inline:
+    """A text in bold, or a link as it is: links stand out by themselves."""
+    return text if isinstance(text, Linked) else bold(text)
+
+
+def small(text: str) -> Styled:
+    """A small line below."""
+    return Styled(text, "sub")
+
+
+def linked(item: Measurement | None, text: str, links: Mapping[str, str]) -> str:
+    """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
+    href = None if item is None or item.value is None else links.get(item.id)
+    return text if href is None else Linked(text, href)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value of a claim in a table. Of an unsupported claim it holds nothing but ``HATCHED``, whatever it is given."""
+
+    level: Level
+    value: Inline
+
+    def __post_init__(self) -> None:
+        if self.level == "no-claim":
+            object.__setattr__(self, "value", HATCHED)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph: an answer below a heading (``lede``), a caption, a note below, or a notice above everything."""
+
+    kind: ClassVar = "text"
+    body: Inline
+    style: str = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A supported sentence with what has to be said with it. ``copy`` is what the clipboard gets.
+
+    Raises
+    ------
+    ValueError
+        If the claim is not supported.
+    """
+
+    kind: ClassVar = "quote"
+    level: Level
+    sentence: str
+    condition: str = ""
+    copy: str = ""
+    id: str = ""
+
+    def __post_init__(self) -> None:
+        if self.level == "no-claim":
+            raise ValueError("a sentence that is not supported is never quoted")
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A button above a table that shows the rows of one key; the empty key shows all."""
+
+    key: str
+    word: str
+    count: str
+
+    @property
+    def anchor(self) -> str:
+        """The id of the button: a link to it shows these rows and no others."""
+        return only(self.key)
+
+
+def only(key: str) -> str:
+    """The id of the button that shows the rows of one key.
+
+    >>> only("alder")
+    'only-c556cf7e13'
+    """
+    return f"only-{content_id([key])[:10]}"
+
+
+def row_filters(keys: Sequence[str], titles: Mapping[Any, str] | None = None, every: str = "All") -> tuple[Filter, ...]:
+    """A button for all rows, then one for each key that a row has, in the order of ``titles`` (else of the rows)."""
+    seen = Counter(keys)
+    named: Mapping[Any, str] = {key: key for key in seen} if titles is None else titles
+    buttons = (Filter(key, title, count(seen[key])) for key, title in named.items() if seen[key])
+    return (Filter("", every, count(len(keys))), *buttons)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row that can be linked to (``id``) and filtered (``key``, and further keys in ``also``)."""
+
+    cells: tuple[Inline, ...]
+    id: str = ""
+    key: str = ""
+    also: str = ""
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under their heads. The first cell of a row names it; ``right`` are the columns of numbers. A row of one cell
+    heads those that follow. ``columns`` are styles of columns.
+
+    ``summary`` folds the table under these words. One that is ``stacked`` becomes labelled blocks on a phone.
+    ``filters`` and the search box, named by ``what``, work on the rows of its ``id``.
+    """
+
+    kind: ClassVar = "table"
+    heads: tuple[Inline, ...]
+    rows: tuple[tuple[Inline, ...] | Row, ...]
+    right: frozenset[int] = frozenset()
+    summary: str = "The same as a table"
+    stacked: bool = False
+    id: str = ""
+    style: str = ""
+    filters: tuple[Filter, ...] = ()
+    what: str = ""
+    label: str = ""
+    columns: tuple[str, ...] = ()
+
+    @property
+    def all_right(self) -> bool:
+        """Whether every column but the first holds numbers, so that the page says it once."""
+        return self.right >= frozenset(range(1, len(self.heads)))
+
+    @property
+    def lines(self) -> Iterator[Row]:
+        """Every row as a row with its attributes."""
+        return (one if isinstance(one, Row) else Row(one) for one in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure at both widths, with the question it answers and its caption.
+
+    ``judges`` are the judges whose marks it holds, where there are several; ``note`` is what has to be read with it,
+    and ``table`` holds the numbers that it draws, where they do not stand beside it. A figure of paths has a ``brush``
+    that reads a stretch of days, and a link to a file of ``data``.
+    """
+
+    kind: ClassVar = "figure"
+    title: str
+    caption: str
+    wide: str
+    narrow: str
+    judges: tuple[JudgeWords, ...] = ()
+    note: str = ""
+    table: Table | None = None
+    brush: Brush | None = None
+    data: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The judges whose marks a table or figure holds; pointing at one keeps its marks."""
+
+    kind: ClassVar = "keys"
+    judges: tuple[JudgeWords, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """Small drawings on the same axes, each with a caption, or with words where there is nothing to draw."""
+
+    kind: ClassVar = "panels"
+    panels: tuple[tuple[Inline, str], ...]
+    style: Literal["multi", "tri"] = "multi"
+    brush: Brush | None = None
+    data: str = ""
+    shared: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The claims of one level on a first page: sentences that are supported, or what is not and why.
+
+    ``more`` is folded; ``rest`` leads to those that only the page of all claims has.
+    """
+
+    kind: ClassVar = "said"
+    level: Level
+    title: str
+    tag: str
+    claims: tuple[Quote | tuple[str, Inline], ...] = ()
+    more: tuple[Quote | tuple[str, Inline], ...] = ()
+    empty: str = ""
+    folded: str = ""
+    rest: Inline = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Terms with their values, one a line; a value may have a small note below (``(value, small(note))``)."""
+
+    kind: ClassVar = "facts"
+    rows: tuple[tuple[str, Inline], ...]
+    wide: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list of lines, of sentences, or of blocks."""
+
+    kind: ClassVar = "items"
+    items: tuple[Inline | Quote, ...]
+    style: str = "list"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A text as it came, such as a prompt or a reply. ``name`` folds it."""
+
+    kind: ClassVar = "passage"
+    text: str
+    name: str = ""
+    style: str = "raw"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Blocks below a smaller heading, or under words that open them (``folded``)."""
+
+    kind: ClassVar = "group"
+    heading: Inline
+    blocks: tuple[Block, ...]
+    id: str = ""
+    folded: Literal["", "closed", "open", "phone"] = ""
+    key: str = ""
+    style: str = ""
+    level: Literal[2, 3] = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Blocks beside each other where there is room, one column each: two, three, or a wide one with an aside."""
+
+    kind: ClassVar = "beside"
+    columns: tuple[tuple[Block, ...], ...]
+    style: Literal["duo", "tri", "cols", "trio", "talk"] = "duo"
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A claim with its checks, as an entry of a list: its level, what it is about, blocks, and facts at its foot."""
+
+    kind: ClassVar = "card"
+    level: Level
+    tag: str
+    about: str
+    blocks: tuple[Block, ...]
+    facts: tuple[tuple[str, Inline], ...] = ()
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Claims, or groups of blocks, that can be filtered and searched."""
+
+    kind: ClassVar = "listing"
+    items: tuple[Card, ...] | tuple[Group, ...]
+    filters: tuple[Filter, ...]
+    what: str
+    id: str
+
+
+Block: TypeAlias = (
+    Text | Quote | Said | Table | Figure | Keys | Panels | Facts | Items | Passage | Group | Beside | Listing | Markup
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page: a question, its answer, and what shows it."""
+
+    id: str
+    heading: Inline
+    lead: Inline = ""
+    blocks: tuple[Block, ...] = ()
+    tag: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many claims reach a level, in the head of a page."""
+
+    level: Level
+    total: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page: where it lies, its title and lead, what comes before the first heading, and its sections.
+
+    ``contents`` are links to parts of the page as (id, words); ``parts`` are the links between the parts of something
+    long, above and below the sections; ``foot`` replaces the last line of the page.
+    """
+
+    path: str
+    title: str
+    lead: Inline = ""
+    sections: tuple[Section, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    heading: Inline = ""
+    tallies: tuple[Tally, ...] = ()
+    up: Inline = ""
+    contents: tuple[tuple[str, str], ...] = ()
+    parts: str = ""
+    foot: Inline = ""
+    here: str = ""
+    styles: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ("page.js",)
+
+
+_ICON: Final = Markup('<svg class="g {}" aria-hidden="true"><use href="#g-{}"/></svg>')
+_LEVELS: Final = ("headline", "qualified", "no-claim")
+
+
+def inline(value: Inline, root: str = "") -> Markup:
+    """A line of text as markup, escaped; links are seen from a folder below, to which ``root`` leads back.
+
+    >>> str(inline(("1 < 2 ", Linked("0.64", "measurements.html#m1")), "../"))
+    '1 &lt; 2 <a href="../measurements.html#m1">0.64</a>'
+    """
+    if isinstance(value, tuple):
+        return Markup("").join(inline(one, root) for one in value)
+    if isinstance(value, Cell):
+        return inline(value.value, root)
+    if isinstance(value, Share):
+        return _share(value, root)
+    if isinstance(value, Mark):
+        icon = _ICON.format(value.style or value.name, value.name)
+        if not value.word:
+            return icon
+        style = f"lvw {value.name}" if value.name in _LEVELS else value.style
+        return Markup('<span class="{}">{} {}</span>').format(style, icon, value.word)
+    if isinstance(value, Linked) and value.href:
+        return Markup('<a href="{}{}">{}</a>').format(root, value.href, str(value))
+    if isinstance(value, Styled):
+        if value.style in ("b", "code"):
+            return Markup(f"<{value.style}>{{}}</{value.style}>").format(str(value))
+        return Markup('<span class="{}">{}</span>').format({"gap": "wh"}.get(value.style, value.style), str(value))
+    return escape(value)
+
+
+def _share(value: Share, root: str) -> Markup:
+    text, below = inline(value.value, root), inline(small(value.below)) if value.below else Markup("")
+    size = None if value.share is None else f"{min(max(value.share, 0.0), 1.0):.2f}"
+    if value.style == "tint":
+        attributes = Markup(' un"') if size is None else Markup('" style="--v:{}"').format(size)
+        return Markup('<span class="tint{}>{}{}</span>').format(attributes, text, below)
+    if size is None:
+        return Markup('<span class="wh">{}</span>').format(text)
+    return Markup('<i class="bar" style="--v:{}"></i><b>{}</b>{}').format(size, text, below)
+
+
+def plain(value: Inline) -> str:
+    """The words of a line without links, marks or drawings.
+
+    >>> plain(("1 < 2 ", Linked("0.64", "measurements.html#m1")))
+    '1 < 2 0.64'
+    """
+    if isinstance(value, tuple):
+        return "".join(plain(one) for one in value)
+    if isinstance(value, Cell):
+        return plain(value.value)
+    if isinstance(value, Share):
+        return " ".join(filter(None, (value.value, value.below)))
+    if isinstance(value, Mark):
+        return value.word
+    return "" if isinstance(value, Markup) else str(value)
+
+
+def spaced(parts: Iterable[Inline], between: str = "; ") -> Inline:
+    """Several lines as one, with something between them."""
+    found: list[Inline] = []
+    for part in parts:
+        found += [between, part] if found else [part]
+    return tuple(found)
+
+
+def level_words(level: Level, tag: str) -> Mark:
+    """The mark of a level with its word."""
+    return Mark(level, tag)
+
+
+def notes(lines: Sequence[Inline], style: Literal["note", "notice", "cap"] = "note") -> tuple[Text, ...]:
+    """A paragraph for each line that is there."""
+    return tuple(Text(line, style) for line in lines if line)
+
+
+def row_bytes(markup: int, texts: Iterable[str]) -> int:
+    """Bytes of a row: its markup and its texts, escaped and encoded.
+
+    >>> row_bytes(10, ["<", "é"])
+    16
+    """
+    return markup + len(escape("".join(texts)).encode(errors="surrogatepass"))
+
+
+def weight(part: object) -> int:
+    """About how many bytes a part of a page takes: its texts, escaped, and markup around each."""
+    if isinstance(part, str):
+        return row_bytes(30, (part,)) if part else 0
+    if isinstance(part, tuple):
+        return sum(map(weight, part))
+    if is_dataclass(part):
+        return 20 + sum(weight(getattr(part, one.name)) for one in fields(part))
+    return 0
