@@ -10,7 +10,6 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from assaymark import __version__
 from assaymark.benchmark.episode import EpisodeState, MarketWindow
 from assaymark.benchmark.market import BenchMarket, Universe, Window, choose_universe, window_named, windows_of
 from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
@@ -34,9 +33,8 @@ from assaymark.workflow.amendments import Amendment, read_amendments
 from assaymark.workflow.forecast import Stage, forecast
 from assaymark.workflow.run_folder import (
     RunFolder,
-    check_lock,
+    Track,
     new_folder,
-    read_lock,
     read_text,
     require_version_2,
     write_lock,
@@ -47,7 +45,14 @@ if TYPE_CHECKING:
     from assaymark.workflow.forecast import Forecast
 
 
-FORMAT: Final = "assaymark benchmark lock 2"
+BENCHMARK: Final = Track(
+    format="assaymark benchmark lock 2",
+    absent="{0} holds no benchmark; run: assaymark bench qa or assaymark bench pipeline",
+    others={"": "{0} holds a study, not a benchmark; use another --out"},
+    texts="prompts of this version",
+    restore="restore the plan, or use a new run folder",
+)
+"""What the lock of a benchmark says."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +102,7 @@ class LockedBench:
 
 def is_benchmark(folder: RunFolder) -> bool:
     """Whether a benchmark is locked in a run folder."""
-    return folder.lock.is_file() and read_lock(folder).get("format") == FORMAT
+    return BENCHMARK.holds(folder)
 
 
 def lock_bench(
@@ -105,7 +110,7 @@ def lock_bench(
 ) -> LockedBench:
     """Lock a plan in a run folder; the same plan again changes nothing. ``first`` is called with it before that."""
     if folder.lock.is_file():
-        _stored(folder)
+        BENCHMARK.stored(folder)
     plan = parse_plan(text, source=source)
     if folder.lock.is_file():
         data = open_data(plan)
@@ -128,20 +133,12 @@ def lock_bench(
 
 def bench_lock(made: str, locked_at: JSON, inputs: Mapping[str, str]) -> dict[str, Any]:
     """The lock of a benchmark."""
-    return {
-        "format": FORMAT,
-        "software": f"assaymark {__version__}",
-        "plan_hash": made,
-        "locked_at": locked_at,
-        "inputs": dict(inputs),
-        "amendments": [],
-        "preregistered": True,
-    }
+    return BENCHMARK.new_lock(made, locked_at, inputs=dict(inputs))
 
 
 def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
     """The locked plan of a run folder, with its data."""
-    stored = _stored(folder)
+    stored = BENCHMARK.stored(folder)
     plan = parse_plan(read_text(folder.plan, "plan"), source=str(folder.plan))
     found = data or open_data(plan)
     if (inputs := inputs_of(found)) != stored.get("inputs"):
@@ -149,12 +146,7 @@ def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
             f"{folder.path}: the market data changed after the lock ({inputs['market'][:12]}...); put them back"
         )
     made = fingerprint(plan, found)
-    if made != stored.get("plan_hash"):
-        raise PlanError(
-            f"{folder.plan} was edited after the lock (plan hash {made[:12]}..., locked "
-            f"{str(stored.get('plan_hash'))[:12]}...), or the prompts of this version differ; restore the plan, or use "
-            "a new run folder"
-        )
+    BENCHMARK.require_unedited(folder, made, stored)
     amendments = read_amendments(folder, stored.get("amendments", ()))
     return LockedBench(plan, made, str(stored["locked_at"]), found, amendments, bool(stored.get("preregistered", True)))
 
@@ -187,16 +179,6 @@ def texts_of_stages() -> dict[str, str]:
 def inputs_of(data: BenchData) -> dict[str, str]:
     """Digests of what a plan is run on."""
     return {"market": data.history.snapshot, "instruments": content_id({"ids": list(data.universe.ids)})}
-
-
-def _stored(folder: RunFolder) -> dict[str, Any]:
-    if not folder.lock.is_file():
-        raise PlanError(f"{folder.path} holds no benchmark; run: assaymark bench qa or assaymark bench pipeline")
-    stored = read_lock(folder)
-    if stored.get("format") != FORMAT:
-        raise PlanError(f"{folder.path} holds a study, not a benchmark; use another --out")
-    check_lock(folder, stored)
-    return stored
 
 
 def _same_market(folder: RunFolder, plan: BenchPlan) -> bool:

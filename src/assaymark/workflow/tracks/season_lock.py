@@ -28,9 +28,8 @@ from assaymark.workflow.amendments import Amendment, read_amendments
 from assaymark.workflow.model_problems import absent_problems, agent_problems, season_judge_problems
 from assaymark.workflow.run_folder import (
     RunFolder,
-    check_lock,
+    Track,
     new_folder,
-    read_lock,
     read_text,
     require_version_2,
     write_lock,
@@ -52,7 +51,14 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.season_records import FoundSeason
 
 
-FORMAT: Final = "assaymark season lock 2"
+SEASON: Final = Track(
+    format="assaymark season lock 2",
+    absent="{0} holds no season; make one with: assaymark season init FILE --out {0}",
+    others={"": "{0} holds no season but a study or a benchmark; use another folder"},
+    texts="texts of this version",
+    restore="restore it, or use a new run folder",
+)
+"""What the lock of a season says."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -110,7 +116,7 @@ class LockedSeason(StoredSeason):
 
 def is_season(folder: RunFolder) -> bool:
     """Whether a season is locked in a run folder."""
-    return folder.lock.is_file() and read_lock(folder).get("format") == FORMAT
+    return SEASON.holds(folder)
 
 
 def lock_season(
@@ -188,12 +194,7 @@ def _unedited(
     folder: RunFolder, stored: Mapping[str, Any], season: Season, made: str
 ) -> tuple[Season, str, str, tuple[str, ...], tuple[Amendment, ...], bool]:
     """What a lock says, once the plan hash is seen to be that of the lock: how it was amended as well."""
-    if made != stored["plan_hash"]:
-        raise PlanError(
-            f"{folder.plan} was edited after the lock (plan hash {made[:12]}..., locked "
-            f"{str(stored['plan_hash'])[:12]}...), or the texts of this version differ; restore it, or use a new "
-            "run folder"
-        )
+    SEASON.require_unedited(folder, made, stored)
     amendments = read_amendments(folder, stored.get("amendments", ()))
     preregistered = bool(stored.get("preregistered", True))
     return season, made, str(stored["locked_at"]), _universe_of(stored), amendments, preregistered
@@ -224,26 +225,18 @@ def season_lock(
     found: FoundSeason | None, absent: Sequence[str] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """The lock of a season. Of one that somebody else ran it holds what follows from its records."""
-    lock: dict[str, Any] = {
-        "format": FORMAT,
-        "software": f"assaymark {__version__}",
-        "plan_hash": made,
-        "locked_at": locked_at,
-        "inputs": dict(inputs),
-        "universe": list(universe),
-        "amendments": [],
-        "preregistered": True,
-    }
     # the days on which anybody decides: of records those that they are of, else every weekday
     every = weekdays(season.calendar.first, season.calendar.last)
     days = sorted(set(found.days.values())) if found is not None else [str(day) for day in every]
-    lock["preflight"] = list(period_preflight(days, season.judging.period, season.cluster_order))
+    preflight = [*period_preflight(days, season.judging.period, season.cluster_order)]
     if absent:
-        lock["preflight"].append(f"when this season was locked, no answer came from: {', '.join(absent)}")
+        preflight.append(f"when this season was locked, no answer came from: {', '.join(absent)}")
+    of_records: dict[str, JSON] = {}
     if found is not None:
-        lock["preflight"] += found.preflight
-        lock |= {"follows": to_json(found.follows), "tables": dict(found.tables)}
-    return lock
+        preflight += found.preflight
+        of_records = {"follows": to_json(found.follows), "tables": dict(found.tables)}
+    given = {"inputs": dict(inputs), "universe": list(universe), "preflight": preflight}
+    return SEASON.new_lock(made, locked_at, **given, **of_records)
 
 
 def _inputs(season: Season, data: SeasonData) -> dict[str, str]:
@@ -394,13 +387,8 @@ def _panel_problems(panel: Sequence[JudgeSpec], models: Mapping[str, Model] | No
 
 
 def _stored(folder: RunFolder) -> dict[str, Any]:
-    if not folder.lock.is_file():
-        raise PlanError(f"{folder.path} holds no season; make one with: assaymark season init FILE --out {folder.path}")
-    stored = read_lock(folder)
-    if stored.get("format") != FORMAT:
-        raise PlanError(f"{folder.path} holds no season but a study or a benchmark; use another folder")
+    stored = SEASON.stored(folder)
     whole = isinstance(stored.get("universe"), list) and isinstance(stored.get("inputs"), dict)
     if not whole or not isinstance(stored.get("plan_hash"), str):
         raise LedgerError(f"{folder.lock} is damaged; lock the season again in a new folder")
-    check_lock(folder, stored)
     return stored
