@@ -437,9 +437,15 @@ def outside_call(
             f"{canonical_json({**about, **own.members(), 'profile': profile})[1:-1]},",
             f"{numbers.text}}}}}",
         ]
+    messages = (Message("user", tuple(map(Text.of, parts))),)
+    return CallSpec(model=agent.model, messages=messages, template=template, seed=agent.seed, args=dict(agent.args))
+
+
+def model_call(agent: AgentSpec, messages: tuple[Message, ...], template: str, schema: Text | None = None) -> CallSpec:
+    """The call that puts messages to a model as its file names it."""
     return CallSpec(
-        model=agent.model, messages=(Message("user", tuple(map(Text.of, parts))),), template=template,
-        seed=agent.seed, args=dict(agent.args),
+        model=agent.model, messages=messages, template=template, seed=agent.seed, temperature=agent.temperature,
+        effort=agent.effort, schema=schema, args=dict(agent.args),
     )  # fmt: skip
 
 

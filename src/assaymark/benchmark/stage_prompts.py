@@ -12,7 +12,7 @@ import numpy as np
 
 from assaymark.benchmark.market import Known
 from assaymark.benchmark.profiles import PROFILE_WORDS, Profile
-from assaymark.benchmark.replies import FIRST_NAV, FORMS, TICKER, OwnNumbers, outside_call
+from assaymark.benchmark.replies import FIRST_NAV, FORMS, TICKER, OwnNumbers, model_call, outside_call
 from assaymark.benchmark.stages import SIGNALS, Convention, Position, Signal, Stage
 from assaymark.engine.calls import CallSpec, Message, Text
 from assaymark.engine.providers.http_agent import is_outside
@@ -180,11 +180,8 @@ def _call(
         prompt = "\n\n".join([_system().text, *(part.text for part in parts)])
         market = None if numbers is None else (own, numbers)
         return outside_call(agent, prompt, reply_schema(stage), stage_template().sha256, day, market=market)
-    return CallSpec(
-        model=agent.model, messages=(_system(), Message("user", parts)), template=stage_template().sha256,
-        seed=agent.seed, temperature=agent.temperature, effort=agent.effort, schema=_schema(stage),
-        args=dict(agent.args),
-    )  # fmt: skip
+    messages = (_system(), Message("user", parts))
+    return model_call(agent, messages, stage_template().sha256, _schema(stage))
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

@@ -27,7 +27,7 @@ from assaymark.benchmark.questions.payloads import ABLATED, TEMPLATES, Condition
 from assaymark.benchmark.questions.published import answer_text, write_questions
 from assaymark.benchmark.questions.render import template_digest
 from assaymark.benchmark.questions.templates import Question
-from assaymark.benchmark.replies import ANSWER_SCHEMA, outside_call
+from assaymark.benchmark.replies import ANSWER_SCHEMA, model_call, outside_call
 from assaymark.benchmark.stages import EpisodeResult
 from assaymark.claims.kinds import DISSOCIATION
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text
@@ -261,10 +261,7 @@ def planned_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Co
             asked = question.template, question.given(condition)
             call = outside_call(agent, message.text, ANSWER_SCHEMA, template_digest(), asked=asked)
         else:
-            call = CallSpec(
-                model=agent.model, messages=(message,), template=template_digest(), seed=agent.seed,
-                temperature=agent.temperature, effort=agent.effort, args=agent.args,
-            )  # fmt: skip
+            call = model_call(agent, (message,), template_digest())
         found.append((agent, question, condition, call))
     return found
 

@@ -19,6 +19,7 @@ from assaymark.benchmark.questions.published import read_questions
 from assaymark.benchmark.questions.render import template_digest as question_digest
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.reference import ReferenceBenchmarkModel
+from assaymark.benchmark.replies import model_call
 from assaymark.benchmark.stage_prompts import stage_texts
 from assaymark.benchmark.stages import Convention
 from assaymark.encoding import write_atomic
@@ -218,11 +219,8 @@ def _pipeline(locked: LockedBench) -> Iterator[CallSpec]:
             for agent in plan.models:
                 if is_outside(agent.model) and numbers is not None:
                     yield replace(numbers, model=agent.model, seed=agent.seed, args=agent.args)
-                    continue
-                yield replace(
-                    call, model=agent.model, seed=agent.seed, temperature=agent.temperature, effort=agent.effort,
-                    args=agent.args,
-                )  # fmt: skip
+                else:
+                    yield model_call(agent, call.messages, call.template, call.schema)
             parts = tuple(part.text for message in call.messages if message.role == "user" for part in message.parts)
             reply = Reply(text=stand_in.answer(parts)[0], model="stand-in")
             for state in states:
