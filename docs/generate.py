@@ -89,13 +89,14 @@ def manual() -> str:
     options = [line for line, count in counts.most_common() if line.startswith("- `-") and count >= SHARED_BY]
     shared = {line.split("`")[1]: line for line in reversed(options)}
     parts = [MARK, "# Command line\n\n", (root.help or "").strip(), "\n\n", COMMANDS_HAVE,
-             textwrap.fill(f"{', '.join(guesses)}.", 120), "\n\n## Shared options\n\n"]  # fmt: skip
+             textwrap.fill(f"{', '.join(guesses)}.", **WRAPPED), "\n\n## Shared options\n\n"]  # fmt: skip
     parts += sorted(shared.values())
     for name, command, level in commands:
         parts += _command(name, command, level, set(shared.values()))
     return re.sub(r"\n{3,}", "\n\n", "".join(parts))
 
 
+WRAPPED: dict[str, Any] = {"width": 120, "break_on_hyphens": False}
 SHARED_BY = 2
 """Commands from which on an option with one and the same help is listed once for all."""
 
@@ -115,8 +116,11 @@ def _command(name: str, command: Any, level: str, shared: set[str]) -> Iterator[
     yield from (line for line in lines if line not in shared)
     also = [line.split("`")[1].split()[0] for line in lines if line in shared]
     if also:
-        yield textwrap.fill(f"- Shared: {', '.join(f'`{one}`' for one in also)}", 120, subsequent_indent="  ") + "\n"
-    yield from (f"- Example: `{line}`\n" for line in (command.epilog or "").splitlines() if line.strip())
+        yield (
+            textwrap.fill(f"- Shared: {', '.join(f'`{one}`' for one in also)}", subsequent_indent="  ", **WRAPPED)
+            + "\n"
+        )
+    yield from (f"- Example: `{line}`\n" for line in (command.epilog or "").splitlines()[:1])
 
 
 COMMANDS_HAVE = """\
@@ -309,7 +313,7 @@ def judge_logs(full: Path, repeated: Path) -> str:
     """What the judges of two real logs come to; each pair was shown in both orders."""
     chosen = verdict_map(filter={"bench": "MTBench"})
     lines = [MARK, "# Judge logs, measured\n\n", JUDGE_LOGS]
-    for title, path in (("Judges asked once", full), ("Judges asked again", repeated)):
+    for title, path in (("One trial per pair", full), ("Three trials per pair", repeated)):
         with tempfile.TemporaryDirectory() as scratch:
             made = measure_log(RunFolder(Path(scratch)), path, chosen)
         sheets, trials = made.sheets, int(_of(made.sheets[0], "repeat.stability").detail["trials"])

@@ -16,7 +16,6 @@ from scipy.special import stdtrit
 
 from assaymark.benchmark import CONVENTIONS, PROFILES, STAGES, Convention, DateResult, EpisodeResult
 from assaymark.benchmark.episode import EpisodeRules, EpisodeState
-from assaymark.benchmark.questions import CONDITIONS, TEMPLATES
 from assaymark.benchmark.replies import reply_text
 from assaymark.engine import Reply
 from assaymark.metrology.contrasts import cluster_t
@@ -50,7 +49,6 @@ def write(folder: Path) -> None:
     store = Store(run)
     scores = tuple(store.read(SCORES))
     put(PAGE, "conventions", conventions_table())
-    put(PAGE, "questions", "".join(_questions(scores)))
     put(PAGE, "scores", "".join(_boards(locked, scores)))
     put(PAGE, "floors", "".join(_floors(locked, episodes)))
     put(PAGE, "claims", "".join(_claims(store)))
@@ -90,26 +88,6 @@ def _number(value: float) -> str:
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------
-
-
-def _questions(scores: Sequence[Score]) -> Iterator[str]:
-    """Mean score of every model on each template."""
-    found: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
-    for one in scores:
-        if one.name == "QA" and one.convention == "paper":
-            found[one.agent, one.labels["condition"], one.labels["template"]].append(one.value)
-    cells = [(CONDITIONS[0], name) for name in TEMPLATES] + [(CONDITIONS[1], name) for name in ("T4", "T5")]
-    models = sorted({name for name, *_ in found}, key=lambda name: -_mean(found, name, cells[:7]))
-    head = ["model", *TEMPLATES, "mean", "T4 restricted", "T5 restricted"]
-    rows = []
-    for model in models:
-        means = [_number(float(np.mean(found[model, *cell]))) for cell in cells]
-        rows.append([model, *means[:7], _number(_mean(found, model, cells[:7])), *means[7:]])
-    yield from _table(head, rows)
-
-
-def _mean(found: dict[tuple[str, str, str], list[float]], model: str, cells: Sequence[tuple[str, str]]) -> float:
-    return float(np.mean([value for cell in cells for value in found[model, *cell]]))
 
 
 def _boards(locked: LockedBench, scores: Sequence[Score]) -> Iterator[str]:

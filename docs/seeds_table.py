@@ -119,17 +119,16 @@ def _words(one: Seed) -> str:
 
 def page() -> str:
     """The whole page."""
-    lines = [HEAD]
+    lines = [HEAD, "\n| file | where | what is tested | package |\n|---|---|---|---|\n"]
     for path in sorted(SEEDS.glob("test_*.py")):
-        about, found = seeds_of(path)
-        lines.append(f"\n## `seeds/{path.name}`\n\n{about}\n\n| where | what is tested | package |\n|---|---|---|\n")
+        _, found = seeds_of(path)
         rows: dict[str, list[Seed]] = {}
         for one in found:
             rows.setdefault(one.where, []).append(one)
         for where, ones in rows.items():
             packages = sorted({name.rpartition("/")[0] or name for one in ones for name in one.modules})
             shown = ", ".join(f"`{name}`" for name in packages) or "printed figures against each other"
-            lines.append(f"| {where} | {'; '.join(map(_words, ones))} | {shown} |\n")
+            lines.append(f"| `{path.stem}` | {where} | {'; '.join(map(_words, ones))} | {shown} |\n")
     return "".join(lines)
 
 

@@ -52,7 +52,7 @@ INTERVAL_CLUSTERS = (5, 12, 20, 60)
 LOOKS = {f"{g // 2} clusters, then {g}": g for g in (10, 24, 40)}
 GAPS = (0.1, 0.2, 0.3, 0.4, 0.5)
 SHOWN_GAP = 0.4
-SHOWN_GAPS = (0.2, 0.3, 0.5)
+SHOWN_GAPS = (0.3, 0.5)
 SHOWN_SIZE = 4
 """Cells on the page; the tables have all sizes and gaps."""
 CAVEAT = 0.065
@@ -386,14 +386,6 @@ def _look_part(folder: Path) -> Iterator[str]:
         yield f"| {name} | {' | '.join(f'{x:.1f}' for x in _count(rows, name, 'first', 'either'))} |"
 
 
-def _command_part(folder: Path) -> Iterator[str]:
-    rows = read("commands", folder)
-    yield from _head(["study"], ["studies", "a ranking", "a headline", "a false ranking", "a false headline",
-                                 "ranking in batch", "headline there", "no headline possible", "differ"])  # fmt: skip
-    for name in COMMANDS:
-        yield f"| {name} | {' | '.join(rows[name, SEED][column] for column in ('studies', *COUNTS))} |"
-
-
 PARTS: Mapping[str, Callable[[Path], Iterator[str]]] = {
     "nulls": partial(_false_part, "nulls", tuple(NULLS), CLUSTERS),
     "serial": partial(_false_part, "serial", tuple(SERIAL), SERIAL_CLUSTERS),
@@ -402,7 +394,6 @@ PARTS: Mapping[str, Callable[[Path], Iterator[str]]] = {
     "power": _power_part,
     "intervals": _interval_part,
     "looks": _look_part,
-    "commands": _command_part,
 }
 
 

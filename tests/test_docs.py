@@ -144,8 +144,8 @@ def test_every_field_has_its_meaning():
 
 
 def test_the_measurements_of_a_run_have_a_row(demo):
-    part = page("metrics").partition("\n## Figures of a portfolio")[0]
-    rows = set(re.findall(r"`([a-z0-9_.]+)`", "".join(re.findall(r"^\| (`[^|]+`) \| .* \| .* \| .* \|", part, re.M))))
+    cells = re.findall(r"^\| (`[^|]+`) \| .* \| .* \| .* \|", page("metrics"), re.M)
+    rows = set(re.findall(r"`([a-z0-9_.]+)`", "".join(cells)))
     assert {item.name for item in Store(RunFolder(demo)).read(MEASUREMENTS)} - rows == set()
     # Controls and probes are not in every run, so the other direction is asked of the code.
     code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src" / "assaymark").rglob("*.py"))
@@ -227,6 +227,21 @@ def test_the_readme_is_short():
 def test_lines_are_short(name):
     lines = [line for line in page(name).splitlines() if not line.startswith("|")]
     assert [line for line in lines if len(line) > 120] == []
+
+
+ODD = re.compile(
+    r"\b(leads? on|hears?|told|somebody|anybody|nobody|of (its|one's|their|your) own|put(s)? before|"
+    r"stands? (beside|in|at|on|for)|goes on|a stranger|what (may|may not) be said)\b",
+    re.I,
+)
+QUOTED = ("stands at +2.27%", "stands at 0.60", "not-told-apart", "Of its own profile")
+
+
+def test_pages_are_written_in_plain_terms():
+    """Help texts and tests that pages repeat have their own checks; a text of an agent is quoted as it is."""
+    pages = [path for path in PAGES if "decisions" not in path.parts and path.stem not in ("CHANGELOG", "cli")]
+    lines = [(path.name, line) for path in pages for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [(name, line) for name, line in lines if ODD.search(line) and not any(one in line for one in QUOTED)] == []
 
 
 def anchors(text: str) -> set[str]:

@@ -36,9 +36,6 @@ def honestly():
     return import_aitrader(files())
 
 
-# --- records --------------------------------------------------------------------------------------------------------
-
-
 def test_steps_become_decisions_that_can_be_paired(honestly):
     assert [one.record_id for one in honestly.decisions] == [
         "cn-hourly/2025-10-09T10:30/claude-3.7-sonnet",
@@ -127,9 +124,6 @@ def test_packed_files_and_their_order_change_nothing(honestly):
     assert canonical_json(again.outcomes) == canonical_json(honestly.outcomes)
 
 
-# --- texts ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "kept", "flags"),
     [
@@ -172,9 +166,6 @@ def test_names_stand_on_the_instruments():
     steps = [line(step, rationale="持有 招商银行(600036.SH)") for step in STEPS]
     seen = context(import_aitrader(files(*steps)), "cn-hourly/2025-10-09T10:30/gpt-5")
     assert [(one.symbol, one.name) for one in seen.instruments] == [("600036.SH", "招商银行"), ("601318.SH", "")]
-
-
-# --- the audit ------------------------------------------------------------------------------------------------------
 
 
 def test_an_honest_log_reconciles():
@@ -279,9 +270,6 @@ def test_a_log_written_by_the_paper_broker_reconciles(days):
     assert audit.reconciliation.navs == pytest.approx(navs)
 
 
-# --- bad files ------------------------------------------------------------------------------------------------------
-
-
 def test_all_problems_at_once():
     bad = [
         line(track="agent_data_moon"),
@@ -370,8 +358,7 @@ def test_a_damaged_price_file_is_one_problem_of_many():
 
 
 @pytest.mark.parametrize(
-    "text",
-    [b"not json", b"[]", b'{"track": 1, "track": 2}', json.dumps(line()).replace("2.0", "NaN").encode() + b"}"],
+    "text", [b"not json", b"[]", b'{"track": 1, "track": 2}', json.dumps(line()).replace("2.0", "NaN").encode() + b"}"]
 )
 def test_lines_that_are_no_objects(text):
     with pytest.raises(InputError, match=r"decisions\.jsonl line 1"):
@@ -383,9 +370,6 @@ def test_numbers_beyond_any_book_are_refused():
         import_aitrader(files(line(positions_after={"CASH": 1e300})))
     with pytest.raises(InputError):
         import_aitrader(files(line(positions_after={"CASH": math.inf})))
-
-
-# --- the command ----------------------------------------------------------------------------------------------------
 
 
 def test_the_command_writes_a_run_folder(tmp_path, capsys):

@@ -208,9 +208,6 @@ def test_progress_is_told():
     assert told == [("facts", 3, 3), ("decisions", 2, 2), ("outcomes", 2, 2)]
 
 
-# --- what was lost --------------------------------------------------------------------------------------------------
-
-
 def test_a_context_that_lost_nothing_stays_complete():
     contexts, report = seen()
     assert {(c.completeness, c.missing) for c in contexts.values()} == {("complete", ())}
@@ -254,9 +251,6 @@ def test_without_its_facts_file_every_context_is_partial(facts):
     contexts, _ = seen(**{"map.toml": text.replace('weight = "size"\n', ""), "f.csv": facts, "d.csv": rows})
     assert {(c.completeness, c.missing) for c in contexts.values()} == {("partial", ("f.csv: could not be read",))}
     assert len(contexts) == 2
-
-
-# --- long cells and bad rows ----------------------------------------------------------------------------------------
 
 
 def test_a_prompt_of_two_hundred_thousand_characters_is_read():

@@ -9,8 +9,6 @@ from assaymark.errors import InputError
 from assaymark.importers import import_generic
 from assaymark.importers.column_map import parse_map
 
-# --- what was accepted silently -------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("field", ["exit_price", "realized_return_1w", "outcome_7d", "return_after_1w", "Fwd Return"])
 def test_a_field_that_names_an_outcome_is_refused_once(field):
@@ -131,9 +129,6 @@ def test_a_record_without_text_to_judge_says_so():
     assert result.report.no_text == ("r1/beta",)
 
 
-# --- one cause, told once -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("rows", "cause"),
     [
@@ -196,8 +191,6 @@ def test_outcomes_beside_unreadable_decisions_are_told_together():
     )
     assert len(result.report.problems) == 2
 
-
-# --- constraints ----------------------------------------------------------------------------------------------------
 
 RULED = COMPLETE.replace('facts = "f.csv"', 'facts = "f.csv"\nconstraints = "c.csv"') + '[constraints]\nscope = "on"\n'
 RULES = (

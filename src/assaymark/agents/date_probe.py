@@ -35,7 +35,7 @@ _NEUTRAL_YEAR: Final = 2000
 
 @dataclass(frozen=True, slots=True)
 class Dated:
-    """What a model answered: a year and a month, and the event it named."""
+    """A model's answer: a year and a month, and the event it named."""
 
     year: int
     month: int
@@ -44,13 +44,9 @@ class Dated:
 
 def date_call(model: str, context: Context, *, seed: int | None = None) -> CallSpec:
     """The question about one context."""
-    return CallSpec(
-        model=model,
-        messages=(Message("system", (_question(),)), prompt_of(context)),
-        template=_question().sha256,
-        seed=seed,
-        schema=_schema(),
-    )
+    question = _question()
+    messages = (Message("system", (question,)), prompt_of(context))
+    return CallSpec(model=model, messages=messages, template=question.sha256, seed=seed, schema=_schema())
 
 
 @cache
@@ -60,11 +56,7 @@ def _question() -> Text:
 
 @cache
 def _schema() -> Text:
-    properties = {
-        "year": {"type": "integer"},
-        "month": {"type": "integer"},
-        "event": {"type": ["string", "null"]},
-    }
+    properties = {"year": {"type": "integer"}, "month": {"type": "integer"}, "event": {"type": ["string", "null"]}}
     whole = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
     return Text.of(json.dumps(whole, indent=1))
 

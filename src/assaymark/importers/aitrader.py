@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby, pairwise
 from typing import Final
@@ -59,9 +59,6 @@ REPLAYED: Final = "replayed"
 NEXT, WHOLE = "to the agent's next step", "whole log"
 """The horizons of the outcomes."""
 
-# --- audits -----------------------------------------------------------------------------------------------------------
-
-
 _CHECKS: Final[Mapping[str, CheckKind]] = {
     "fill-quantity": "fill",
     "fill-price": "fill",
@@ -97,13 +94,7 @@ class Audit:
 
 
 def audit_aitrader(files: Mapping[str, bytes]) -> tuple[Audit, ...]:
-    """The books in AI-Trader logs (files as for `import_aitrader`), each mismatch with what is stated and recomputed.
-
-    Raises
-    ------
-    InputError
-        Anything in the files is wrong: all of it at once.
-    """
+    """The books in AI-Trader logs (files as for `import_aitrader`), each mismatch as stated and recomputed."""
     tally = Tally()
     log = read_log(files, tally)
     if tally.problems:
@@ -128,9 +119,6 @@ def _audit_of(steps: Sequence[Step], prices: Prices) -> Audit:
     )
 
 
-# --- decisions --------------------------------------------------------------------------------------------------------
-
-
 def import_aitrader(
     files: Mapping[str, bytes],
     *,
@@ -140,27 +128,13 @@ def import_aitrader(
 ) -> Imported:
     """AI-Trader's steps as decisions, what of the prices was known at each, and how the books went on.
 
-    The log holds the last message of a step, its actions and the book after it. The prompt and what tools returned
-    are not there, so every context is ``partial``. It holds the book before the step, the open of every symbol (the
-    price at which the venue fills), the close one bar before, and the last bars of what is held or traded. Nothing of
-    the step's own bar but its open is in it. Each book is held against the actions and the prices (`Audit`); a
-    decision at whose step something does not fit carries a flag, and its ``stages`` list what.
-
-    Parameters
-    ----------
-    files : mapping of name to bytes
-        ``decisions.jsonl`` and the price file of every track that occurs in it, plain or gzip.
-    keep_going : bool
-        Import what is good although something is not; the report counts both.
-    progress : callable, optional
-        Called with (what, done, total) as steps are read.
-    provenance : Provenance
-        Source, commit and licence to stamp on every decision.
-
-    Raises
-    ------
-    InputError
-        A file is missing or damaged; or, unless ``keep_going``, anything in them is wrong: all of it at once.
+    ``files`` are ``decisions.jsonl`` and the price file of every track in it, plain or gzip. The log holds the last
+    message of a step, its actions and the book after it. The prompt and what tools returned are not there, so every
+    context is ``partial``: the book before the step, the open of every symbol (the price at which the venue fills), the
+    close one bar before, and the last bars of what is held or traded; nothing of the step's own bar but its open. Each
+    book is held against the actions and the prices (`Audit`); a decision at whose step something does not fit carries a
+    flag, and its ``stages`` list what. `InputError`: a file is missing or damaged; or, unless ``keep_going``, all that
+    is wrong in them.
     """
     tally = Tally()
     log = read_log(files, tally, progress)
@@ -216,13 +190,9 @@ def _context(step: Step, before: Book, prices: Prices, instruments: tuple[Instru
     held, opens = before.positions, prices.opens(step.at)
     traded = [one.instrument for one in step.actions if one.instrument]
     return Context(
-        completeness="partial",
-        cutoff=step.track.decided_at(step.at),
-        cutoff_source=f"the step's stamp, taken as {step.track.zone} time",
-        prompt="",
-        facts=prices.facts(step.at),
-        series=prices.series(step.at, [*held, *traded]),
-        instruments=instruments,
+        completeness="partial", cutoff=step.track.decided_at(step.at),
+        cutoff_source=f"the step's stamp, taken as {step.track.zone} time", prompt="", facts=prices.facts(step.at),
+        series=prices.series(step.at, [*held, *traded]), instruments=instruments,
         portfolio=Portfolio(
             currency=step.track.currency,
             cash=before.cash,
@@ -234,7 +204,7 @@ def _context(step: Step, before: Book, prices: Prices, instruments: tuple[Instru
             "what tools returned",
             *(f"the price of {symbol}" for symbol in sorted(set(held) - set(opens))),
         ),
-    )
+    )  # fmt: skip
 
 
 def _decision(step: Step, number: int, context_id: str, audit: Audit, provenance: Provenance) -> Decision:
@@ -260,29 +230,14 @@ def _decision(step: Step, number: int, context_id: str, audit: Audit, provenance
     family = FAMILIES.get(step.agent.split("-")[0].lower().rstrip("0123456789"), step.agent)
     year, week, _ = step.at.isocalendar()
     return Decision(
-        record_id=step.record_id,
-        episode_id=step.track.name,
-        step=number,
-        cluster=f"{year}-W{week:02d}",
-        decided_at=decided,
-        agent=Agent(id=step.agent, family=family, model=step.agent),
-        context_id=context_id,
-        actions=step.actions,
-        rationales=rationales,
-        format=step.track.name,
-        provenance=Provenance(
-            source=provenance.source,
-            path=f"{step.line.track}/{step.line.model}",
-            commit=provenance.commit,
-            licence=provenance.licence,
-        ),
-        stages=stages,
-        call=CallFacts(seconds=(written[-1] - written[0]).total_seconds(), timing_source="derived")
-        if timed
-        else CallFacts(),
-        flags=tuple(flags),
+        record_id=step.record_id, episode_id=step.track.name, step=number, cluster=f"{year}-W{week:02d}",
+        decided_at=decided, agent=Agent(id=step.agent, family=family, model=step.agent), context_id=context_id,
+        actions=step.actions, rationales=rationales, format=step.track.name,
+        provenance=replace(provenance, path=f"{step.line.track}/{step.line.model}"),
+        stages=stages, call=CallFacts(seconds=(written[-1] - written[0]).total_seconds(), timing_source="derived")
+        if timed else CallFacts(), flags=tuple(flags),
         missing=missing if book is not None else (*missing, "positions after"),
-    )
+    )  # fmt: skip
 
 
 def _outcomes(steps: Sequence[Step], prices: Prices, audit: Audit) -> Iterator[Outcome]:
@@ -312,18 +267,11 @@ def _outcomes(steps: Sequence[Step], prices: Prices, audit: Audit) -> Iterator[O
 def season_aitrader(files: Mapping[str, bytes], track: str) -> RecordedTrack:
     """One track (``us``, ...) as its log states it, day by day, beside an equal weight and cash.
 
-    A day is one of the exchange. An agent's book of a day is the one it states after its last step of that day, and
-    all books of a day are valued at the opens of the track's last step of that day: the prices at which the venue
-    fills. So at the last step NAV is the audit's (`Audit.last_nav`). A fill without a stated price has the open of its
-    step. Equal weight buys every symbol that has an open at the track's first step, there, and holds. Lines that an
-    import refuses are passed over.
-
-    Raises
-    ------
-    InputError
-        A file is missing or damaged as a whole.
-    UnknownNameError
-        The log has no step of that track.
+    A day is one of the exchange. An agent's book of a day is the one it states after its last step of that day, and all
+    books of a day are valued at the opens of the track's last step of that day: the prices at which the venue fills. So
+    at the last step NAV is the audit's (`Audit.last_nav`). A fill without a stated price has the open of its step.
+    Equal weight buys every symbol that has an open at the track's first step, there, and holds. Lines that an import
+    refuses are passed over.
     """
     log = read_log(files, Tally())
     steps = [one for one in log.steps if one.track.name == track]
@@ -340,14 +288,10 @@ def season_aitrader(files: Mapping[str, bytes], track: str) -> RecordedTrack:
         known = {symbol: price for symbol, price in found.items() if price is not None}
         if len(known) == len(found):
             yield RecordedBook(
-                day=day,
-                agent=name,
-                state="ok" if stated else "not stated",
-                cash=book.cash,
-                nav=book.nav(known),
+                day=day, agent=name, state="ok" if stated else "not stated", cash=book.cash, nav=book.nav(known),
                 positions={symbol: book.positions[symbol] for symbol in found},
                 stale=tuple(symbol for symbol in found if symbol not in prices.opens(closing[day])),
-            )
+            )  # fmt: skip
 
     opens = prices.opens(min(one.at for one in steps))
     equal = Book(0.0, {symbol: capital / len(opens) / price for symbol, price in opens.items()})
@@ -397,16 +341,10 @@ def season_aitrader(files: Mapping[str, bytes], track: str) -> RecordedTrack:
             if found.checks[kind]
         ]
     return RecordedTrack(
-        name=track,
-        capital=capital,
-        currency=steps[0].track.currency,
-        universe=prices.symbols,
-        days={one.record_id: _day(one) for one in steps},
-        fills=tuple(fills),
-        books=tuple(books),
-        baselines=tuple(baselines),
-        checks=tuple(checks),
-    )
+        name=track, capital=capital, currency=steps[0].track.currency, universe=prices.symbols,
+        days={one.record_id: _day(one) for one in steps}, fills=tuple(fills), books=tuple(books),
+        baselines=tuple(baselines), checks=tuple(checks),
+    )  # fmt: skip
 
 
 def _day(step: Step) -> str:

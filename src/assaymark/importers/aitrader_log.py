@@ -27,9 +27,6 @@ _COLUMNS: Final = ("symbol", "ts", "open", "high", "low", "close", "volume")
 _SHOWN: Final = 20  # complete bars of a held or traded symbol in a context
 
 
-# --- tracks -----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
     """One market that the agents traded on; the logs state neither its clock nor the capital.
@@ -103,9 +100,6 @@ TRACKS: Final[Mapping[str, Track]] = MappingProxyType({
     ),
 })  # fmt: skip
 """The tracks by the name that the logs give them."""
-
-
-# --- prices -----------------------------------------------------------------------------------------------------------
 
 
 class Prices:
@@ -259,9 +253,6 @@ def _bar(row: Mapping[str, str]) -> tuple[Bar, float]:
     return Bar(open=opened, high=high, low=low, close=close), found["volume"] or 0.0
 
 
-# --- texts ------------------------------------------------------------------------------------------------------------
-
-
 _CODE: Final = r"(?P<code>\d{6}\.S[HZ])"
 _NAME: Final = r"(?P<name>[\u4e00-\u9fff]{2,6})"
 _PATTERNS: Final = (
@@ -305,9 +296,6 @@ def texts_of(text: str | None) -> tuple[tuple[Rationale, ...], tuple[str, ...]]:
         kept.append(Rationale(text=answer, kind="arena" if tool else "summary"))
     marks = {"think-block": thoughts, "tool-output": tool, "no-finish-signal": not _FINISH.search(written)}
     return tuple(kept), tuple(flag for flag, found in marks.items() if found)
-
-
-# --- steps ------------------------------------------------------------------------------------------------------------
 
 
 _KINDS: Final[Mapping[str, ActionKind]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 
@@ -30,9 +31,6 @@ PROVENANCE: Final = Provenance(source="ishtiaqrahman/capitalbench", licence="CC 
 
 CLOCK_CONFLICT: Final = "clock-conflict"
 """The flag of a call that started before the material's own cutoff: one of the two times is wrong."""
-
-
-# --- the shapes of a record as the arena publishes them; unknown keys are refused, types are strict -------------------
 
 
 class _Shape(BaseModel):
@@ -231,9 +229,6 @@ def _format_of(submission: Mapping[str, Any]) -> str:
     return "weights-v2" if has_forecasts else "weights-v1"
 
 
-# --- the texts of a submission ----------------------------------------------------------------------------------------
-
-
 def _rationales_of(submission: Submission) -> tuple[Rationale, ...]:
     """The texts in the order a judge reads them, then those that are only fact-checked, then the arena's.
 
@@ -303,9 +298,6 @@ def _block(head: str, *parts: tuple[str, str]) -> str:
     return "\n".join(filter(None, [head, *(f"{title}: {text}" for title, text in parts if text.strip())]))
 
 
-# --- decisions and outcomes -------------------------------------------------------------------------------------------
-
-
 def import_capitalbench(
     files: Mapping[str, bytes],
     *,
@@ -313,27 +305,12 @@ def import_capitalbench(
     progress: Progress | None = None,
     provenance: Provenance = PROVENANCE,
 ) -> Imported:
-    """CapitalBench's decisions, the contexts they were made in, and the outcomes as a table of their own.
+    """CapitalBench's decisions, the contexts they were made in, and the outcomes as a separate table.
 
-    A round's contexts are always ``partial``: the rendered appendix that the agents saw was not kept. Prices that
-    scored a round never enter a context. A decision whose call started before the cutoff is kept and flagged
-    ``clock-conflict``.
-
-    Parameters
-    ----------
-    files : mapping of name to bytes
-        ``decisions.jsonl`` and ``contexts.jsonl``, plain or gzip.
-    keep_going : bool
-        Import what is good although something is not; the report counts both.
-    progress : callable, optional
-        Called with (what, done, total) as rounds and decisions are read.
-    provenance : Provenance
-        Source, commit and licence to stamp on every decision; the path comes from the record.
-
-    Raises
-    ------
-    InputError
-        A file is missing or damaged; or, unless ``keep_going``, anything in them is wrong: all of it at once.
+    ``files`` are ``decisions.jsonl`` and ``contexts.jsonl``, plain or gzip. Contexts are always ``partial``: the
+    rendered appendix that the agents saw was not kept. Prices that scored a round never enter a context. A decision
+    whose call started before the cutoff is kept and flagged ``clock-conflict``. `InputError`: a file is missing or
+    damaged; or, unless ``keep_going``, all that is wrong in them.
     """
     tally = Tally()
     rounds, broken = _read_rounds(files, tally, progress)
@@ -501,26 +478,16 @@ def _decision(record: Record[Any], shape: str, of: Round, started: datetime, pro
             for one in submission.portfolio
         ]
     return Decision(
-        record_id=record.id,
-        episode_id=record.round_id,
-        step=0,
-        cluster=f"{year}-W{week:02d}",
-        decided_at=started,
+        record_id=record.id, episode_id=record.round_id, step=0, cluster=f"{year}-W{week:02d}", decided_at=started,
         agent=Agent(
             id=submission.model_id,
             family=submission.provider,
             model=call.api_model_name,
             params={"mode": submission.mode},
         ),
-        context_id=of.context_id,
-        actions=tuple(actions),
-        rationales=rationales,
-        format=shape,
-        provenance=Provenance(
-            source=provenance.source, path=record.path, commit=provenance.commit, licence=provenance.licence
-        ),
-        confidence=submission.confidence,
-        stages=_stages_of(record, [action.instrument for action in actions]),
+        context_id=of.context_id, actions=tuple(actions), rationales=rationales, format=shape,
+        provenance=replace(provenance, path=record.path),
+        confidence=submission.confidence, stages=_stages_of(record, [action.instrument for action in actions]),
         call=CallFacts(
             seconds=call.latency_seconds,
             timing_source="measured",
@@ -529,10 +496,9 @@ def _decision(record: Record[Any], shape: str, of: Round, started: datetime, pro
             reasoning_tokens=call.reasoning_tokens,
             cost_usd=submission.cost_usd,
         ),
-        replicate=submission.replicate_index,
-        flags=(CLOCK_CONFLICT,) if started < of.context.cutoff else (),
+        replicate=submission.replicate_index, flags=(CLOCK_CONFLICT,) if started < of.context.cutoff else (),
         missing=tuple(missing),
-    )
+    )  # fmt: skip
 
 
 def _stages_of(record: Record[Any], selected: list[JSON]) -> Mapping[str, JSON]:

@@ -31,8 +31,6 @@ from assaymark.importers.read import (
 from assaymark.importers.report import Tally
 from assaymark.records import Constraint, Context, Fact, Instrument, canonical_json, sha256_text
 
-# --- numbers in running text, with their units ------------------------------------------------------------------------
-
 _MONTH = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
     r"|Nov(?:ember)?|Dec(?:ember)?)\.?"
@@ -149,8 +147,6 @@ def _unit(match: re.Match[str], factor: float, decimals: bool) -> str:
         return _CURRENCIES[match["currency"]]
     return "index" if word.startswith("point") or (decimals and factor == 1.0) else "count"
 
-
-# --- briefings and market tables as facts -----------------------------------------------------------------------------
 
 _ESCAPE = re.compile(r"\\([\\&\-.>~*_|+#$()\[\]])")
 _EMPHASIS = re.compile(r"\*\*|__|`")
@@ -415,8 +411,6 @@ def _quality_facts(text: str, options: Mapping[str, Any], cutoff: datetime) -> t
     )
 
 
-# --- when a round's information ended, in the many ways that is written -----------------------------------------------
-
 _MENTION = re.compile(r"(?:research|information|data)\s+cut-?off|available\s+through|frozen\s+at", re.I)
 _ISO = re.compile(
     r"(?P<day>20\d\d-\d\d-\d\d)[T ](?P<clock>\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?)\s?"
@@ -471,8 +465,6 @@ def _first_time(text: str) -> datetime | None:
     except (ValueError, ZoneInfoNotFoundError, OverflowError):
         return None
 
-
-# --- rounds -----------------------------------------------------------------------------------------------------------
 
 _NEEDED = ("briefing.md", "hashes.json", "manifest.yaml", "options.yaml", "prompt.md")
 """Without these a round is no context."""

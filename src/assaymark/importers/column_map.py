@@ -13,8 +13,6 @@ from assaymark.importers.read import ShapeError, as_shape
 from assaymark.plan import read_toml
 from assaymark.records import Completeness
 
-# --- names of what happened afterwards --------------------------------------------------------------------------------
-
 _AFTERWARDS = "outcomes?|exit|reali[sz]ed|future|forward|fwd|pnl|resolved|resolution|after|next"
 _OUTCOME = re.compile(rf"(?:^|[_\s.-])(?:{_AFTERWARDS})(?:$|[_\s.-]|\d)", re.I)
 
@@ -46,9 +44,6 @@ def names_outcome(field: str) -> bool:
     if words & {"outcome", "outcomes"} or ("exit" in words and words & (_MEASURES | {"value", "nav", "date"})):
         return True
     return bool(words & _LATER and words & _MEASURES) and not words & _BEFOREHAND
-
-
-# --- the map ----------------------------------------------------------------------------------------------------------
 
 
 Column = Annotated[str, Field(min_length=1)]
@@ -186,13 +181,7 @@ class ColumnMap(Part):
 
 
 def parse_map(text: str, *, source: str = "map.toml") -> ColumnMap:
-    """A column map from its TOML.
-
-    Raises
-    ------
-    InputError
-        Not TOML, or fields that are wrong, missing or unknown: all of them at once.
-    """
+    """A column map from its TOML."""
     try:
         return as_shape(ColumnMap, read_toml(text, source=source))
     except ShapeError as exc:

@@ -48,13 +48,7 @@ class Importer:
         return tuple(sorted(n for n in names if any(fnmatchcase(n.removesuffix(".gz"), p) for p in self.patterns)))
 
     def files(self, path: Path) -> tuple[str, ...]:
-        """The names of the files in the folder ``path`` to read and hand to ``read``; their bytes are not touched.
-
-        Raises
-        ------
-        InputError
-            There is no such folder, or nothing in it that this format reads.
-        """
+        """The names of the files in the folder ``path`` to read and hand to ``read``; their bytes are not touched."""
         if not path.is_dir():
             what = "is not a folder" if path.exists() else "does not exist"
             raise InputError(str(path), [Problem("", f"{what}; give the folder that holds {', '.join(self.patterns)}")])
@@ -97,13 +91,7 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
 
 
 def importer(name: str) -> Importer:
-    """The format called ``name``.
-
-    Raises
-    ------
-    UnknownNameError
-        There is none; the message offers the closest.
-    """
+    """The format called ``name``."""
     if name not in IMPORTERS:
         raise UnknownNameError("format", name, tuple(IMPORTERS))
     return IMPORTERS[name]

@@ -18,17 +18,7 @@ from assaymark.importers.column_map import (
     names_outcome,
     parse_map,
 )
-from assaymark.importers.read import (
-    NAME,
-    NO_NAME,
-    Progress,
-    Row,
-    Sheet,
-    midnight,
-    read_sheet,
-    text_of,
-    unpack,
-)
+from assaymark.importers.read import NAME, NO_NAME, Progress, Row, Sheet, midnight, read_sheet, text_of, unpack
 from assaymark.importers.report import NO_TEXT, Imported, Tally, has_text
 from assaymark.records import (
     Action,
@@ -59,8 +49,6 @@ KINDS: tuple[RationaleKind, ...] = ("summary", "portfolio", "risk", "candidate",
 """The order in which rationales are stored: what a judge reads first."""
 
 _PERCENT = 'if your weights are in percent, say weight_unit = "percent" in the map'
-
-# --- what the decisions saw -------------------------------------------------------------------------------------------
 
 
 class _Material:
@@ -184,16 +172,10 @@ class _Material:
         if value is None or available_at is None:
             return None
         return Fact(
-            id=f"f{number + 1}",
-            instrument=row.text(named.instrument),
-            field=field,
-            value=value,
-            unit=unit,
-            available_at=available_at,
-            as_of=row.time(named.as_of),
-            source=row.text(named.source) or self.map.files.facts or "",
-            note=row.text(named.note),
-        )
+            id=f"f{number + 1}", instrument=row.text(named.instrument), field=field, value=value, unit=unit,
+            available_at=available_at, as_of=row.time(named.as_of),
+            source=row.text(named.source) or self.map.files.facts or "", note=row.text(named.note),
+        )  # fmt: skip
 
     def _lose(self, key: str, what: str) -> None:
         """Notes something that a context should hold and does not."""
@@ -258,18 +240,14 @@ class _Material:
         if (key, at, source) not in self._made:
             instruments = [fact.instrument for _, fact in facts if fact.instrument]
             context = Context(
-                completeness="partial" if lost else self.map.completeness,
-                cutoff=at,
-                cutoff_source=source,
-                prompt=self.prompts.get(key, ""),
-                facts=tuple(fact for _, fact in facts),
+                completeness="partial" if lost else self.map.completeness, cutoff=at, cutoff_source=source,
+                prompt=self.prompts.get(key, ""), facts=tuple(fact for _, fact in facts),
                 instruments=tuple(
                     Instrument(id=name, aliases=(name,))
                     for name in dict.fromkeys([*instruments, *self.map.weights.values()])
                 ),
-                constraints=tuple(rule for _, rule in self._rules.get(key, ())),
-                missing=lost,
-            )
+                constraints=tuple(rule for _, rule in self._rules.get(key, ())), missing=lost,
+            )  # fmt: skip
             self._made[key, at, source] = content_id(context)
             self.contexts[self._made[key, at, source]] = context
         return self._made[key, at, source]
@@ -313,9 +291,6 @@ def _doubles(cells: Mapping[str, tuple[Any, str]]) -> Iterator[tuple[Any, tuple[
             yield cell, (place, f"(got {second!r:.60}, and {first!r:.60} at {at})")
 
 
-# --- decisions and outcomes -------------------------------------------------------------------------------------------
-
-
 _Answer = tuple[str, int, str, int]
 
 
@@ -324,23 +299,11 @@ def import_generic(
 ) -> Imported:
     """Decisions, contexts and outcomes from files of your own, read through a column map.
 
-    Nothing that happened after a decision can enter its context: a fact that became available later, a dated row from
-    later, an outcome offered as facts are problems, not warnings. So are facts of a context that no decision names. A
-    context that lost a fact to a problem, or holds one without a value, is ``partial`` whatever the map says.
-
-    Parameters
-    ----------
-    files : mapping of name to bytes
-        One ``*.toml`` map and the files that it names, plain or gzip.
-    keep_going : bool
-        Import what is good although something is not; the report counts both.
-    progress : callable, optional
-        Called with (what, done, total) at the end of each file.
-
-    Raises
-    ------
-    InputError
-        The map or a file it names is missing or wrong; or, unless ``keep_going``, any record is: all of it at once.
+    ``files`` are one ``*.toml`` map and the files that it names, plain or gzip. Nothing that happened after a decision
+    can enter its context: a fact that became available later, a dated row from later, an outcome offered as facts are
+    problems, not warnings. So are facts of a context that no decision names. A context that lost a fact to a problem,
+    or holds one without a value, is ``partial`` whatever the map says. `InputError`: the map or a file it names is
+    missing or wrong; or, unless ``keep_going``, all that is wrong in them.
     """
     maps = sorted(name for name in files if name.endswith(".toml"))
     if len(maps) != 1:

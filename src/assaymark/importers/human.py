@@ -25,41 +25,14 @@ def import_human(
     optional: Sequence[str] = (),
     graders: Collection[str] | None = None,
 ) -> tuple[Judgment, ...]:
-    """The grades in a CSV or JSONL table, one row a trajectory and grader.
+    """The grades in a CSV or JSONL table, one row a trajectory and grader, as judgments of family ``human``.
 
-    Columns are ``trajectory`` (the record id), ``judge`` (the grader's name), ``trial`` (default 1), one for each
-    dimension of the rubric, and, if anyone wrote some, ``comment``, which is not kept. A row without any grade was
-    not graded and is passed over; a row with some of them is recorded as invalid, for half a grade is none. Half
-    points are fine. A table may also have one row for each grade: ``trajectory``, ``grader``, ``dimension``, ``grade``,
-    and ``trial``; other columns of it are not kept.
-
-    Parameters
-    ----------
-    name, data
-        Name and bytes of the file; the name tells the format, ``.gz`` is unpacked.
-    records : collection of record ids
-        What can have been graded: decisions, or the records of a season.
-    dimensions : sequence of str
-        Those of the rubric.
-    rubric : str
-        Stamped on every judgment.
-    scale : (lowest, highest)
-        Of a grade.
-    optional : sequence of str
-        More columns of grades, which a row may lack.
-    graders : collection of names, optional
-        Who may have graded, by the plan; None where there is no plan yet.
-
-    Returns
-    -------
-    tuple of Judgment
-        Of family ``human``, by trajectory, judge and trial.
-
-    Raises
-    ------
-    InputError
-        Columns that are missing or unknown, unknown trajectories, graders who are not in the plan, grades off the
-        scale, a row that stands twice, or no grade at all: all of it at once.
+    Columns are ``trajectory`` (one of ``records``), ``judge`` (the grader's name, one of ``graders`` where there is a
+    plan), ``trial`` (default 1), one for each of ``dimensions``, any of ``optional``, and ``comment``, which is not
+    kept. A row without any grade was not graded and is passed over; a row with some of them is recorded as invalid.
+    Half points are fine. A table may also have one row for each grade: ``trajectory``, ``grader``, ``dimension``,
+    ``grade``, and ``trial``; other columns of it are not kept. `InputError`: all that is wrong in the table, or no
+    grade in it.
     """
     tally = Tally()
     sheet = read_sheet(name, unpack(name, data), tally)
@@ -92,16 +65,11 @@ def import_human(
         graded = sum(one in scores for one in dimensions)
         whole = graded == len(dimensions)
         found[trajectory, judge, trial] = Judgment(
-            trajectory=trajectory,
-            judge=judge,
-            family=FAMILY,
-            rubric=rubric,
-            trial=trial,
-            status="ok" if whole else "invalid",
-            scores=scores if whole else {},
+            trajectory=trajectory, judge=judge, family=FAMILY, rubric=rubric, trial=trial,
+            status="ok" if whole else "invalid", scores=scores if whole else {},
             call_key=content_id([trajectory, judge, trial, rubric, sorted(scores.items())]),
             reason=None if whole else f"graded {graded} of {len(dimensions)} dimensions",
-        )
+        )  # fmt: skip
     if not found and not tally.problems:
         tally.problem(name, "holds no grade")
     if tally.problems:

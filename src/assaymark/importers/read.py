@@ -48,9 +48,6 @@ Progress = Callable[[str, int, int], None]
 Model = TypeVar("Model", bound=BaseModel)
 
 
-# --- files and text ---------------------------------------------------------------------------------------------------
-
-
 def unpack(name: str, data: bytes, *, largest: int = LARGEST) -> bytes:
     """The bytes of a file, decompressed when they are gzip (told by their first bytes, not by the name)."""
     if not data.startswith(b"\x1f\x8b"):
@@ -97,9 +94,6 @@ def text_of(name: str, data: bytes) -> str:
 def joined(*places: str) -> str:
     """Places from large to small as one: ``a.jsonl line 3, call.seconds``."""
     return ", ".join(place for place in places if place)
-
-
-# --- JSON, YAML and their shapes --------------------------------------------------------------------------------------
 
 
 def json_lines(data: bytes) -> list[tuple[int, bytes]]:
@@ -295,9 +289,6 @@ def _inner_type(kind: Any, part: str | int) -> Any:
     if get_origin(kind) in (list, tuple, dict):
         return get_args(kind)[get_origin(kind) is dict]
     return kind.model_fields[str(part)].annotation if str(part) in getattr(kind, "model_fields", ()) else None
-
-
-# --- tables and their cells -------------------------------------------------------------------------------------------
 
 
 def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int, dict[str, str]]]:

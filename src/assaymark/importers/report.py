@@ -148,21 +148,15 @@ class Tally:
         for decision in decisions:
             cycles.setdefault(decision.agent.id, set()).add(decision.cycle)
         report = ImportReport(
-            source=source,
-            good=len(decisions),
-            bad=bad,
-            counts=counts | dict(self.counts),
+            source=source, good=len(decisions), bad=bad, counts=counts | dict(self.counts),
             formats=dict(sorted(Counter(d.format for d in decisions).items())),
             flags=dict(sorted(Counter(flag for d in decisions for flag in d.flags).items())),
             missing={k: Missing(count=self._absent[k], examples=tuple(v)) for k, v in self._missing.items()},
-            verified=dict(sorted(self.verified.items())),
-            unverifiable=dict(sorted(self.unverifiable.items())),
+            verified=dict(sorted(self.verified.items())), unverifiable=dict(sorted(self.unverifiable.items())),
             no_text=tuple(d.record_id for d in decisions if NO_TEXT in d.missing),
             never_met=tuple((a, b) for a, b in combinations(sorted(cycles), 2) if cycles[a].isdisjoint(cycles[b])),
-            replicates=sum(d.replicate > 1 for d in decisions),
-            notes=tuple(notes),
-            problems=tuple(self.problems),
-        )
+            replicates=sum(d.replicate > 1 for d in decisions), notes=tuple(notes), problems=tuple(self.problems),
+        )  # fmt: skip
         return Imported(decisions=tuple(decisions), contexts=contexts, outcomes=tuple(outcomes), report=report)
 
 

@@ -85,39 +85,18 @@ class OrderCounts:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class VerdictLog:
-    """The calls of one or more judges on n rows, sorted by judge, pair, trial and order.
+    """The calls of one or more judges on n rows, sorted by judge, pair, trial and order; codes are places among names.
 
     Everything but ``row`` and ``duplicates`` is the same whatever the sequence of the rows in the file, and so is
-    ``digest``. Names are sorted; a code is a place among them.
-
-    Attributes
-    ----------
-    source, digest
-        Name of the file; sixteen hex digits over names, codes and verdicts.
-    judges, questions, contents : tuples of names
-        J judges, Q questions (what inference resamples), C contents (models, or whatever was compared).
-    trials : tuple of int
-        The T numbers that the repetitions have in the file; ``(1,)`` without such a column.
-    pair_ids : tuple of str or None
-        Names of the P pairs, if the file has them. Otherwise a pair is a question and two contents.
-    pair_question [P], pair_contents [P, 2] : int
-        Question and contents (u, v) of each pair; u is the first of the two names in alphabetical order.
-    judge, pair, trial, verdict [n] : int
-        Codes; a verdict is a place in `VERDICTS` and names a slot.
-    order [n] : int
-        0 where u stood in slot 1, 1 where v did.
-    row [n] : int
-        Where the call stands in the file: the header is row 1, empty lines are not counted.
-    both, single [J] : int
-        Pairs (each trial by itself) that a judge was asked in both orders, and in one only.
-    rows, filtered, duplicates : int
-        Rows of the file; those left out by ``filter``; those left out because they repeat a call with the same verdict.
-    columns : mapping
-        The column that was read for each of our fields.
-    labels : mapping
-        The words that were read as a verdict whatever their row held, and what each was taken for.
-    condition
-        Always ``"log"``: nothing is known about which content is better, so a preference is not an error.
+    ``digest`` (sixteen hex digits over names, codes and verdicts). J ``judges``, Q ``questions`` (what inference
+    resamples), C ``contents`` (what was compared), T ``trials`` (the numbers of the repetitions), P pairs: ``pair_ids``
+    if the file has them (otherwise a pair is a question and two contents), ``pair_question`` [P], ``pair_contents`` [P,
+    2] (u, v; u first by name). ``judge``, ``pair``, ``trial``, ``verdict`` [n] are codes (a verdict is a place in
+    `VERDICTS` and names a slot); ``order`` [n] is 0 where u was in slot 1; ``row`` [n] is the place in the file, its
+    header being row 1. ``both`` and ``single`` [J] count pairs that a judge was asked in both orders and in one.
+    ``rows``, ``filtered``, ``duplicates`` count rows of the file, those left out by ``filter``, and those that repeat a
+    call with the same verdict. ``columns`` is the column read for each field, ``labels`` the words read as a verdict
+    whatever their row held. Which content is better is not known (``condition``), so a preference is not an error.
     """
 
     source: str
@@ -198,13 +177,8 @@ class VerdictLog:
 def to_pair_calls(log: VerdictLog, judge: str) -> list[PairCall]:
     """One judge's calls as records, for logs small enough to hold them: about a microsecond and a kilobyte each.
 
-    ``task`` is the question. ``delta`` is 0 and ``better`` None: neither is known. The condition is
-    `CALLS_CONDITION`; a share measured on these calls is about all pairs of the log, not about equal ones.
-
-    Raises
-    ------
-    UnknownNameError
-        The log has no such judge.
+    ``task`` is the question. ``delta`` is 0 and ``better`` None: neither is known. The condition is `CALLS_CONDITION`;
+    a share measured on these calls is about all pairs of the log, not about equal ones.
     """
     if judge not in log.judges:
         raise UnknownNameError("judge", judge, log.judges)

@@ -58,8 +58,6 @@ __all__ = [
     "verdict_map",
 ]
 
-# --- which column is what ---------------------------------------------------------------------------------------------
-
 Column = Annotated[str, Field(min_length=1)]
 
 _SLOTS: Final = (
@@ -240,40 +238,18 @@ def _plain(text: str) -> str:
     return _JOINTS.sub("_", text.strip().lower())
 
 
-# --- from cells to a log ----------------------------------------------------------------------------------------------
-
-
 def read_verdicts(
     source: Path | str, data: bytes | Path | None = None, mapping: VerdictMap | None = None
 ) -> VerdictLog:
-    """A log of pairwise verdicts from a CSV file of any tool, checked.
+    """A log of pairwise verdicts from a CSV file of any tool, checked; ``data``: the file, if ``source`` only names it.
 
-    One row for each call: who judged (``judge``), what was asked (``question``), which two contents stood in slots 1
-    and 2 (``slot_1``, ``slot_2``), the ``verdict``, and optionally the number of the repetition (``trial``) and an id
-    of the pair (``pair``). A verdict names a slot, or the content in it, or is a tie, an abstention or invalid. Other
-    columns are left alone, and may hold anything. White space around a cell does not count.
-
-    Parameters
-    ----------
-    source : path or str
-        The file; where ``data`` is given, only what to call it in messages.
-    data : bytes or path, optional
-        The file itself. Gzip, a byte order mark, and semicolons, tabs or bars for commas are fine.
-    mapping : VerdictMap, optional
-        Which column is what. Without one the usual spellings are looked for.
-
-    Returns
-    -------
-    VerdictLog
-        A log with one order only is no error: see ``orders``. The same call twice with the same verdict counts once.
-
-    Raises
-    ------
-    InputError
-        Everything wrong at once, at most 20 problems listed and the rest counted, each with its row: no such column
-        (with the closest), empty cells, words that are no verdict, one content in both slots, a pair id with more than
-        two contents or in two questions, the same call twice with different verdicts, control characters in the name
-        of a judge, a filter that keeps nothing; or a file that is no CSV.
+    One row for each call: who judged (``judge``), what was asked (``question``), which two contents were in slots 1 and
+    2 (``slot_1``, ``slot_2``), the ``verdict``, and optionally the number of the repetition (``trial``) and an id of
+    the pair (``pair``); ``mapping`` says which column is what, otherwise the usual spellings are looked for. A verdict
+    names a slot, or the content in it, or is a tie, an abstention or invalid. Other columns are left alone; white space
+    around a cell does not count. Gzip, a byte order mark, and semicolons, tabs or bars for commas are fine. A log with
+    one order only is no error, and the same call twice with the same verdict counts once. `InputError`: everything
+    wrong at once, each with its row.
     """
     mapping = mapping or VerdictMap()
     name = str(source)
@@ -320,29 +296,14 @@ def read_verdicts(
     for numbers in (calls.pair_question, calls.pair_contents, key, verdict.astype(np.int8)):
         digest.update(numbers.tobytes())
     return VerdictLog(
-        source=name,
-        digest=digest.hexdigest()[:16],
-        judges=calls.judges,
-        questions=calls.questions,
-        contents=calls.contents,
-        trials=calls.trials,
-        pair_ids=calls.ids,
-        pair_question=calls.pair_question,
-        pair_contents=calls.pair_contents,
-        judge=judge,
-        pair=calls.pair[chosen],
-        trial=calls.trial[chosen],
-        order=calls.order[chosen],
-        verdict=verdict,
-        row=calls.row[chosen],
-        both=both,
-        single=np.bincount(judge, minlength=len(calls.judges)) - 2 * both,
-        rows=total,
-        filtered=total - kept.size,
+        source=name, digest=digest.hexdigest()[:16], judges=calls.judges, questions=calls.questions,
+        contents=calls.contents, trials=calls.trials, pair_ids=calls.ids, pair_question=calls.pair_question,
+        pair_contents=calls.pair_contents, judge=judge, pair=calls.pair[chosen], trial=calls.trial[chosen],
+        order=calls.order[chosen], verdict=verdict, row=calls.row[chosen], both=both,
+        single=np.bincount(judge, minlength=len(calls.judges)) - 2 * both, rows=total, filtered=total - kept.size,
         duplicates=calls.row.size - chosen.size,
-        columns={field: sheet.header[place].strip() for field, place in places.items()},
-        labels=calls.labels,
-    )
+        columns={field: sheet.header[place].strip() for field, place in places.items()}, labels=calls.labels,
+    )  # fmt: skip
 
 
 class _Calls:

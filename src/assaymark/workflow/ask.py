@@ -27,8 +27,7 @@ from assaymark.engine import (
 )
 from assaymark.engine.batching import run_batches
 from assaymark.engine.prices import Prices, costs_nothing, load_prices
-from assaymark.engine.providers.batch_providers import batch_providers
-from assaymark.engine.providers.registry import Models, check_ready
+from assaymark.engine.providers.registry import Models, batch_providers, check_ready
 from assaymark.errors import InputError, ModelError, StoppedError
 from assaymark.judging import load_rubric
 from assaymark.metrology import ProbePlan, analyse, contested, stratified

@@ -190,10 +190,7 @@ def _known_prompts(prompts: Sequence[str]) -> tuple[PairPrompt, ...]:
 
 
 def plan_pair_calls(
-    pairs: Sequence[Pair],
-    judge: JudgeSpec,
-    variants: Sequence[str] = (TIE_ALLOWED,),
-    trials: int | None = None,
+    pairs: Sequence[Pair], judge: JudgeSpec, variants: Sequence[str] = (TIE_ALLOWED,), trials: int | None = None
 ) -> list[PlannedPairCall]:
     """Every call of one judge on pairs that `check` passed: by pair, then prompt variant, then order, then trial.
 

@@ -18,6 +18,7 @@ from assaymark.errors import InputError
 from assaymark.judging.pairs.calls import STRICT, TIE_ALLOWED, PairVerdict, criterion_text
 from assaymark.judging.pairs.stimuli import CHANGES
 from assaymark.judging.pairs.tasks import marks
+from assaymark.judging.reference.features import planted_tables
 from assaymark.judging.reference.judges import (
     PromptJudge,
     is_number,
@@ -135,65 +136,7 @@ class PlantedPair:
 
 
 PLANTED_PAIRS: Mapping[str, PlantedPair] = MappingProxyType(
-    {
-        "reference/slot-biased": PlantedPair(
-            dark_current=0.65,
-            slot_bias=0.85,
-            slot_1=0.75,
-            surface=0.05,
-            one_sided=0.05,
-            near=1.0,
-            threshold=3.5,
-            slope=0.8,
-            guess=1.0,
-            strict_zero=0.20,
-            strict_one=0.10,
-            filler=0.60,
-            terse=0.30,
-            steady=0.90,
-            invalid=0.0,
-            words="presentation-conflicted: chooses in 65 % of calls with nothing to choose between, decides 85 % of "
-            "equal pairs by slot, mostly the first, and needs 3.5 requirements to be right three times of four",
-        ),
-        "reference/surface-swayed": PlantedPair(
-            dark_current=0.0,
-            slot_bias=0.40,
-            slot_1=0.60,
-            surface=0.45,
-            one_sided=0.05,
-            near=0.30,
-            threshold=0.80,
-            slope=3.0,
-            guess=0.60,
-            strict_zero=0.50,
-            strict_one=0.20,
-            filler=0.50,
-            terse=0.10,
-            steady=0.95,
-            invalid=0.0,
-            words="vacuum-clean and sensitive, but decides 45 % of equal pairs by their surface and 40 % by slot; "
-            "half of its calls prefer a text for words that meet nothing",
-        ),
-        "reference/checklist": PlantedPair(
-            dark_current=0.0,
-            slot_bias=0.05,
-            slot_1=0.60,
-            surface=0.0,
-            one_sided=0.20,
-            near=0.0,
-            threshold=0.65,
-            slope=4.5,
-            guess=0.0,
-            strict_zero=1.0,
-            strict_one=0.50,
-            filler=0.05,
-            terse=0.05,
-            steady=1.0,
-            invalid=0.0,
-            words="clean: nothing in the vacuum, 5 % of equal pairs by slot, none by surface; the strict instruction "
-            "ends all of that, and turns half of its decisions at one requirement into ties, but none at five",
-        ),
-    }
+    {model: PlantedPair(**row) for model, row in planted_tables()["pair"].items()}
 )
 """The planted properties by model name; a call's arguments of the same names override the numbers."""
 

@@ -357,11 +357,7 @@ FILLED_LEVELS: Final = (1, 2, 3, 4)
 """The levels that are also shown with filler: neither the floor nor the ceiling, where a scale has no room."""
 
 # A filler text is its parent's content at another length, which is what ``length_matched`` names among derivations.
-_KINDS: Final[dict[PointVariant, DerivationKind]] = {
-    "vacuum": "vacuum",
-    "ladder": "ladder",
-    "filler": "length_matched",
-}
+_KINDS: Final[dict[PointVariant, DerivationKind]] = {"vacuum": "vacuum", "ladder": "ladder", "filler": "length_matched"}
 _NOTHING: Final = ("", " \n\n\t")
 _MOMENT: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _SOURCE: Final = "assaymark stimuli"

@@ -34,10 +34,7 @@ CLOSERS = {
 }
 """Sentences by their length in whitespace tokens."""
 
-BEFORE_CLOSERS = (
-    "It was written on the usual form today.",
-    "It was filed in the usual place today.",
-)
+BEFORE_CLOSERS = ("It was written on the usual form today.", "It was filed in the usual place today.")
 """Sentences of eight tokens that stand before a closer where one closer is too short."""
 
 FILLERS = (

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
 from itertools import combinations
 from typing import Any
 
@@ -23,42 +25,14 @@ from assaymark.prompting.texts import style_of, token_count
 from assaymark.records import Context, EvidenceState, Instrument
 
 
-def _words(text: str) -> frozenset[str]:
-    """The words of a list that is written as text."""
-    return frozenset(text.split())
+@cache
+def planted_tables() -> dict[str, Any]:
+    """The tables of ``planted.toml``: what is planted in the built-in judges, and the words that they know."""
+    return tomllib.loads((files("assaymark.judging") / "planted.toml").read_text(encoding="utf-8"))
 
 
 LEXICON: Mapping[str, frozenset[str]] = {
-    "hedge": _words(
-        "may might could would likely unlikely probably possible possibly potential potentially uncertain uncertainty "
-        "roughly approximately appear appears seem seems suggest suggests suggesting perhaps tentative doubt cautious "
-        "modest odds chance 可能 或许 大约 不确定 预计"
-    ),
-    "risk": _words(
-        "risk risks risky drawdown drawdowns volatility volatile loss losses lose downside crash shock shocks tail "
-        "stress selloff reversal reverse reverses reversion drop drops decline declines hurt hurts hit hits pressure "
-        "fade fades crowded overbought correction 风险 波动 回撤 亏损 下跌"
-    ),
-    "catalyst": _words(
-        "catalyst catalysts earnings fomc fed cpi ppi pce gdp payrolls report reports release releases meeting "
-        "guidance announcement event events vote hearing statement minutes auction survey results decision "
-        "财报 会议 公布"
-    ),
-    "condition": _words(
-        "if unless until invalidate invalidates invalidated invalidation break breaks below above stop trigger "
-        "triggers exceed exceeds fall falls close closes 如果 若 除非 止损 跌破"
-    ),
-    "contrast": _words(
-        "however but although though despite whereas while yet offset offsets against instead rather 但 然而 尽管"
-    ),
-    "constraint": _words(
-        "limit limits cap caps capped constraint constraints maximum minimum allowed permitted rule rules increment "
-        "increments mandate requirement requirements cluster clusters hurdle budget ceiling floor 限制 上限 约束"
-    ),
-    "size": _words(
-        "weight weights weighted overweight underweight allocation allocations allocate size sized sizing position "
-        "positions largest smaller half core satellite tilt tilts sleeve ballast exposure 仓位 比例 配置 权重"
-    ),
+    topic: frozenset(words.split()) for topic, words in planted_tables()["lexicon"].items()
 }
 """Words by what they speak of. One word may speak of several things."""
 

@@ -22,7 +22,7 @@ from assaymark.errors import InputError, ModelError
 from assaymark.judging.arithmetic_oracle import Reconciliation, oracle_score, reconcile
 from assaymark.judging.books import Book, book_of
 from assaymark.judging.prompts import read_decision, user_messages
-from assaymark.judging.reference.features import Features, notice
+from assaymark.judging.reference.features import Features, notice, planted_tables
 from assaymark.judging.rubric import SCALE, Rubric, load_rubric
 from assaymark.prompting.context import read_material
 from assaymark.prompting.fences import sections
@@ -187,91 +187,21 @@ def opinion(terms: tuple[Term, ...], features: Features) -> float:
     return weighed(features, ((one.feature, one.worth, one.weight) for one in terms), MIDDLE)
 
 
-# An auditor's tolerance for numbers that cannot be found is small; a half that can be is poor work.
-_WORTH: Mapping[str, Knots] = {
-    "alternatives": ((0.0, 1.0), (2.0, 2.5), (5.0, 4.0), (8.0, 5.0)),
-    "arithmetic": ((0.3, 1.0), (0.67, 2.5), (1.0, 5.0)),
-    "catalyst_rate": ((0.0, 1.0), (1.0, 2.5), (3.0, 4.0), (5.0, 5.0)),
-    "checkable": ((0.0, 1.0), (0.5, 2.5), (1.0, 3.5), (2.0, 5.0)),
-    "condition_rate": ((0.0, 1.0), (0.8, 2.5), (2.0, 4.0), (4.0, 5.0)),
-    "confidence": ((0.45, 5.0), (0.55, 4.0), (0.65, 3.0), (0.75, 2.0), (0.90, 1.0)),
-    "constraint_rate": ((0.0, 1.0), (0.3, 2.5), (0.8, 4.0), (1.5, 5.0)),
-    "contrast_rate": ((0.0, 1.0), (1.0, 2.5), (2.5, 4.0), (4.0, 5.0)),
-    "edge": ((0.5, 1.0), (0.8, 3.0), (1.0, 4.5)),
-    "effective": ((1.0, 1.0), (2.0, 2.3), (3.5, 3.6), (5.0, 5.0)),
-    "explained": ((0.2, 1.0), (0.6, 3.0), (1.0, 5.0)),
-    "grounded": ((0.3, 1.0), (0.6, 2.0), (0.8, 3.0), (0.92, 4.0), (1.0, 5.0)),
-    "groups": ((1.0, 1.0), (2.0, 2.3), (3.0, 3.5), (4.5, 5.0)),
-    "hedge_rate": ((0.0, 1.0), (1.0, 2.0), (2.5, 3.5), (5.0, 5.0)),
-    "largest": ((0.20, 5.0), (0.30, 3.8), (0.50, 2.3), (1.0, 1.0)),
-    "legality": ((0.80, 1.0), (0.99, 1.5), (1.0, 5.0)),
-    "named": ((0.2, 1.0), (0.6, 2.5), (1.0, 4.5)),
-    "number_rate": ((0.0, 1.0), (2.0, 2.0), (5.0, 3.5), (10.0, 5.0)),
-    "order": ((0.2, 1.0), (0.5, 2.0), (0.8, 3.5), (1.0, 5.0)),
-    "ranges": ((0.5, 1.0), (0.9, 3.0), (1.0, 5.0)),
-    "risk_numbers": ((0.0, 1.5), (1.0, 3.0), (3.0, 5.0)),
-    "risk_rate": ((0.5, 1.0), (2.0, 2.0), (4.0, 3.5), (7.0, 5.0)),
-    "rules_cited": ((0.0, 1.5), (1.0, 3.5), (3.0, 5.0)),
-    "size_rate": ((0.0, 1.0), (0.5, 2.0), (1.5, 3.5), (3.0, 5.0)),
-    "sizes_cited": ((0.0, 1.5), (0.5, 3.0), (1.5, 5.0)),
-    "used": ((0.0, 1.0), (1.0, 2.5), (3.0, 4.0), (6.0, 5.0)),
-    "volatility": ((0.25, 5.0), (0.50, 3.8), (0.75, 2.3), (0.95, 1.0)),
-}
-"""The worth of a feature where a viewpoint says nothing else."""
+def _knots(rows: Sequence[Sequence[float]]) -> Knots:
+    return tuple((value, score) for value, score in rows)
 
 
-def _terms(reasons: str, **other: Knots) -> tuple[Term, ...]:
-    """Terms from names of features, ``*2`` for one that counts twice; ``other`` says what some are worth instead."""
-    parts = (reason.partition("*") for reason in reasons.split())
-    return tuple(Term(name, other.get(name, _WORTH[name]), float(weight or 1)) for name, _, weight in parts)
+def _terms(rows: Sequence[Sequence[Any]]) -> tuple[Term, ...]:
+    """Terms from (feature, weight) or, where the feature is worth something else, (feature, weight, knots)."""
+    worth = planted_tables()["worth"]
+    return tuple(Term(name, _knots(other[0] if other else worth[name]), weight) for name, weight, *other in rows)
 
-
-_AUDITED: Knots = ((0.50, 5.0), (0.60, 3.8), (0.70, 2.5), (0.90, 1.0))
 
 VIEWS: Mapping[str, Mapping[str, tuple[Term, ...]]] = {
-    # Is it true? Numbers against the material, sums, order of forecasts and sizes, limits kept.
-    "reference/auditor": {
-        "action_coherence": _terms("order*2 edge grounded*2"),
-        "risk_alignment": _terms("risk_numbers grounded*2"),
-        "uncertainty_handling": _terms("ranges confidence checkable grounded", confidence=_AUDITED),
-        "position_sizing": _terms("arithmetic*2 order sizes_cited"),
-        "information_use": _terms("grounded*3 used"),
-        "constraint_awareness": _terms("legality rules_cited*2"),
-    },
-    # Is it explained? What is named and reasoned, and words of risk, doubt, events, limits and size per 100 words.
-    "reference/reader": {
-        "action_coherence": _terms("named explained*2 alternatives", alternatives=((0.0, 1.5), (2.0, 3.0), (6.0, 5.0))),
-        "risk_alignment": _terms("risk_rate*2 named"),
-        "uncertainty_handling": _terms(
-            "hedge_rate*2 condition_rate*2 contrast_rate", contrast_rate=((0.0, 1.5), (1.0, 3.0), (2.5, 5.0))
-        ),
-        "position_sizing": _terms("size_rate*2 explained", explained=((0.2, 1.0), (0.6, 2.5), (1.0, 4.5))),
-        "information_use": _terms("number_rate*2 catalyst_rate"),
-        "constraint_awareness": _terms("constraint_rate*2 size_rate"),
-    },
-    # Is it prudent? Spread, stated volatility of what is held, confidence, limits kept, and numbers that hold.
-    "reference/allocator": {
-        "action_coherence": _terms("order*2 grounded explained"),
-        "risk_alignment": _terms("volatility*2 groups risk_rate"),
-        "uncertainty_handling": _terms("confidence*2 effective checkable"),
-        "position_sizing": _terms("effective*2 largest volatility"),
-        "information_use": _terms("grounded*2 used explained"),
-        "constraint_awareness": _terms("legality largest groups"),
-    },
-    # Would it persuade a doubter? Alternatives, counter-arguments, checkable conditions, numbers. For a held-out judge.
-    "reference/skeptic": {
-        "action_coherence": _terms("order alternatives*2 grounded"),
-        "risk_alignment": _terms("contrast_rate risk_numbers volatility"),
-        "uncertainty_handling": _terms("checkable*2 confidence condition_rate"),
-        "position_sizing": _terms("sizes_cited largest arithmetic"),
-        "information_use": _terms("grounded*2 number_rate alternatives"),
-        "constraint_awareness": _terms("legality rules_cited constraint_rate"),
-    },
+    model: {dimension: _terms(rows) for dimension, rows in view.items()}
+    for model, view in planted_tables()["views"].items()
 }
 """The viewpoints by model name. A rubric dimension that is not among them is scored `MIDDLE`."""
-
-RECONCILED = _terms("legality rules_cited*2 arithmetic", rules_cited=((0.0, 1.0), (1.0, 3.0), (2.0, 4.0), (3.0, 5.0)))
-"""What every judge looks for where the anchors of constraint awareness ask for arithmetic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,40 +231,7 @@ class Planted:
 
 
 PLANTED: Mapping[str, Planted] = MappingProxyType(
-    {
-        "reference/auditor": Planted(
-            offset=-0.20,
-            noise=0.25,
-            slope=0.0,
-            pivot=300.0,
-            words="asks whether it is true; a fifth of a point strict, noise of a quarter point, blind to length "
-            "and style",
-        ),
-        "reference/reader": Planted(
-            offset=0.25,
-            noise=0.35,
-            slope=0.10,
-            pivot=300.0,
-            words="asks whether it is explained; a quarter of a point lenient, noise of 0.35 points, each 100 "
-            "tokens beyond 300 earn a tenth of a point, blind to style",
-        ),
-        "reference/allocator": Planted(
-            offset=0.0,
-            noise=0.30,
-            slope=0.0,
-            pivot=300.0,
-            words="asks whether it is prudent; neither strict nor lenient, noise of 0.3 points, blind to "
-            "length and style",
-        ),
-        "reference/skeptic": Planted(
-            offset=-0.10,
-            noise=0.30,
-            slope=0.0,
-            pivot=300.0,
-            words="asks whether it would persuade a doubter; a tenth of a point strict, noise of 0.3 points, blind to "
-            "length and style",
-        ),
-    }
+    {model: Planted(**row) for model, row in planted_tables()["rubric"].items()}
 )
 """The planted properties by model name; a call's arguments of the same names override the numbers."""
 
@@ -409,7 +306,9 @@ def _asked(schema: str) -> tuple[str, ...]:
 def _views(judge: str, system: str) -> Mapping[str, tuple[Term, ...]]:
     """A judge's viewpoint under the rubric it was given: anchors that ask for arithmetic are read as asking for it."""
     block = system.partition(f"{DIMENSION}\n")[2].partition("\n\n")[0]
-    return {**VIEWS[judge], DIMENSION: RECONCILED} if "arithmetic" in block else VIEWS[judge]
+    if "arithmetic" not in block:
+        return VIEWS[judge]
+    return {**VIEWS[judge], DIMENSION: _terms(planted_tables()["reconciled"][DIMENSION])}
 
 
 _MOST_QUOTES = 12

@@ -16,7 +16,7 @@ from typing import Any, Final
 from assaymark.engine.calls import CallSpec, Model
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.judging.evidence import Finding, Material, audit_texts
-from assaymark.judging.reference.features import topic_counts
+from assaymark.judging.reference.features import planted_tables, topic_counts
 from assaymark.judging.reference.judges import (
     Knots,
     PromptJudge,
@@ -268,77 +268,17 @@ class SeasonPlanted:
 
 
 SEASON_PLANTED: Mapping[str, SeasonPlanted] = MappingProxyType(
-    {
-        "reference/season-auditor": SeasonPlanted(
-            offset=-3.0,
-            noise=2.5,
-            slope=0.0,
-            pivot=60.0,
-            words="asks whether it is true; three points strict, noise of 2.5 points, blind to length and style",
-        ),
-        "reference/season-reader": SeasonPlanted(
-            offset=4.0,
-            noise=3.5,
-            slope=5.0,
-            pivot=60.0,
-            words="asks whether it is explained; four points lenient, noise of 3.5 points, each 100 tokens a step "
-            "beyond 60 earn five points, blind to style",
-        ),
-        "reference/season-allocator": SeasonPlanted(
-            offset=0.0,
-            noise=3.0,
-            slope=0.0,
-            pivot=60.0,
-            words="asks whether it is prudent; neither strict nor lenient, noise of 3 points, blind to length and "
-            "style",
-        ),
-    }
+    {model: SeasonPlanted(**row) for model, row in planted_tables()["season"].items()}
 )
 """The planted properties by model name; a call's arguments of the same names override them."""
-
 WORTH: Mapping[str, Knots] = {
-    "hedge_rate": ((0.0, 30.0), (1.5, 60.0), (4.0, 85.0)),
-    "risk_rate": ((0.0, 15.0), (2.0, 50.0), (6.0, 90.0)),
-    "catalyst_rate": ((0.0, 25.0), (2.0, 60.0), (5.0, 90.0)),
-    "condition_rate": ((0.0, 25.0), (1.0, 55.0), (4.0, 90.0)),
-    "contrast_rate": ((0.0, 35.0), (1.5, 65.0), (3.0, 85.0)),
-    "constraint_rate": ((0.0, 30.0), (0.5, 60.0), (2.0, 90.0)),
-    "size_rate": ((0.0, 25.0), (1.5, 60.0), (4.0, 90.0)),
-    "numbers": ((0.0, 15.0), (2.0, 55.0), (6.0, 90.0)),
-    "grounded": ((0.1, 5.0), (0.5, 45.0), (0.9, 80.0), (1.0, 97.0)),
-    "named": ((0.0, 10.0), (0.6, 55.0), (1.0, 92.0)),
-    "reversed_trades": ((0.0, 92.0), (0.1, 65.0), (0.4, 20.0)),
-    "carried_out": ((0.5, 10.0), (0.9, 60.0), (1.0, 90.0)),
-    "holdings": ((0.5, 15.0), (2.0, 40.0), (6.0, 75.0), (12.0, 92.0)),
+    feature: tuple((value, points) for value, points in rows)
+    for feature, rows in planted_tables()["season_worth"].items()
 }
-"""What a value of a feature is worth in points: straight lines between these, flat beyond."""
-
-TOPICS: Mapping[str, tuple[str, ...]] = {
-    "action_rationale_alignment": ("named", "carried_out", "grounded"),
-    "thesis_quality": ("named", "catalyst_rate", "contrast_rate", "grounded"),
-    "strategy_fit": ("constraint_rate", "carried_out", "holdings"),
-    "risk_awareness": ("risk_rate", "condition_rate", "holdings"),
-    "portfolio_discipline": ("holdings", "carried_out", "size_rate", "reversed_trades"),
-    "temporal_consistency": ("reversed_trades", "condition_rate"),
-    "decision_update_quality": ("reversed_trades", "catalyst_rate", "numbers"),
-    "uncertainty_discipline": ("hedge_rate", "condition_rate", "grounded"),
-    "outcome_independent_reasoning": ("contrast_rate", "catalyst_rate", "numbers"),
-    "clarity_and_specificity": ("named", "numbers", "size_rate"),
-    "claim_support": ("grounded", "numbers"),
-    "valuation_use": ("grounded", "numbers"),
-    "momentum_use": ("grounded", "numbers"),
-    "analyst_use": ("grounded", "catalyst_rate"),
-    "sector_use": ("grounded", "contrast_rate"),
-    "no_unsupported_claims": ("grounded",),
-    "no_contradiction": ("grounded", "reversed_trades"),
-}
+"""The worth of a value of a feature in points: straight lines between these, flat beyond."""
+TOPICS: Mapping[str, Sequence[str]] = planted_tables()["season_topics"]
 """The features that speak to each part of the shipped plans. A part that is not among them is graded `MIDDLE`."""
-
-LEANING: Mapping[str, Mapping[str, float]] = {
-    "reference/season-auditor": {"grounded": 3.0, "numbers": 1.5},
-    "reference/season-reader": {"named": 2.0, "catalyst_rate": 2.0, "contrast_rate": 2.0, "numbers": 2.0},
-    "reference/season-allocator": {"holdings": 3.0, "reversed_trades": 2.0, "carried_out": 2.0, "risk_rate": 2.0},
-}
+LEANING: Mapping[str, Mapping[str, float]] = planted_tables()["season_leaning"]
 """How much a feature counts for each judge; 1 where nothing is said. This is where their viewpoints differ."""
 
 

@@ -157,12 +157,7 @@ def process_score(temporal: float, portfolio: float, *, plan: ScoringPlan | None
 
 
 def composite(
-    reasoning: float,
-    evidence: float,
-    process: float,
-    outcome: float | None = None,
-    *,
-    plan: ScoringPlan | None = None,
+    reasoning: float, evidence: float, process: float, outcome: float | None = None, *, plan: ScoringPlan | None = None
 ) -> float:
     """One judge's composite: 40 % reasoning, 35 % evidence, 15 % process, 10 % outcome.
 

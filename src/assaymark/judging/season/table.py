@@ -247,10 +247,7 @@ def agreement_row(contestant: str, composites: Mapping[str, float], *, plan: Sco
 
 
 def season_table(
-    contestants: Sequence[Contestant],
-    *,
-    judges: NoiseFloor = UNKNOWN,
-    plan: ScoringPlan | None = None,
+    contestants: Sequence[Contestant], *, judges: NoiseFloor = UNKNOWN, plan: ScoringPlan | None = None
 ) -> SeasonTable:
     """The table of a season under a scoring plan.
 

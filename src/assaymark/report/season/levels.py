@@ -12,6 +12,7 @@ from assaymark.claims.messages import Said, said, stand_ins
 from assaymark.claims.season_types import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report.blocks import Block, Card, Group, Inline, Items, Linked, Quote, Styled, Text, bold, notes, spaced
+from assaymark.report.blocks import Said as Part
 from assaymark.report.levels import LEVELS, WithheldGroup
 from assaymark.report.season.words import Words
 from assaymark.text import clean
@@ -71,6 +72,20 @@ class SaidLevel:
     groups: tuple[WithheldGroup, ...]
     more_groups: tuple[WithheldGroup, ...]
     rest: int
+
+    def block(self, words: Words) -> Part:
+        """The level as a page shows it."""
+
+        def lines(claims: Sequence[SaidClaim], groups: Sequence[WithheldGroup]) -> Iterator[Quote | tuple[str, Inline]]:
+            yield from (Quote(one.level, one.quote, one.condition, one.copy) for one in claims)
+            for group in groups:
+                yield group.text, tuple(bold(text) if strong else text for text, strong in group.why)
+
+        shown, more = tuple(lines(self.shown, self.groups)), tuple(lines(self.more, self.more_groups))
+        key = "index.more_withheld" if self.level == "no-claim" else "index.more"
+        rest: Inline = Linked(words("index.rest", n=self.rest), "claims.html") if self.rest else ""
+        folded = words(key, n=len(more)) if more else ""
+        return Part(self.level, self.title, self.tag, shown, more, self.empty, folded, rest)
 
 
 def tally(book: SeasonLookup, words: Words) -> list[tuple[Level, str, str]]:

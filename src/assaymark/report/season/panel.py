@@ -40,11 +40,12 @@ LARGE: Final = 10.0
 """Points from which a gap of one observation is called large, whatever else is known of it."""
 
 _LINES: Final = 40
-_WHY: Final = {
+REASONS: Final = {
     "names an agent, a model or its maker": "author",
     "identifiers of records and episodes": "identifier",
     "a listed name stands in it, and it is in the universe": "universe",
 }
+"""The key of the words for each reason of an audit line."""
 
 
 def preference_table(book: SeasonLookup, words: Words) -> Table | None:
@@ -146,7 +147,12 @@ def blinding_blocks(book: SeasonLookup, words: Words) -> tuple[Block, ...]:
     if not any(book.one("season.author_probe", judge=judge.name) for judge in book.run.judges):
         sentences.append(words("probe.none"))
     names = [
-        (clean(name, 80), words.term("blinding", state), words.count(n), words.term("blinding.why", _WHY.get(why, why)))
+        (
+            clean(name, 80),
+            words.term("blinding", state),
+            words.count(n),
+            words.term("blinding.why", REASONS.get(why, why)),
+        )
         for (name, state, why), n in sorted(counts.items())
     ]
     blocks: list[Block] = [Items(tuple(sentences), "lines")]
@@ -246,7 +252,7 @@ def panel_page(book: SeasonLookup, words: Words, site: str, records: str) -> Pag
             ),
         ),
         here="panel",
-        styles=("season-tables.css", "judges.css"),
+        styles=("season-tables.css", "season-panel.css", "judges.css"),
     )
 
 

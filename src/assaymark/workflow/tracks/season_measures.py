@@ -14,7 +14,7 @@ import numpy as np
 
 from assaymark.agents.llm import NOT_USABLE
 from assaymark.claims.evidence import SPAN, SeasonGates
-from assaymark.claims.season_panel import CONSTANT, MISSING, SINGLE
+from assaymark.claims.season_types import CONSTANT, MISSING, SINGLE
 from assaymark.errors import NotMeasurableError
 from assaymark.judging import token_count
 from assaymark.judging.season.plans import ScoringPlan
