@@ -135,8 +135,10 @@ def test_nothing_is_said_of_the_ceps_of_a_model_that_leaves_the_oracle_no_choice
     (ranks,) = [one for one in store.read(MEASUREMENTS) if one.name == "bench.dissociation"]
     assert ranks.n < 4
     index = (folder.report / "index.html").read_text()
-    row = next(part for part in index.split("<tr>") if part.startswith('<th scope="row">stubborn') and "hc un" in part)
-    assert row.count('<td class="hc un">no score</td>') == 3
+    row = next(
+        part for part in index.split("<tr>") if part.startswith('<th scope="row">stubborn') and "tint un" in part
+    )
+    assert row.count('<span class="tint un">no score</span>') == 3
     assert '<td class="iv">no score</td>' in row
     episodes = (folder.report / "episodes.html").read_text()
     mine = [part for part in episodes.split("<tr ") if ">stubborn</a>" in part]
