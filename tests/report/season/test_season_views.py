@@ -117,7 +117,7 @@ def test_without_any_gap_there_is_no_table():
     assert preference_table(SeasonLookup.of(replace(run, measurements=(item,))), ENGLISH) is None
 
 
-@pytest.mark.parametrize(("low", "said"), [(0.11, "not told apart from chance"), (0.6, "more than chance")])
+@pytest.mark.parametrize(("low", "said"), [(0.11, "no more than chance"), (0.6, "more than chance")])
 def test_a_probe_is_held_against_chance(low, said):
     item = measurement("season.author_probe", 0.8, low=low, high=0.9, detail={"chance": 0.5, "hits": 4})
     text = probe_words(SeasonLookup.of(replace(made.made_season(2, 3), measurements=(item,))), "North-J", ENGLISH)

@@ -429,7 +429,7 @@ def season_lede(edition: Edition) -> str:
     text = words(
         "index.lede",
         agents=words("index.agents", n=agents, few=words.few(agents)),
-        told=words(told),
+        prompts=words(told),
         universe=words("index.universe", n=len(run.universe), count=words.count(len(run.universe))),
         capital=capital,
         days=words("index.days", n=run.days, count=words.count(run.days)),
