@@ -14,8 +14,7 @@ from made_cells import cell
 from test_null import NOW, decision
 
 from assaymark.claims import certificate, certificates, decide_claims, index
-from assaymark.metrology import analyse, cluster_t, score_table
-from assaymark.metrology.controls import cell_measurements
+from assaymark.metrology import analyse, cell_measurements, cluster_t, score_table
 from assaymark.protocol import parse_study
 from assaymark.records import Agent, Decision, Judgment, Measurement, canonical_json
 

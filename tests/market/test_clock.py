@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError, UnknownNameError
+from assaymark.market import History, known_at_close, synthetic_history
 from assaymark.market.clock import Clock, shown_prices
-from assaymark.market.history import FIELDS, History, known_at_close, synthetic_history
+from assaymark.market.history import FIELDS
 
 FIRST, LAST = date(2024, 3, 1), date(2024, 3, 29)
 

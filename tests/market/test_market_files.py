@@ -11,9 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from assaymark.errors import InputError
-from assaymark.market.calendar import weekdays
-from assaymark.market.checks import Limits, price_problems, snapshot_problems
-from assaymark.market.files import history_from_file
+from assaymark.market import Limits, history_from_file, price_problems, snapshot_problems, weekdays
 
 DAYS = weekdays(date(2024, 1, 1), date(2024, 6, 28))
 IDS = ("ONE", "TWO", "THREE", "FOUR")

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.market.instruments import class_members
-from assaymark.market.minutes import SESSION, minute_bars
-from assaymark.market.synthetic import synthetic_market
+from assaymark.market import class_members, minute_bars, synthetic_market
+from assaymark.market.minutes import SESSION
 
 
 @settings(max_examples=60, deadline=None)

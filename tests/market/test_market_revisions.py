@@ -14,12 +14,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.market.calendar import weekdays
-from assaymark.market.history import History, Restated, synthetic_history, wide_bars
-from assaymark.market.macro import Filing, Fundamentals, MacroSeries, read, released_after, synthetic_fundamentals
-from assaymark.market.open import SPACINGS, history_of, open_history
-from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot, snapshot_of, write_snapshot
-from assaymark.market.synthetic import synthetic_market
+from assaymark.market import (
+    Filing,
+    Fundamentals,
+    History,
+    MacroSeries,
+    Origin,
+    Restated,
+    Snapshot,
+    history_of,
+    open_history,
+    snapshot_of,
+    synthetic_history,
+    synthetic_market,
+    weekdays,
+    write_snapshot,
+)
+from assaymark.market.history import wide_bars
+from assaymark.market.macro import read, released_after, synthetic_fundamentals
+from assaymark.market.open import SPACINGS
+from assaymark.market.snapshot import SCHEMAS
 
 ORIGIN = Origin(source="test", retrieved_at=datetime(2026, 1, 1, tzinfo=UTC))
 DAYS = weekdays(date(2024, 1, 1), date(2024, 3, 29))

@@ -8,10 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.market.calendar import fill_gaps
-from assaymark.market.minutes import minute_bars
-from assaymark.market.sanitise import Bars, date_probe, neutral_names, sanitise
-from assaymark.market.synthetic import synthetic_market
+from assaymark.market import Bars, date_probe, fill_gaps, minute_bars, sanitise, synthetic_market
+from assaymark.market.sanitise import neutral_names
 
 DAY = np.datetime64("2024-03-01")
 

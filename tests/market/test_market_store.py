@@ -15,26 +15,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError, LedgerError
-from assaymark.market import snapshot as cache_module
-from assaymark.market.calendar import all_days, weekdays
-from assaymark.market.files import PORTBENCH_NOTES, history_from_file, snapshot_from_file
-from assaymark.market.history import FIELDS, History, known_at_close, synthetic_history
-from assaymark.market.instruments import CLASSES, Listing
-from assaymark.market.macro import MacroSeries, released_after
-from assaymark.market.open import LONG_GAP, class_overviews, condition, gaps_of, history_of, open_history, quotes
-from assaymark.market.snapshot import (
-    OPTIONAL,
-    SCHEMAS,
+from assaymark.market import (
+    CLASSES,
+    History,
+    Listing,
+    MacroSeries,
     Origin,
     Snapshot,
-    cached_bars,
-    content_digest,
+    history_from_file,
+    history_of,
+    known_at_close,
+    open_history,
     read_manifest,
     read_snapshot,
+    snapshot_from_file,
     snapshot_of,
+    synthetic_history,
     synthetic_snapshot,
+    weekdays,
     write_snapshot,
 )
+from assaymark.market import snapshot as cache_module
+from assaymark.market.calendar import all_days
+from assaymark.market.files import PORTBENCH_NOTES
+from assaymark.market.history import FIELDS
+from assaymark.market.macro import released_after
+from assaymark.market.open import LONG_GAP, class_overviews, condition, gaps_of, quotes
+from assaymark.market.snapshot import OPTIONAL, SCHEMAS, cached_bars, content_digest
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PLAIN = {name: schema for name, schema in SCHEMAS.items() if name not in OPTIONAL}

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.portfolio.broker import SIDES, Bar, Book, Order, Rules, orders_of, settle_day
+from assaymark.portfolio import Bar, Book, Order, Rules, orders_of, settle_day
+from assaymark.portfolio.broker import SIDES
 from assaymark.records import Action
 
 BARS = {

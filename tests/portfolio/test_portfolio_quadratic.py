@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog, nnls
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.portfolio import Solution, max_sharpe, min_variance
+from assaymark.portfolio import STATUSES, Solution, max_sharpe, min_variance
 from assaymark.portfolio import qp as kernel
-from assaymark.portfolio.qp import STATUSES, Support, minimise
+from assaymark.portfolio.qp import Support, minimise
 
 Floats = NDArray[np.float64]
 

@@ -37,6 +37,17 @@ class Directed:
     high: float | None
 
 
+def equivalence_gap(item: Measurement) -> tuple[float, float, float, float] | None:
+    """The difference of a pair from the first name to the second, the level in percent, and the ends of the interval
+    that tests of equivalence go with; None where there is none."""
+    ends = item.detail.get("equivalence_interval")
+    if item.value is None or ends is None:
+        return None
+    turn = 1.0 if item.labels["high"] < item.labels["low"] else -1.0
+    low, high = sorted(turn * end for end in ends)
+    return turn * item.value, 100 * (2 * (item.level or 0.95) - 1), low, high
+
+
 @dataclass(frozen=True, slots=True)
 class Index:
     """Measurements by id, with the contrasts, the drops, and the kappas that gate each dimension."""

@@ -9,7 +9,17 @@ from itertools import combinations
 from typing import Final
 
 from assaymark.claims.candidates import direction, first_claim, kind_of, pair_claim, within_claim
-from assaymark.claims.evidence import COMPOSITE, EFFICIENCY, EXCESS, FLAGGED, INVALID, OUTCOME, SeasonGates, SeasonIndex
+from assaymark.claims.evidence import (
+    COMPOSITE,
+    EFFICIENCY,
+    EXCESS,
+    FLAGGED,
+    INVALID,
+    OUTCOME,
+    SeasonGates,
+    SeasonIndex,
+    equivalence_gap,
+)
 from assaymark.claims.fields import Fields
 from assaymark.claims.levels import Rules, other_margins, other_tests
 from assaymark.claims.messages import Said, Value, english, said
@@ -147,7 +157,9 @@ def _verdict(season: SeasonCase, claim: Claim) -> SeasonVerdict:
         withheld = said("claim.withheld.order", agents=names)
     else:
         one, two = names
-        gap: Said | str = "" if fields.level == "no-claim" else _gap_said(season.contrast(one, two), one)
+        ends = None if fields.level == "no-claim" else equivalence_gap(season.contrast(one, two))
+        numbers = dict(zip(("value", "level", "low", "high"), ends or (), strict=bool(ends)))
+        gap: Said | str = said("claim.says.within_gap", **numbers) if numbers else ""
         statement = said("claim.says.within", one=one, two=two, margin=season.gates.margin, gap=gap)
         withheld = said("claim.withheld.within", agents=names)
     own = [_evidence_said(season, claim, fields), *_bias_reasons(fields)]
@@ -234,17 +246,6 @@ def _p(p: float) -> Said:
     if p < 0.001 or p >= 0.9995:
         return said("claim.reason.p_small" if p < 0.001 else "claim.reason.p_one")
     return said("claim.reason.p", p=p)
-
-
-def _gap_said(item: Measurement, first: str) -> Said | str:
-    """A difference from the first name to the second, with the interval that tests of equivalence go with."""
-    ends = item.detail.get("equivalence_interval")
-    if item.value is None or ends is None:
-        return ""
-    turn = 1.0 if item.labels["high"] == first else -1.0
-    low, high = sorted(turn * end for end in ends)
-    level = 100 * (2 * (item.level or 0.95) - 1)
-    return said("claim.says.within_gap", value=turn * item.value, level=level, low=low, high=high)
 
 
 def _evidence_said(season: SeasonCase, claim: Claim, fields: Fields) -> Said:

@@ -8,7 +8,16 @@ from itertools import combinations
 from types import MappingProxyType
 
 from assaymark.claims.candidates import cell_states, claims_of, kind_of
-from assaymark.claims.evidence import EXCESS, OUTCOME, SILENT, Index, SeasonGates, index, season_index
+from assaymark.claims.evidence import (
+    EXCESS,
+    OUTCOME,
+    SILENT,
+    Index,
+    SeasonGates,
+    equivalence_gap,
+    index,
+    season_index,
+)
 from assaymark.claims.fields import NOT_PREREGISTERED, Fields, weakest
 from assaymark.claims.levels import (
     Instruments,
@@ -66,13 +75,16 @@ def decide(claim: Claim, known: Index, rules: Rules, plan_hash: str, *, amended:
     fields = _fields(claim, known, rules, adversarial, instruments)
     level = fields.level
     touched = amended_for(claim, amended)
-    variants = variants_of(claim, known, rules)
+    fragility = {
+        name: _fields(claim, known, other, adversarial, instruments, for_level=True).level
+        for name, other in variants_of(claim, known, rules).items()
+    }
     return fields.verdict(
         plan_hash,
         claim=replace(claim, statement=_statement(fields, known)) if about_agents else claim,
         reasons=tuple(_reasons(fields, touched)),
         conditions=() if level == "no-claim" else tuple(_conditions(fields, level)),
-        fragility={name: _level(claim, known, other, adversarial, instruments) for name, other in variants.items()},
+        fragility=fragility,
         amended=touched,
     )  # fmt: skip
 
@@ -142,30 +154,20 @@ def summary_of(
 
 
 def _fields(
-    claim: Claim, known: Index, rules: Rules, adversarial: Adversarial | None, instruments: Instruments
-) -> Fields:
-    """The fields of a claim under ``rules``; the adversarial one does not depend on what the variants change."""
-    bare = _without_biases(claim, known, rules, adversarial, instruments)
-    if adversarial is None or rules.source or not bare.evidence.tested:
-        return bare
-    return replace(bare, findings=tuple(_findings(claim, bare.evidence, known, rules)))
+    claim: Claim, known: Index, rules: Rules, adversarial: Adversarial | None, instruments: Instruments, *,
+    for_level: bool = False,
+) -> Fields:  # fmt: skip
+    """The fields of a claim under ``rules``; the adversarial one does not depend on what the variants change.
 
-
-def _level(
-    claim: Claim, known: Index, rules: Rules, adversarial: Adversarial | None, instruments: Instruments
-) -> Level:
-    """The level under ``rules``. Biases only lower it: they are not asked where there is nothing to lower."""
-    level = _without_biases(claim, known, rules, adversarial, instruments).level
-    return level if level == "no-claim" else _fields(claim, known, rules, adversarial, instruments).level
-
-
-def _without_biases(
-    claim: Claim, known: Index, rules: Rules, adversarial: Adversarial | None, instruments: Instruments
-) -> Fields:
+    Biases only lower a level: for the level alone they are not asked where there is nothing to lower.
+    """
     if adversarial is None:
         return Fields(claim, *cell_fields(claim, known, rules), instruments, (), rules.preregistered)
     agreement, evidence = governing_agreement(claim.dimension, known, rules), evidence_of(claim, known, rules)
-    return Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
+    bare = Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
+    if rules.source or not evidence.tested or (for_level and bare.level == "no-claim"):
+        return bare
+    return replace(bare, findings=tuple(_findings(claim, evidence, known, rules)))
 
 
 def _findings(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> Iterator[Finding]:
@@ -203,17 +205,13 @@ def _statement(fields: Fields, known: Index) -> str:
 
 
 def with_gap(claim: Claim, item: Measurement) -> str:
-    """The sentence of an equivalence with its difference and the interval that its tests go with."""
-    ends = item.detail.get("equivalence_interval")
-    if item.value is None or ends is None:
+    """The sentence of an equivalence with its difference, from the first name to the second, and its interval."""
+    gap = equivalence_gap(item)
+    if gap is None:
         return claim.statement
-    low_end, high_end = ends
-    # The gap is given from the first name to the second.
-    turn = 1.0 if claim.subjects[0] < claim.subjects[1] else -1.0
-    low_end, high_end = sorted((turn * low_end, turn * high_end))
-    level = f"{100 * (2 * (item.level or 0.95) - 1):g} % interval"
-    interval = interval_words(low_end, high_end).strip(" ()")
-    return f"{claim.statement[:-1]} (gap {signed(turn * item.value)}, {level} {interval})."
+    value, level, low, high = gap
+    interval = interval_words(low, high).strip(" ()")
+    return f"{claim.statement[:-1]} (gap {signed(value)}, {level:g} % interval {interval})."
 
 
 def _reasons(fields: Fields, touched: Sequence[str]) -> Iterator[str]:

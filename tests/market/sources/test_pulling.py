@@ -16,8 +16,7 @@ from kraken_wire import asked as asked_ccxt
 from kraken_wire import candles, kraken
 
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.market.open import open_history
-from assaymark.market.snapshot import write_snapshot
+from assaymark.market import open_history, write_snapshot
 from assaymark.market.sources import SOURCES, Manners, Request, pull, pull_questions
 from assaymark.market.sources.request import (
     Busy,
