@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assaymark.agents import reference as directional
-from assaymark.agents import reference as equal_weight
-from assaymark.agents import reference as inverse_volatility
-from assaymark.agents import reference as minimum_variance
-from assaymark.agents import reference as steward
 from assaymark.agents import reference_agents
-from assaymark.agents.reference import WORDS, planted_words
+from assaymark.agents.reference import INVESTED, WORDS, planted_words
 from assaymark.prompting.texts import SIGNATURES
 
 
@@ -21,19 +16,10 @@ def test_every_reference_agent_has_its_words():
         assert len(found.properties) >= 3
 
 
-@pytest.mark.parametrize(
-    ("model", "invested"),
-    [
-        ("reference/momentum", directional.DIRECTIONAL_INVESTED),
-        ("reference/contrarian", directional.DIRECTIONAL_INVESTED),
-        ("reference/minimum-variance", minimum_variance.MINIMUM_VARIANCE_INVESTED),
-        ("reference/equal-weight", equal_weight.INVESTED),
-        ("reference/inverse-volatility", inverse_volatility.INVERSE_VOLATILITY_INVESTED),
-        ("reference/steward", steward.STEWARD_INVESTED),
-    ],
-)
-def test_the_share_that_is_said_is_the_share_that_is_invested(model, invested):
-    assert f"{100 * invested:.0f}\u00a0%" in " ".join(WORDS[model].properties)
+@pytest.mark.parametrize(("name", "invested"), INVESTED.items())
+def test_the_share_that_is_said_is_the_share_that_is_invested(name, invested):
+    said = " ".join(WORDS[f"reference/{name}"].properties)
+    assert f"{100 * invested:.0f}\u00a0%" in said
 
 
 @pytest.mark.parametrize("style", SIGNATURES)
