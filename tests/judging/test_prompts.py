@@ -303,7 +303,7 @@ def test_a_context_reads_back():
     for name in (
         "completeness",
         "cutoff",
-        "reading_prompt",
+        "prompt",
         "series",
         "instruments",
         "portfolio",

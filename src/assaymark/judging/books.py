@@ -60,11 +60,7 @@ def book_of(context: Context, actions: Sequence[Action]) -> Book | None:
     """The book after the orders of a decision, worked out from the prompt alone, and the rules held against it.
 
     A decision without any action is one of orders where the task sets rules for a book (`portfolio.ORDER_RULES`): it
-    leaves the book as it is. None where the decision is not made of orders, where there is no portfolio, where a
-    holding or an instrument of the material that is traded has no price, or where cash and holdings at these prices
-    are not the stated NAV within `NAV_SLACK`: nothing can be worked out then, through no fault of the decision. Orders
-    of instruments that the material does not know, of quantities that are no positive number, or of positions that are
-    not there make a `Book` whose ``after`` is None.
+    leaves the book as it is.
     """
     portfolio = context.portfolio
     ruled = any(rule.kind in ORDER_RULES for rule in context.constraints)

@@ -30,8 +30,7 @@ def decision_blocks(decision: Decision, known: Collection[str] = ()) -> list[Blo
     """The sections of one decision: what it does, what it states in numbers, and each judged text.
 
     Nothing else of the record gets in: not who decided, when, in which episode and record, nor anything that happened
-    afterwards. Of the structured parts only numbers are shown, and single words that are instruments (``known``) or
-    belong to `STATED_WORDS`: anything else there may say who decided, or in which run.
+    afterwards.
     """
     actions = decision.actions
     filled = [name for name in ACTION_NUMBERS if any(getattr(action, name) is not None for action in actions)]
@@ -93,6 +92,24 @@ class PlannedCall:
     judge: str
     family: str
     trial: int
+
+
+def judge_call(
+    judge: JudgeSpec, trial: int, messages: tuple[Message, ...], template: PromptTemplate, schema: Text, order: int = 0
+) -> CallSpec:
+    """A call to a judge, of whatever is judged."""
+    return CallSpec(
+        model=judge.model,
+        messages=messages,
+        template=template.sha256,
+        trial=trial,
+        order=order,
+        seed=judge.seed,
+        temperature=judge.temperature,
+        effort=judge.effort,
+        schema=schema,
+        args=dict(judge.args),
+    )
 
 
 def judge_template() -> PromptTemplate:
@@ -213,9 +230,7 @@ def plan_calls(
     """Every judge call of a study, by decision, then judge, then trial.
 
     Names are blinded for all agents in ``decisions``, also those that the study leaves out; calls are planned for the
-    decisions that it includes (`eligible`) and, with ``only``, for these record ids. ``judges`` are by default the
-    judges of the panel that are models. ``shown`` is from `user_messages`, when several rubrics or judges are asked
-    about the same decisions; ``contexts`` is then not read. Raises as `user_messages`.
+    decisions that it includes (`eligible`) and, with ``only``, for these record ids.
     """
     chosen = [one for one in eligible(decisions, study.records) if only is None or one.record_id in only]
     users = user_messages(decisions, contexts.items(), study) if shown is None else shown
@@ -225,17 +240,7 @@ def plan_calls(
     for decision in chosen:
         for judge in study.model_judges if judges is None else judges:
             for trial in range(1, judge.trials + 1):
-                call = CallSpec(
-                    model=judge.model,
-                    messages=(system, users[decision.record_id]),
-                    template=judge_template().sha256,
-                    trial=trial,
-                    seed=judge.seed,
-                    temperature=judge.temperature,
-                    effort=judge.effort,
-                    schema=schema,
-                    args=dict(judge.args),
-                )
+                call = judge_call(judge, trial, (system, users[decision.record_id]), judge_template(), schema)
                 who = {"judge": judge.name, "family": judge.family}
                 planned.append(PlannedCall(call=call, trajectory=decision.record_id, trial=trial, **who))
     return planned

@@ -267,10 +267,9 @@ class Brief:
 class Pair:
     """Two candidate texts for one task, and what is known about them.
 
-    ``delta`` is how many requirements ``better`` meets more than the other, a requirement met in part counting half;
-    it is 0, and ``better`` None, where neither is better. Which of two texts is u is drawn, except in filler pairs,
-    where ``v`` always is the one with extra words. In a ``vacuum`` pair both contents can be the same text: its second
-    order is then a second trial of one question, with a call key of its own.
+    ``delta`` is how many requirements ``better`` meets more than the other, a requirement met in part counting half; it
+    is 0, and ``better`` None, where neither is better. Which of two texts is u is drawn, except in filler pairs, where
+    ``v`` always is the one with extra words.
     """
 
     id: str
