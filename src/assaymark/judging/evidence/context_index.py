@@ -13,7 +13,6 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from assaymark.judging.books import book_of
 from assaymark.judging.evidence.numbers import Number, Values, extract_numbers
 from assaymark.judging.evidence.words import (
     DOWN,
@@ -26,6 +25,7 @@ from assaymark.judging.evidence.words import (
     is_horizon,
     words_of,
 )
+from assaymark.judging.prompts import book_of
 from assaymark.records import JSON, Completeness, Constraint, Context, Decision, Fact, Instrument, Portfolio, Series
 
 Ints = NDArray[np.int64]

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 from assaymark.engine.calls import CallSpec, Message, Reply
 from assaymark.errors import InputError, ModelError
 from assaymark.judging.arithmetic_oracle import Reconciliation, oracle_score, reconcile
-from assaymark.judging.books import Book, book_of
-from assaymark.judging.prompts import read_decision, user_messages
+from assaymark.judging.prompts import Book, book_of, read_decision, user_messages
 from assaymark.judging.reference.features import Features, notice, planted_tables
 from assaymark.judging.rubric import SCALE, Rubric, load_rubric
 from assaymark.prompting.context import read_material
