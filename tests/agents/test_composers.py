@@ -1,8 +1,10 @@
-"""Reference agents compute from the prompt, keep its limits, and write what is true."""
+"""Built-in agents: their rules, their words, on minutes and on days."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,16 +13,18 @@ from asked_agents import MODELS, asked, some_cycles, spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assaymark.agents import LLMAgent, agent_argument_problems
-from assaymark.agents.llm import prompt_of
+from assaymark.agents import LLMAgent, agent_argument_problems, reference_agents
+from assaymark.agents.llm import agent_call, prompt_of
 from assaymark.agents.observation import observe
-from assaymark.agents.reference import COMPOSERS, MIXED, orders_towards
+from assaymark.agents.reference import COMPOSERS, INVESTED, MIXED, WORDS, orders_towards, planted_words
 from assaymark.engine import CallSpec, Message, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.judging import numeric_ledger
+from assaymark.market.cycles import cycles_of, synthetic_minutes
 from assaymark.prompting.context import read_material
 from assaymark.prompting.fences import sections
 from assaymark.prompting.texts import SIGNATURES, judged_text, token_count
+from assaymark.protocol import AgentSpec
 from assaymark.records import Constraint
 
 NAMES = sorted(COMPOSERS)
@@ -180,3 +184,61 @@ def test_a_book_that_cannot_keep_its_limits_is_left_alone():
     )
     seen = observe(replace(context, constraints=impossible))
     assert orders_towards(seen, np.full(len(seen.assets), 0.15)) == ()
+
+
+def test_every_reference_agent_has_its_words():
+    assert set(WORDS) == set(reference_agents())
+    for found in WORDS.values():
+        assert found.rule.endswith(".")
+        assert len(found.properties) >= 3
+
+
+@pytest.mark.parametrize(("name", "invested"), INVESTED.items())
+def test_the_share_that_is_said_is_the_share_that_is_invested(name, invested):
+    said = " ".join(WORDS[f"reference/{name}"].properties)
+    assert f"{100 * invested:.0f}\u00a0%" in said
+
+
+@pytest.mark.parametrize("style", SIGNATURES)
+def test_a_house_style_is_said_with_its_opening_words(style):
+    found = planted_words("reference/steward", {"style": style})
+    assert found is not None
+    assert SIGNATURES[style] in found.properties[-1]
+    assert found.properties[:-1] == WORDS["reference/steward"].properties
+
+
+def test_a_share_of_brief_texts_is_said_before_the_style():
+    found = planted_words("reference/mixed", {"style": "dogwood", "brief": 0.8})
+    assert found is not None
+    assert found.properties[-2] == "gives its orders and no reason in 80\u00a0% of its texts"
+    assert SIGNATURES["dogwood"] in found.properties[-1]
+
+
+@pytest.mark.parametrize("args", [{}, {"style": "plain"}, {"brief": 0.0}])
+def test_without_a_style_nothing_is_added(args):
+    assert planted_words("reference/mixed", args) == WORDS["reference/mixed"]
+
+
+def test_nothing_is_planted_in_a_model_that_is_not_ours():
+    assert planted_words("openai/steward", {"style": "alder"}) is None
+
+
+CONTEXT = next(cycles_of(synthetic_minutes(0), ["recent"], cycles=1, bars=60, seed=1)).context
+
+
+def reply(name: str, context) -> dict:
+    spec = AgentSpec(name="one", family="reference", model=name)
+    call = agent_call(spec, prompt_of(context))
+    return json.loads(asyncio.run(reference_agents()[name].complete(call)).text)
+
+
+@pytest.mark.parametrize("name", sorted(set(reference_agents()) - {"reference/mixed"}))
+@pytest.mark.parametrize("volume", [True, False])
+def test_daily_bars_are_spoken_of_as_days(name, volume):
+    series = [replace(one, interval_s=86_400, **({} if volume else {"volume": ()})) for one in CONTEXT.series]
+    daily = reply(name, replace(CONTEXT, series=tuple(series)))
+    minutes = reply(name, CONTEXT)
+    assert daily["orders"] == minutes["orders"]
+    assert not re.search(r"\b(minutes?|hours?)\b", daily["rationale"])
+    assert daily["rationale"] == minutes["rationale"] or "days" in daily["rationale"] or "weeks" in daily["rationale"]
+    assert volume or "mean volume" not in daily["rationale"]

@@ -13,6 +13,13 @@ from __future__ import annotations
 from assaymark.agents.date_probe import MODEL as DATER
 from assaymark.agents.date_probe import Dater
 from assaymark.agents.llm import LLMAgent, Place
-from assaymark.agents.reference import ReferenceAgent, agent_argument_problems, reference_agents
+from assaymark.agents.reference import agent_argument_problems, reference_agents
 
-__all__ = ["DATER", "Dater", "LLMAgent", "Place", "ReferenceAgent", "agent_argument_problems", "reference_agents"]
+__all__ = [
+    "DATER",
+    "Dater",
+    "LLMAgent",
+    "Place",
+    "agent_argument_problems",
+    "reference_agents",
+]

@@ -97,8 +97,7 @@ def parse_answer(text: str, instruments: Collection[str]) -> Answer | Unusable:
     """An agent's reply, or why it is unusable; nothing in ``text`` can make this raise.
 
     The whole reply must be one JSON object in the form of `reply_schema`, alone or in one code fence; else it is
-    unusable as a whole. An order for an instrument that is not offered, or without a positive finite quantity, is
-    rejected by itself and recorded.
+    unusable as a whole.
     """
     if len(text) > MOST_CHARACTERS:
         return Unusable(f"longer than {MOST_CHARACTERS} characters (got {len(text)})")
@@ -334,9 +333,7 @@ class LLMAgent:
         """The decision that an agent's reply amounts to.
 
         A refusal, a failure and a reply of another form are decisions without orders, flagged (`NOT_USABLE`) and with
-        the reason under ``missing``. Orders that cannot be taken are named there too. Orders that break a limit are
-        taken and flagged. ``key`` is the call key, under which the ledger keeps the raw reply; ``cost_usd`` is None
-        where the cost is not known.
+        the reason under ``missing``. Orders that cannot be taken are named there too.
         """
         found: Answer | None = None
         flags: tuple[str, ...]

@@ -10,9 +10,11 @@ import hashlib
 import json
 import math
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -146,18 +148,18 @@ def _calm(seen: Observation) -> Floats:
     return calm
 
 
-INVESTED = 0.8
-"""The share of equity that equal-weight spreads."""
-INVERSE_VOLATILITY_INVESTED = 0.75
-MINIMUM_VARIANCE_INVESTED = 0.5
-STEWARD_INVESTED = 0.7
-DIRECTIONAL_INVESTED: Final = 0.6
-"""The share of equity that each of the others invests; the directional ones in what moved the right way, together."""
+_PLANTED: Final[dict[str, Any]] = tomllib.loads(
+    (files("assaymark.agents") / "planted.toml").read_text(encoding="utf-8")
+)
+INVESTED: Final[Mapping[str, float]] = {
+    name.partition("/")[2]: row["invested"] for name, row in _PLANTED.items() if "invested" in row
+}
+"""The share of equity that an agent invests; the directional ones in what moved the right way, together."""
 
 
 def compose_equal_weight(seen: Observation, opening: str) -> Draft:
     """Equal shares of every instrument; most of its texts have fewer than 60 words. Confidence is 0.55."""
-    wanted = np.full(len(seen.assets), INVESTED / len(seen.assets))
+    wanted = np.full(len(seen.assets), INVESTED["equal-weight"] / len(seen.assets))
     orders = orders_towards(seen, wanted)
     rough = max(seen.assets, key=lambda asset: asset.volatility)
     text = paragraph(
@@ -176,7 +178,7 @@ def compose_inverse_volatility(seen: Observation, opening: str) -> Draft:
     would be cut first.
     """
     calm = _calm(seen)
-    orders = orders_towards(seen, INVERSE_VOLATILITY_INVESTED * calm / calm.sum())
+    orders = orders_towards(seen, INVESTED["inverse-volatility"] * calm / calm.sum())
     after = seen.after(orders)
     held, weights = _held(seen, after), after.weights
     floor = percent(seen.limit("min_cash", 0.0))
@@ -214,7 +216,7 @@ def compose_minimum_variance(seen: Observation, opening: str) -> Draft:
     The text ranks the risks and says what would be cut. Confidence is 0.45.
     """
     moves = np.stack([asset.moves[-(seen.minutes - 1) :] for asset in seen.assets], axis=1)
-    wanted = MINIMUM_VARIANCE_INVESTED * min_variance(np.cov(moves, rowvar=False)).weights
+    wanted = INVESTED["minimum-variance"] * min_variance(np.cov(moves, rowvar=False)).weights
     orders = orders_towards(seen, wanted)
     calm, *_, rough = sorted(seen.assets, key=lambda asset: asset.volatility)
     said = listing([spoken(one) for one in orders])
@@ -244,7 +246,7 @@ def compose_steward(seen: Observation, opening: str) -> Draft:
     """
     rank = np.argsort(np.argsort([asset.hour for asset in seen.assets])) / max(len(seen.assets) - 1, 1)
     tilted = np.sqrt(_calm(seen)) * (0.75 + 0.5 * rank)
-    orders = orders_towards(seen, STEWARD_INVESTED * np.asarray(tilted / tilted.sum(), dtype=np.float64))
+    orders = orders_towards(seen, INVESTED["steward"] * np.asarray(tilted / tilted.sum(), dtype=np.float64))
     after = seen.after(orders)
     held, weights = _held(seen, after), after.weights
     if orders:
@@ -313,7 +315,7 @@ def composer(way: Direction) -> Composer:
 
     def compose(seen: Observation, opening: str) -> Draft:
         pace = np.array([max(way.sign * asset.quarter, 0.0) / max(asset.volatility, 1e-4) for asset in seen.assets])
-        wanted = DIRECTIONAL_INVESTED * pace / pace.sum() if pace.sum() > 0 else np.zeros(pace.size)
+        wanted = INVESTED["momentum"] * pace / pace.sum() if pace.sum() > 0 else np.zeros(pace.size)
         orders = orders_towards(seen, wanted)
         moved = sum(way.sign * asset.quarter > 0 for asset in seen.assets)
         ordered = sorted(seen.assets, key=lambda asset: -way.sign * asset.quarter)
@@ -476,75 +478,15 @@ def _share(value: float) -> str:
     return f"{100 * value:.0f}\u00a0%"
 
 
-_KEEPS: Final = "its orders never break a limit: they shrink until every limit is kept"
-_NO_SUMS: Final = "names its largest position and the cap, and no other arithmetic"
-
-
-def _directional(moved: str) -> tuple[str, ...]:
-    """The properties that the two mirror images share."""
-    return (
-        f"weights by 15-minute return over volatility, together {_share(DIRECTIONAL_INVESTED)} of equity",
-        f"confidence of 0.5 plus 0.2 times the share of instruments that {moved}",
-        _NO_SUMS,
-        _KEEPS,
-    )
-
-
 WORDS: Final[Mapping[str, Planted]] = MappingProxyType(
     {
-        "reference/momentum": Planted("Buys what rose over the last 15 minutes.", _directional("rose")),
-        "reference/contrarian": Planted(
-            "Buys what fell over the last 15 minutes: the mirror image of momentum.", _directional("fell")
-        ),
-        "reference/minimum-variance": Planted(
-            "Holds the book of least variance over the bars that it is shown.",
-            (
-                f"invests {_share(MINIMUM_VARIANCE_INVESTED)} of equity and keeps the rest in cash",
-                "names weights and their cap, and no other arithmetic",
-                "a confidence of 0.45, whatever the bars",
-                _KEEPS,
-            ),
-        ),
-        "reference/equal-weight": Planted(
-            "Holds equal shares of every instrument.",
-            (
-                f"spreads {_share(INVESTED)} of equity",
-                "terse: most of its texts have fewer than 60 words",
-                "a confidence of 0.55, whatever the bars",
-                _KEEPS,
-            ),
-        ),
-        "reference/inverse-volatility": Planted(
-            "Holds more of what is calm: weights in proportion to one over volatility.",
-            (
-                f"invests {_share(INVERSE_VOLATILITY_INVESTED)} of equity",
-                "an ordinary length, that of momentum and contrarian: weight, move and volatility of every holding",
-                "holds every limit against the book in its texts, and says what would be cut first",
-                "a confidence of 0.45, whatever the bars",
-                _KEEPS,
-            ),
-        ),
-        "reference/steward": Planted(
-            "Moves in small steps towards what is strong for its risk.",
-            (
-                f"inverse-volatility weights tilted towards what rose, together {_share(STEWARD_INVESTED)} of equity",
-                "the fullest memo: every holding, what is left out, risks, and when it would change its mind",
-                "reconciles cash, exposure and every limit in its texts",
-                "a confidence of 0.45, whatever the bars",
-                _KEEPS,
-            ),
-        ),
-        "reference/mixed": Planted(
-            "Draws for each question which of two mirror-image rules to follow: momentum or contrarian.",
-            (
-                "two of them with different seeds are exchangeable: a planted tie",
-                "the draw depends on the seed and the prompt alone",
-                *_directional("moved its way")[2:],
-            ),
-        ),
+        name: Planted(
+            row["rule"], tuple(one.format(invested=_share(row.get("invested", 0))) for one in row["properties"])
+        )
+        for name, row in _PLANTED.items()
     }
 )
-"""The reference agents by model name."""
+"""The built-in agents by model name."""
 
 
 def planted_words(model: str, args: Mapping[str, Any]) -> Planted | None:

@@ -16,8 +16,6 @@ from assaymark.judging.reference import (
     ORACLE,
     PLANTED,
     ConstraintOracle,
-    Planted,
-    ReferenceJudge,
     argument_problems,
     asked_alike,
     oracle_scores,
@@ -33,26 +31,15 @@ from assaymark.judging.replies import (
     reply_schema,
     second_call,
 )
-from assaymark.judging.rubric import Dimension, Rubric, load_rubric, rubric_names
-from assaymark.judging.season.calls import (
-    AuthorProbe,
-    HorizonTask,
-    author_probe,
-    horizon_tasks,
-    next_call,
-    outcome_calls,
-    probe_calls,
-)
+from assaymark.judging.rubric import Rubric, load_rubric, rubric_names
+from assaymark.judging.season.calls import author_probe, horizon_tasks, next_call, outcome_calls, probe_calls
 from assaymark.judging.season.ledger import HorizonLedger, horizon_ledger
 from assaymark.judging.season.plans import ScoringPlan, load_scoring, parse_scoring, scoring_names
 from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
 from assaymark.judging.season.reference import reference_season_judges
 from assaymark.judging.season.scoring import (
-    BandStanding,
-    DecisionTime,
     HorizonGrades,
     HorizonScore,
-    JudgeScore,
     band,
     composite,
     contested_band,
@@ -67,13 +54,9 @@ from assaymark.judging.season.scoring import (
     weighted_axis,
 )
 from assaymark.judging.season.table import (
-    AgreementRow,
     Contestant,
     NoiseFloor,
     RoundTrip,
-    SeasonRow,
-    SeasonTable,
-    Thrashing,
     agreement_row,
     noise_floor,
     season_table,
@@ -86,34 +69,22 @@ __all__ = [
     "ORACLE",
     "PARSER",
     "PLANTED",
-    "AgreementRow",
     "Anonymised",
-    "AuthorProbe",
-    "BandStanding",
     "ConstraintOracle",
     "Contestant",
-    "DecisionTime",
-    "Dimension",
     "Horizon",
     "HorizonGrades",
     "HorizonLedger",
     "HorizonScore",
-    "HorizonTask",
     "Invalid",
-    "JudgeScore",
     "NoiseFloor",
     "Parsed",
     "PlannedCall",
-    "Planted",
     "Reconciliation",
-    "ReferenceJudge",
     "RoundTrip",
     "Rubric",
     "ScoringPlan",
-    "SeasonRow",
-    "SeasonTable",
     "StepRecord",
-    "Thrashing",
     "agreement_row",
     "anonymise",
     "argument_problems",

@@ -189,11 +189,7 @@ class _Cue:
 def _read(
     number: Number, left: str, right: str, family: Family | None
 ) -> tuple[Family, tuple[Quantity, ...], bool, _Cue | None] | None:
-    """The family of one number, what it may state, whether it must, and its cue.
-
-    ``left`` and ``right`` are the text up to its neighbours, ``family`` is what the number before it was about. The
-    nearest cue on either side that goes with the unit counts, the one before the number in doubt.
-    """
+    """The family of one number, what it may state, whether it must, and its cue."""
     before, after = _cue_before(number, left, right), _cue_after(number, right)
     cue = after if before is None or (after is not None and after.words < before.words) else before
     if _LIMIT_BEFORE.search(left[-80:]) or _LIMIT_AFTER.match(right[:60]):
@@ -366,10 +362,7 @@ def reconcile(
     """Which quantities of a book after orders a text states, and which of them rightly.
 
     A number is right if the value of the book lies within half of its last printed digit. Shares may be of the equity
-    after the orders or before their fees. A cost may be the whole, without fees, or what was bought or sold. A number
-    that two readings could claim is read in the one that holds. ``names`` are further instruments besides those held.
-    Beyond `MOST_CHARACTERS` the text is not read; sentences that suppose something, and what is dressed up as a
-    section of a prompt, state nothing.
+    after the orders or before their fees. A cost may be the whole, without fees, or what was bought or sold.
     """
     accepted, largest = _accepted(settlement, constraints)
     right: dict[str, list[str]] = {name: [] for name in QUANTITIES}
@@ -440,9 +433,7 @@ def oracle_score(found: Reconciliation, *, kept: bool) -> int:
     """The score of constraint awareness, 1..5, that the anchors of rubric v1.1 give to a reconciliation.
 
     Three requirements (ValueBlindBench section 5.6): the cash left is stated; exposure or leverage is stated; one value
-    is stated together with the limit it is held against. All of them right is 5, two are 4. One of them, or any limit
-    or value under a limit, is 3; else 2. A wrong amount leaves at most 2. A wrong limit, a wrong value under a limit, a
-    wrong claim that nothing is short, or a rule that is not ``kept`` is 1. One more right statement never lowers it.
+    is stated together with the limit it is held against. All of them right is 5, two are 4.
     """
     if not kept or found.wrong & _OF_LIMITS:
         return 1

@@ -166,11 +166,7 @@ class Blinding:
         return blinded
 
     def _find(self, text: str) -> Finds:
-        """The names in one text, outside of kept strings.
-
-        An invisible character may stand inside a name to hide it, or beside one and hide where it ends: both readings
-        are looked at, and of overlapping finds the first reading's stay.
-        """
+        """The names in one text, outside of kept strings."""
         edits, replaced, kept = found = self._find_folded(text, _Folded.of(text))
         if text.isascii() or not any(map(_invisible, set(text))):
             return found
@@ -303,10 +299,7 @@ def _token(index: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _name_pattern(folded: str) -> re.Pattern[str]:
-    """The pattern that finds a folded name in a folded text.
-
-    It begins with a literal, which is what makes the search fast; what may stand before is looked at afterwards.
-    """
+    """The pattern that finds a folded name in a folded text."""
     lead, core, tail = _parts(folded)
     runs = list(_RUN.finditer(core))
     if not runs:
@@ -397,11 +390,8 @@ def _known() -> dict[str, Any]:
 def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:
     """The names to take out of texts before a judge sees them.
 
-    These are the models and makers that everybody knows, then whatever names the given agents: ids, families, model
-    ids with and without provider and date, telling words of model ids, fingerprints. The names of listed companies
-    are included only if an agent belongs to one, since elsewhere they are market facts. A name made of words of the
-    trade alone ("momentum", "equal-weight", "agent-1") is left out: it identifies nobody, and every rationale uses it.
-    The result depends on the set of names only, not on which agent carries which.
+    These are the models and makers that everybody knows, then whatever names the given agents: ids, families, model ids
+    with and without provider and date, telling words of model ids, fingerprints.
     """
     known = _known()
     ordinary = set(known["ordinary"]["words"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.judging.blinding import Blinding, blinding_names, compiled
 from assaymark.judging.replies import MOST_EVIDENCE, reply_schema
 from assaymark.judging.rubric import Rubric
+from assaymark.portfolio.orders import ORDER_RULES, SIDES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
 from assaymark.prompting.context import Block, latest, lines_of, material_blocks, number_text, refuse_future
 from assaymark.prompting.fences import PromptTemplate, Section, cells, fence, prompt_template, row
 from assaymark.prompting.texts import JUDGED_KINDS, judged_rationales
@@ -30,8 +32,7 @@ def decision_blocks(decision: Decision, known: Collection[str] = ()) -> list[Blo
     """The sections of one decision: what it does, what it states in numbers, and each judged text.
 
     Nothing else of the record gets in: not who decided, when, in which episode and record, nor anything that happened
-    afterwards. Of the structured parts only numbers are shown, and single words that are instruments (``known``) or
-    belong to `STATED_WORDS`: anything else there may say who decided, or in which run.
+    afterwards.
     """
     actions = decision.actions
     filled = [name for name in ACTION_NUMBERS if any(getattr(action, name) is not None for action in actions)]
@@ -93,6 +94,24 @@ class PlannedCall:
     judge: str
     family: str
     trial: int
+
+
+def judge_call(
+    judge: JudgeSpec, trial: int, messages: tuple[Message, ...], template: PromptTemplate, schema: Text, order: int = 0
+) -> CallSpec:
+    """A call to a judge, of whatever is judged."""
+    return CallSpec(
+        model=judge.model,
+        messages=messages,
+        template=template.sha256,
+        trial=trial,
+        order=order,
+        seed=judge.seed,
+        temperature=judge.temperature,
+        effort=judge.effort,
+        schema=schema,
+        args=dict(judge.args),
+    )
 
 
 def judge_template() -> PromptTemplate:
@@ -213,9 +232,7 @@ def plan_calls(
     """Every judge call of a study, by decision, then judge, then trial.
 
     Names are blinded for all agents in ``decisions``, also those that the study leaves out; calls are planned for the
-    decisions that it includes (`eligible`) and, with ``only``, for these record ids. ``judges`` are by default the
-    judges of the panel that are models. ``shown`` is from `user_messages`, when several rubrics or judges are asked
-    about the same decisions; ``contexts`` is then not read. Raises as `user_messages`.
+    decisions that it includes (`eligible`) and, with ``only``, for these record ids.
     """
     chosen = [one for one in eligible(decisions, study.records) if only is None or one.record_id in only]
     users = user_messages(decisions, contexts.items(), study) if shown is None else shown
@@ -225,17 +242,7 @@ def plan_calls(
     for decision in chosen:
         for judge in study.model_judges if judges is None else judges:
             for trial in range(1, judge.trials + 1):
-                call = CallSpec(
-                    model=judge.model,
-                    messages=(system, users[decision.record_id]),
-                    template=judge_template().sha256,
-                    trial=trial,
-                    seed=judge.seed,
-                    temperature=judge.temperature,
-                    effort=judge.effort,
-                    schema=schema,
-                    args=dict(judge.args),
-                )
+                call = judge_call(judge, trial, (system, users[decision.record_id]), judge_template(), schema)
                 who = {"judge": judge.name, "family": judge.family}
                 planned.append(PlannedCall(call=call, trajectory=decision.record_id, trial=trial, **who))
     return planned
@@ -338,3 +345,81 @@ def _cell(text: str) -> Cell:
         return float(text)
     except ValueError:
         return text
+
+
+# The book that a decision made of orders leaves behind, worked out from the prompt alone.
+
+NAV_SLACK = 0.001
+"""Maximum relative distance of the stated NAV from cash and holdings at the prices: all three are printed rounded."""
+
+_UNTRADED = ("hold", "no_trade", "close")
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """A portfolio after orders. ``after`` is None where the orders cannot be carried out; no rule counts as kept then.
+
+    ``checks`` are the rules of the task that `portfolio.orders.audit` decides.
+    """
+
+    after: Settlement | None
+    checks: tuple[RuleCheck, ...]
+
+    @property
+    def legality(self) -> float | None:
+        """The share of the rules that are kept: 0 for orders that cannot be carried out, None without any rule."""
+        if self.after is None:
+            return 0.0
+        return sum(check.kept for check in self.checks) / len(self.checks) if self.checks else None
+
+    @property
+    def kept(self) -> bool:
+        """Whether the orders can be carried out and every rule holds afterwards."""
+        return self.after is not None and all(check.kept for check in self.checks)
+
+    @property
+    def holdings(self) -> dict[str, float]:
+        """Absolute weights of what is held afterwards, by instrument; of all exposure where no equity is left."""
+        if self.after is None:
+            return {}
+        if self.after.equity > 0:
+            return {name: abs(weight) for name, weight in self.after.weights.items()}
+        return dict.fromkeys(self.after.positions, 1.0 / max(len(self.after.positions), 1))
+
+
+def made_of_orders(actions: Sequence[Action]) -> bool:
+    """Whether a decision trades units: at least one action, no weight, a quantity wherever it buys or sells."""
+    return bool(actions) and all(
+        action.weight is None and (action.kind in _UNTRADED or (action.kind in SIDES and action.quantity is not None))
+        for action in actions
+    )
+
+
+def book_of(context: Context, actions: Sequence[Action]) -> Book | None:
+    """The book after the orders of a decision, worked out from the prompt alone, and the rules held against it.
+
+    A decision without any action is one of orders where the task sets rules for a book (`portfolio.ORDER_RULES`): it
+    leaves the book as it is.
+    """
+    portfolio = context.portfolio
+    ruled = any(rule.kind in ORDER_RULES for rule in context.constraints)
+    if portfolio is None or not (made_of_orders(actions) or (ruled and not actions)):
+        return None
+    prices, fee = prices_of(context), fee_of(context.constraints)
+    known = {item.id for item in context.instruments}
+    if any(one.kind in SIDES and one.instrument in known - prices.keys() for one in actions):
+        return None
+
+    def settled(orders: Sequence[Action]) -> Settlement | None:
+        try:
+            after = settle(portfolio, prices, orders, fee_bps=fee)
+        # Amounts beyond what a float holds make sums of infinities, which fsum refuses.
+        except (InputError, ValueError, OverflowError):
+            return None
+        return after if math.isfinite(after.equity) and math.isfinite(after.exposure) else None
+
+    before = settled(())
+    if before is None or abs(before.equity - portfolio.nav) > NAV_SLACK * abs(portfolio.nav):
+        return None
+    after = settled(actions)
+    return Book(after, () if after is None else audit(after, context.constraints))

@@ -1,4 +1,4 @@
-"""Numbers in prose: what is one, what only looks like one, and in which unit it was printed."""
+"""Numbers and names in prose: what is found, what is none, and texts that are hostile."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from seen import COMPLETE, INSTRUMENTS, PARTIAL, audit, decision, material, only
 
-from assaymark.judging.evidence import extract_numbers
+from assaymark.judging import numeric_ledger
+from assaymark.judging.evidence import Material, extract_numbers
+from assaymark.judging.evidence.words import SpokenHorizons, canonical, index_subjects, words_of
+from assaymark.records import Instrument, canonical_json
 
 UNITS = [
     ("up 4.5%", [(4.5, "percent")]),
@@ -137,3 +141,167 @@ def test_what_is_printed_is_read_back(digits, decimals, sign):
     assert number.decimals == decimals
     assert number.signed == bool(sign)
     assert (number.value < 0) == (sign in ("-", "−") and digits > 0)
+
+
+def named(text, instruments=INSTRUMENTS):
+    subjects = index_subjects(instruments)
+    return [subjects.ids[m.row] for m in subjects.mentions(text, words_of(text))]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("IAU and SMH", ["GOLD", "CHIPS"]),
+        ("gold rallied", ["GOLD"]),
+        ("South Korea", ["SOUTH_KOREA"]),
+        ("Korea alone", ["SOUTH_KOREA"]),
+        ("SOUTH_KOREA", ["SOUTH_KOREA"]),
+        ("semis and chips", ["CHIPS", "CHIPS"]),
+        ("spy_return_5d", ["SP500"]),
+        ("smh 21d", ["CHIPS"]),
+        ("smh in lower case is a word", []),
+        ("large equities", []),
+        ("看好SMH的21日回报", ["CHIPS"]),
+        ("IAU和Gold都上涨", ["GOLD", "GOLD"]),
+        ("ＳＭＨ", []),
+    ],
+)
+def test_names_symbols_ids_and_unique_words(text, expected):
+    assert named(text) == expected
+
+
+def test_a_name_that_two_share_names_nobody():
+    twins = (Instrument(id="A1", name="World Fund"), Instrument(id="A2", name="World Fund"))
+    assert named("World Fund, or A1", twins) == ["A1"]
+
+
+def test_a_name_in_a_script_without_blanks_needs_no_boundary_there():
+    people = (
+        Instrument(id="G", name="黄金ETF", aliases=("黄金",)),
+        Instrument(id="S", name="标普500"),
+        Instrument(id="X", name="同名"),
+        Instrument(id="Y", name="同名"),
+    )
+    assert named("看好黄金上涨, 黄金ETF也好", people) == ["G", "G"]
+    assert named("认为标普500的回报", people) == ["S"]
+    assert named("标普5001, 同名的", people) == []
+
+
+def test_a_ticker_that_is_a_word_is_found_in_upper_case_only():
+    it = (Instrument(id="TECH", symbol="IT"),)
+    assert named("it fell, IT rose", it) == ["TECH"]
+
+
+def test_digits_inside_a_name_are_no_figure():
+    assert audit("Equal weight in the S&P 500 and Vision 2100 Fund") != []
+    found = index_subjects((Instrument(id="V", name="Vision 2100 Fund"),))
+    assert found.mentions("Vision 2100 Fund", words_of("Vision 2100 Fund"))[0].end == 16
+
+
+@pytest.mark.parametrize("head", ["GOLD: ", "IAU (selected)\nEvidence: ", "- Gold Trust | ", "GOLD — "])
+def test_a_line_that_begins_with_a_name_is_about_it(head):
+    assert only(f"{head}up 3.1% lately", PARTIAL).subject == "GOLD"
+
+
+def test_later_lines_inherit_the_header():
+    found = audit("GOLD (rejected)\nEvidence: 3.12% gain\nCHIPS (selected)\nEvidence: down 5.47%", PARTIAL)
+    assert [(f.subject, f.state) for f in found] == [("GOLD", "supported"), ("CHIPS", "supported")]
+
+
+def test_a_sentence_that_merely_contains_a_name_is_no_header():
+    found = audit("Gold rose.\nThe rest lost 9.99%.", PARTIAL)
+    assert [f.subject for f in found] == [""]
+
+
+@pytest.mark.parametrize(
+    ("word", "form"),
+    [
+        ("payrolls", "payroll"),
+        ("52wk", "52w"),
+        ("21s", "21d"),
+        ("gas", "gas"),
+        ("basis", "basis"),
+        ("vol", "volatility"),
+    ],
+)
+def test_canonical_forms(word, form):
+    assert canonical(word) == form
+
+
+def test_horizons_in_two_words():
+    text = "over five sessions, 6 months and a 52-week range"
+    assert SpokenHorizons(text).within(0, len(text)) == {"5d", "6m", "52w"}
+
+
+def test_horizons_in_a_script_without_blanks():
+    text = "21日, 5个交易日, 3个月, 2周, 1年; 2025年3月2日"
+    assert SpokenHorizons(text).within(0, len(text)) == {"21d", "5d", "3m", "2w", "1y"}
+
+
+def test_letters_that_change_length_in_lower_case_move_no_offset():
+    text = "İİİ gold 5%"
+    read = words_of(text)
+    assert text[read.starts[1] : read.end(1)] == "gold"
+
+
+HOSTILE = {
+    "a huge integer": "7" * 100_000,
+    "a huge fraction": "0." + "7" * 100_000,
+    "brackets": "(" * 200_000 + "5%" + ")" * 200_000,
+    "thousands": "1" + ",000" * 50_000,
+    "thousands, broken at the end": "1" + ",000" * 50_000 + "0",
+    "dots": "1" + ".1" * 50_000,
+    "minus signs": "-" * 200_000 + "5%",
+    "dates": "Aug 7-8, " * 20_000,
+    "ranges": "1-" * 5_000 + "2%",
+    "blanks": "5" + " " * 500_000 + "%",
+    "line breaks": "\n" * 300_000 + "5%",
+    "one word": "a" * 1_000_000,
+    "joined words": "a&" * 300_000,
+    "names": "GOLD " * 20_000 + "5%",
+    "headers": "GOLD: 5.5%\n" * 2_000,
+    "surrogates and nulls": "\x00\ud800 5% \U0001f4c8 " * 2_000,
+    "months": "May " * 50_000,
+    "wide digits": "１２３４％" * 20_000,
+    "superscripts": "²d ³y 5²% " * 1_500,
+    "stop words": "over the last " * 20_000,
+    "one sentence again and again": "GOLD's 21-day return is 3.1%. " * 15_000,
+    "one accusation again and again": "GOLD's 21-day return is 9.9%. " * 15_000,
+    "bare numbers": "1 " * 100_000,
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_text_is_read_to_its_end(text):
+    found = audit(text)
+    for finding in found:
+        number = finding.number
+        assert text[number.start : number.end] == number.quote
+        assert math.isfinite(number.value)
+
+
+def test_one_long_sentence_full_of_numbers():
+    text = "gold up 3.1% and " * 2_000
+    assert len(audit(text)) == 2_000
+
+
+def test_numbers_too_long_for_a_float_stay_out_of_records():
+    made = decision("paid $" + "9" * 400 + " and 1" + "0" * 16 + " and 123456789012345 and 1e400")
+    found = numeric_ledger(made, None, material=COMPLETE)
+    assert canonical_json(found)
+    assert [item.number for item in found] == [123456789012345.0]
+
+
+def test_hostile_material_is_indexed():
+    seen = material(prompt="must weight 5% " * 20_000 + "\n" * 1_000)
+    assert audit("weights must be 5%", seen)[0].state == "rule"
+    assert extract_numbers("") == []
+    assert Material.build(facts=[], instruments=INSTRUMENTS).benchmark == -1
+
+
+def test_deep_stages_do_not_recurse_without_end():
+    deep: object = 7.5
+    for _ in range(400):
+        deep = {"a": [deep]}
+    made = decision("weight 7.5%", stages={"deep": deep})
+    assert numeric_ledger(made, None, material=COMPLETE)[0].state == "not_verifiable"

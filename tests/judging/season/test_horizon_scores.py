@@ -1,9 +1,12 @@
-"""From replies on a horizon to a score: parts put together, the two ledgers, the outcome call."""
+"""From replies on a horizon to a score: rounds, parts put together, the two ledgers, the outcome call."""
 
 from __future__ import annotations
 
+import asyncio
+import re
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from horizon_records import AGENTS, PLAN, START, answer, answer_text, horizon, season
@@ -19,15 +22,17 @@ from assaymark.judging import (
     horizon_grades,
     horizon_ledger,
     horizon_of,
+    horizon_round,
     horizon_score,
     horizon_tasks,
     judge_score,
     load_scoring,
     next_call,
     outcome_calls,
+    reference_season_judges,
 )
 from assaymark.judging.season.calls import grader_version, outcome_texts
-from assaymark.judging.season.ledger import capped, ledger_disagreement
+from assaymark.judging.season.ledger import capped, horizon_ledgers, ledger_disagreement, quoted_spans
 from assaymark.judging.season.replies import HorizonClaim, read_horizon_reply, read_outcome_reply
 from assaymark.judging.season.scoring import OutcomeGrade, outcome_grade
 from assaymark.prompting.fences import sections
@@ -35,6 +40,8 @@ from assaymark.protocol import JudgeSpec
 from assaymark.records import Outcome, canonical_json, parse
 
 JUDGE = JudgeSpec(name="auditor", model="reference/season-auditor", family="ledger")
+
+
 LONG = "word " * 1500
 
 
@@ -98,9 +105,9 @@ def test_half_a_task_makes_no_grades():
         horizon_grades(task, [(call, read), (call, read)])
 
 
-# --- the two ledgers ------------------------------------------------------------------------------------------------
-
 TRUE = "GOOGL trades at a pe of 21.5 now."
+
+
 FALSE = "GOOGL has a margin of 12.3% and a return_5d of 9.87%."
 
 
@@ -187,9 +194,6 @@ def test_a_ledger_needs_every_decision_and_context():
     assert len(caught.value.problems) == 2
 
 
-# --- the outcome call -----------------------------------------------------------------------------------------------
-
-
 def outcomes(found, *values, resolved=True):
     return [
         Outcome(
@@ -271,3 +275,104 @@ def test_grades_and_scores_are_records():
     assert parse(HorizonGrades, canonical_json(grades)) == grades
     assert parse(HorizonScore, canonical_json(score)) == score
     assert parse(HorizonGrades, canonical_json(graded(found, "no"))).state == "invalid"
+
+
+def test_a_ledger_is_cut_as_its_horizon_is():
+    records, contexts = season(5)
+    whole = horizon_of(records, contexts, agents=AGENTS)
+    decisions = [one.decision for one in records]
+    ledger = horizon_ledger(whole, decisions, contexts)
+    assert sum(map(len, ledger.steps.values())) == 5
+    for first, last in ((1, 5), (2, 4), (5, 5)):
+        assert ledger.between(first, last) == horizon_ledger(whole.between(first, last), decisions, contexts)
+
+
+def test_ledgers_of_several_horizons_are_those_of_each():
+    records, contexts = season(3)
+    others = [
+        replace(one, decision=replace(one.decision, record_id=f"other/{at}", agent=AGENTS[1]))
+        for at, one in enumerate(season(3, text="GOOGL has a pe of 99.9 and a margin of 25%.")[0])
+    ]
+    horizons = [horizon_of(steps, contexts, agents=AGENTS) for steps in (records, others)]
+    decisions = [one.decision for one in (*records, *others)]
+    assert horizon_ledgers(horizons, decisions, contexts) == [
+        horizon_ledger(one, decisions, contexts) for one in horizons
+    ]
+
+
+def slowly(quote, step):
+    """The same by a regular expression."""
+    words = quote.split()
+    pattern = re.compile(r"\s+".join(map(re.escape, words)))
+    found = [(at, *match.span()) for at, text in enumerate(step.texts) for match in pattern.finditer(text.text)]
+    return found if words else []
+
+
+TEXTS = st.text(st.sampled_from("ab \n\t\x1f\u2003."), max_size=30)
+
+
+@given(st.lists(TEXTS, max_size=3), TEXTS)
+def test_quotations_are_found_however_they_are_spaced(texts, quote):
+    step = SimpleNamespace(texts=[SimpleNamespace(text=text) for text in texts])
+    assert quoted_spans(quote, step) == slowly(quote, step)
+
+
+def test_a_quotation_is_found_in_a_record():
+    step = horizon(1).steps[0]
+    ((part, start, end),) = quoted_spans("and   may still\nbe", step)
+    assert step.texts[part].text[start:end] == "and may still be"
+
+
+JUDGES = reference_season_judges()
+
+
+def panel(trials=1):
+    return [
+        JudgeSpec(name=name.rpartition("-")[2], model=name, family="reference", trials=trials)
+        for name in sorted(JUDGES)
+    ]
+
+
+def tasks(trials=1):
+    horizons = {"long": horizon(6, text=LONG), "short": horizon(2)}
+    return horizon_tasks(horizons, panel(trials), PLAN, budget=5000)
+
+
+def ask(planned):
+    return asyncio.run(JUDGES[planned.call.model].complete(planned.call))
+
+
+def test_a_season_is_judged_in_as_many_rounds_as_it_has_parts():
+    replies = {}
+    due = []
+    for _ in range(9):
+        found = horizon_round(tasks(), replies.get)
+        due.append(len(found.due))
+        if found.finished:
+            break
+        replies |= {planned.call.key: ask(planned) for planned in found.due}
+    assert due == [6, 3, 3, 0]
+    assert [(one.agent, one.judge, len(one.parts), one.state) for one in found.grades] == [
+        (agent, judge.name, parts, "ok") for agent, parts in (("long", 3), ("short", 1)) for judge in panel()
+    ]
+    assert horizon_round(tasks(), replies.get) == found
+
+
+def test_a_round_of_nothing_is_finished():
+    assert horizon_round([], {}.get).finished
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_refusal_ends_its_task_and_no_other(at):
+    replies = {}
+    refused = Reply(text="", model="m", finish="refusal")
+    for number in range(3):
+        found = horizon_round(tasks(), replies.get)
+        for planned in found.due:
+            bad = number == at and planned.task.judge.name == "reader" and planned.task.agent == "long"
+            replies[planned.call.key] = refused if bad else ask(planned)
+    found = horizon_round(tasks(), replies.get)
+    assert found.finished
+    states = {(one.agent, one.judge): one.state for one in found.grades}
+    assert states.pop(("long", "reader")) == "refused"
+    assert set(states.values()) == {"ok"}

@@ -207,12 +207,7 @@ class Statements:
 
 
 def statements_of(text: str, context: Context, actions: Sequence[Action], book: Book | None) -> Statements:
-    """Read a text against its material.
-
-    A figure is a *feature* where its clause names one field, its horizon if several fields differ in nothing else, and
-    an instrument stands in the sentence; an *amount* by the cue before it ("cost", "leaves", "leverage" ...); a
-    *limit* behind a cap or floor; an *order* behind a verb of trading and before an instrument.
-    """
+    """Read a text against its material."""
     mentions = mentions_in(text, context)
     figures = outside(figures_in(text), mentions)
     fields = _fields(context)

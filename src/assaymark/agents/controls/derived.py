@@ -358,10 +358,7 @@ def _additions(
 
 
 def _shortened(text: str, low: float, high: float) -> str | None:
-    """The first sentence and as many others as fit, those with numbers before those without; paragraphs are kept.
-
-    Of all choices within the bounds the one with the most numbers is taken, then the longest.
-    """
+    """The first sentence and as many others as fit, those with numbers before those without; paragraphs are kept."""
     spans = sentences_of(text)
     sizes = [token_count(text[start:end]) for start, end in spans]
     worth = [len(figures_in(text[start:end])) for start, end in spans]

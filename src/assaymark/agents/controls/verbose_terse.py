@@ -183,8 +183,7 @@ def terse_right(context: Context, rng: np.random.Generator, *, style: str = "pla
     """A trajectory of cell B: at most 60 words, three features cited, no hedging (ValueBlindBench section 3.5).
 
     One or two orders that keep every limit. What is cited of an instrument with a direction, returns and its place in
-    the range, speaks for the order; every number is the true one as printed. `admissible` has the exact rules. Raises
-    NotMeasurableError where no draw was admissible; the message has the checks that failed.
+    the range, speaks for the order; every number is the true one as printed. `admissible` has the exact rules.
     """
     choices = _choices(context)
     if not choices:

@@ -8,21 +8,12 @@ from __future__ import annotations
 
 from assaymark.judging.evidence.context_index import Material, OwnNumbers
 from assaymark.judging.evidence.ledger import Finding, audit_texts, numeric_ledger
-from assaymark.judging.evidence.numbers import Number, extract_numbers
-from assaymark.judging.evidence.summary import (
-    FORECAST_TOLERANCE,
-    Chance,
-    chance_corrected,
-    evidence_summary,
-    forecast_mismatches,
-)
+from assaymark.judging.evidence.numbers import extract_numbers
+from assaymark.judging.evidence.summary import chance_corrected, evidence_summary, forecast_mismatches
 
 __all__ = [
-    "FORECAST_TOLERANCE",
-    "Chance",
     "Finding",
     "Material",
-    "Number",
     "OwnNumbers",
     "audit_texts",
     "chance_corrected",

@@ -13,7 +13,6 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from assaymark.judging.books import book_of
 from assaymark.judging.evidence.numbers import Number, Values, extract_numbers
 from assaymark.judging.evidence.words import (
     DOWN,
@@ -26,6 +25,7 @@ from assaymark.judging.evidence.words import (
     is_horizon,
     words_of,
 )
+from assaymark.judging.prompts import book_of
 from assaymark.records import JSON, Completeness, Constraint, Context, Decision, Fact, Instrument, Portfolio, Series
 
 Ints = NDArray[np.int64]
@@ -391,8 +391,7 @@ def own_numbers(decision: Decision, context: Context | None = None) -> OwnNumber
     """Every number of a decision's actions, stages and confidence, under the name it is stored by.
 
     Orders also put forward the book that they lead to: with ``context``, the weights, values, cash, exposure and
-    leverage after them are the decision's own, as target weights are (`portfolio.orders.settle`). So are the units that
-    were held.
+    leverage after them are the decision's own, as target weights are (`portfolio.orders.settle`).
     """
     entries: list[OwnEntry] = []
     if decision.confidence is not None:
@@ -437,11 +436,7 @@ def owners_of(decision: Decision) -> dict[str, str]:
 
 
 def _walk(value: JSON, path: str, subject: str, depth: int, *, percent: bool = False) -> Iterator[OwnEntry]:
-    """The numbers in a structured part; keys that name instruments, or an id beside them, say whose they are.
-
-    ``percent`` holds below a part some of whose keys say so: holdings listed by instrument beside a ``portfolio_pct``
-    are in percent too, and have no key of their own to say it.
-    """
+    """The numbers in a structured part; keys that name instruments, or an id beside them, say whose they are."""
     if depth > _DEEPEST or isinstance(value, (str, bool)) or value is None:
         return
     if isinstance(value, (int, float)):

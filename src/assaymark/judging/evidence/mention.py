@@ -45,10 +45,7 @@ class Around:
     """The surroundings of one number.
 
     ``words`` are the canonical words of its clause, ``lead`` and ``trail`` its lower-case words before and after the
-    number, ``horizons`` those named there. ``named`` are the instruments that the clause names (nearest first),
-    ``rows`` all that the number can be about in order of preference, ``default`` the one that the line is about (or
-    -1). ``direction`` is -1, 0 or 1 as the printed sign or the words of movement say. What few numbers need is
-    computed when asked for.
+    number, ``horizons`` those named there.
     """
 
     number: Number

@@ -182,9 +182,8 @@ class Number:
 def extract_numbers(text: str) -> list[Number]:
     """Every number of ``text`` in order, with its unit; dates, horizons, index names and identifiers are left out.
 
-    A unit behind the second half of a range holds for the first half as well. An integer part of more than 15 digits
-    is an identifier, not a measurement. Full-width digits are read as digits. A comma before one or two digits and a
-    percent sign is a decimal comma (``3,1 %`` is 3.1 percent); before three it groups thousands.
+    A unit behind the second half of a range holds for the first half as well. An integer part of more than 15 digits is
+    an identifier, not a measurement. Full-width digits are read as digits.
     """
     plain = narrow(text)
     read = [number for match in _TOKEN.finditer(plain) if (number := _read(plain, match)) is not None]

@@ -79,9 +79,8 @@ class _Token(NamedTuple):
 def is_plain_statement(material: Material, around: Around, label: FieldLabel) -> bool:
     """Whether the sentence around a number says no more than that this field of the subject is the number.
 
-    Only words of closed lists may stand in it, beside the names, the field and its horizon: any other one (a negator,
-    a time, a measure, a peer, a currency) makes it a statement about something else. What follows may be a conclusion
-    ("so I buy it"), or a further figure that is stated just as plainly.
+    Only words of closed lists may stand in it, beside the names, the field and its horizon: any other one (a negator, a
+    time, a measure, a peer, a currency) makes it a statement about something else.
     """
     place = around.place
     text, (start, end), (left, right) = place.read.text, place.sentence, place.clause
@@ -147,10 +146,7 @@ def is_plain_statement(material: Material, around: Around, label: FieldLabel) ->
 
 
 def _tokens(around: Around) -> list[_Token]:
-    """The sentence as names, horizons, numbers and single words, in order.
-
-    Left out are the "last" of "the last 21 sessions" and the "to" of "beta to SPY".
-    """
+    """The sentence as names, horizons, numbers and single words, in order."""
     place = around.place
     start, end = place.sentence
     sentence = place.read.sentence_at(around.number.start)
@@ -326,10 +322,7 @@ def match_free(free: FreeFacts, around: Around, words: frozenset[str]) -> int | 
 
 
 def _sized_or_unmarked(values: Values, reading: Reading, around: Around) -> list[int]:
-    """The values of a reading's size, and those without a unit that equal a percentage as printed.
-
-    Tables often name the unit elsewhere.
-    """
+    """The values of a reading's size, and those without a unit that equal a percentage as printed."""
     hits = sized(values, reading, money=around.number.unit == "usd")
     if reading.as_rate:
         hits += values.unmarked.all_near(reading.size * 100, reading.half * 100)
@@ -380,10 +373,7 @@ def derive(material: Material, around: Around) -> Derived | None:
 
 
 def _spread(material: Material, around: Around) -> Derived | None:
-    """The same field of two instruments, one minus the other, where the clause compares.
-
-    Fields that are differences themselves are none.
-    """
+    """The same field of two instruments, one minus the other, where the clause compares."""
     if SPREAD.isdisjoint(around.lower):
         return None
     cells = material.cells
@@ -420,10 +410,7 @@ def _is_gap(around: Around, gap: tuple[float, float], *, ordered: bool) -> bool:
 
 
 def _combined(free: FreeFacts, around: Around) -> Derived | None:
-    """Sum, difference, ratio or relative change of two numbers of one note that shares the clause's subject.
-
-    Looked at are the runs of facts of one note that share at least two of the words (or the only one), a dozen at most.
-    """
+    """Sum, difference, ratio or relative change of two numbers of one note that shares the clause's subject."""
     lower = around.lower
     if not free.ids or (CHANGE.isdisjoint(lower) and SPREAD.isdisjoint(lower)):
         return None
@@ -511,14 +498,7 @@ _LONGEST_PRINTED = 40
 
 
 def accusation(material: Material, around: Around) -> CellHit | None:
-    """The one cell that an unmatched number misstates, or None where any condition of an accusation fails.
-
-    The conditions: one instrument, named in the sentence or owning the text, and no other beside it; the only number
-    of its clause; a field named in all its own words with its horizon, and exactly one stored value of it; a sentence
-    that says nothing else (`is_plain_statement`); a unit in which the two can be compared; a difference that neither
-    rounding nor truncation at the printed or the stored precision can make, nor reading a percentage as a ratio; and
-    a number that stands nowhere in the prompt or the free facts, whose quotation is never a fabrication.
-    """
+    """The one cell that an unmatched number misstates, or None where any condition of an accusation fails."""
     # The benchmark may stand beside the instrument, as in "beta to SPY", where the field is one that names it.
     candidates = set(around.rivals) | ({around.default} if around.default >= 0 else set())
     if len(candidates) == 2:
@@ -543,11 +523,7 @@ def accusation(material: Material, around: Around) -> CellHit | None:
 
 
 def _differs(cells: Cells, around: Around, cell: int) -> bool:
-    """Whether no reading of the number, rounded or truncated, with or without its sign, can be the stored value.
-
-    A percentage and the ratio it stands for are one value, whichever of them was printed and stored under which unit.
-    Only a printed sign, on a field whose sign means something, can be wrong; words of movement are too loose.
-    """
+    """Whether no reading of the number, rounded or truncated, with or without its sign, can be the stored value."""
     rate, plain = float(cells.values.rate[cell]), float(cells.values.plain[cell])
     number = around.number
     if not math.isnan(rate) and number.unit not in _RATE_UNITS:

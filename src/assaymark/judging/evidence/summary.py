@@ -155,8 +155,7 @@ def evidence_summary(
     """The measurements of the ledger of ``decisions`` (those without a number included); other evidence is left out.
 
     ``evidence.share`` for each state, overall and then by agent; ``evidence.no_number_share`` likewise;
-    ``evidence.chance_corrected``, for which ``contexts`` by id (or their `Material`) are needed. Shares lie in [0, 1];
-    those of 0 and 1 have no interval, since the clusters do not vary.
+    ``evidence.chance_corrected``, for which ``contexts`` by id (or their `Material`) are needed.
     """
     known = {decision.record_id: decision for decision in decisions}
     ledger = sorted((e for e in evidence if e.decision in known), key=lambda e: (e.decision, e.part, e.start))
@@ -244,10 +243,8 @@ def _interval(hits: Sequence[int], totals: Sequence[int], level: float) -> tuple
 def forecast_mismatches(decisions: Sequence[Decision], *, tolerance: float = FORECAST_TOLERANCE) -> Measurement:
     """The share of stated portfolio forecasts that differ from the weighted sum of their parts, ``forecast.mismatch``.
 
-    A decision counts when ``stages["forecast"]`` states ``portfolio_pct`` and, under ``holdings``, a forecast for
-    every instrument that an action gives a weight. A sum is taken to agree within ``tolerance``, one hundredth of a
-    percentage point by default: that is what rounding or cutting to the two decimals of the format can do. ``detail``
-    holds the count, the tolerance and the records that differ.
+    A decision counts when ``stages["forecast"]`` states ``portfolio_pct`` and, under ``holdings``, a forecast for every
+    instrument that an action gives a weight.
     """
     gaps = {}
     for decision in decisions:

@@ -12,8 +12,6 @@ from assaymark.judging.pairs.calls import (
     PAIR_PROMPTS,
     STRICT,
     TIE_ALLOWED,
-    GateReport,
-    PairPrompt,
     ParsedPair,
     PlannedPairCall,
     check,
@@ -25,16 +23,12 @@ from assaymark.judging.pairs.calls import (
 )
 from assaymark.judging.pairs.reference import (
     PLANTED_PAIRS,
-    PlantedPair,
-    ReferencePairJudge,
     pair_argument_problems,
     planted_values,
     reference_pair_judges,
 )
 from assaymark.judging.pairs.stimuli import (
-    Manifest,
     PointStimulus,
-    PointVariant,
     build_stimuli,
     manifest_of,
     point_records,
@@ -43,7 +37,6 @@ from assaymark.judging.pairs.stimuli import (
     stimuli_json,
 )
 from assaymark.judging.pairs.tasks import (
-    Brief,
     Pair,
     Requirement,
     Stimulus,
@@ -60,17 +53,10 @@ __all__ = [
     "PLANTED_PAIRS",
     "STRICT",
     "TIE_ALLOWED",
-    "Brief",
-    "GateReport",
-    "Manifest",
     "Pair",
-    "PairPrompt",
     "ParsedPair",
     "PlannedPairCall",
-    "PlantedPair",
     "PointStimulus",
-    "PointVariant",
-    "ReferencePairJudge",
     "Requirement",
     "Stimulus",
     "Task",

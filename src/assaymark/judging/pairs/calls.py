@@ -12,6 +12,7 @@ from typing import Literal, get_args
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.judging.pairs.tasks import ORDERS, Brief, Order, Pair, Stimulus, marks
+from assaymark.judging.prompts import judge_call
 from assaymark.judging.replies import Invalid, members, object_schema, parsed_by, text_of, word_of
 from assaymark.prompting.fences import PromptTemplate, fence, prompt_template, row
 from assaymark.prompting.texts import Rejected
@@ -224,18 +225,7 @@ def plan_pair_calls(
         for prompt in prompts:
             for at, order in enumerate(pair.orders):
                 for trial in range(1, times + 1):
-                    call = CallSpec(
-                        model=judge.model,
-                        messages=(systems[prompt], users[at]),
-                        template=pair_template().sha256,
-                        trial=trial,
-                        order=at,
-                        seed=judge.seed,
-                        temperature=judge.temperature,
-                        effort=judge.effort,
-                        schema=schema,
-                        args=dict(judge.args),
-                    )
+                    call = judge_call(judge, trial, (systems[prompt], users[at]), pair_template(), schema, order=at)
                     planned.append(
                         PlannedPairCall(
                             call=call,

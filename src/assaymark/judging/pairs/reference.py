@@ -194,8 +194,7 @@ def planted_values(judge: JudgeSpec, prompts: Sequence[str] = (TIE_ALLOWED, STRI
     """The planted value of each measurement of a built-in pair judge, by measurement id; empty for other models.
 
     Measured values scatter about these: a 95 % interval misses one of twenty. Only what the planted parameters fix on
-    their own is here; d', kappa and repeat stability also depend on how many pairs of which kind were judged. A judge
-    with invalid replies has only their share here, since what the others amount to depends on who counts them.
+    their own is here; d', kappa and repeat stability also depend on how many pairs of which kind were judged.
     """
     if judge.model not in PLANTED_PAIRS:
         return {}
@@ -270,11 +269,7 @@ class ReferencePairJudge(PromptJudge):
     """A judge that decides by stated shares (`PlantedPair`).
 
     What it decides is drawn by a hash, so that a run can be repeated exactly. All draws depend on the judge's name, its
-    seed, the trial (see ``steady``) and the task as shown. Beside that, what belongs to a pair (which kind of decision,
-    which slot) depends on the two texts in either order, what belongs to a call (noticing a difference, guessing,
-    preferring the longer text) on the texts as they stand in the slots. Where both texts are the same the two orders
-    are one prompt, and the order of the call tells them apart. The instruction enters no draw: the strict one only
-    turns decisions that would be made anyway into ties.
+    seed, the trial (see ``steady``) and the task as shown.
     """
 
     version = "1"

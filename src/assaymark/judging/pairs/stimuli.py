@@ -264,8 +264,7 @@ def build_stimuli(tasks: Sequence[Task], seed: int) -> tuple[Pair, ...]:
     """Every pair of a datasheet, task by task: ladder, controls without a difference, fillers, vacuum.
 
     A task gives 15 ladder pairs over whole requirements and 4 over half of one, 6 with the same and 6 with different
-    requirements of equal number, 5 with filler, 6 without any difference and up to 3 with next to none. They depend on
-    the seed and on that task alone. Raises InputError where the tasks cannot carry stimuli (`task_problems`).
+    requirements of equal number, 5 with filler, 6 without any difference and up to 3 with next to none.
     """
     if problems := task_problems(tasks):
         raise InputError("tasks", problems)
@@ -417,8 +416,7 @@ def point_records(stimuli: Sequence[PointStimulus]) -> tuple[list[Decision], dic
     """The stimuli as decisions with their contexts, to be planned like any others (`judging.plan_calls`).
 
     ``record_id`` is the id of the stimulus, by which judgments find their level and task again; ``cluster`` is the
-    task. The study that plans them has to name the derivations ``vacuum``, ``ladder`` and ``length_matched`` (filler)
-    beside ``honest``. Nothing in a context is a fact that a number could contradict.
+    task.
     """
     contexts: dict[str, Context] = {}
     names: dict[str, str] = {}

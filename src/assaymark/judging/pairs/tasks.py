@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -16,41 +17,13 @@ from assaymark.errors import InputError, Problem
 from assaymark.plan import read_model
 from assaymark.records import PairCondition, record
 
-# Fixed sentences and words that stimuli are made of beside their tasks: none of them meets anything.
-
-CLOSERS = {
-    1: "Noted.",
-    2: "Note ends.",
-    3: "Note ends here.",
-    4: "The note ends here.",
-    5: "The whole note ends here.",
-    6: "The whole note ends here now.",
-    7: "The whole note ends here for now.",
-    8: "The whole note ends here for the moment.",
-    9: "The whole note ends here, as such notes do.",
-    10: "The whole note ends here, as such notes usually do.",
-    11: "The whole note ends here, as notes of this kind do.",
-    12: "The whole note ends here, as notes of this kind usually do.",
-}
-"""Sentences by their length in whitespace tokens."""
-
-BEFORE_CLOSERS = ("It was written on the usual form today.", "It was filed in the usual place today.")
-"""Sentences of eight tokens that stand before a closer where one closer is too short."""
-
-FILLERS = (
-    "As ever, the matter was looked at with great care and from a good many different sides.",
-    "It goes without saying that a decision of this kind is never taken lightly by anyone who is involved.",
-    "There are, of course, always several ways in which one may look at a question such as this one.",
-    "Time will tell, and we remain attentive to all that may turn out to be of relevance here.",
-    "In the end it is a question of judgement, of experience, and of a certain calm in the face of noise.",
-    "We have given thought to what others may think, and we respect that they may well see it otherwise.",
-    "All in all, the picture that emerges is a rounded one, and we feel comfortable with it as a whole.",
-    "Needless to say, we shall go on following events with the same attention that we have always given them.",
-)
-"""Sentences that lengthen a text and say nothing."""
-
+_WORDING = tomllib.loads((files("assaymark.judging.pairs") / "wording.toml").read_text(encoding="utf-8"))
+CLOSERS: dict[int, str] = dict(enumerate(_WORDING["closers"], start=1))
+"""Sentences by their length in words."""
+BEFORE_CLOSERS: tuple[str, ...] = tuple(_WORDING["before_closers"])
+FILLERS: tuple[str, ...] = tuple(_WORDING["fillers"])
 FIXED_SENTENCES = (*CLOSERS.values(), *BEFORE_CLOSERS, *FILLERS)
-"""Every sentence above; no requirement may be named by a word of them."""
+"""Every sentence of `wording.toml`; no requirement may be named by a word of them."""
 
 SYNONYMS = (("whole", "entire"), ("usual", "customary"), ("large", "big"), ("about", "around"), ("because", "since"))
 """Words and what they are swapped for, the first that stands in a text."""
@@ -294,10 +267,9 @@ class Brief:
 class Pair:
     """Two candidate texts for one task, and what is known about them.
 
-    ``delta`` is how many requirements ``better`` meets more than the other, a requirement met in part counting half;
-    it is 0, and ``better`` None, where neither is better. Which of two texts is u is drawn, except in filler pairs,
-    where ``v`` always is the one with extra words. In a ``vacuum`` pair both contents can be the same text: its second
-    order is then a second trial of one question, with a call key of its own.
+    ``delta`` is how many requirements ``better`` meets more than the other, a requirement met in part counting half; it
+    is 0, and ``better`` None, where neither is better. Which of two texts is u is drawn, except in filler pairs, where
+    ``v`` always is the one with extra words.
     """
 
     id: str

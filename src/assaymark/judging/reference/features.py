@@ -16,9 +16,8 @@ from typing import Any
 
 from assaymark.errors import InputError
 from assaymark.judging.arithmetic_oracle import LIMITS, Part, reconcile
-from assaymark.judging.books import Book, book_of
 from assaymark.judging.evidence import Finding, Material, OwnNumbers, audit_texts
-from assaymark.judging.prompts import Cell, Shown, read_decision
+from assaymark.judging.prompts import Book, Cell, Shown, book_of, read_decision
 from assaymark.prompting.context import read_material
 from assaymark.prompting.fences import sections
 from assaymark.prompting.texts import style_of, token_count
@@ -178,12 +177,7 @@ def _share(checks: Sequence[bool | float]) -> float | None:
 
 
 def _forecasts(shown: Shown, holdings: Mapping[str, float], stated: Sequence[bool]) -> dict[str, Any]:
-    """How the stated forecasts agree with the sizes and with each other; ``stated``: whether further sums hold.
-
-    ``order`` is the concordance of size and forecast over pairs of unequal size, equal forecasts counting half;
-    ``edge`` the weight share of holdings that are forecast to beat the benchmark. Sums are compared within half of the
-    last digit of a percentage with two decimals, and a little.
-    """
+    """How the stated forecasts agree with the sizes and with each other; ``stated``: whether further sums hold."""
     expected = {one.instrument: one.expected_return for one in shown.actions if one.expected_return is not None}
     whole, benchmark, alpha = (
         next(
@@ -226,11 +220,7 @@ def _forecasts(shown: Shown, holdings: Mapping[str, float], stated: Sequence[boo
 
 
 def _legality(context: Context, shown: Shown, holdings: Mapping[str, float]) -> float | None:
-    """The share of limits that the decision keeps, of those that can be checked from weights alone.
-
-    Limits on anything but single holdings and the whole portfolio are left out: their exceptions are not in the
-    prompt, and a breach must not be alleged on a guess.
-    """
+    """The share of limits that the decision keeps, of those that can be checked from weights alone."""
     if not holdings or not any(action.weight is not None for action in shown.actions):
         return None
     weights = list(holdings.values())
@@ -442,10 +432,7 @@ def _own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book
 
 
 def _unit_beside(path: str, values: Mapping[str, Cell]) -> str:
-    """The unit of the values by instrument under a path: what the path says, else what the names beside it say.
-
-    ``forecast.holdings.GOLD`` is in percent where it stands beside ``forecast.portfolio_pct``.
-    """
+    """The unit of the values by instrument under a path: what the path says, else what the names beside it say."""
     above = path.rstrip(".").rpartition(".")[0]
     beside = {_unit(name) for name in values if above and name.rpartition(".")[0] == above}
     return beside.pop() if _unit(path) == "ratio" and len(beside) == 1 else _unit(path.rstrip("."))

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 from assaymark.engine.calls import CallSpec, Message, Reply
 from assaymark.errors import InputError, ModelError
 from assaymark.judging.arithmetic_oracle import Reconciliation, oracle_score, reconcile
-from assaymark.judging.books import Book, book_of
-from assaymark.judging.prompts import read_decision, user_messages
+from assaymark.judging.prompts import Book, book_of, read_decision, user_messages
 from assaymark.judging.reference.features import Features, notice, planted_tables
 from assaymark.judging.rubric import SCALE, Rubric, load_rubric
 from assaymark.prompting.context import read_material
@@ -208,15 +207,9 @@ VIEWS: Mapping[str, Mapping[str, tuple[Term, ...]]] = {
 class Planted:
     """The known properties of a built-in judge of rubrics.
 
-    On each dimension the score before rounding is
-    ``opinion + offset + slope * (tokens - pivot) / 100 + halo [style is kin] - terse [tokens <= terse_tokens]
-    + noise * z``, with z standard normal, fixed by judge, dimension, prompt, seed and trial. It is then rounded half up
-    and clipped to the scale. No judge has a halo or a break at terse texts unless its arguments plant one.
-
-    ``offset`` (leniency), ``noise`` (a standard deviation), ``halo`` and ``terse`` are in rubric points, ``slope`` in
-    rubric points per 100 words of judged text beyond ``pivot``. ``halo`` is self-preference for texts of the style
-    ``kin`` (ValueBlindBench section 3.5), ``terse`` the break of its section 5.5 for texts of at most ``terse_tokens``
-    words, which no slope can make.
+    On each dimension the score before rounding is ``opinion + offset + slope * (tokens - pivot) / 100 + halo [style is
+    kin] - terse [tokens <= terse_tokens] + noise * z``, with z standard normal, fixed by judge, dimension, prompt, seed
+    and trial. It is then rounded half up and clipped to the scale.
     """
 
     offset: float
@@ -381,10 +374,7 @@ def message_scores(shown: Mapping[str, Message]) -> dict[str, int]:
 
 
 def _graded(parts: Sequence[str]) -> tuple[Book, Reconciliation] | None:
-    """The book of a prompt's decision and what its text states about it; None where there is no book to be made.
-
-    Orders that cannot be carried out reconcile nothing. Raises InputError where the parts are no material and decision.
-    """
+    """The book of a prompt's decision and what its text states about it; None where there is no book to be made."""
     if len(parts) != 2:
         raise InputError("prompt", [f"a material and a decision are needed (got {len(parts)} parts)"])
     context = _context(parts[0])

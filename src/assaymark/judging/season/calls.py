@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem
+from assaymark.judging.prompts import judge_call
 from assaymark.judging.replies import Invalid, object_schema, parsed_by, text_of, word_of
 from assaymark.judging.season.plans import ScoringPlan, SubComponent
 from assaymark.judging.season.record import (
@@ -144,7 +145,7 @@ def next_call(task: HorizonTask, answered: Sequence[Read[HorizonAnswer]] = ()) -
     before = answered[-1].answer.notes if answered and answered[-1].answer else None
     notes = part.at < part.of
     head = record_head(task.mandate, part, before)
-    call = judge_call(
+    call = _call(
         task.judge,
         task.trial,
         _system(task.plan, part.of > 1, notes),
@@ -155,21 +156,9 @@ def next_call(task: HorizonTask, answered: Sequence[Read[HorizonAnswer]] = ()) -
     return PlannedHorizonCall(call=call, task=task, part=part)
 
 
-def judge_call(
-    judge: JudgeSpec, trial: int, system: Text, user: tuple[Text, ...], template: str, schema: Text
-) -> CallSpec:
-    """A call to a judge under one of the templates."""
-    return CallSpec(
-        model=judge.model,
-        messages=(Message("system", (system,)), Message("user", user)),
-        template=season_template(template).sha256,
-        trial=trial,
-        seed=judge.seed,
-        temperature=judge.temperature,
-        effort=judge.effort,
-        schema=schema,
-        args=dict(judge.args),
-    )
+def _call(judge: JudgeSpec, trial: int, system: Text, user: tuple[Text, ...], template: str, schema: Text) -> CallSpec:
+    messages = (Message("system", (system,)), Message("user", user))
+    return judge_call(judge, trial, messages, season_template(template), schema)
 
 
 def record_head(mandate: str, part: HorizonPart, notes: str | None = None, *, template: str = HORIZON_TEMPLATE) -> Text:
@@ -282,9 +271,7 @@ def outcome_calls(
     """The outcome calls of one judge and trial on one agent: one, or one for each part that the budget makes of it.
 
     The judge is shown what was done and what came of it, and no reasons. Outcomes that are not resolved yet and those
-    of other records are left out; a part without any is not asked about. Without any at all there is no call, and the
-    outcome's share goes to the other axes. Raises InputError where ``grades`` (what this judge recorded on the same
-    horizon before) are no answer, or of another judge or horizon.
+    of other records are left out; a part without any is not asked about.
     """
     who = f"{grades.judge} on {grades.agent}, trial {grades.trial}"
     problems = []
@@ -309,7 +296,7 @@ def outcome_calls(
             user = (record_head("", part, template=OUTCOME_TEMPLATE), part.body)
             planned.append(
                 PlannedOutcomeCall(
-                    call=judge_call(judge, grades.trial, system, user, OUTCOME_TEMPLATE, schema),
+                    call=_call(judge, grades.trial, system, user, OUTCOME_TEMPLATE, schema),
                     agent=grades.agent,
                     judge=judge.name,
                     family=judge.family,
@@ -349,8 +336,7 @@ class AuthorProbe:
 
     ``hits`` are right guesses, ``guesses`` replies that are a guess, ``asked`` all replies; ``chance`` is one over the
     number of agents, ``accuracy`` hits over guesses with Wilson's score interval (None without a guess), and
-    ``hits_of`` holds (hits, guesses) by author. The state is "above chance" where the whole interval is; "not above
-    chance" is no proof of blindness: with few guesses the interval is wide.
+    ``hits_of`` holds (hits, guesses) by author.
     """
 
     judge: str
@@ -402,7 +388,7 @@ def probe_calls(
         user = (record_head(horizons[author].mandate, part, template=AUTHOR_TEMPLATE), part.body)
         planned += [
             PlannedProbe(
-                call=judge_call(judge, trial, system, user, AUTHOR_TEMPLATE, schema),
+                call=_call(judge, trial, system, user, AUTHOR_TEMPLATE, schema),
                 author=author,
                 judge=judge.name,
                 trial=trial,

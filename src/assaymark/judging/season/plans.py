@@ -238,10 +238,7 @@ _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 def applicable(plan: ScoringPlan, contexts: Iterable[Context]) -> ScoringPlan:
     """The plan for a season with these contexts, without the parts for which no context has a field.
 
-    What a judge is shown of a symbol are facts about it and its bars. A part of evidence about anything else could only
-    be graded by what an agent says, so it is not applicable, and its weight goes to the other parts of the axis in
-    proportion (`ScoringPlan.without`). Of contexts that are partial nobody knows what else their agents saw: with one
-    of them, and without any context, every part stays.
+    What a judge is shown of a symbol are facts about it and its bars.
     """
     fields: set[str] = set()
     bars = shown = False

@@ -133,8 +133,7 @@ def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
     """The facts of a context about some symbols, as a table with a row for each symbol that has any.
 
     ``symbols`` are ids or symbols of instruments. Of a field that a symbol has twice the one of the latest period is
-    shown, or the one that became available last; a split or dividend stands on its ex-date alone. The last bar of a
-    price series stands beside the facts. Facts about no instrument are left out, and so are sources and notes.
+    shown, or the one that became available last; a split or dividend stands on its ex-date alone.
     """
     wanted = set(symbols)
     wanted |= {item.id for item in context.instruments if item.symbol in wanted}
@@ -408,8 +407,7 @@ def split_horizon(horizon: Horizon, *, budget: int = BUDGET) -> tuple[HorizonPar
     """The parts of a horizon that is longer than a judge's window, cut at step boundaries; one part if it fits.
 
     Parts are filled from the first step on, each as full as the budget allows. A step that alone is longer than the
-    budget is a part of its own and marked `over`. From the second part on some of the budget is kept free for the
-    judge's notes on what came before. Sub-scores of the parts are averaged by their number of steps.
+    budget is a part of its own and marked `over`.
     """
     if budget < LEAST_BUDGET:
         raise InputError("horizon", [Problem("budget", f"must be at least {LEAST_BUDGET} tokens (got {budget})")])
@@ -455,10 +453,7 @@ def cut(sizes: Sequence[int], budget: int, reserve: int = 0) -> list[range]:
 
 
 def _blinded(found: Horizon, blinding: Blinding, kept: frozenset[str], identifiers: Sequence[str]) -> Horizon:
-    """The horizon without names, and with the audit of that; the texts are blinded at once for the whole record.
-
-    ``kept`` holds the names in the universe as they are written: an order may name anything else.
-    """
+    """The horizon without names, and with the audit of that; the texts are blinded at once for the whole record."""
 
     def texts() -> Iterator[str]:
         yield found.mandate

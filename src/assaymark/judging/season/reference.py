@@ -250,11 +250,9 @@ MIDDLE: Final = 50.0
 class SeasonPlanted:
     """The known properties of a built-in judge of a season.
 
-    Every grade before rounding is
-    ``opinion + offset + slope * (words per step - pivot) / 100 + preference [style is kin] + noise * z``, with one
-    standard normal z for a call, fixed by judge, prompt, seed and trial: what repeated judging shows of a composite is
-    ``noise``, but for rounding. It is then rounded half up and clipped to 0..100. In outcome calls ``slope`` and
-    ``preference`` have nothing to look at.
+    Every grade before rounding is ``opinion + offset + slope * (words per step - pivot) / 100 + preference [style is
+    kin] + noise * z``, with one standard normal z for a call, fixed by judge, prompt, seed and trial: what repeated
+    judging shows of a composite is ``noise``, but for rounding. It is then rounded half up and clipped to 0..100.
     """
 
     offset: float

@@ -50,8 +50,7 @@ def decision_time(calls: Iterable[CallFacts]) -> DecisionTime:
     """The median over the measured times of an agent's usable decisions, one attempt each.
 
     A median, so that a slow call now and then moves it little. Times that were derived (from time stamps of a log, for
-    instance) include what nobody knows and are left out even beside measured ones. Answers that could not be used are
-    not to be passed: a connection that is refused at once is no fast decision.
+    instance) include what nobody knows and are left out even beside measured ones.
     """
     every = list(calls)
     seconds = [call.seconds for call in every if call.timing_source == "measured" and call.seconds is not None]
@@ -439,8 +438,7 @@ def horizon_round(tasks: Iterable[HorizonTask], reply_to: Callable[[str], Reply 
     """The calls that can be made now and the grades there are, from the stored replies (by call key).
 
     The calls on a split horizon come one after the other, each with the notes of the one before. So a season is judged
-    in rounds: plan, ask, plan again, until nothing is due. A round is worked out from stored replies alone, and is the
-    same after a kill. A task whose call failed for good stays due: the runner says which calls those are.
+    in rounds: plan, ask, plan again, until nothing is due.
     """
     due: list[PlannedHorizonCall] = []
     grades: list[HorizonGrades] = []
@@ -537,8 +535,7 @@ def horizon_score(
     """The score that the grades of one judge make, with the numeric ledger as a cap and the outcome where there is one.
 
     Without the horizon and its ledger nothing is capped, and no disagreement is reported. An outcome without points
-    redistributes the outcome's share, like none at all, and stays on the record. Raises InputError for grades that were
-    made under another plan or template.
+    redistributes the outcome's share, like none at all, and stays on the record.
     """
     if grades.grader != grader_version(plan):
         what = f"made by {grades.grader!r}, not by {grader_version(plan)!r}; use the plan it was graded with"

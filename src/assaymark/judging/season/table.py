@@ -104,9 +104,7 @@ def gap_floor(first: NoiseFloor, second: NoiseFloor, judges: NoiseFloor, *, leve
     """The gap that the noise alone of two totals stays below with probability ``level``; None where a floor is unknown.
 
     The variances of both agents and, for each total, of the judges add up. Few repetitions make the floor higher: it is
-    read on Student's t with Satterthwaite degrees of freedom. Where every replicate decision was graded anew, the noise
-    of the agents holds that of the judges too, and the floor is a little too high: it errs towards a tie. Repetitions
-    that are all identical add nothing, and where nothing else is known either there is no floor.
+    read on Student's t with Satterthwaite degrees of freedom.
     """
     parts = []
     for floor, times in ((first, 1), (second, 1), (judges, 2)):
@@ -344,9 +342,7 @@ def thrashing(fills: Sequence[Iterable[Traded]], *, within: int = 5) -> Thrashin
     """Count the round trips of one agent that took at most ``within`` days of the season (0: within a day).
 
     ``fills`` holds every day of the season in order, also those without fills. A trade takes back the latest opposite
-    trades of its name first; what they leave of it can be taken back in turn. Units that are older than ``within`` days
-    are a position and no longer a trip. So a purchase counts once however many orders it came in, and a slow rotation
-    not at all. Raises InputError with all fills without finite units, and for ``within`` below 0.
+    trades of its name first; what they leave of it can be taken back in turn.
     """
     traded: list[list[tuple[str, float]]] = []
     for day in fills:
