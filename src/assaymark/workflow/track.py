@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol
 
 from assaymark.agents.llm import Place
 from assaymark.engine import Model
@@ -30,32 +30,14 @@ class Progress(Protocol):
         ...
 
 
-@runtime_checkable
-class Speaking(Progress, Protocol):
-    """Progress that can show a line of words too."""
-
-    def say(self, line: str, /) -> None:
-        """Show a line."""
-        ...
-
-
-@runtime_checkable
-class Paying(Progress, Protocol):
-    """Progress that can show what was paid so far too."""
-
-    def pay(self, usd: float, /) -> None:
-        """Take account of money that a reply cost, in USD."""
-        ...
-
-
 def saying(progress: Progress) -> Callable[[str], None]:
-    """Shows lines where ``progress`` can, and else nobody."""
-    return progress.say if isinstance(progress, Speaking) else lambda _line: None
+    """Shows lines where ``progress`` has a method ``say``, and else nobody."""
+    return getattr(progress, "say", lambda _line: None)
 
 
 def paying(progress: Progress) -> Callable[[float], None] | None:
-    """Takes account of what replies cost where ``progress`` can, and else is None."""
-    return progress.pay if isinstance(progress, Paying) else None
+    """Takes account of what replies cost, in USD, where ``progress`` has a method ``pay``, and else is None."""
+    return getattr(progress, "pay", None)
 
 
 @dataclass(frozen=True, slots=True)

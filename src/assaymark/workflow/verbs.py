@@ -30,40 +30,11 @@ from assaymark.workflow.track import Progress, silent
 from assaymark.workflow.tracks.datasheet import judges_of, log_map, measure_judges, measure_log, stored_datasheets
 
 __all__ = [
-    "JudgeResult",
-    "Locked",
-    "Reported",
-    "VerdictFile",
-    "amend",
-    "amendment_lines",
-    "claim",
-    "decide",
-    "demo",
-    "finish",
-    "import_grades",
-    "import_records",
-    "judge",
-    "judges_of",
-    "lock",
-    "lock_lines",
-    "log_map",
-    "measure",
-    "measure_judges",
-    "measure_log",
-    "name_ledger",
-    "open_locked",
-    "panel_of",
-    "plan_calls",
-    "plan_calls_lines",
-    "reparse",
-    "report",
-    "start",
-    "verification_lines",
-    "verify_certificate",
-    "verify_run",
-    "work",
-    "work_lines",
-]
+    "JudgeResult", "Locked", "Reported", "VerdictFile", "amend", "amendment_lines", "claim", "decide", "demo",
+    "finish", "import_grades", "import_records", "judge", "judges_of", "lock", "lock_lines", "log_map", "measure",
+    "measure_judges", "measure_log", "name_ledger", "open_locked", "panel_of", "plan_calls", "plan_calls_lines",
+    "reparse", "report", "start", "verification_lines", "verify_certificate", "verify_run", "work", "work_lines",
+]  # fmt: skip
 
 
 def give_back() -> None:
