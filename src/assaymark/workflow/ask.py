@@ -35,9 +35,8 @@ from assaymark.protocol import EngineChoice, Study
 from assaymark.records import Decision, Judgment, canonical_json, content_id, problems_of
 from assaymark.workflow.raw_calls import leave_prices
 from assaymark.workflow.run_folder import RunFolder, anchor_lock
-from assaymark.workflow.scores import honest_table
 from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE
-from assaymark.workflow.track import Progress, paying, saying
+from assaymark.workflow.track import Progress, honest_table, paying, saying
 
 if TYPE_CHECKING:
     from assaymark.workflow.lock import Locked

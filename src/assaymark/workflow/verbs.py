@@ -22,11 +22,10 @@ from assaymark.workflow.plan_calls import CallPlan, plan_calls_report
 from assaymark.workflow.plan_calls import lines as plan_calls_lines
 from assaymark.workflow.publish import Reported, asked, report
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.scores import honest_table
 from assaymark.workflow.sharing import name_ledger, work, work_lines
 from assaymark.workflow.study_calls import JudgeResult, decide, judge
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.track import Progress, silent
+from assaymark.workflow.track import Progress, honest_table, silent
 from assaymark.workflow.tracks.datasheet import judges_of, log_map, measure_judges, measure_log, stored_datasheets
 
 __all__ = [
