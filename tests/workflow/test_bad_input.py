@@ -7,21 +7,12 @@ import re
 from dataclasses import replace
 
 import pytest
-from made_records import STUDY, generic_records
+from made_records import STUDY, generic_records, refused
 
 from assaymark.cli import main
 from assaymark.workflow.import_records import store_records
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, Store
-
-
-def refused(arguments, capsys) -> str:
-    """The message of a command that has to be refused."""
-    assert main([str(item) for item in arguments]) == 1
-    captured = capsys.readouterr()
-    assert captured.err.startswith("assaymark: ")
-    assert "Traceback" not in captured.err
-    return captured.err
 
 
 def edited(tmp_path, *changes: tuple[str, str]):
