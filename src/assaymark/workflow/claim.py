@@ -75,7 +75,15 @@ class PlaceLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class VerdictFile(Result):
-    """``verdicts.json``: the verdicts of one run and the measurements they rest on."""
+    """``verdicts.json``: the verdicts of one run and the measurements they rest on.
+
+    ``tiers``, ``ranks``, ``top_set`` and ``within_margin`` follow from the verdicts, by scale. ``missing`` has the
+    share of each judge's replies that did not come or could not be read, and of each agent's. ``agents``, or models of
+    a benchmark, are those that claims compare, each with whether it is a rule-based stand-in. Only seasons have
+    ``places`` and ``judged_to``, the last day that a judge was shown; their ``rubric`` is the scoring plan.
+
+    It holds no time and no random name: the same records, plan and replies make the same bytes.
+    """
 
     format: str
     software: str
