@@ -36,7 +36,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def give_back() -> None:
+def release_memory() -> None:
     """Return the memory that a stage has freed to the system, so that the next one starts small."""
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):
@@ -67,7 +67,7 @@ def finish(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress
     measured = {sheet.judge for sheet in stored_datasheets(folder)} if study.datasheets else set()
     if study.datasheets and not measured >= {one.name for one in study.model_judges}:
         measure_judges(folder, asked(study), models, pointwise=True, study=True, progress=progress)
-    give_back()  # what was rendered for the judges
+    release_memory()  # what was rendered for the judges
     measure(folder, progress=progress)
     claim(folder)
     return report(folder)
