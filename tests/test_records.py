@@ -72,59 +72,26 @@ decisions = st.builds(
 )  # fmt: skip
 others = st.one_of(
     st.builds(
-        Outcome,
-        record_id=text,
-        horizon=text,
-        value=number,
-        benchmark=st.none() | number,
-        resolved_at=st.none(),
+        Outcome, record_id=text, horizon=text, value=number, benchmark=st.none() | number, resolved_at=st.none(),
         source=text,
     ),
     st.builds(
-        Judgment,
-        trajectory=text,
-        judge=text,
-        family=text,
-        rubric=text,
-        trial=st.integers(1, 5),
-        status=st.just("ok"),
-        scores=st.dictionaries(text, number, max_size=2),
-        call_key=text,
+        Judgment, trajectory=text, judge=text, family=text, rubric=text, trial=st.integers(1, 5),
+        status=st.just("ok"), scores=st.dictionaries(text, number, max_size=2), call_key=text,
     ),
     st.builds(
-        Evidence,
-        decision=text,
-        part=st.integers(0, 9),
-        kind=st.just("risk"),
-        start=st.integers(0, 9),
-        quote=text,
-        number=number,
-        unit=text,
-        subject=text,
-        state=st.just("supported"),
-        facts=st.just(("f1",)),
-        rule=text,
+        Evidence, decision=text, part=st.integers(0, 9), kind=st.just("risk"), start=st.integers(0, 9), quote=text,
+        number=number, unit=text, subject=text, state=st.just("supported"), facts=st.just(("f1",)), rule=text,
     ),
     st.builds(
-        Measurement,
-        name=text,
-        labels=st.dictionaries(text, text, max_size=2),
-        value=st.none() | number,
-        n=st.integers(0, 99),
-        n_of=text,
-        method=text,
-        detail=st.dictionaries(text, plain, max_size=2),
+        Measurement, name=text, labels=st.dictionaries(text, text, max_size=2), value=st.none() | number,
+        n=st.integers(0, 99), n_of=text, method=text, detail=st.dictionaries(text, plain, max_size=2),
     ),
     st.builds(
         Verdict,
         claim=st.builds(
-            Claim,
-            id=text,
-            scope=st.just("pairwise-contrast"),
-            statement=text,
-            subjects=st.just(("a", "b")),
-            dimension=text,
-            asserts_order=st.booleans(),
+            Claim, id=text, scope=st.just("pairwise-contrast"), statement=text, subjects=st.just(("a", "b")),
+            dimension=text, asserts_order=st.booleans(),
         ),
         agreement_status=st.just("publish"),
         stability_status=st.just("stable"),
@@ -135,7 +102,7 @@ others = st.one_of(
         measurements=st.just(()),
         plan_hash=text,
     ),
-)
+)  # fmt: skip
 
 
 @given(contexts | decisions | others)

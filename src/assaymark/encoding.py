@@ -36,10 +36,17 @@ def canonical_json(value: Any) -> str:
         raise ValueError(f"no JSON form: {exc}") from None
 
 
+_FIELDS: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]] | None] = {}
+
+
 def _plain(value: Any) -> JSON:
-    """What the encoder does not know itself, one level deep."""
-    fields = _fields_of(type(value))
-    if fields is not None:
+    """What the encoder does not know itself, one level deep. The getter of a record takes all its fields at once."""
+    kind = type(value)
+    if kind not in _FIELDS:
+        names = tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
+        getter = attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)
+        _FIELDS[kind] = (names, getter) if dataclasses.is_dataclass(kind) else None
+    if (fields := _FIELDS[kind]) is not None:
         names, values = fields
         return dict(zip(names, values(value), strict=True))
     if isinstance(value, datetime):
@@ -54,18 +61,6 @@ def _plain(value: Any) -> JSON:
 _ENCODER = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, check_circular=False, default=_plain
 )
-
-
-_FIELDS: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]] | None] = {}
-
-
-def _fields_of(kind: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]] | None:
-    """The field names of a record type and a getter of all of them at once; None for other types."""
-    if kind not in _FIELDS:
-        names = tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
-        getter = attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)
-        _FIELDS[kind] = (names, getter) if dataclasses.is_dataclass(kind) else None
-    return _FIELDS[kind]
 
 
 @lru_cache(maxsize=4096)

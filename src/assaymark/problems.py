@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, Union, get_args, get_origin, get_type_hints
 
@@ -87,8 +87,10 @@ def problems_of(error: ValidationError, kind: Any = None) -> list[Problem]:
         inside = any(len(one) > len(place) and one[: len(place)] == place for one in places)
         if item["type"] in ("too_short", "too_long") and inside:
             continue  # it counts only entries that are right, and the wrong ones are named
-        if len(place) > 1 and _is_member(place[-1], kind, place[:-1]):
-            place = place[:-1]
+        end = place[-1] if len(place) > 1 else 0
+        if isinstance(end, str) and (end in ("str", "int", "float", "bool") or "[" in end):
+            # One of the types that a value may have, unless it is a key.
+            place = place if end in known_keys(kind, place[:-1]) else place[:-1]
         said = found.setdefault(place, [])
         said += [words] if (words := _said(item, kind)) not in said else []
     problems = []
@@ -192,13 +194,6 @@ def known_keys(kind: Any, place: Iterable[int | str]) -> tuple[str, ...]:
     for part in place:
         kinds = [one for each in kinds for one in _members(_within(each, part))]
     return tuple(dict.fromkeys(name for each in kinds for name in _fields(each)))
-
-
-def _is_member(part: int | str, kind: Any, place: Sequence[int | str]) -> bool:
-    """Whether the end of a place names one of the types that a value may have, and no key or position."""
-    if isinstance(part, int) or part in known_keys(kind, place):
-        return False
-    return part in ("str", "int", "float", "bool") or "[" in part
 
 
 def _members(kind: Any) -> list[Any]:

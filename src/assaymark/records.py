@@ -1,4 +1,4 @@
-"""The nouns of an assay: frozen records."""
+"""The nouns of an assay: frozen records. Docstrings of several lines are descriptions in the published schemas."""
 
 from __future__ import annotations
 
@@ -77,7 +77,12 @@ class Instrument(Shown):
 
 @record
 class Fact(Shown):
-    """One value an agent could see. ``instrument`` is empty for facts about the economy at large."""
+    """One value an agent could see. ``instrument`` is empty for facts about the economy at large.
+
+    ``available_at`` is when it could be known; a fact later than the decision can never be shown. ``unit`` is one of
+    ratio (0.05 is five percent), percent, bps, price, index, count, usd, date, text, or the source's own word.
+    ``note`` holds the sentence or table row that a briefing fact was read from.
+    """
 
     id: str
     instrument: str
@@ -126,7 +131,12 @@ class Constraint(Shown):
 
 @record
 class Context(Shown):
-    """Everything an agent could see when it decided, stored once and named by its content (`content_id`)."""
+    """Everything an agent could see when it decided, stored once and named by its content (`content_id`).
+
+    ``completeness`` is ``partial`` when the agent saw something that is not here; nothing can then be called
+    contradicted. ``cutoff`` is the last moment that the material speaks of and ``cutoff_source`` where it was read.
+    ``prompt`` is the text as it was put to the agent.
+    """
 
     completeness: Completeness
     cutoff: datetime
@@ -324,7 +334,12 @@ class Evidence(Shown):
 
 @record
 class Measurement(ShownMeasurement):
-    """A number with all that is needed to read it: denominator, interval, level and method."""
+    """A number with all that is needed to read it: denominator, interval, level and method.
+
+    ``labels`` say what it is about (dimension, agent, judge, dropped family ...). ``value`` is None exactly when
+    ``state`` is not ``"ok"``; the state then says why in words. ``detail`` carries the parts that a certificate needs
+    to recompute it (contingency tables, cluster sums), as plain JSON.
+    """
 
     name: str
     labels: Mapping[str, str]
@@ -394,7 +409,16 @@ class StabilityFinding(Shown):
 
 @record
 class Verdict(ShownVerdict):
-    """The deliverable: which sentence the scores support, and why (ValueBlindBench section 3.8)."""
+    """The deliverable: which sentence the scores support, and why (ValueBlindBench section 3.8).
+
+    ``conditions`` are the sentences that have to be said with the claim, and ``condition`` is their texts joined;
+    ``binding`` names the fields that decided the level; ``caps`` lists every field that limits it, lowest level first;
+    ``measurements`` are the ids it rests on; ``amended`` names the plan fields that were changed after the lock.
+    ``p`` is that of the contrast, ``p_adjusted`` that in the order procedure, and
+    ``p_adjusted_headline`` that in its second run, where length may explain the difference (a first place has the
+    largest of its contrasts). ``stability`` is None where no judge family was left out to decide. The five states name
+    what each bias test found, in one word.
+    """
 
     claim: Claim
     agreement_status: AgreementStatus

@@ -62,12 +62,8 @@ def count_of(n: int, of: str, limit: int = 60) -> str:
     said = clean(of, limit)
     if n == 1:
         head, link, rest = said.partition(" of ")
-        said = _PLURAL.sub(_singular, head) + link + rest
+        said = _PLURAL.sub(lambda word: word[1] + {"ies": "y", "sses": "ss", "s": ""}[word[2]], head) + link + rest
     return f"{count(n)} {said}".rstrip()
-
-
-def _singular(plural: re.Match[str]) -> str:
-    return f"{plural[1]}{'y' if plural[2] == 'ies' else 'ss' if plural[2] == 'sses' else ''}"
 
 
 def percent(share: float, digits: int = 0) -> str:

@@ -99,21 +99,15 @@ def _context(climate: tuple[float, float], cutoff: datetime, rng: np.random.Gene
         price = round(100 * (1 + trend), 2)
         facts += [
             Fact(
-                id=f"{one.id}.{field}",
-                instrument=one.id,
-                field=field,
-                value=value,
-                unit=unit,
-                available_at=cutoff,
-                as_of=cutoff,
-                source=_SOURCE,
+                id=f"{one.id}.{field}", instrument=one.id, field=field, value=value, unit=unit, available_at=cutoff,
+                as_of=cutoff, source=_SOURCE,
             )
             for field, value, unit in (
                 ("price", price, "price"),
                 ("return_21s", trend, "ratio"),
                 ("volatility_21s", volatility, "ratio"),
             )
-        ]
+        ]  # fmt: skip
     return Context(
         completeness="complete", cutoff=cutoff, cutoff_source="close of the last bar",
         prompt=f"Choose target weights at the close of {cutoff:%Y-%m-%d}, and say why.", facts=tuple(facts),

@@ -7,21 +7,12 @@ import re
 from dataclasses import replace
 
 import pytest
-from made_records import STUDY, generic_records
+from made_records import STUDY, generic_records, refused
 
 from assaymark.cli import main
 from assaymark.workflow.import_records import store_records
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, Store
-
-
-def refused(arguments, capsys) -> str:
-    """The message of a command that has to be refused."""
-    assert main([str(item) for item in arguments]) == 1
-    captured = capsys.readouterr()
-    assert captured.err.startswith("assaymark: ")
-    assert "Traceback" not in captured.err
-    return captured.err
 
 
 def edited(tmp_path, *changes: tuple[str, str]):
@@ -34,25 +25,35 @@ def edited(tmp_path, *changes: tuple[str, str]):
     return path
 
 
-def test_a_run_folder_that_is_not_there(tmp_path, capsys):
-    assert "no such run folder" in refused(["judge", tmp_path / "none"], capsys)
-    assert not (tmp_path / "none").exists()
-
-
-def test_a_folder_without_records(tmp_path, capsys):
-    assert "assaymark import" in refused(["run", STUDY, "--out", tmp_path], capsys)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_study_file_that_is_not_there(imported, tmp_path, capsys):
-    assert "no such study file" in refused(["run", tmp_path / "none.toml", "--out", imported], capsys)
-
-
-def test_a_study_file_that_is_not_text(imported, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["judge", "{tmp}/none"], "no such run folder"),
+        (["run", STUDY, "--out", "{tmp}/empty"], "assaymark import"),
+        (["run", "{tmp}/none.toml", "--out", "{run}"], "no such study file"),
+        (["run", "{tmp}/s.toml", "--out", "{run}"], "s.toml: is text in UTF-16: save it as UTF-8"),
+        (["demo", "--out", "{run}"], "holds other records already"),
+        (["measure", "{run}"], "has no locked plan"),
+        (
+            ["import", "capitalbank", "{tmp}", "--out", "{tmp}/none"],
+            "unknown format 'capitalbank'. Did you mean 'capitalbench'?",
+        ),
+        (
+            ["import", "capitalbench", "{tmp}/recods", "--out", "{tmp}/none"],
+            "no such folder; give the one that holds contexts.jsonl",
+        ),
+        (["import", "capitalbench", "{tmp}/recods", "--out", "{tmp}/none"], "did you mean {tmp}/records?"),
+        (["demo", "--out", "{tmp}/s.toml"], "s.toml"),
+    ],
+)
+def test_what_is_not_there_or_not_its_own_is_refused_and_nothing_is_written(words, told, imported, tmp_path, capsys):
     (tmp_path / "s.toml").write_bytes(b"\xff\xfe\x00")
-    assert "s.toml: is text in UTF-16: save it as UTF-8" in refused(
-        ["run", tmp_path / "s.toml", "--out", imported], capsys
-    )
+    for name in ("empty", "records"):
+        (tmp_path / name).mkdir()
+    there = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
+    places = {"tmp": tmp_path, "run": imported}
+    assert told.format_map(places) in refused([str(word).format_map(places) for word in words], capsys)
+    assert {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")} == there
 
 
 def test_a_study_with_many_mistakes_names_them_all(imported, tmp_path, capsys):
@@ -146,12 +147,6 @@ def test_another_plan_for_a_locked_folder(run, tmp_path, capsys):
     assert "differs from the plan locked" in refused(["run", path, "--out", run], capsys)
 
 
-def test_the_demo_is_not_made_among_other_records(imported, capsys):
-    before = {path: path.read_bytes() for path in imported.rglob("*") if path.is_file()}
-    assert "holds other records already" in refused(["demo", "--out", imported], capsys)
-    assert {path: path.read_bytes() for path in imported.rglob("*") if path.is_file()} == before
-
-
 def test_records_changed_after_the_lock(run, capsys):
     manifest = run / "tables" / "manifest.json"
     entries = json.loads(manifest.read_text())
@@ -164,21 +159,20 @@ def test_records_changed_after_the_lock(run, capsys):
 
 
 def test_a_verb_before_its_turn(imported, capsys):
-    assert "has no locked plan" in refused(["measure", imported], capsys)
     assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
     assert "make it with assaymark judge" in refused(["measure", imported], capsys)
 
 
-@pytest.mark.parametrize("text", ["{", "{}", "[]", '{"format": "assaymark lock 99"}'])
-def test_a_damaged_lock(run, capsys, text):
-    (run / "study.lock").write_text(text)
-    assert "study.lock" in refused(["claim", run], capsys)
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"decisions": 5}'])
-def test_a_damaged_manifest(run, capsys, text):
-    (run / "tables" / "manifest.json").write_text(text)
-    assert "manifest.json" in refused(["claim", run], capsys)
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(("study.lock", text) for text in ("{", "{}", "[]", '{"format": "assaymark lock 99"}')),
+        *(("tables/manifest.json", text) for text in ("{", "[]", '{"decisions": 5}')),
+    ],
+)
+def test_a_damaged_lock_or_manifest(run, capsys, name, text):
+    (run / name).write_text(text)
+    assert name.rpartition("/")[2] in refused(["claim", run], capsys)
 
 
 def test_a_lost_table_says_which_command_makes_it(run, capsys):
@@ -207,12 +201,6 @@ def test_a_ledger_that_is_no_ledger(run, capsys):
     assert "ledger.db" in refused(["judge", run], capsys)
 
 
-def test_an_unknown_format(tmp_path, capsys):
-    assert "unknown format 'capitalbank'. Did you mean 'capitalbench'?" in refused(
-        ["import", "capitalbank", tmp_path, "--out", tmp_path / "run"], capsys
-    )
-
-
 def test_a_failed_import_leaves_nothing(tmp_path, capsys):
     data = tmp_path / "data"
     data.mkdir()
@@ -222,21 +210,6 @@ def test_a_failed_import_leaves_nothing(tmp_path, capsys):
     assert "decisions.jsonl" in message
     assert "line 2" in message
     assert not (tmp_path / "run").exists()
-
-
-def test_a_missing_folder_to_import(tmp_path, capsys):
-    (tmp_path / "records").mkdir()
-    said = refused(["import", "capitalbench", tmp_path / "recods", "--out", tmp_path / "run"], capsys)
-    assert "no such folder; give the one that holds contexts.jsonl" in said
-    assert f"did you mean {tmp_path / 'records'}?" in said
-
-
-def test_an_out_that_is_a_file(tmp_path, capsys):
-    target = tmp_path / "file"
-    target.write_text("mine")
-    assert main(["demo", "--out", str(target)]) == 1
-    assert "file" in capsys.readouterr().err
-    assert target.read_text() == "mine"
 
 
 @pytest.mark.parametrize("arguments", [["import", "capitalbench"], ["run"], ["nonsense"], ["run", "x.toml"]])

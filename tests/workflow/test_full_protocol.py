@@ -7,12 +7,22 @@ from pathlib import Path
 
 import pytest
 from full_records import DIMENSIONS, grades, make, study
-from made_records import STUDY
+from made_records import STUDY, refused
 from repetitions import untraced
 
 from assaymark.cli import main
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import ANCHOR, EVIDENCE, JUDGMENTS, MEASUREMENTS, PROBE, VERDICTS, Store
+from assaymark.workflow.tables import (
+    ANCHOR,
+    DECISIONS,
+    EVIDENCE,
+    HUMAN,
+    JUDGMENTS,
+    MEASUREMENTS,
+    PROBE,
+    VERDICTS,
+    Store,
+)
 
 
 @pytest.fixture(scope="module")
@@ -111,14 +121,6 @@ def test_one_verb_after_the_other_ends_in_the_same_bytes(full, tmp_path):
     assert run.verdicts.read_bytes() == full.folder.verdicts.read_bytes()
 
 
-def refused(arguments, capsys) -> str:
-    assert main([str(item) for item in arguments]) == 1
-    message = capsys.readouterr().err
-    assert message.startswith("assaymark: ")
-    assert "Traceback" not in message
-    return message
-
-
 def test_a_plan_that_names_what_is_not_there(imported, tmp_path, capsys):
     path = study(tmp_path / "s.toml", people=True, extra='\n[contamination]\npost_cutoff = ["never"]\n')
     path.write_text(
@@ -173,26 +175,18 @@ HEAD = ",".join(("trajectory", "judge", *DIMENSIONS))
     ],
 )
 def test_a_wrong_table_of_grades(imported, tmp_path, capsys, lines, says):
-    record = Store(RunFolder(imported)).columns(_decisions(), "record_id")[0]["record_id"]
+    record = Store(RunFolder(imported)).columns(DECISIONS, "record_id")[0]["record_id"]
     path = tmp_path / "grades.csv"
     path.write_text("\n".join(lines).replace("{id}", record) + "\n")
     assert says.replace("{id}", record) in refused(["import", "human", path, "--out", imported], capsys)
     assert not (imported / "tables" / "human.parquet").exists()
 
 
-def _decisions():
-    from assaymark.workflow.tables import DECISIONS
-
-    return DECISIONS
-
-
 def test_half_a_grade_is_recorded_and_used_by_nobody(imported, tmp_path):
-    record = Store(RunFolder(imported)).columns(_decisions(), "record_id")[0]["record_id"]
+    record = Store(RunFolder(imported)).columns(DECISIONS, "record_id")[0]["record_id"]
     path = tmp_path / "grades.csv"
     path.write_text(f"{HEAD}\n{record},ann,3,,3,3,3,3\n")
     assert main(["import", "human", str(path), "--out", str(imported)]) == 0
-    from assaymark.workflow.tables import HUMAN
-
     (one,) = Store(RunFolder(imported)).read(HUMAN)
     assert (one.status, one.scores, one.reason) == ("invalid", {}, "graded 5 of 6 dimensions")
 
@@ -223,7 +217,7 @@ def test_grades_of_a_grader_who_is_not_in_the_plan_are_refused(tmp_path, importe
 
 
 def test_a_plan_without_people_takes_no_grades(run, tmp_path, capsys):
-    record = Store(RunFolder(run)).columns(_decisions(), "record_id")[0]["record_id"]
+    record = Store(RunFolder(run)).columns(DECISIONS, "record_id")[0]["record_id"]
     path = tmp_path / "grades.csv"
     path.write_text(f"{HEAD}\n{record},ann,3,3,3,3,3,3\n")
     says = "unknown human grader of the plan 'ann'. Known: none"

@@ -74,7 +74,7 @@ def test_judges_are_shown_by_name_and_not_ranked(folder):
     sheets = stored_datasheets(folder)
     names = sorted(sheet.judge for sheet in sheets)
     shown = repr(Made(tuple(reversed(sheets)), (), Path("datasheets.html"), 9))
-    heads = [line.partition(",")[0] for line in shown.splitlines() if line.endswith("measured as an instrument")]
+    heads = [line.partition(",")[0] for line in shown.splitlines() if line.endswith("judge datasheet")]
     assert [name for name in heads if name in names] == names
     assert [repr(sheet).partition(":")[0] for sheet in sheets] == [f"Datasheet of {sheet.judge}" for sheet in sheets]
 

@@ -26,30 +26,14 @@ RECORDS = {
     OUTCOMES: [outcome("a"), outcome("b")],
     JUDGMENTS: [
         Judgment(
-            trajectory="t",
-            judge="j",
-            family="f",
-            rubric="v1.0",
-            trial=1,
-            status="ok",
-            scores={"d2": 3.0, "d1": 4.0},
-            call_key="k",
-            evidence=("e",),
+            trajectory="t", judge="j", family="f", rubric="v1.0", trial=1, status="ok",
+            scores={"d2": 3.0, "d1": 4.0}, call_key="k", evidence=("e",),
         )
     ],
     EVIDENCE: [
         Evidence(
-            decision="d",
-            part=0,
-            kind="risk",
-            start=3,
-            quote="3%",
-            number=3.0,
-            unit="percent",
-            subject="",
-            state="supported",
-            facts=(),
-            rule="r",
+            decision="d", part=0, kind="risk", start=3, quote="3%", number=3.0, unit="percent", subject="",
+            state="supported", facts=(), rule="r",
         )
     ],
     MEASUREMENTS: [
@@ -57,7 +41,7 @@ RECORDS = {
             name="m", labels={"b": "2", "a": "1"}, value=None, n=0, n_of="x", method="y", state="undefined: none"
         )
     ],
-}
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from assaymark.cli.options import Tools, Verb, Verbs, show_examples, tools_of
+from assaymark.cli.options import Verb, Verbs, show_examples, tools_of
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -92,7 +92,14 @@ class Root(Verbs):
     def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
         """One command, loaded now."""
         if cmd_name not in self.commands and cmd_name in _PLACES:
-            self.commands[cmd_name] = _loaded(cmd_name, tools_of(ctx))
+            place = _PLACES[cmd_name]
+            made: Any = getattr(import_module(place.module), place.made_by)
+            if not isinstance(made, typer.Typer):
+                made = made(tools_of(ctx))
+            for info in made.registered_commands:
+                info.cls = Verb
+            group = get_group(made)
+            self.commands[cmd_name] = group.commands.get(cmd_name, group)
         return self.commands.get(cmd_name)
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
@@ -124,15 +131,3 @@ class Root(Verbs):
         names = [name for name in _PLACES if name.startswith(incomplete)]
         options = super(TyperGroup, self).shell_complete(ctx, incomplete)
         return [*(CompletionItem(name, help=_PLACES[name].does) for name in names), *options]
-
-
-def _loaded(name: str, tools: Tools) -> Command:
-    """The command of a name."""
-    place = _PLACES[name]
-    made: Any = getattr(import_module(place.module), place.made_by)
-    if not isinstance(made, typer.Typer):
-        made = made(tools)
-    for info in made.registered_commands:
-        info.cls = Verb
-    group = get_group(made)
-    return group.commands.get(name, group)

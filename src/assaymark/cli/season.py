@@ -106,8 +106,11 @@ def step(
     strict_agents: StrictAgents = False, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Advance all agents by one trading day, and by missed days before it; safe to repeat on one day."""
+    try:
+        wanted = None if day is None else date.fromisoformat(day)
+    except ValueError:
+        raise InputError("--day", [f"must be a day such as 2024-03-01 (got {day!r:.40})"]) from None
     tools = tools_of(ctx)
-    wanted = None if day is None else _day(day)
     who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
     _run(tools, json, season, who, lambda *given, **named: step_season(*given, day=wanted, **named))
 
@@ -183,11 +186,3 @@ def _run(tools: Tools, json: bool, season: Path, who: Models, verb: Callable[...
         raise AssayError(f"{folder.path}: {'; '.join(done.overdue)}")
     if done.absent:
         raise typer.Exit(DEGRADED)
-
-
-def _day(text: str) -> date:
-    """The day that a person named."""
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise InputError("--day", [f"must be a day such as 2024-03-01 (got {text!r:.40})"]) from None

@@ -33,11 +33,10 @@ from assaymark.judging import load_rubric
 from assaymark.metrology import ProbePlan, analyse, contested, stratified
 from assaymark.protocol import EngineChoice, Study
 from assaymark.records import Decision, Judgment, canonical_json, content_id, problems_of
-from assaymark.workflow.raw_calls import leave_prices
+from assaymark.workflow.raw_calls import store_prices
 from assaymark.workflow.run_folder import RunFolder, anchor_lock
-from assaymark.workflow.scores import honest_table
 from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE
-from assaymark.workflow.track import Progress, paying, saying
+from assaymark.workflow.track import Progress, honest_table, paying, saying
 
 if TYPE_CHECKING:
     from assaymark.workflow.lock import Locked
@@ -179,7 +178,7 @@ def run_all(
     _check_ready(ledger, calls, models)
     if ledger.leases is not None:  # for workers that have nothing but the ledger
         ledger.notes.replace(_MANNER, engine.model_dump_json())
-    leave_prices(ledger, models.prices if isinstance(models, Models) else None)
+    store_prices(ledger, models.prices if isinstance(models, Models) else None)
     purse = purse_of(models)
     if engine.batch:
         if purse is not None:
@@ -187,9 +186,9 @@ def run_all(
         ask_in_batches(ledger, calls, engine, what=what, progress=progress)
     counts = sorted(Counter(call.model for call in calls).items())
     _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in counts))
-    paid = {"purse": purse, "told": _cost_told(models, progress), **manner(engine)}
+    paid = {"purse": purse, "told": _cost_told(models, progress), **run_options(engine)}
     tried = None
-    if first and (ones := _unheard(ledger, calls)):
+    if first and (ones := _untried(ledger, calls)):
         tried = run_calls(ledger, ones, models, watch=Watch(), **paid)
         if tried.interrupted or tried.stopped:
             require_not_stopped(tried, ledger.name)
@@ -221,7 +220,7 @@ def run_all(
     )  # fmt: skip
 
 
-def _unheard(ledger: Ledger, calls: Sequence[CallSpec]) -> list[CallSpec]:
+def _untried(ledger: Ledger, calls: Sequence[CallSpec]) -> list[CallSpec]:
     """The first call of each provider's model that has several and has answered nothing on this ledger yet."""
     by_model: dict[str, list[CallSpec]] = {}
     for call in calls:
@@ -263,7 +262,7 @@ def _cost_told(models: Mapping[str, Model], progress: Progress) -> Callable[[str
     return told
 
 
-def manner_left(ledger: Ledger) -> EngineChoice | None:
+def stored_run_options(ledger: Ledger) -> EngineChoice | None:
     """The manner in which calls of a shared ledger were asked last; None if none were."""
     text = ledger.notes.read(_MANNER)
     try:
@@ -300,7 +299,7 @@ def prices_of(models: Mapping[str, Model]) -> Prices:
     return load_prices() if found is None else found
 
 
-def manner(engine: EngineChoice) -> Any:
+def run_options(engine: EngineChoice) -> Any:
     """How a plan has calls made, as arguments of the runner."""
     limits = {
         provider: Limits(limit.requests_per_minute, limit.tokens_per_minute)

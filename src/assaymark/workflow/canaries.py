@@ -18,7 +18,7 @@ from assaymark.judging import eligible, load_rubric, plan_calls, user_messages
 from assaymark.prompting.texts import NotJson, Rejected, strict_reply
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
 from assaymark.records import Decision, Rationale, sha256_text
-from assaymark.workflow.ask import manner, purse_of, require_not_stopped
+from assaymark.workflow.ask import purse_of, require_not_stopped, run_options
 from assaymark.workflow.lock import cut
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.sharing import LockedPlan, hold_ledger
@@ -85,7 +85,7 @@ class Canaries:
             summary = run_calls(
                 ledger, calls, self.models, purse=None if purse is None else purse.emptied(),
                 progress=lambda done, total: self.progress("asking each model once", done, total),
-                **manner(self.engine),
+                **run_options(self.engine),
             )  # fmt: skip
             replies = dict(ledger.replies([call.key for call in calls]))
         require_not_stopped(summary, "no folder, because nothing is locked yet")

@@ -75,7 +75,15 @@ class PlaceLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class VerdictFile(Result):
-    """``verdicts.json``: the verdicts of one run and the measurements they rest on."""
+    """``verdicts.json``: the verdicts of one run and the measurements they rest on.
+
+    ``tiers``, ``ranks``, ``top_set`` and ``within_margin`` follow from the verdicts, by scale. ``missing`` has the
+    share of each judge's replies that did not come or could not be read, and of each agent's. ``agents``, or models of
+    a benchmark, are those that claims compare, each with whether it is a rule-based stand-in. Only seasons have
+    ``places`` and ``judged_to``, the last day that a judge was shown; their ``rubric`` is the scoring plan.
+
+    It holds no time and no random name: the same records, plan and replies make the same bytes.
+    """
 
     format: str
     software: str
@@ -212,13 +220,17 @@ class Difference:
     what: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class VerifiedRun:
-    """What going over a run found: what is as it was written, what differs, and what nothing can show."""
+    """What going over a run finds: what is as it was written, what differs, and what nothing can show.
 
-    same: tuple[str, ...]
-    differences: tuple[Difference, ...]
-    notes: tuple[str, ...]
+    Files below ``root`` are named from there.
+    """
+
+    root: Path
+    same: tuple[str, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def lines(self) -> list[str]:
@@ -226,18 +238,9 @@ class VerifiedRun:
         differing = [f"DIFFERS  {one.file}: {one.what}" for one in self.differences]
         return [*differing, *(f"same     {text}" for text in self.same), *(f"note     {text}" for text in self.notes)]
 
-
-@dataclass(slots=True)
-class _Found:
-    """What was found so far, in a folder whose files are named from ``root``."""
-
-    root: Path
-    same: list[str] = field(default_factory=list)
-    differences: list[Difference] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
     def differs(self, path: Path, what: str) -> None:
-        self.differences.append(Difference(self.name(path), what))
+        """Note a difference of a file."""
+        self.differences += (Difference(self.name(path), what),)
 
     def name(self, path: Path) -> str:
         """How messages call a file."""
@@ -259,7 +262,7 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
         raise missing(folder.path, "run folder")
     if not (folder.lock.is_file() or folder.has_ledger or folder.tables.is_dir() or folder.sums.is_file()):
         raise InputError(str(folder.path), [Problem("", "holds no run: no lock, no ledger and no tables")])
-    found = _Found(folder.path)
+    found = VerifiedRun(folder.path)
     for one in (folder, folder.rationales):
         if one.path.is_dir():
             stored = _check_lock(one, found)
@@ -278,11 +281,11 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
                 first, table = min(one.record_id for one in lost), f"{TIMES.name}.parquet"
                 found.differs(path, f"lacks {len(lost)} decisions of {table}, or has other seconds ({first})")
             else:
-                found.same.append(f"{found.name(path)}: {len(entries)} days")
-    return VerifiedRun(tuple(found.same), tuple(found.differences), tuple(found.notes))
+                found.same += (f"{found.name(path)}: {len(entries)} days",)
+    return found
 
 
-def _check_lock(folder: RunFolder, found: _Found) -> Mapping[str, Any]:
+def _check_lock(folder: RunFolder, found: VerifiedRun) -> Mapping[str, Any]:
     """The lock, held against the ledger, and the plan, held against the lock; empty if no lock can be read."""
     held: tuple[Mapping[str, Any], ...] = ()
     with suppress(LedgerError):  # a ledger that cannot be read is named where it is looked at
@@ -309,26 +312,26 @@ def _check_lock(folder: RunFolder, found: _Found) -> Mapping[str, Any]:
     if not stored:
         return {}
     if held:
-        found.same.append(f"{found.name(folder.lock)}: every field, by the ledger")
+        found.same += (f"{found.name(folder.lock)}: every field, by the ledger",)
     else:
         what = "the ledger does not have it: no call was made under it yet, or it was"
-        found.notes.append(f"{found.name(folder.lock)}: {what} {_BEFORE}")
+        found.notes += (f"{found.name(folder.lock)}: {what} {_BEFORE}",)
     name, written = found.name(folder.plan), stored.get(PLAN_BYTES)
     with found.reading(folder.plan):
         made = file_sha256(folder.plan)
         if written is None:
-            found.notes.append(f"{name}: the lock does not hold the sha256 of its bytes; it was {_BEFORE}")
+            found.notes += (f"{name}: the lock does not hold the sha256 of its bytes; it was {_BEFORE}",)
         elif made != written:
             found.differs(folder.plan, f"was edited: its sha256 is {made}, the lock says {written}")
         else:
-            found.same.append(f"{name}: every byte, by the lock")
+            found.same += (f"{name}: every byte, by the lock",)
     with found.reading(folder.amendments):
         if made_since := read_amendments(folder, stored.get("amendments", ())):
-            found.same.append(f"{found.name(folder.amendments)}: {len(made_since)}, by the lock")
+            found.same += (f"{found.name(folder.amendments)}: {len(made_since)}, by the lock",)
     return stored
 
 
-def _check_ledger(where: Path | str, found: _Found) -> None:
+def _check_ledger(where: Path | str, found: VerifiedRun) -> None:
     """Every row and object of a ledger."""
     path = Path(where) if isinstance(where, str) else where
     if isinstance(where, Path) and not where.is_file():
@@ -341,16 +344,16 @@ def _check_ledger(where: Path | str, found: _Found) -> None:
             file = path.parent / "objects" / named[1] if named else path
             found.differs(file if file.is_file() else path, what)
         if not audit.differences:
-            found.same.append(f"{name}: {audit.rows:,} rows with all objects")
+            found.same += (f"{name}: {audit.rows:,} rows with all objects",)
         if audit.since is None:
             why = "a database never is" if isinstance(where, str) else "this version has not closed it yet"
-            found.notes.append(f"{name}: its rows were checked one by one, and are not sealed: {why}")
+            found.notes += (f"{name}: its rows were checked one by one, and are not sealed: {why}",)
         elif audit.since:
             what = f"written after its last clean close, and so not sealed yet: {'; '.join(audit.since)}"
-            found.notes.append(f"{name}: {what}")
+            found.notes += (f"{name}: {what}",)
 
 
-def _check_tables(folder: RunFolder, stored: Mapping[str, Any], found: _Found) -> None:
+def _check_tables(folder: RunFolder, stored: Mapping[str, Any], found: VerifiedRun) -> None:
     """Every table against the manifest, and those that the plan was locked on against the lock."""
     manifest, store = folder.tables / "manifest.json", Store(folder)
     if not manifest.is_file():
@@ -370,10 +373,10 @@ def _check_tables(folder: RunFolder, stored: Mapping[str, Any], found: _Found) -
             if contents.get(name, content) != content:
                 found.differs(folder.tables / f"{name}.parquet", "is not the one that the plan was locked on")
     if len(found.differences) == before:
-        found.same.append(f"{found.name(folder.tables)}: {len(contents)}, by the manifest")
+        found.same += (f"{found.name(folder.tables)}: {len(contents)}, by the manifest",)
 
 
-def _check_handed_on(folder: RunFolder, found: _Found) -> None:
+def _check_handed_on(folder: RunFolder, found: VerifiedRun) -> None:
     """Verdicts, certificates and datasheets against their sums."""
     before = len(found.differences)
     with found.reading(folder.sums):
@@ -381,7 +384,7 @@ def _check_handed_on(folder: RunFolder, found: _Found) -> None:
         if not folder.sums.is_file():
             if there:
                 what = f"{len(there)} files that are handed on have no digest on record"
-                found.notes.append(f"{found.name(folder.sums)}: is not there; {what}; they were {_BEFORE}, or cut off")
+                found.notes += (f"{found.name(folder.sums)}: is not there; {what}; they were {_BEFORE}, or cut off",)
             return
         said: dict[str, str] = {}
         for number, line in enumerate(read_text(folder.sums, "list of sums").splitlines(), start=1):
@@ -394,7 +397,7 @@ def _check_handed_on(folder: RunFolder, found: _Found) -> None:
                 what = "is gone" if name not in there else f"has the sha256 {there[name]}, SHA256SUMS says"
                 found.differs(folder.path / name, what if name not in there else f"{what} {said.get(name, 'nothing')}")
     if len(found.differences) == before:
-        found.same.append(f"{found.name(folder.sums)}: {len(said)} files that are handed on")
+        found.same += (f"{found.name(folder.sums)}: {len(said)} files that are handed on",)
 
 
 def verify_certificate(path: Path) -> Verification:

@@ -34,32 +34,11 @@ from assaymark.workflow.track import silent
 
 Value = dict[str, float]
 _ASKED: Final = JudgeSpec(name="asked", model="inspect/asked", family="asked")
-_STOPS: Final[dict[str, Finish]] = {
-    "max_tokens": "length",
-    "model_length": "length",
-    "content_filter": "refusal",
-}
+_STOPS: Final[dict[str, Finish]] = {"max_tokens": "length", "model_length": "length", "content_filter": "refusal"}
 
 
 def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
-    """The trajectories of a locked run, graded by the model under evaluation.
-
-    Parameters
-    ----------
-    run : str
-        Run folder, locked; a study that makes its own records must have decided.
-    rubric : str
-        Name of a rubric that comes with the package; default: the study's.
-    trials : int
-        How often each trajectory is shown, as Inspect's epochs.
-
-    Raises
-    ------
-    InputError, PlanError
-        There is no such run, or it is not locked.
-    UnknownNameError
-        There is no such rubric.
-    """
+    """The trajectories of a locked ``run``, graded ``trials`` times by the model under evaluation."""
     folder = RunFolder(Path(run))
     locked = open_locked(folder)
     wanted = load_rubric(rubric or locked.study.rubric.name)
@@ -84,13 +63,7 @@ def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
 
 
 def graded_value(text: str, stop: str, rubric: str) -> tuple[Value, str | None]:
-    """A judge's reply as the values of a score, and why it carries none.
-
-    ``usable`` is 1 or 0. Dimensions of a reply that is not usable are NaN, which Inspect leaves out of every metric.
-
-    >>> graded_value("I give this a 5.", "stop", "v1.0")[1]
-    'not one JSON object: expecting value at character 0'
-    """
+    """A judge's reply as the values of a score (NaN where it is not usable), and why it carries none."""
     wanted = load_rubric(rubric)
     call = CallSpec(model=_ASKED.model, messages=(), template="")
     planned = PlannedCall(call=call, trajectory="", judge=_ASKED.name, family=_ASKED.family, trial=1)
@@ -100,14 +73,7 @@ def graded_value(text: str, stop: str, rubric: str) -> tuple[Value, str | None]:
 
 
 def preferred_value(text: str, stop: str, better: str) -> tuple[Value, str | None]:
-    """A judge's reply to a pair as the values of a score, and why it carries none.
-
-    ``first`` is 1 where slot 1 is preferred and 0 where slot 2 is; ``right`` is 1 where the better text is preferred
-    and 0 where the other is or neither. They are NaN where that is no question: of a tie, and where neither is better.
-
-    >>> preferred_value('{"verdict": "2", "reason": "It names a stop."}', "stop", "2")
-    ({'usable': 1.0, 'first': 0.0, 'right': 1.0}, None)
-    """
+    """A judge's reply to a pair as the values of a score, and why it carries none; NaN where that is no question."""
     finish = _STOPS.get(stop)
     found = Invalid(f"the reply ended by {finish}") if finish else parse_pair_reply(text)
     if isinstance(found, Invalid):
@@ -119,15 +85,10 @@ def preferred_value(text: str, stop: str, better: str) -> tuple[Value, str | Non
 
 def _known(one: PlannedPairCall) -> dict[str, Any]:
     """What is known of a pair in one order: for the scorer and for readers of the log, never for the model."""
-    slot = "" if one.pair.better is None else str(one.order.index(one.pair.better) + 1)
     pair = one.pair
-    return {
-        "better": slot,
-        "condition": pair.condition,
-        "variant": pair.variant,
-        "delta": pair.delta,
-        "task": pair.task,
-    }
+    slot = "" if pair.better is None else str(one.order.index(pair.better) + 1)
+    about = {"condition": pair.condition, "variant": pair.variant, "delta": pair.delta, "task": pair.task}
+    return {"better": slot, **about}
 
 
 def _sample(call: CallSpec, name: str, metadata: dict[str, Any]) -> Any:
@@ -137,7 +98,7 @@ def _sample(call: CallSpec, name: str, metadata: dict[str, Any]) -> Any:
 def _task(
     name: str, samples: list[Any], planned: Sequence[PlannedCall | PlannedPairCall], scorer: Any, trials: int,
     metadata: dict[str, Any],
-) -> Any:  # fmt: skip
+) -> Any:  # fmt: skip  # fmt: skip
     """A task that asks for the form of the reply by the provider's own means, and never answers from a cache."""
     if not planned:
         raise InputError("inspect eval", [Problem("run", "no decision is left to judge")])
@@ -147,9 +108,6 @@ def _task(
         solver=require_inspect("inspect_ai.solver").generate(cache=False), scorer=scorer, epochs=trials,
         config=model.GenerateConfig(response_schema=response_schema(planned[0].call)), metadata=metadata,
     )  # fmt: skip
-
-
-# --- registered with Inspect ------------------------------------------------------------------------------------------
 
 
 def graded(rubric: str) -> Callable[[Any, Any], Awaitable[Any]]:

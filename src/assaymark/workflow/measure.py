@@ -39,9 +39,8 @@ from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measuremen
 from assaymark.workflow.ask import probe_basis
 from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.scores import Scores
 from assaymark.workflow.tables import ANCHOR, DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, PROBE, Store
-from assaymark.workflow.track import Progress, counted, saying, silent
+from assaymark.workflow.track import Progress, Scores, counted, saying, silent
 from assaymark.workflow.tracks.datasheet import stored_datasheets
 
 UNSETTLED = "settlement"

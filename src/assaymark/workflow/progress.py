@@ -45,17 +45,14 @@ class Piece:
         seconds, did = now - self.began, self.done - self.first
         if seconds >= _LEAST_S and did > 0 and self.done < self.total:
             rate = did / seconds
-            parts += [rate_words(rate), f"{timedelta(seconds=math.ceil((self.total - self.done) / rate))} left"]
+            # In the unit in which it is a number above 1, if there is one.
+            words = f"{60 * rate:.0f}/min" if rate >= 1 / 60 else f"{3600 * rate:.0f}/h"
+            if rate >= 1:
+                words = f"{rate:,.0f}/s" if rate >= 100 else f"{rate:.1f}/s"
+            parts += [words, f"{timedelta(seconds=math.ceil((self.total - self.done) / rate))} left"]
         if usd:
             parts.append(f"{money(usd)} USD")
         return ", ".join(parts)
-
-
-def rate_words(rate: float) -> str:
-    """A rate in the unit in which it is a number above 1, if there is one."""
-    if rate >= 1:
-        return f"{rate:,.0f}/s" if rate >= 100 else f"{rate:.1f}/s"
-    return f"{60 * rate:.0f}/min" if rate >= 1 / 60 else f"{3600 * rate:.0f}/h"
 
 
 class Shown:

@@ -21,13 +21,13 @@ _PRICES: Final = "prices"
 _AT_ONCE: Final = 200
 
 
-def leave_prices(ledger: Ledger, prices: Prices | None) -> None:
+def store_prices(ledger: Ledger, prices: Prices | None) -> None:
     """Note prices of the user's own in the ledger: the report is made without the file that they are in."""
     if prices is not None and prices.source != SHIPPED:
         ledger.notes.replace(_PRICES, text_of_prices(prices))
 
 
-def noted_prices(ledger: Ledger) -> Prices:
+def stored_prices(ledger: Ledger) -> Prices:
     """The prices that were noted with the calls of a ledger, else those that come with assaymark."""
     noted = ledger.notes.read(_PRICES)
     return load_prices() if noted is None else prices_of_text(noted)
@@ -43,7 +43,7 @@ def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidVie
         for one in sorted(ledger.answered(without=FREE), key=lambda one: one.key):
             by_model[one.model].append(one)
         batched = set(ledger.batches.answered_in_batches([one.key for found in by_model.values() for one in found]))
-        prices = prices or noted_prices(ledger)
+        prices = prices or stored_prices(ledger)
     views = []
     for model, answers in sorted(by_model.items()):
         replies, price = [one.reply for one in answers], prices.of(model)
@@ -84,7 +84,7 @@ def raw_calls(folder: RunFolder, keys: Sequence[str]) -> Iterator[AskedCall]:
     """The calls with these keys and their replies, in this order; of each text only its first call has the words."""
     seen: dict[str, Text] = {}
     with Ledger.open(folder.ledger, create=False) as ledger:
-        prices = noted_prices(ledger)
+        prices = stored_prices(ledger)
         for start in range(0, len(keys), _AT_ONCE):
             some = keys[start : start + _AT_ONCE]
             calls = ledger.load(some, dict(seen))

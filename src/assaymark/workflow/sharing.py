@@ -13,7 +13,7 @@ from assaymark.engine import Ledger, Model, RunSummary, run_worker
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.protocol import EngineChoice
 from assaymark.workflow.amendments import Amendment
-from assaymark.workflow.ask import manner, manner_left, purse_of
+from assaymark.workflow.ask import purse_of, run_options, stored_run_options
 from assaymark.workflow.lock import open_locked
 from assaymark.workflow.run_folder import RunFolder, anchor_lock
 from assaymark.workflow.track import Progress, silent
@@ -78,7 +78,7 @@ def work(where: RunFolder | str, models: Mapping[str, Model], *, progress: Progr
     with Ledger.open(where if isinstance(where, str) else where.ledger, create=False) as ledger:
         if folder is not None and locked is not None:
             hold_ledger(folder, ledger, locked)
-        engine = manner_left(ledger) or (locked.study.engine if locked is not None else None)
+        engine = stored_run_options(ledger) or (locked.study.engine if locked is not None else None)
         if engine is None and ledger.pending_models():
             raise PlanError(
                 f"{ledger.name} does not say how its calls are to be asked, and with which limits: no run has begun to "
@@ -86,7 +86,8 @@ def work(where: RunFolder | str, models: Mapping[str, Model], *, progress: Progr
             )
         return run_worker(
             ledger, models, purse=purse_of(models),
-            progress=lambda done, total: progress("answering calls", done, total), **manner(engine or EngineChoice()),
+            progress=lambda done, total: progress("answering calls", done, total),
+            **run_options(engine or EngineChoice()),
         )  # fmt: skip
 
 

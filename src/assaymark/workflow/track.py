@@ -1,22 +1,28 @@
-"""How far work is, which decisions a study is about, and whether everything that its plan names exists."""
+"""How far work is, which decisions and scores a study is about, and whether all that its plan names exists."""
 
 from __future__ import annotations
 
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
-from typing import Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol
 
 from assaymark.agents.llm import Place
 from assaymark.engine import Model
-from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.judging import Rubric, left_out, load_rubric, rubric_names
+from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
+from assaymark.judging import Rubric, judged_text, left_out, load_rubric, rubric_names, token_count
 from assaymark.market.cycles import NEUTRAL_NOW, CycleKey
+from assaymark.metrology import Cell, ScoreTable, averaging, gated, score_table
 from assaymark.protocol import Study
-from assaymark.records import AGGREGATE, Agent, Decision, Derivation, DerivationKind, Provenance
+from assaymark.records import AGGREGATE, Agent, Decision, Derivation, DerivationKind, Judgment, Provenance
 from assaymark.workflow.model_problems import agent_problems, judge_problems, unknown_model
+from assaymark.workflow.tables import DECISIONS, JUDGMENTS
+
+if TYPE_CHECKING:
+    from assaymark.workflow.lock import Locked
+    from assaymark.workflow.tables import Store
 
 PARTS: Final = 4
 """Parts of an analysis that are told to whoever watches."""
@@ -30,32 +36,14 @@ class Progress(Protocol):
         ...
 
 
-@runtime_checkable
-class Speaking(Progress, Protocol):
-    """Progress that can show a line of words too."""
-
-    def say(self, line: str, /) -> None:
-        """Show a line."""
-        ...
-
-
-@runtime_checkable
-class Paying(Progress, Protocol):
-    """Progress that can show what was paid so far too."""
-
-    def pay(self, usd: float, /) -> None:
-        """Take account of money that a reply cost, in USD."""
-        ...
-
-
 def saying(progress: Progress) -> Callable[[str], None]:
-    """Shows lines where ``progress`` can, and else nobody."""
-    return progress.say if isinstance(progress, Speaking) else lambda _line: None
+    """Shows lines where ``progress`` has a method ``say``, and else nobody."""
+    return getattr(progress, "say", lambda _line: None)
 
 
 def paying(progress: Progress) -> Callable[[float], None] | None:
-    """Takes account of what replies cost where ``progress`` can, and else is None."""
-    return progress.pay if isinstance(progress, Paying) else None
+    """Takes account of what replies cost, in USD, where ``progress`` has a method ``pay``, and else is None."""
+    return getattr(progress, "pay", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +100,58 @@ def select(decisions: Sequence[Decision], study: Study) -> Selection:
     left = Counter(reason for reason in reasons if reason is not None)
     chosen = tuple(one for one, reason in zip(decisions, reasons, strict=True) if reason is None)
     return Selection(chosen, dict(sorted(left.items())))
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What a run's judges gave: judgments by trajectory, the honest records as a table, the control cells."""
+
+    selection: Selection
+    judgments: Mapping[str, list[Judgment]]
+    honest: ScoreTable
+    cells: tuple[Cell, ...]
+    whole: ScoreTable
+    left_out: Mapping[str, str]
+
+    @classmethod
+    def of(cls, store: Store, locked: Locked) -> Scores:
+        """Read and arrange the judgments of a run."""
+        study = locked.study
+        selection = select(store.read(DECISIONS), study)
+        judgments: Mapping[str, list[Judgment]] = defaultdict(list)
+        for one in store.read(JUDGMENTS):
+            judgments[one.trajectory].append(one)
+
+        def table(decisions: Sequence[Decision]) -> ScoreTable:
+            lengths = {one.record_id: token_count(judged_text(one)) for one in decisions}
+            graded = (judgment for one in decisions for judgment in judgments.get(one.record_id, ()))
+            return score_table(graded, decisions, weights=study.rubric.weights, lengths=lengths)
+
+        whole = honest = table(selection.honest)
+        missing = study.missing
+        left_out = honest.excess(per_judge=missing.per_judge, per_agent=missing.per_agent)
+        if left_out:
+            words = "; ".join(f"judge {judge}: {why}" for judge, why in left_out.items())
+            if missing.on_excess == "stop" or len(left_out) == len(honest.judges):
+                raise LedgerError(f"too many replies are missing: {words}")
+            kept = {name: [one for one in found if one.judge not in left_out] for name, found in judgments.items()}
+            judgments = {name: found for name, found in kept.items() if found}
+            honest = table(selection.honest)
+        # Whose trials may be averaged is found on honest records: inside a cell they hardly differ.
+        averaged = averaging(honest, study)
+        cells = []
+        for kind in study.cells_judged:
+            by_id = {one.record_id: one for one in selection.cell(kind)}
+            scores = gated(table(selection.cell(kind)), study, averaged)
+            parents = tuple(by_id[name].derivation.parent for name in scores.trajectories)
+            composers = tuple(by_id[name].agent.family for name in scores.trajectories)
+            cells.append(Cell(kind=kind, table=scores, parents=parents, composers=composers))
+        return cls(selection, judgments, gated(honest, study, averaged), tuple(cells), whole, left_out)
+
+
+def honest_table(store: Store, locked: Locked) -> ScoreTable:
+    """The scores of the honest records of a judged run."""
+    return Scores.of(store, locked).honest
 
 
 def checked_rubric(

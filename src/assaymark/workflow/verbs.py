@@ -22,51 +22,21 @@ from assaymark.workflow.plan_calls import CallPlan, plan_calls_report
 from assaymark.workflow.plan_calls import lines as plan_calls_lines
 from assaymark.workflow.publish import Reported, asked, report
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.scores import honest_table
 from assaymark.workflow.sharing import name_ledger, work, work_lines
 from assaymark.workflow.study_calls import JudgeResult, decide, judge
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.track import Progress, silent
+from assaymark.workflow.track import Progress, honest_table, silent
 from assaymark.workflow.tracks.datasheet import judges_of, log_map, measure_judges, measure_log, stored_datasheets
 
 __all__ = [
-    "JudgeResult",
-    "Locked",
-    "Reported",
-    "VerdictFile",
-    "amend",
-    "amendment_lines",
-    "claim",
-    "decide",
-    "demo",
-    "finish",
-    "import_grades",
-    "import_records",
-    "judge",
-    "judges_of",
-    "lock",
-    "lock_lines",
-    "log_map",
-    "measure",
-    "measure_judges",
-    "measure_log",
-    "name_ledger",
-    "open_locked",
-    "panel_of",
-    "plan_calls",
-    "plan_calls_lines",
-    "reparse",
-    "report",
-    "start",
-    "verification_lines",
-    "verify_certificate",
-    "verify_run",
-    "work",
-    "work_lines",
-]
+    "JudgeResult", "Locked", "Reported", "VerdictFile", "amend", "amendment_lines", "claim", "decide", "demo",
+    "finish", "import_grades", "import_records", "judge", "judges_of", "lock", "lock_lines", "log_map", "measure",
+    "measure_judges", "measure_log", "name_ledger", "open_locked", "panel_of", "plan_calls", "plan_calls_lines",
+    "reparse", "report", "start", "verification_lines", "verify_certificate", "verify_run", "work", "work_lines",
+]  # fmt: skip
 
 
-def give_back() -> None:
+def release_memory() -> None:
     """Return the memory that a stage has freed to the system, so that the next one starts small."""
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):
@@ -97,7 +67,7 @@ def finish(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress
     measured = {sheet.judge for sheet in stored_datasheets(folder)} if study.datasheets else set()
     if study.datasheets and not measured >= {one.name for one in study.model_judges}:
         measure_judges(folder, asked(study), models, pointwise=True, study=True, progress=progress)
-    give_back()  # what was rendered for the judges
+    release_memory()  # what was rendered for the judges
     measure(folder, progress=progress)
     claim(folder)
     return report(folder)
