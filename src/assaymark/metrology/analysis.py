@@ -34,32 +34,7 @@ def analyse(
     style: Mapping[str, Mapping[str, float]] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[Measurement, ...]:
-    """Every measurement of the judges and the agents that the plan asks for.
-
-    Agreement (kappa pooled and by format, Fleiss, redundancy), judges (repetition stability, unusable calls), agents
-    (levels, contrasts, who is first, ranks over resamples, noise floor), levels, contrasts and ranks without each judge
-    family, and what each judge alone would have found. A judge whose trials may not be averaged counts with its first
-    trial. What cannot be measured is there too, with its state in words. Equal tables, plans and generators give equal
-    numbers.
-
-    Parameters
-    ----------
-    table : ScoreTable
-        From `score_table`.
-    study : Study
-        The locked plan: gates, tests, levels.
-    rng : numpy Generator
-        For bootstraps over more than 8 clusters.
-    style : mapping of covariate to mapping of trajectory to number, optional
-        What the plan's ``claims.length`` names beside length: counts in the texts, as `assaymark.judging.style_counts`
-        makes them.
-    progress : callable, optional
-        Told the name of each part before it starts.
-
-    Returns
-    -------
-    tuple of Measurement, ids unique
-    """
+    """Every measurement of the judges and the agents that the plan asks for."""
     panel = panel_of(gated(table, study), study)
     levels = levels_of(panel)
     parts: dict[str, Callable[[], Iterable[Measurement]]] = {

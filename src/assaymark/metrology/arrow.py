@@ -47,38 +47,7 @@ def table_from_arrow(
     weights: Mapping[str, float] | None = None,
     dimensions: Sequence[str] | None = None,
 ) -> ScoreTable:
-    """The score table of judgments that were made elsewhere: what `score_table` gives for the same judgments.
-
-    Only honest rows enter (``derivation``, where there is such a column). A row without a score on every dimension is
-    an unusable call. Without a ``cycle`` column nothing says which trajectories answered one question: each cluster
-    then counts as one cycle, in which agents are compared by their means.
-
-    Parameters
-    ----------
-    source : Arrow table or reader, or path
-        Columns as for `read_scores`, which checks them.
-    weights : mapping of dimension to weight, optional
-        Weights of the aggregate, not negative; default: all equal.
-    dimensions : sequence of column names or comma list, optional
-        As for `read_scores`; default: those that have weights.
-
-    Returns
-    -------
-    ScoreTable
-
-    Raises
-    ------
-    InputError
-        What `read_scores` refuses, or weights that do not fit.
-
-    Examples
-    --------
-    >>> rows = {"trajectory": [1, 1, 2, 2], "agent": ["ash", "ash", "elm", "elm"], "cluster": ["w1"] * 4,
-    ...         "judge": ["a", "b"] * 2, "family": ["north", "south"] * 2, "trial": [1] * 4, "risk": [4, 5, 2, 2]}
-    >>> table = table_from_arrow(pa.table(rows), dimensions=["risk"])
-    >>> table.agents, table.scores[:, :, 0].tolist()
-    (('ash', 'elm'), [[4.0, 5.0], [2.0, 2.0]])
-    """
+    """The score table of judgments that were made elsewhere: what `score_table` gives for the same judgments."""
     table, name = raw_scores(source)
     named = tuple(weights) if dimensions is None and weights is not None else dimensions
     return score_table_of(Columns.of(table, name, named), weights=weights)
@@ -162,11 +131,7 @@ def _agent_families(columns: Columns) -> dict[str, str] | None:
 
 
 def weights_of(dimensions: tuple[str, ...], weights: Mapping[str, float] | None) -> Floats:
-    """Weights that sum to 1, in the order of the dimensions.
-
-    >>> weights_of(("clarity", "risk"), {"risk": 3, "clarity": 1}).tolist()
-    [0.25, 0.75]
-    """
+    """Weights that sum to 1, in the order of the dimensions."""
     problems = weight_problems(dimensions, weights, of="scores")
     if problems:
         raise InputError("scores", problems)
@@ -270,15 +235,7 @@ def _index(columns: Columns, name: str, values: Ints, rows: Ints) -> tuple[tuple
 
 
 def measurements_to_arrow(measurements: Iterable[Measurement]) -> pa.Table:
-    """Measurements as an Arrow table, in the order given: one column a field, labels as a map, detail as JSON text.
-
-    Examples
-    --------
-    >>> item = Measurement(name="mde", labels={"dimension": "risk"}, value=0.3, n=200, n_of="cycles", method="formula")
-    >>> table = measurements_to_arrow([item])
-    >>> table.column("value").to_pylist(), measurements_from_arrow(table) == (item,)
-    ([0.3], True)
-    """
+    """Measurements as an Arrow table, in the order given: one column a field, labels as a map, detail as JSON text."""
     rows = [
         {
             **{name: getattr(item, name) for name in MEASUREMENT_SCHEMA.names},
@@ -291,13 +248,7 @@ def measurements_to_arrow(measurements: Iterable[Measurement]) -> pa.Table:
 
 
 def measurements_from_arrow(table: pa.Table) -> tuple[Measurement, ...]:
-    """The measurements of a table that `measurements_to_arrow` made.
-
-    Raises
-    ------
-    InputError
-        Columns are missing.
-    """
+    """The measurements of a table that `measurements_to_arrow` made."""
     missing = [name for name in MEASUREMENT_SCHEMA.names if name not in table.column_names]
     if missing:
         raise InputError("measurements", [Problem(name, "this column is missing") for name in missing])

@@ -60,13 +60,7 @@ class _Findings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """A checked score table, rows in the order they were given.
-
-    ``codes`` [rows] index the sorted ``names`` of each text column; ``numbers`` [rows] hold the whole-number columns;
-    ``scores`` [rows, D] are NaN where one is missing, in the order of the sorted ``dimensions``. ``unused`` are the
-    numeric columns that nobody named a dimension. ``families_known`` is False where the table has no families of
-    judges: each judge then is one.
-    """
+    """A checked score table, rows in the order they were given."""
 
     names: Mapping[str, tuple[str, ...]]
     codes: Mapping[str, Ints]
@@ -129,10 +123,7 @@ class Columns:
         return {ids[self.codes["trajectory"][row]]: texts[self.codes[name][row]] for row in rows.tolist()}
 
     def to_arrow(self) -> pa.Table:
-        """The table with its types: names as dictionaries, whole numbers as int64, scores as float64 with nulls.
-
-        Its metadata say which columns are the dimensions, so that nobody has to name them again.
-        """
+        """The table with its types: names as dictionaries, whole numbers as int64, scores as float64 with nulls."""
         columns: dict[str, Any] = {}
         for name in KNOWN:
             if name in self.codes:
@@ -211,45 +202,7 @@ class Columns:
 def read_scores(
     source: Path | str | pa.Table | pa.RecordBatchReader, *, dimensions: Sequence[str] | None = None
 ) -> pa.Table:
-    """A table of scores from any tool, checked and typed.
-
-    One row for each trajectory, judge and trial. Columns ``trajectory``, ``agent``, ``cluster``, ``judge`` and
-    ``trial`` must be there; ``family`` (of the judge; without it each judge counts as one), ``cycle``, ``format``,
-    ``length``, ``agent_family``, ``replicate``, ``derivation`` and ``parent`` may be. Rubric dimensions, with scores on
-    1..5, are the columns that are named here. Where the only other column with numbers is called ``score``, ``rating``
-    or ``grade``, it is the score and need not be named. An empty score, or NaN, is a call without a
-    usable answer.
-
-    Parameters
-    ----------
-    source : path, Arrow table or Arrow reader
-        Files: CSV (any usual delimiter), JSON lines, Parquet, Arrow IPC (Feather).
-    dimensions : sequence of column names or comma list, optional
-        Which columns are dimensions; others beyond those above are left out. Default: those that were named when the
-        table was checked before, else the one score.
-
-    Returns
-    -------
-    pyarrow.Table
-        In the order of the rows given; names dictionary-encoded, whole numbers int64, scores float64 with nulls. Its
-        metadata name the dimensions.
-
-    Raises
-    ------
-    InputError
-        Everything wrong at once, at most 20 problems listed and the rest counted: columns missing or twice there,
-        numeric columns of which nobody said whether they are dimensions, empty names, text where numbers belong, scores
-        off 1..5, a judge with two families, a trajectory with two agents, clusters or cycles, a cycle in two clusters,
-        two rows for one trajectory, judge and trial, or no score at all.
-
-    Examples
-    --------
-    >>> rows = {"trajectory": ["t1", "t1"], "agent": ["ash", "ash"], "cluster": ["w1", "w1"], "judge": ["a", "b"],
-    ...         "family": ["north", "south"], "trial": [1, 1], "risk": [4, None], "seconds": [9, 12]}
-    >>> table = read_scores(pa.table(rows), dimensions=["risk"])
-    >>> table.column("risk").to_pylist(), str(table.schema.field("agent").type)
-    ([4.0, None], 'dictionary<values=string, indices=int32, ordered=0>')
-    """
+    """A table of scores from any tool, checked and typed."""
     table, name = raw_scores(source)
     return Columns.of(table, name, dimensions).to_arrow()
 
@@ -302,10 +255,7 @@ def numeric_columns(table: pa.Table | pa.Schema) -> list[str]:
 def named_dimensions(
     schema: pa.Schema, wanted: Sequence[str] | None, numeric: Sequence[str]
 ) -> tuple[tuple[str, ...], list[Problem]]:
-    """The columns that are dimensions, sorted, and what the header lacks, has too much of, or leaves open.
-
-    ``wanted`` are names or a comma list of them. Without it none of the `numeric_columns` becomes a dimension silently.
-    """
+    """The columns that are dimensions, sorted, and what the header lacks, has too much of, or leaves open."""
     columns = schema.names
     unknown = [name for name in columns if name not in KNOWN]
     twice = sorted({name for name in columns if columns.count(name) > 1})

@@ -30,54 +30,14 @@ from assaymark.protocol import Study
 
 @dataclass(frozen=True, slots=True)
 class PanelScores:
-    """What a panel says of N records; None where a record has no grade.
-
-    Attributes
-    ----------
-    scores : tuple of N floats or None
-        Score of each record, in grade points, at the level of the average judge of its part.
-    part : tuple of N ints or None
-        Records with one number are linked by common judges, directly or through other records. Scores of different
-        parts rest on different judges and must not be compared. Numbered from 0 in the order of the records.
-    """
+    """What a panel says of N records; None where a record has no grade."""
 
     scores: tuple[float | None, ...]
     part: tuple[int | None, ...]
 
 
 def panel_scores(grades: ArrayLike) -> PanelScores:
-    """Score of each record of a cluster when not every judge graded every record.
-
-    The mean over whichever judges are there would reward a record for having missed a severe judge. Least squares on
-    ``grade = judge + record``, judge effects summing to zero within each linked part, takes the severity of judges
-    out (a two-way layout without interaction, unequal numbers; Scheffe 1959, chapter 4). With nothing missing it is
-    the plain mean.
-
-    Parameters
-    ----------
-    grades : float array of shape (N, J)
-        One grade per record and judge of a cluster, trials averaged; None or NaN where there is none.
-
-    Returns
-    -------
-    PanelScores
-
-    Raises
-    ------
-    InputError
-        Empty, not two axes, or an infinite grade.
-
-    References
-    ----------
-    Scheffe, H. (1959). The Analysis of Variance. Wiley.
-
-    Examples
-    --------
-    The second judge gives one point less than the first. The last record is linked to no other.
-
-    >>> panel_scores([[4, 3, None], [3, 2, None], [5, None, None], [None, None, 2]])
-    PanelScores(scores=(3.5, 2.5, 4.5, 2.0), part=(0, 0, 0, 1))
-    """
+    """Score of each record of a cluster when not every judge graded every record. Source: Scheffe 1959."""
     table = table_of("panel_scores", "grades", grades, "records by judges")
     scores, part = panel_fit(table, np.zeros(len(table), dtype=np.int64), 1)
     number = {label: k for k, label in enumerate(dict.fromkeys(part[part >= 0].tolist()))}
@@ -88,11 +48,7 @@ def panel_scores(grades: ArrayLike) -> PanelScores:
 
 
 def panel_fit(grades: Floats, codes: Ints, clusters: int) -> tuple[Floats, Ints]:
-    """`panel_scores` of all clusters at once, from grades [N, J] and the cluster [N] of each record.
-
-    Scores [N], NaN without a grade, and the part [N] of each within its cluster: the first judge that it is linked to,
-    -1 without a grade.
-    """
+    """`panel_scores` of all clusters at once, from grades [N, J] and the cluster [N] of each record."""
     graded = ~np.isnan(grades)
     if graded.all():
         return np.asarray(grades.mean(axis=1)), np.zeros(len(grades), dtype=np.int64)
@@ -115,34 +71,7 @@ def panel_fit(grades: Floats, codes: Ints, clusters: int) -> tuple[Floats, Ints]
 
 
 def cluster_differences(records: Iterable[Sequence[Any]], K: int) -> dict[tuple[int, int], dict[Hashable, float]]:
-    """Mean paired difference of every pair of agents in every cluster, from single records.
-
-    A pair is compared in the cycles in which both agents have a record, and in no other. Each cycle counts once, each
-    cluster will count once: nothing here is weighted by how many records there are.
-
-    Parameters
-    ----------
-    records : iterable of (cluster, cycle, agent, score) or (cluster, cycle, agent, score, part)
-        ``agent`` is a number 0..K-1. Of several records of one agent in one cycle the first counts. With ``part``
-        (`panel_scores`) only records of one part are compared.
-    K : int
-        Number of agents.
-
-    Returns
-    -------
-    dict of (i, j) to {cluster: difference}
-        Score of i minus score of j, i < j; every pair is there, clusters without a common cycle are not.
-
-    Raises
-    ------
-    InputError
-        A record of another length, an agent outside 0..K-1, or a score that is not finite.
-
-    Examples
-    --------
-    >>> cluster_differences([("w1", 1, 0, 4.0), ("w1", 1, 1, 3.5), ("w1", 2, 0, 2.0), ("w2", 3, 1, 5.0)], 2)
-    {(0, 1): {'w1': 0.5}}
-    """
+    """Mean paired difference of every pair of agents in every cluster, from single records."""
     source, agents = "cluster_differences", checks.whole("cluster_differences", "K", K, least=1)
     clusters: dict[Hashable, int] = {}
     rows: dict[tuple[int, Hashable], dict[int, tuple[float, Any]]] = {}
@@ -169,11 +98,7 @@ def cluster_differences(records: Iterable[Sequence[Any]], K: int) -> dict[tuple[
 
 
 def paired_differences(scores: Floats, part: Floats | Ints | None, codes: Ints, clusters: int) -> Floats:
-    """Mean paired difference [G, pairs] of every pair, NaN without a common cycle.
-
-    From scores [cycles, K], NaN where absent, their parts [cycles, K] (None: all one) and the cluster [cycles] of each
-    cycle.
-    """
+    """Mean paired difference [G, pairs] of every pair, NaN without a common cycle."""
     agents = scores.shape[1]
     blocks = [np.empty((clusters, 0))]
     for a in range(agents - 1):
@@ -237,10 +162,7 @@ class Ungrouped:
     agent: Ints
 
     def cell_scores(self, judges: Sequence[int], cluster: Ints, shape: tuple[int, int]) -> tuple[Floats, Ints]:
-        """Scores [C, K, S] over some judges and their linked part [C, K], fitted before records are averaged.
-
-        A mean over the grades of a cell would reward an agent for the weak records that a judge left out.
-        """
+        """Scores [C, K, S] over some judges and their linked part [C, K], fitted before records are averaged."""
         codes, place = cluster[self.cycle], self.cycle * shape[1] + self.agent
         scales = range(self.values.shape[2])
         fits = [panel_fit(self.values[:, judges, s], codes, int(cluster.max()) + 1) for s in scales]
@@ -257,26 +179,7 @@ class Ungrouped:
 
 @dataclass(frozen=True)
 class Comparisons:
-    """What every judge gave every agent in every cycle, with what is needed to compare the agents.
-
-    Attributes
-    ----------
-    names : scales: the aggregate, then the dimensions
-    agents, judges : names
-    families : family of each judge
-    agent_families : family of each agent, or None where the table does not say
-    clusters : names, in the order of time where `order` is "consecutive"
-    cluster : int array [C], index of each cycle's cluster, ascending
-    weight : int array [C], how many cycles a row stands for (sums of large tables have one row for many)
-    cells : float array [C, K, J, S], NaN where a judge has no score of an agent in a cycle
-    lengths : float array [C, K, Q] of what else may explain a score (the plan's `claims.length`: log2 words and other
-        counts of the texts), or None where the plan asks for none or the table does not have it
-    order : whether clusters may be exchanged, or follow each other in time
-    families_known : whether the table gives the judges' families
-    in_parts : whether only sums of the table were kept, which do not say what needs single records
-    judged : False for scores that are computed, which stand in the place of one judge's
-    records : the single grades, where some are missing and several records share a cell; else None
-    """
+    """What every judge gave every agent in every cycle, with what is needed to compare the agents."""
 
     names: tuple[str, ...]
     agents: tuple[str, ...]
@@ -298,10 +201,7 @@ class Comparisons:
     def of_table(
         cls, table: ScoreTable, study: Study, style: Mapping[str, Mapping[str, float]] | None = None
     ) -> Comparisons:
-        """The first replicates of a score table, also those that some judges have no grade of.
-
-        ``style`` has the plan's covariates beside length, by name and trajectory.
-        """
+        """The first replicates of a score table, also those that some judges have no grade of."""
         grades = table.grades
         a, c = len(table.agents), len(table.cycles)
         values = np.concatenate([(grades.values @ table.weights)[..., None], grades.values], axis=2)

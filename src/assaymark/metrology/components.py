@@ -71,50 +71,7 @@ class Components:
 
 
 def variance_components(table: ScoreTable) -> Components:
-    """Variance components of the scores of a panel, by the method of moments.
-
-    A panel score is taken as level of the agent + cluster + cycle + agent x cluster + residual, a judge's score as
-    that plus the judge's severity, its liking of the agent (judge x agent) and its disagreement on the trajectory. All
-    estimates are averages over pairs of agents in their common cycles, or over pairs of judges, with sums of squares
-    within and between clusters (or agents) set equal to their expectations. On complete, balanced tables these are the
-    usual analysis-of-variance estimates; with missing cycles they stay unbiased.
-
-    Agents are a fixed set, so their component is the spread of just these agents. Whole scores add about 1/12 of a
-    squared point to the disagreement on a dimension. Noise between trials is known for the aggregate of judges that
-    were asked more than once; for others it is part of their disagreement.
-
-    Parameters
-    ----------
-    table : ScoreTable
-        Scores of trajectories that every judge scored.
-
-    Returns
-    -------
-    Components
-
-    Raises
-    ------
-    NotMeasurableError
-        The table is empty.
-
-    References
-    ----------
-    Searle, S. R., Casella, G. and McCulloch, C. E. (1992). Variance Components. Wiley, chapters 3 and 5.
-
-    Grubbs, F. E. (1948). On estimating precision of measuring instruments and product variability. JASA 43, 243-264.
-
-    Examples
-    --------
-    >>> from assaymark.metrology.simulation import Composer, Panelist, Truth, simulate_scores
-    >>> truth = Truth(
-    ...     composers=(Composer("ash", 3.5), Composer("birch", 3.0)),
-    ...     panel=(Panelist("auditor", "north"), Panelist("reader", "south"), Panelist("skeptic", "east")),
-    ...     clusters=40,
-    ... )
-    >>> found = variance_components(simulate_scores(truth, np.random.default_rng(1)))
-    >>> round(found.part("cycle").sd, 1), round(found.part("disagreement", "d0").sd, 1)
-    (0.3, 0.6)
-    """
+    """Variance components of the scores of a panel, by the method of moments. Source: Searle 1992, Grubbs 1948."""
     if not table.n:
         raise NotMeasurableError("variance components are undefined: no trajectory has a score from every judge")
     table = averaged(table)

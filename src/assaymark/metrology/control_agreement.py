@@ -51,25 +51,7 @@ class CellShift:
 
 @dataclass(frozen=True, slots=True)
 class CellAgreement:
-    """Whether judge families agree on what a control cell shows; see `cell_agreement`.
-
-    Attributes
-    ----------
-    status : str
-        "publish": unanimous, and pooled kappa from .4. "methodology": without any one family the others still show it,
-        and pooled kappa from .2. Else "halt"; "not measurable" with one judge family.
-    unanimous : bool
-        Whether every family shows it.
-    leave_one_out : bool
-        Whether every panel without one family shows it.
-    pooled_kappa : float or None
-        Mean pairwise quadratic kappa of the families on cell and honest records, each set with half of the weight.
-        None where two families each gave one rating only, or there is one family.
-    panel : CellShift
-        The mean over families.
-    each, drops : dict of CellShift
-        By family: its own, and the panel's without it.
-    """
+    """Whether judge families agree on what a control cell shows; see `cell_agreement`."""
 
     status: CellStatus
     unanimous: bool
@@ -92,61 +74,7 @@ def cell_agreement(
     alpha: float = 0.05,
     consecutive: bool = False,
 ) -> CellAgreement:
-    """Agreement of judge families on the difference between a control cell and honest records.
-
-    Each family's mean on the cell is held against its own honest records: their mean in the record's cluster (over
-    all, where the cluster has none), or a quantile of them. Every family must reject "not more than the threshold
-    below", one-sided; since all must, no correction for their number is needed (an intersection-union test, Berger
-    1982). Judges of one family are averaged first. For a cell that should lie *above* honest records, give both tables
-    as six minus the score.
-
-    Parameters
-    ----------
-    cell : float array [n, J]
-        Score of each record of the cell and judge. Judges without a score (None or NaN) are left out of their family's
-        mean; a record that a whole family lacks is left out.
-    cell_cluster : sequence of n names or whole numbers
-    honest, honest_cluster
-        The same for honest records.
-    families : sequence of J str
-        Family of each judge.
-    threshold : float
-        Points that the cell must lie below: .5 for terse-and-right texts, 0 for verbose-and-wrong ones.
-    quantile : float, optional
-        .25: the cell is held against each family's own first quartile of honest records (verbose-and-wrong texts).
-        None: against their mean.
-    alpha : float
-        One-sided level of each test: .05 for terse-and-right, .01 for verbose-and-wrong texts.
-    consecutive : bool
-        Clusters follow each other in time, as they first occur among the honest records: the jackknife leaves out
-        blocks of neighbours.
-
-    Returns
-    -------
-    CellAgreement
-        Tests by a delete-one-cluster jackknife over the clusters of both, with means and quantiles found again.
-
-    Raises
-    ------
-    NotMeasurableError
-        No record of the cell, or no honest one, has a score from every family.
-    InputError
-        Shapes that do not go together, infinite scores, a quantile or alpha outside 0..1.
-
-    References
-    ----------
-    Berger, R. L. (1982). Multiparameter hypothesis testing and acceptance sampling. Technometrics 24(4), 295-300.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(2)
-    >>> honest = rng.normal(4, 0.3, (30, 1)) + rng.normal(0, 0.3, (30, 2))
-    >>> cell = rng.normal(2, 0.3, (15, 2))
-    >>> weeks = np.repeat(np.arange(5), 3), np.repeat(np.arange(5), 6)
-    >>> found = cell_agreement(cell, weeks[0], honest, weeks[1], ["north", "south"], threshold=0.5)
-    >>> found.status, found.unanimous, round(found.each["north"].delta, 1)
-    ('publish', True, -1.9)
-    """
+    """Agreement of judge families on the difference between a control cell and honest records. Source: Berger 1982."""
     source = "cell_agreement"
     checks.probability(source, "alpha", alpha)
     if quantile is not None:
@@ -184,39 +112,7 @@ def cell_agreement(
 
 
 def cell_equivalent(found: CellAgreement, *, margin: float = 0.3, alpha: float = 0.05) -> bool:
-    """Whether every judge family scores the cell like honest records, to within a margin.
-
-    "No penalty" cannot be concluded from a penalty that was not significant: two one-sided tests (Schuirmann 1987) must
-    both reject for every family, "at least the margin below" and "at least the margin above".
-
-    Parameters
-    ----------
-    found : CellAgreement
-    margin : float
-        Points, above 0.
-    alpha : float
-        One-sided level of each test.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    InputError
-        ``alpha`` outside 0..1, or a margin that is not above 0.
-
-    References
-    ----------
-    Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power approach for assessing the
-    equivalence of average bioavailability. J. Pharmacokinet. Biopharm. 15, 657-680.
-
-    Examples
-    --------
-    >>> each = {"north": CellShift(-0.05, 0.04, 4, 0.1), "south": CellShift(0.02, 0.05, 4, 0.6)}
-    >>> cell_equivalent(CellAgreement("halt", False, False, 0.1, each["north"], each, each))
-    True
-    """
+    """Whether every judge family scores the cell like honest records, to within a margin. Source: Schuirmann 1987."""
     checks.probability("cell_equivalent", "alpha", alpha)
     if not margin > 0:
         checks.fail("cell_equivalent", "margin", f"must be above 0 (got {margin!r})")
@@ -227,11 +123,7 @@ def cell_equivalent(found: CellAgreement, *, margin: float = 0.3, alpha: float =
 
 
 def kappa_of_records(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-    """Quadratic-weighted kappa of two raters whose records have weights; None where both gave one rating only.
-
-    >>> round(kappa_of_records([1, 2, 4], [1, 3, 4], [2, 1, 1]), 4)
-    0.9231
-    """
+    """Quadratic-weighted kappa of two raters whose records have weights; None where both gave one rating only."""
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     share = np.ones(first.size) if weights is None else np.asarray(weights, dtype=np.float64)
     share = share / share.sum()

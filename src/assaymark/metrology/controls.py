@@ -52,33 +52,7 @@ VERBOSITY: Final = 0.5
 def cell_b_outcome(
     delta: float, significant: bool, *, substance: float = SUBSTANCE, verbosity: float = VERBOSITY
 ) -> TerseOutcome:
-    """What the terse-but-correct control says about the rubric (ValueBlindBench section 3.5).
-
-    Parameters
-    ----------
-    delta : float
-        Mean score of the cell minus that of honest rationales, in rubric points: negative is a penalty for brevity.
-    significant : bool
-        Whether the difference survives the correction for multiple comparisons.
-    substance, verbosity : float
-        Cut-offs in rubric points.
-
-    Returns
-    -------
-    "substance", "verbosity-bias", "inconclusive" or "terse-favoured"
-        Within ``substance`` of honest; more than ``verbosity`` below and significant; between, or below without
-        significance; more than ``substance`` above. The last two cases are not defined by the source.
-
-    Raises
-    ------
-    NotMeasurableError
-        ``delta`` is NaN: the cell was not scored.
-
-    Examples
-    --------
-    >>> cell_b_outcome(-2.81, True), cell_b_outcome(4.05 - 4.35, False), cell_b_outcome(-0.6, False)
-    ('verbosity-bias', 'substance', 'inconclusive')
-    """
+    """What the terse-but-correct control says about the rubric (ValueBlindBench section 3.5)."""
     if math.isnan(delta):
         raise NotMeasurableError("the outcome of cell B is undefined: its difference from honest records is NaN")
     if abs(delta) <= substance + TOLERANCE:
@@ -91,14 +65,7 @@ def cell_b_outcome(
 def cell_outcome(
     cell: str, value: float, p: float, p_holm: float, *, flat: bool, cells: Cells, alpha: float
 ) -> CellOutcome:
-    """What the rule of a control cell says of its number (ValueBlindBench section 3.5).
-
-    Examples
-    --------
-    >>> rule = {"flat": False, "cells": Cells(), "alpha": 0.05}
-    >>> cell_outcome("cell_a", -2.9, 1e-5, 1e-5, **rule), cell_outcome("paraphrase", 0.1, 0.3, 0.3, **rule)
-    ('passed', 'invariant')
-    """
+    """What the rule of a control cell says of its number (ValueBlindBench section 3.5)."""
     if cell in FALLING:
         if p < cells.alpha:
             return "noticed" if cell == "fact_flip" else "passed"
@@ -327,36 +294,7 @@ def _matched(reference: Floats, table: ScoreTable, onto: ScoreTable) -> tuple[Fl
 def cell_measurements(
     honest: ScoreTable, cells: Sequence[Cell], study: Study, *, rng: np.random.Generator | None = None
 ) -> Iterator[Measurement]:
-    """Scores, agreement, gate, halo and drops of every control cell (ValueBlindBench sections 3.5 and 5.5).
-
-    Read ``detail["outcome"]`` of ``cell.gate`` first: what the rule says. Its value is the number that the rule looks
-    at, in rubric points of the aggregate. Cell B is compared with the honest records of its own clusters, so that the
-    difficulty of a regime cancels; where it is spread over clusters like the honest records, that is the difference of
-    the two means. p-values of all gates form one Holm family, in which a cell that cannot be tested keeps its place
-    with p = 1. When leaving the composer's own judges out moves the number by ``cells.halo`` or more, score and gate
-    are those without them, and ``detail["primary"]`` says so.
-
-    Parameters
-    ----------
-    honest : ScoreTable
-        The honest records under study.
-    cells : sequence of Cell
-        At most one of each kind, scored by the same judges on the same dimensions.
-    study : Study
-    rng : numpy Generator, optional
-        For the intervals of kappa in cells of more than 8 clusters; default: seeded with the plan's ``seed``.
-
-    Yields
-    ------
-    Measurement
-        ``cell.honest``, ``cell.score``, ``cell.kappa``, ``cell.gate``, ``cell.halo``, ``cell.drop``,
-        ``cell.separation``; nothing without cells.
-
-    Raises
-    ------
-    InputError
-        Two cells of one kind, or other judges or dimensions than the honest table.
-    """
+    """Scores, agreement, gate, halo and drops of every control cell (ValueBlindBench sections 3.5 and 5.5)."""
     _check(honest, cells)
     if not cells:
         return

@@ -30,24 +30,7 @@ _ASSUMED_R = 0.6
 
 @dataclass(frozen=True, slots=True)
 class DStudy:
-    """The cheapest design with the wanted power; see `dstudy`.
-
-    Attributes
-    ----------
-    G, C, J, T : int
-        Clusters, cycles in each, judges, and trials of each judge.
-    cost : float
-        Of the whole study, in the unit of the prices.
-    power : float
-        Chance to find the effect.
-    variance, df : float
-        Variance of the contrast, in squared score points, and its degrees of freedom.
-    labelled : int or None
-        Cycles that people grade; None where people have no price.
-    per_cost : mapping of "J", "T", "C", "G" to float or None
-        By how much the variance changes for one more unit of money spent on judges, trials, cycles or clusters:
-        the most negative is the next best buy. None where more of it costs nothing.
-    """
+    """The cheapest design with the wanted power; see `dstudy`."""
 
     G: int
     C: int
@@ -62,41 +45,8 @@ class DStudy:
 
 
 def dstudy_variance(v: Mapping[str, float], G: int, C: int, J: int, T: int, *, random: bool = True) -> float:
-    """Variance of a contrast of two agents in a design of so many clusters, cycles, judges and trials.
-
-    ``2 (ac/G + res/(GC) + ja/J + jac/(JG) + dis/(JGC) + trial/(JTGC))``: more clusters help everything but the judges'
-    likings of agents (ja), which only more judges average out.
-
-    Parameters
-    ----------
-    v : mapping of `PARTS` to float
-        Variance components: agent x cluster, residual (agent x cycle), judge x agent, judge x agent x cluster,
-        disagreement (judge x trajectory) and trial.
-    G, C, J, T : int
-        Clusters, cycles in each, judges, and trials of each judge.
-    random : bool
-        False: for these judges only, so that their likings of agents are no error.
-
-    Returns
-    -------
-    float
-        In squared score points.
-
-    Raises
-    ------
-    InputError
-        Other components than `PARTS`, one that is negative or not finite, or counts that are not whole numbers from 1.
-
-    References
-    ----------
-    Brennan, R. L. (2001). Generalizability Theory. Springer, chapter 4.
-
-    Examples
-    --------
-    >>> v = dict.fromkeys(PARTS, 0.04) | {"residual": 0.3, "disagreement": 0.3}
-    >>> round(dstudy_variance(v, 12, 5, 3, 2), 4)
-    0.0491
-    """
+    """Variance of a contrast of two agents in a design of so many clusters, cycles, judges and trials. Source: Brennan
+    2001."""
     source = "dstudy_variance"
     parts = _components(source, v)
     for name, value in (("G", G), ("C", C), ("J", J), ("T", T)):
@@ -108,40 +58,8 @@ def dstudy_variance(v: Mapping[str, float], G: int, C: int, J: int, T: int, *, r
 def generalizability(
     agent: float, v: Mapping[str, float], G: int, C: int, J: int, T: int, *, random: bool = True
 ) -> float:
-    """Generalizability coefficient of agent means: the share of their variance that is the agents' own.
-
-    ``agent / (agent + V/2)``, V from `dstudy_variance`. It says how well a design tells *these* agents apart on
-    average: near 1 where agents differ by much more than the error of a mean, 0 where they do not differ.
-
-    Parameters
-    ----------
-    agent : float
-        Variance component of agents, in squared score points, from 0.
-    v, G, C, J, T, random
-        As for `dstudy_variance`.
-
-    Returns
-    -------
-    float
-        In 0..1.
-
-    Raises
-    ------
-    NotMeasurableError
-        Neither agents nor errors have a variance.
-    InputError
-        As for `dstudy_variance`, or ``agent`` negative or not finite.
-
-    References
-    ----------
-    Brennan, R. L. (2001). Generalizability Theory. Springer, chapter 4.
-
-    Examples
-    --------
-    >>> v = dict.fromkeys(PARTS, 0.04) | {"residual": 0.3, "disagreement": 0.3}
-    >>> round(generalizability(0.1, v, 12, 5, 3, 2), 3)
-    0.803
-    """
+    """Generalizability coefficient of agent means: the share of their variance that is the agents' own. Source: Brennan
+    2001."""
     if not (math.isfinite(agent) and agent >= 0):
         checks.fail("generalizability", "agent", f"must be a finite number from 0 (got {agent!r})")
     total = agent + dstudy_variance(v, G, C, J, T, random=random) / 2
@@ -152,19 +70,7 @@ def generalizability(
 
 @dataclass(frozen=True, slots=True)
 class ContrastComponents:
-    """Variance components of scores, by scale; see `contrast_components`.
-
-    Attributes
-    ----------
-    v : mapping of "agent", "agent_cluster", "residual", "judge_agent", "judge_agent_cluster", "disagreement" to array
-        Components [S] in squared score points, not below 0. Residual is agent x cycle. Disagreement is of a judge's
-        score of one record, noise between trials included. Both are NaN where no cluster has two cycles, and then part
-        of agent x cluster and of judge x agent x cluster.
-    of_means : mapping of `PARTS` to array
-        The same for means of clusters, so that a cluster counts as one cycle: ready for `dstudy_variance`.
-    clusters, cycles : float
-        Mean number of common clusters of a pair of agents, and (harmonic) mean of common cycles in each.
-    """
+    """Variance components of scores, by scale; see `contrast_components`."""
 
     v: Mapping[str, Floats]
     of_means: Mapping[str, Floats]
@@ -173,11 +79,7 @@ class ContrastComponents:
 
 
 def contrast_components(cells: Floats, cluster: Ints, liking: Floats) -> ContrastComponents | None:
-    """Variance components of scores that a contrast of two agents contains, by the method of moments.
-
-    Of every pair of agents the differences in common cycles that all judges scored, judges crossed with cycles nested
-    in clusters: mean squares within clusters and of cluster means, averaged over pairs, equal to their expectations.
-    """
+    """Variance components of scores that a contrast of two agents contains, by the method of moments."""
     whole: Bools = np.asarray(~np.isnan(cells).any(axis=(2, 3)))
     judges, scales = cells.shape[2:]
     squares, levels, within = np.zeros((3, scales)), np.zeros(scales), np.zeros((2, scales))
@@ -238,57 +140,8 @@ def dstudy(
     most_cycles: int = MOST_CYCLES,
     least: Mapping[str, int] | None = None,
 ) -> DStudy | None:
-    """Cheapest design that finds a difference of a given size, of 2 to 8 judges with 1 to 3 trials.
-
-    Every number of clusters and of cycles in each is tried. A study costs ``G C K (record + J T call)``, and with a
-    price of people the grades of the cycles that `anchor_needed` asks for (all agents of a cycle; judges' values in the
-    place of people's, r = 0.6). Power is the upper tail of the noncentral t. Its degrees of freedom are Satterthwaite's
-    from the expected mean squares, J - 1 where judges' likings make more than half of the variance, and at most G - 1,
-    as in `random_judges`.
-
-    Parameters
-    ----------
-    v : mapping of `PARTS` to float
-        Variance components, as for `dstudy_variance`.
-    effect : float
-        True difference to be found, in score points, above 0.
-    cost : mapping with "record", "call" and optionally "human"
-        Price of an agent's record in one cycle, of one call of a judge, and of one grade by a person.
-    agents : int
-        Number of agents K, from 2.
-    random : bool
-        False: the claim is about these judges only; G - 1 degrees of freedom.
-    alpha, power : float
-        Two-sided level, of which one side counts, and the chance to find the effect.
-    most_clusters, most_cycles : int
-        Most clusters that there are, and most cycles in each.
-    least : mapping of "G", "C", "J", "T" to int, optional
-        A design that is there already, to be extended: no size may be smaller, and where it has more than 8 judges or 3
-        trials it keeps them.
-
-    Returns
-    -------
-    DStudy or None
-        None where no such design reaches the power.
-
-    Raises
-    ------
-    InputError
-        An argument outside its range.
-
-    References
-    ----------
-    Brennan, R. L. (2001). Generalizability Theory. Springer, chapter 4.
-    Satterthwaite, F. E. (1946). An approximate distribution of estimates of variance components. Biometrics
-    Bulletin 2(6), 110-114.
-
-    Examples
-    --------
-    >>> v = dict.fromkeys(PARTS, 0.04) | {"residual": 0.3, "disagreement": 0.3}
-    >>> found = dstudy(v, 0.5, {"record": 1.0, "call": 0.2}, 4)
-    >>> found.G, found.C, found.J, found.T, round(found.power, 2)
-    (40, 1, 8, 1, 0.8)
-    """
+    """Cheapest design that finds a difference of a given size, of 2 to 8 judges with 1 to 3 trials. Source: Brennan
+    2001, Satterthwaite 1946."""
     source = "dstudy"
     parts = _components(source, v)
     prices = {"human": 0.0, **cost}
@@ -393,10 +246,7 @@ def design_power(v: Mapping[str, float], effect: float, alpha: float, size: Mapp
 
 
 def _may_reach(effect: float, variance: Floats, df: Floats, alpha: float, power: float) -> Bools:
-    """False where a design cannot have the power; that of the others may still fall short a little.
-
-    Johnson and Welch's normal approximation of the noncentral t asks for at most 10 % / df too much.
-    """
+    """False where a design cannot have the power; that of the others may still fall short a little."""
     z = special.ndtri([1 - alpha / 2, power])
     with np.errstate(divide="ignore"):
         shift = effect / np.sqrt(variance)

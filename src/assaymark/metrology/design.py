@@ -88,33 +88,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What a design can ever conclude, before any judge is called.
-
-    Attributes
-    ----------
-    test : str
-        The test of the plan.
-    clusters, cycles : int
-        Medians over the pairs of agents, of their common clusters and cycles.
-    alpha_aggregate : float
-        Level of the orders on the aggregate.
-    contrasts : int
-        Pairs of agents on all dimensions.
-    untestable : int
-        Pairs with too few common clusters for any test.
-    reach : Reach or None
-        With each pair's own variance, the most that can be promised; None where no pair can be tested.
-    reach_borrowed : Reach or None
-        With as many degrees of freedom borrowed from the other pairs as the test ever borrows; None where it cannot.
-    reach_half : Reach or None
-        With half the clusters.
-    conflicted : int
-        Pairs in which a judge shares a family with one of the two agents.
-    hopeless : tuple of str
-        Kinds of claims that can never be supported.
-    warnings : tuple of str
-        Sentences for the person who locks the plan.
-    """
+    """What a design can ever conclude, before any judge is called."""
 
     test: str
     clusters: int
@@ -145,42 +119,7 @@ def preflight(
     agent_families: Mapping[str, str] | None = None,
     clusters: Sequence[str] = (),
 ) -> Preflight:
-    """What the locked test can conclude on these records, before any judge is called.
-
-    The smallest gaps take the plan's ``inference.mde_sd`` for the standard deviation of a paired difference in one
-    cycle, with cycles independent of each other; where cycles of a cluster resemble each other they are larger.
-
-    Parameters
-    ----------
-    study : Study
-        The plan: test, alpha, candidate claims, judges.
-    n_agents, dimensions : int
-        Agents under comparison and rubric dimensions.
-    clusters_per_pair, cycles_per_pair : int arrays of shape (C(n_agents, 2),)
-        Common clusters and common cycles of every pair of agents, 0 for pairs that never met.
-    agent_families : mapping of agent to family, optional
-        To count pairs with a conflict of interest, and to warn when no judge stands apart from the agents.
-    clusters : names of the clusters, optional
-        Which say whether clusters follow each other in time, where the plan does not.
-
-    Raises
-    ------
-    InputError
-        Counts that do not fit the number of agents.
-
-    Examples
-    --------
-    >>> from assaymark.protocol import parse_study
-    >>> plan = parse_study('''name = "few clusters"
-    ... seed = 1
-    ... judges = [{name = "a", model = "reference/auditor", family = "north"},
-    ...           {name = "b", model = "reference/reader", family = "south"}]''')
-    >>> found = preflight(plan, 4, 6, [12] * 6, [200] * 6)
-    >>> found.can_never_reject, round(found.reach.leader, 3), round(found.reach.pair, 3)
-    (False, 0.256, 0.333)
-    >>> preflight(plan, 4, 6, [2] * 6, [200] * 6).hopeless
-    ('orders',)
-    """
+    """What the locked test can conclude on these records, before any judge is called."""
     source = "preflight"
     agents = checks.whole(source, "n_agents", n_agents, least=1)
     scale = checks.whole(source, "dimensions", dimensions, least=1)
@@ -250,11 +189,7 @@ def dimensions_claimed(study: Study) -> bool:
 
 
 def detectable_levels(agents: int, alpha: float) -> tuple[float, float]:
-    """Levels at which one contrast of a leader, and a single pair at the first step, are tested.
-
-    >>> detectable_levels(4, 0.05), detectable_levels(2, 0.05)
-    ((0.025, 0.004166666666666667), (0.05, 0.05))
-    """
+    """Levels at which one contrast of a leader, and a single pair at the first step, are tested."""
     pairs = max(1, math.comb(agents, 2))
     if agents <= 3:
         return alpha / pairs, alpha / pairs
@@ -301,14 +236,7 @@ _DIGEST = "simulated"
 
 
 def fitted_truth(table: ScoreTable, components: Components) -> Truth:
-    """A truth that would give tables like this one: what planning simulates from.
-
-    Levels are the least-squares levels of the agents, cut to the scale; sizes of effects are the square roots of the
-    components on each dimension, with the one correlation between dimensions that also gives the component of the
-    aggregate. The variance that whole scores add is taken off the judges' noise, because simulated scores are rounded
-    again. Judges' likings of agents are shrunk by the share of them that is noise. Noise between trials is taken as
-    independent between dimensions, because only that of the aggregate is known. Undefined components count as 0.
-    """
+    """A truth that would give tables like this one: what planning simulates from."""
     table = averaged(table)
     levels = _levels(table)
     counts = np.bincount(table.agent, minlength=len(table.agents))
@@ -400,12 +328,7 @@ def _spread(table: ScoreTable, variance: Mapping[str, float]) -> Spread:
 
 
 def drawn_truth(table: ScoreTable, truth: Truth, components: Components, rng: np.random.Generator) -> Truth:
-    """The fitted truth with levels as uncertain as these records leave them.
-
-    The highest of several measured levels is too high on average. So levels are first drawn towards their mean, by the
-    share of their differences on the aggregate that is sampling error, and then scattered by what is left of that error
-    (the usual empirical Bayes estimate). Agents that differ by no more than chance come out equal.
-    """
+    """The fitted truth with levels as uncertain as these records leave them."""
     counts = np.bincount(table.agent, minlength=len(table.agents))
     met = np.unique(np.stack([table.agent, table.cluster]), axis=1)[0]
     clusters = np.bincount(met, minlength=len(table.agents))
@@ -438,10 +361,7 @@ def noise_of(judge: Panelist) -> Spread:
 
 
 def joined(table: ScoreTable, more: ScoreTable, rng: np.random.Generator) -> ScoreTable:
-    """Records with those of new cycles, in new clusters, below them.
-
-    Agents, judges and dimensions are the same. Each new record has a format that its agent used before.
-    """
+    """Records with those of new cycles, in new clusters, below them."""
     for what in ("agents", "judges", "dimensions"):
         if getattr(table, what) != getattr(more, what):
             raise InputError("joined", [Problem(what, "must be the same in both tables")])
@@ -485,11 +405,7 @@ def _formats(table: ScoreTable, agent: Ints, rng: np.random.Generator) -> Ints:
 def with_judge(
     table: ScoreTable, truth: Truth, components: Components, name: str, family: str, rng: np.random.Generator
 ) -> ScoreTable:
-    """Records with the scores of one more judge, as noisy as the average of the panel and asked once.
-
-    What it sees is the quality of each trajectory, known from the panel's mean as well as that mean is reliable. Its
-    likings of agents are drawn with the size that the panel's have.
-    """
+    """Records with the scores of one more judge, as noisy as the average of the panel and asked once."""
     if name in table.judges:
         raise InputError("with_judge", [Problem("name", f"must be a new one (got {name!r})")])
     a, d = len(table.agents), len(table.dimensions)
@@ -544,11 +460,7 @@ def _average(truth: Truth) -> Spread:
 
 
 def with_trials(table: ScoreTable, truth: Truth, judge: str, extra: int, rng: np.random.Generator) -> ScoreTable:
-    """Records with more trials of one judge on every trajectory.
-
-    What the judge would say of a trajectory without noise between trials is drawn from what its own mean and that of
-    the other judges tell about it.
-    """
+    """Records with more trials of one judge on every trajectory."""
     j, n, d = table.judges.index(judge), table.n, len(table.dimensions)
     planted, old = truth.panel[j], table.scores[:, j]
     reading = _reading(table, truth, j, rng)
@@ -574,11 +486,7 @@ def with_trials(table: ScoreTable, truth: Truth, judge: str, extra: int, rng: np
 
 
 def _reading(table: ScoreTable, truth: Truth, j: int, rng: np.random.Generator) -> Floats:
-    """What one judge would say without noise between trials [n, D], given its own scores and those of the others.
-
-    The best linear guess from both, plus noise of the size of its error. The others matter: without them the guesses
-    would agree with the panel less than the judge itself does.
-    """
+    """What one judge would say without noise between trials [n, D], given its own scores and those of the others."""
     planted, d = truth.panel[j], len(table.dimensions)
     level = truth.means[table.agent]
     own = table.scores[:, j] - level - planted.severity

@@ -37,13 +37,7 @@ _TOO_FEW = "not measurable: needs two judges, two dimensions and three clusters"
 
 @dataclass(frozen=True, slots=True)
 class DistinctDimension:
-    """How far one dimension is the overall impression under another name; see `discriminant`.
-
-    ``phi`` is its correlation with the judges' mean of the other dimensions, corrected for disagreement (1: the same
-    thing; it may exceed 1), with an interval from ``low`` to ``high``. ``p`` is one-sided, against "at least the
-    cutoff"; ``distinct`` says that ``p_holm`` rejects that. Where the judges share nothing on the dimension or on the
-    others, ``phi`` is None and ``p`` 1.
-    """
+    """How far one dimension is the overall impression under another name; see `discriminant`."""
 
     phi: float | None
     low: float | None
@@ -71,57 +65,7 @@ def discriminant(
     level: float = 0.95,
     consecutive: bool = False,
 ) -> Discriminant:
-    """Discriminant validity of each dimension: is it told from the overall impression?
-
-    With r a judge's mean of the other dimensions, phi is the covariance of d as one judge scores it with r as another
-    does, over the geometric mean of what judges share on d and on r. Covariances are between judges only, so that
-    noise and style within a judge do not enter; scores are centred within cluster, judge and dimension. phi is the
-    heterotrait-monotrait ratio of Henseler, Ringle and Sarstedt (2015) with judges as methods. A dimension is distinct
-    where phi at or above ``distinct`` is rejected: one-sided t on ``distinct sqrt(C_dd C_rr) - C_dr``, which has no
-    ratio in it, with its delete-one-cluster jackknife, and Holm over dimensions.
-
-    Parameters
-    ----------
-    S : float array [N, J, D]
-        Score of each record, judge and dimension; a record with a missing score (None or NaN) is left out.
-    cluster : sequence of N names or whole numbers
-        The cluster of each record.
-    distinct : float
-        Cutoff of phi, between 0 and 1.
-    alpha : float
-        Level over all dimensions together.
-    level : float
-        Coverage of the intervals.
-    consecutive : bool
-        The clusters follow each other in time, as they first occur: the jackknife leaves out blocks of neighbours.
-
-    Returns
-    -------
-    Discriminant
-        Not measurable with fewer than two judges, two dimensions or three clusters.
-
-    Raises
-    ------
-    InputError
-        Shapes that do not go together, infinite scores, a level or cutoff outside 0..1.
-
-    References
-    ----------
-    Campbell, D. T. and Fiske, D. W. (1959). Convergent and discriminant validation by the multitrait-multimethod
-    matrix. Psychological Bulletin 56(2), 81-105.
-    Henseler, J., Ringle, C. M. and Sarstedt, M. (2015). A new criterion for assessing discriminant validity in
-    variance-based structural equation modeling. J. Acad. Mark. Sci. 43, 115-135.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> impression, quality = rng.normal(size=(80, 1, 1)), rng.normal(size=(80, 1, 3))
-    >>> noise, weeks = rng.normal(0, 0.5, (80, 3, 3)), np.repeat(np.arange(8), 10)
-    >>> for scores in (impression + noise, impression + quality + noise):
-    ...     print([f"{d.phi:.2f} {d.distinct}" for d in discriminant(scores, weeks).dimensions])
-    ['0.98 False', '1.01 False', '1.01 False']
-    ['0.39 True', '0.46 True', '0.47 True']
-    """
+    """Discriminant validity of each dimension: is it told from the overall impression? (Campbell 1959, Henseler 2015)"""
     for name, value in (("distinct", distinct), ("alpha", alpha), ("level", level)):
         checks.probability("discriminant", name, value)
     products, counts, (judges, dimensions) = _products("discriminant", S, cluster)
@@ -148,35 +92,7 @@ def discriminant(
 
 
 def multitrait_multimethod(S: ArrayLike, cluster: Sequence[Any] | NDArray[Any]) -> Floats:
-    """Correlations between all judges' scores on all dimensions: the matrix of Campbell and Fiske (1959).
-
-    Agreement on a dimension (same dimension, other judge) should exceed what different dimensions have in common,
-    between judges and within one.
-
-    Parameters
-    ----------
-    S, cluster
-        As for `discriminant`; scores are centred within cluster, judge and dimension.
-
-    Returns
-    -------
-    float array [J, D, J, D]
-        In -1..1.
-
-    Raises
-    ------
-    NotMeasurableError
-        A judge's scores of a dimension do not vary within clusters.
-    InputError
-        As for `discriminant`.
-
-    Examples
-    --------
-    >>> scores = [[[1, 2], [2, 2]], [[3, 3], [4, 5]], [[5, 3], [5, 4]]]
-    >>> matrix = multitrait_multimethod(scores, [0, 0, 0])
-    >>> round(float(matrix[0, 0, 1, 0]), 3), round(float(matrix[0, 0, 0, 1]), 3)
-    (0.982, 0.866)
-    """
+    """Correlations between all judges' scores on all dimensions: the matrix of Campbell and Fiske (1959)."""
     products, _, (judges, dimensions) = _products("multitrait_multimethod", S, cluster)
     covariance = products.sum(axis=0)
     spread = np.sqrt(np.diagonal(covariance))
@@ -193,43 +109,7 @@ def specific_contrast(
     level: float = 0.95,
     consecutive: bool = False,
 ) -> Estimate:
-    """How much larger a difference of two agents is on one dimension than on the others.
-
-    Under a halo every dimension shows some of a difference on one of them, and each that has none of its own shows less
-    than the others. "In particular on d" may be said where ``p_up`` is significant; where the estimate is negative, the
-    difference on d may be spill-over.
-
-    Parameters
-    ----------
-    cycle_delta : float array [N, D]
-        Difference of each common cycle on each dimension, in the direction of the claim; a cycle with a missing value
-        (None or NaN) is left out.
-    cluster : sequence of N names or whole numbers
-        The cluster of each cycle.
-    d : int
-        The dimension.
-    level : float
-        Coverage of the interval.
-    consecutive : bool
-        The clusters follow each other in time, as they first occur: the jackknife leaves out blocks of neighbours.
-
-    Returns
-    -------
-    Estimate
-        Mean over cycles of the difference on d less its mean on the other dimensions, with a cluster t. Not measurable
-        with one dimension, or without a complete cycle.
-
-    Raises
-    ------
-    InputError
-        Shapes that do not go together, infinite values, a dimension that does not exist.
-
-    Examples
-    --------
-    >>> found = specific_contrast([[0.9, 0.1, 0.3], [0.7, 0.2, 0.2], [0.8, 0.4, 0.2]], ["w1", "w2", "w3"], 0)
-    >>> f"{found.estimate:.2f}, p={found.p_up:.3f}"
-    '0.57, p=0.007'
-    """
+    """How much larger a difference of two agents is on one dimension than on the others."""
     deltas = scores_of("specific_contrast", "cycle_delta", cycle_delta, 2)
     codes = cluster_codes("specific_contrast", cluster, deltas.shape[0])
     checks.probability("specific_contrast", "level", level)

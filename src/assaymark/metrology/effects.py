@@ -31,37 +31,7 @@ class AgentEffects:
 def agent_effects(
     scores: ArrayLike, agents: Sequence[Any] | NDArray[Any], cycles: Sequence[Any] | NDArray[Any]
 ) -> AgentEffects:
-    """Least-squares agent levels beside cycle effects.
-
-    Each score is taken as agent effect + cycle effect + noise. The level of an agent is its effect plus the mean
-    effect of all cycles: what it would average had it decided in every one of them. When every agent did, this is the
-    raw mean; when they did not, raw means confound agents with the difficulty of their rounds.
-
-    Parameters
-    ----------
-    scores : float array of shape (n,)
-        One score per decision.
-    agents, cycles : sequences of n names or whole numbers
-        Who decided, and in which cycle.
-
-    Returns
-    -------
-    AgentEffects
-        Agents in sorted order.
-
-    Raises
-    ------
-    NotMeasurableError
-        The agents fall into groups that share no cycle, directly or through others: no common level exists.
-    InputError
-        Empty, not finite, or lengths that differ.
-
-    Examples
-    --------
-    >>> result = agent_effects([4.0, 3.0, 2.0, 5.0], ["a", "b", "b", "a"], ["easy", "easy", "hard", "hardest"])
-    >>> [round(level, 3) for level in result.levels], result.raw_means
-    ([4.0, 3.0], (4.5, 2.5))
-    """
+    """Least-squares agent levels beside cycle effects."""
     values = checks.finite("agent_effects", "scores", scores)
     names, who = checks.labels("agent_effects", "agents", agents, values.size)
     rounds, when = checks.labels("agent_effects", "cycles", cycles, values.size)
@@ -120,11 +90,7 @@ class Design:
         return [list(g) for g in sorted(found, key=lambda g: (-len(g), -decisions[list(g)].sum(), g[0]))]
 
     def levels(self, times: Floats) -> Floats:
-        """Level of each agent [R, A, K] when each cluster counts ``times`` [R, G] over; NaN outside the main group.
-
-        The main group is the largest of those that share cycles, then the one with most decisions. A cluster only
-        adds to the normal equations, so its parts are summed up once, however many weightings follow.
-        """
+        """Level of each agent [R, A, K] when each cluster counts ``times`` [R, G] over; NaN outside the main group."""
         parts = self.parts()
         inside = self.main_group(times)
         held = inside[:, :, None]
@@ -196,11 +162,7 @@ class Design:
         return np.asarray(np.linalg.solve(matrix, right))
 
     def levels_with_ends(self, level: float) -> tuple[Floats, Floats, Floats]:
-        """Levels [A, K] with jackknife ends, NaN where a level or an interval does not exist.
-
-        Clusters are left out one at a time. Degrees of freedom are the agent's own clusters minus one, because
-        clusters it never decided in say little about it.
-        """
+        """Levels [A, K] with jackknife ends, NaN where a level or an interval does not exist."""
         g = self.clusters
         centre, *others = self.levels(np.concatenate([np.ones((1, g)), 1 - np.eye(g)]))
         if g < 2:
@@ -222,11 +184,7 @@ class Design:
 
 
 def group_sums(values: Floats, codes: Ints, groups: int) -> Floats:
-    """Sums [groups, K] of the rows of ``values`` [n, K] by their code.
-
-    >>> group_sums(np.array([[1.0], [2.0], [4.0]]), np.array([2, 0, 2]), 3).tolist()
-    [[2.0], [0.0], [5.0]]
-    """
+    """Sums [groups, K] of the rows of ``values`` [n, K] by their code."""
     counts = np.bincount(codes, minlength=groups)
     found = np.zeros((groups, values.shape[1]))
     if counts.max(initial=0) <= 1:

@@ -101,11 +101,7 @@ def weighted_kappa(a: ArrayLike, b: ArrayLike, *, categories: int = 5) -> float:
 
 
 def contingency(a: ArrayLike, b: ArrayLike, *, categories: int = 5, source: str = "contingency") -> Ints:
-    """How often judge a gave i+1 while judge b gave j+1, as an array of shape (categories, categories).
-
-    >>> contingency([1, 2, 2], [1, 2, 3], categories=3).tolist()
-    [[1, 0, 0], [0, 1, 1], [0, 0, 0]]
-    """
+    """How often judge a gave i+1 while judge b gave j+1, as an array of shape (categories, categories)."""
     size = checks.categories_of(source, categories)
     table = _count_at_once(a, b, size)
     if table is not None:
@@ -117,13 +113,7 @@ def contingency(a: ArrayLike, b: ArrayLike, *, categories: int = 5, source: str 
 
 
 def kappa_of_table(table: ArrayLike) -> float:
-    """Quadratic-weighted kappa of a contingency table of counts, in whole numbers up to the last division.
-
-    Raises `NotMeasurableError` when both margins are constant, `InputError` when the table is no square of counts.
-
-    >>> kappa_of_table([[2, 0], [1, 1]])
-    0.5
-    """
+    """Quadratic-weighted kappa of a contingency table of counts, in whole numbers up to the last division."""
     cells = np.asarray(table)
     if cells.ndim != 2 or cells.shape[0] != cells.shape[1] or cells.dtype.kind not in "iu" or (cells < 0).any():
         checks.fail("kappa_of_table", "table", f"must be a square of counts (got shape {cells.shape}, {cells.dtype})")
@@ -185,11 +175,7 @@ def mean_pairwise_kappa(ratings: ArrayLike, *, categories: int = 5) -> float:
 
 
 def judge_pairs(judges: int) -> list[Pair]:
-    """Every pair of judge columns; one judge alone has none, which is not measurable.
-
-    >>> judge_pairs(3)
-    [(0, 1), (0, 2), (1, 2)]
-    """
+    """Every pair of judge columns; one judge alone has none, which is not measurable."""
     if judges < 2:
         raise NotMeasurableError(f"agreement needs at least two judges (got {judges})")
     return list(combinations(range(judges), 2))
@@ -249,28 +235,7 @@ def fleiss_kappa(ratings: ArrayLike, *, categories: int = 5) -> float:
 
 
 def mean_correlation(scores: ArrayLike) -> float:
-    """Mean Pearson correlation over all pairs of judges: how much they repeat each other, right or wrong.
-
-    Reported as *redundancy*. It says nothing about errors, so it is not the correlation from which an effective
-    number of judges follows; that one needs items of known quality.
-
-    Parameters
-    ----------
-    scores : float array of shape (n, J)
-        Trial-averaged scores, not rounded.
-
-    Raises
-    ------
-    NotMeasurableError
-        Fewer than two judges, or one of them is constant.
-    InputError
-        Empty, not two axes, or not finite.
-
-    Examples
-    --------
-    >>> round(mean_correlation([[1.0, 2.0], [2.0, 3.0], [4.0, 5.0]]), 6)
-    1.0
-    """
+    """Mean Pearson correlation over all pairs of judges: how much they repeat each other, right or wrong."""
     table = checks.finite("mean_correlation", "scores", scores, ndim=2)
     pairs = judge_pairs(table.shape[1])
     spread = np.ptp(table, axis=0)
@@ -352,24 +317,13 @@ def undefined(state: str, estimate: float | None = None) -> Estimate:
 
 
 def jackknife_se(full: Floats | float, without: Floats) -> Floats:
-    """Delete-one-cluster standard errors [...] of estimates [...] from those without each cluster [G, ...].
-
-    ``sqrt((G-1)/G sum_g (theta_(-g) - theta)^2)``, centred at the full estimate (the jackknife CR3 of Cameron and
-    Miller 2015, section VI.B, J. Human Resources 50(2), 317-372). For the mean of equal clusters it is the standard
-    error of the cluster means.
-    """
+    """Delete-one-cluster standard errors [...] of estimates [...] from those without each cluster [G, ...]."""
     g = without.shape[0]
     return np.asarray(np.sqrt((g - 1) / g * np.square(without - full).sum(axis=0)))
 
 
 def jackknife_estimate(full: float, without: Floats, *, level: float = 0.95, df: float | None = None) -> Estimate:
-    """The record of one estimate from those without each cluster [G], on Student's t with G - 1 (or ``df``).
-
-    >>> means = np.array([0.2, 0.4, 0.9])
-    >>> found = jackknife_estimate(means.mean(), (means.sum() - means) / 2)
-    >>> f"{found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}] p={found.p:.3f}"
-    '0.50 [-0.40, 1.40] p=0.138'
-    """
+    """The record of one estimate from those without each cluster [G], on Student's t with G - 1 (or ``df``)."""
     g = without.shape[0]
     if g < 2:
         return student_estimate(full, 0.0, 0)
@@ -401,14 +355,7 @@ def cluster_mean(values: Floats, codes: Ints | None = None, *, level: float = 0.
 
 @cache
 def neighbour_blocks(clusters: int) -> Ints:
-    """For each of so many clusters in time order, the block of neighbours that a jackknife leaves out with it.
-
-    Clusters that follow each other are alike, so leaving out one alone understates the spread. Blocks grow with the
-    number of clusters; a short last block joins its neighbour.
-
-    >>> neighbour_blocks(11).tolist()
-    [0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2]
-    """
+    """For each of so many clusters in time order, the block of neighbours that a jackknife leaves out with it."""
     steps = ((8, 2), (15, 3), (20, 4), (47, 5))
     size = next((size for most, size in steps if clusters <= most), clusters // 8)
     blocks = np.minimum(np.arange(clusters) // size, max(1, clusters // size) - 1)
@@ -417,10 +364,7 @@ def neighbour_blocks(clusters: int) -> Ints:
 
 
 def leave_out(sums: NDArray[Any], consecutive: bool = False) -> NDArray[Any]:
-    """Sums [G, ...] over all clusters, then without each of them, or each block of neighbours [1+U, ...].
-
-    One unit leaves nothing to compare: the sum over all is then alone.
-    """
+    """Sums [G, ...] over all clusters, then without each of them, or each block of neighbours [1+U, ...]."""
     units = sums
     if consecutive:
         starts = np.flatnonzero(np.diff(neighbour_blocks(sums.shape[0]), prepend=-1))

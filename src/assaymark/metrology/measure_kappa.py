@@ -30,13 +30,7 @@ _RESAMPLES = 10_000  # intervals of kappa share no error rate, so the size of th
 
 
 def categories_of(scores: Floats) -> Ints:
-    """Averaged scores as ratings on 1..5: halves up, then clipped.
-
-    Rounding at the ninth decimal first undoes float noise: thirds that add up to 2.5 can fall short of it in binary.
-
-    >>> categories_of(np.array([2.5, 0.2, (0.1 + 0.2 + 7.2) / 3])).tolist()
-    [3, 1, 3]
-    """
+    """Averaged scores as ratings on 1..5: halves up, then clipped."""
     rounded = np.asarray(round_half_up(np.round(scores, 9))) if scores.size else scores
     return np.clip(rounded, 1, 5).astype(np.int64)
 
@@ -135,11 +129,7 @@ def kappa_state(panel: Panel, f: int | None, n: int, clusters: int) -> str | Non
 
 
 def cross_family_pairs(families: tuple[str, ...]) -> list[Pair]:
-    """Pairs of judges of different families: siblings agree with each other for reasons of their own.
-
-    >>> cross_family_pairs(("north", "north", "south"))
-    [(0, 2), (1, 2)]
-    """
+    """Pairs of judges of different families: siblings agree with each other for reasons of their own."""
     return [(a, b) for a, b in combinations(range(len(families)), 2) if families[a] != families[b]]
 
 

@@ -115,11 +115,7 @@ def _sides(found: Comparisons, pair: tuple[int, int], turn: float) -> dict[str, 
 
 
 def cannot_be_tested(clusters: int, *, consecutive: bool) -> str:
-    """Why a pair has no test.
-
-    >>> cannot_be_tested(2, consecutive=False)
-    'cannot be tested (2 common clusters; 3 are needed, 5 or more to have a chance)'
-    """
+    """Why a pair has no test."""
     shared = f"{clusters} common cluster{'' if clusters == 1 else 's'}"
     if consecutive:
         return f"cannot be tested ({shared} that follow each other in time; {FEWEST_CONSECUTIVE} are needed)"

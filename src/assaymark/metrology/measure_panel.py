@@ -47,25 +47,7 @@ _WILSON: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conduct:
-    """One question that was put to an agent, and what came back.
-
-    Parameters
-    ----------
-    agent, cluster : str
-        Who was asked, in which cluster (regime).
-    usable : bool
-        Whether the answer had the form that was asked for.
-    flags : tuple of str
-        What is to be said of it, such as ``refused`` or ``rejected-order``.
-    checks : tuple of (rule, kept), or None
-        Every numeric limit held against the book after the orders; None where there is no book or no answer.
-    seconds : float or None
-        Of the call; None where nobody took the time.
-    output_tokens : int or None
-        As the provider counted them; None where it did not.
-    tokens : int
-        Length of the text that is judged, in words as `terse.share` counts them.
-    """
+    """One question that was put to an agent, and what came back."""
 
     agent: str
     cluster: str
@@ -78,36 +60,7 @@ class Conduct:
 
 
 def conduct_measurements(asked: Iterable[Conduct], *, level: float = 0.95) -> Iterator[Measurement]:
-    """How the agents of a study behaved: five measurements for each of them, agents in alphabetical order.
-
-    ``agent.answered`` is the share of questions that were answered in the form asked for, and ``agent.limits_kept`` the
-    share of usable decisions whose orders keep every numeric limit. ``agent.seconds``, ``agent.output_tokens`` and
-    ``agent.text_tokens`` are medians over usable decisions, with their quartiles in ``detail``.
-
-    Parameters
-    ----------
-    asked : iterable of Conduct
-        Every question, those without a usable answer included.
-    level : float
-        Coverage of the intervals, strictly between 0 and 1.
-
-    Yields
-    ------
-    Measurement
-        With a named state where nothing was counted or timed.
-
-    Examples
-    --------
-    >>> two = [Conduct(agent="ash", cluster="calm", usable=True, checks=(("min_cash", True),), tokens=80),
-    ...        Conduct(agent="ash", cluster="calm", usable=False, flags=("refused",))]
-    >>> for item in conduct_measurements(two):
-    ...     print(item.id, item.value, item.n, item.state)
-    agent.answered[agent=ash] 0.5 2 ok
-    agent.limits_kept[agent=ash] 1.0 1 ok
-    agent.seconds[agent=ash] None 0 no timing: no usable decision has a time
-    agent.output_tokens[agent=ash] None 0 not counted: no usable decision has a token count of its provider
-    agent.text_tokens[agent=ash] 80.0 1 ok
-    """
+    """How the agents of a study behaved: five measurements for each of them, agents in alphabetical order."""
     by_agent: dict[str, list[Conduct]] = {}
     for one in asked:
         by_agent.setdefault(one.agent, []).append(one)
@@ -135,22 +88,7 @@ _MEDIANS: Final[Sequence[tuple[str, str, str, Callable[[Conduct], float | None]]
 
 
 def flagged_measurements(texts: Iterable[tuple[str, str, bool]], *, level: float = 0.95) -> Iterator[Measurement]:
-    """``agent.flagged_texts``: the share of each agent's decisions with instruction-like text; nothing if none has any.
-
-    Parameters
-    ----------
-    texts : iterable of (agent, cluster, whether it is flagged)
-        One for each honest decision.
-    level : float
-        Coverage of Wilson's interval.
-
-    Examples
-    --------
-    >>> for item in flagged_measurements([("ash", "calm", True), ("ash", "calm", False), ("elm", "calm", False)]):
-    ...     print(item.id, item.value, item.n)
-    agent.flagged_texts[agent=ash] 0.5 2
-    agent.flagged_texts[agent=elm] 0.0 1
-    """
+    """``agent.flagged_texts``: the share of each agent's decisions with instruction-like text; nothing if none has any."""
     found = sorted(texts)
     if not any(flag for *_, flag in found):
         return
@@ -295,11 +233,7 @@ def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[M
 
 
 def other_ddof_measurements(panel: Panel, other: ScoreTable) -> Iterator[Measurement]:
-    """Mean pairwise kappa of every name had the plan's other divisor decided whose trials are averaged.
-
-    ``other`` is the table gated by that divisor. What a verdict would have been is not asked of numbers that come out
-    the same, so these are measured only where the two divisors disagree about a judge.
-    """
+    """Mean pairwise kappa of every name had the plan's other divisor decided whose trials are averaged."""
     ddof = 1 - panel.study.inference.ddof
     decided = averaging(panel.table, panel.study, ddof=ddof)
     common = {
@@ -588,22 +522,7 @@ class Replies(Protocol):
 
 
 def missing_measurements(table: Replies, left_out: Mapping[str, str]) -> Iterator[Measurement]:
-    """Shares of replies that were asked for and did not come or could not be read, by judge and by agent.
-
-    Parameters
-    ----------
-    table : ScoreTable or ScoreSums
-        Of the whole panel, before any judge was left out.
-    left_out : mapping of judge to reason
-        The judges that lack more than the plan tolerates.
-
-    Yields
-    ------
-    Measurement
-        ``missing.share``, 0..1; ``detail["left_out"]`` is why a judge was left out, empty where it was not. ``lacking``
-        has by agent how many records the judge gave no usable score, of how many, and ``p_more`` whether that is more
-        than on the other agents: Fisher's exact test, one-sided, times the number of all judges and agents.
-    """
+    """Shares of replies that were asked for and did not come or could not be read, by judge and by agent."""
     (by_judge, by_pair), asked = table.missing(), table.asked
     common: dict[str, Any] = {
         "n_of": "replies asked for",

@@ -33,27 +33,6 @@ class ModeratedContrasts:
 
     Where a pair has fewer than three clusters, p is 1 and ``df``, ``se`` and ``prior_df`` are NaN. Where the
     differences do not vary and nothing can be borrowed, ``se`` is 0 and ``df`` NaN.
-
-    Attributes
-    ----------
-    gap : float array [..., pairs]
-        Mean difference, first agent minus second; float noise around zero is 0.
-    clusters : int array [pairs]
-        Common clusters.
-    tested : bool array [pairs]
-        Whether they are enough.
-    p, df, se : float array [..., pairs]
-        Two-sided p, degrees of freedom (own and borrowed) and standard error.
-    prior_df : float array [..., pairs]
-        Degrees of freedom borrowed from the other pairs.
-    mean_variance : float array [...]
-        Mean variance S of the tested pairs, in squared score points; 0 where no pair can be tested.
-    epsilon : (float array [...], float array [...]) or None
-        Greenhouse-Geisser and Huynh-Feldt measures of how equal the variances of the pairs are, in 0..1. None where
-        nothing is borrowed: fewer than three agents or complete clusters, or ``borrow=False``.
-    prior_df_estimate : float array [...]
-        How many degrees of freedom the mean variance is worth; infinite where the variances look equal, 0 where nothing
-        is borrowed.
     """
 
     gap: Floats
@@ -70,11 +49,7 @@ class ModeratedContrasts:
 
 @cache
 def pairs_of(agents: int) -> tuple[Ints, Ints]:
-    """First and second agent of every pair: (0, 1), (0, 2), ..., (1, 2), ...
-
-    >>> [axis.tolist() for axis in pairs_of(3)]
-    [[0, 0, 1], [1, 2, 2]]
-    """
+    """First and second agent of every pair: (0, 1), (0, 2), ..., (1, 2), ..."""
     first, second = np.triu_indices(agents, 1)
     first.setflags(write=False)
     second.setflags(write=False)
@@ -105,59 +80,8 @@ def table_of(source: str, name: str, values: ArrayLike, axes: str = "clusters by
 def moderated_contrasts(
     gaps: ArrayLike, variances: ArrayLike, counts: ArrayLike, effects: ArrayLike | None, *, borrow: bool = True
 ) -> ModeratedContrasts:
-    """Test every pair of agents by a cluster t whose variance is moderated towards the mean of all pairs.
-
-    A pair's variance over few clusters is a poor estimate. With n clusters it has n - 1 degrees of freedom; here it
-    borrows more from the other pairs' mean variance, as many as the method of moments finds (Smyth 2004, section
-    6.2), less where the agents' variances look unequal (Huynh-Feldt epsilon), and fewer and fewer above six clusters.
-    It is never taken below its own, so an erratic agent or a pair of clones gains nothing from the others. With two
-    agents, or three clusters, it is the plain t test of the cluster means.
-
-    It works on sums, so that any contrasts of agents that are means over clusters are tested alike: plain paired
-    differences, contrasts of a fit without conflicted judges, contrasts at equal length. For a contrast that has a
-    jackknife error se over n clusters, the variance is n se^2.
-
-    Parameters
-    ----------
-    gaps : float array [..., pairs]
-        Contrast of each pair, first agent minus second, in the order of `pairs_of` (all K(K-1)/2 pairs). Leading axes
-        are independent studies of one design.
-    variances : float array [..., pairs]
-        Variance of the cluster values of each contrast (divisor n - 1): n times its squared standard error.
-    counts : int array [pairs]
-        Clusters of each contrast. Below 3 the pair cannot be tested, and its gap and variance may be NaN.
-    effects : float array [..., clusters, K], or None
-        The agents' cluster means or fitted effects, NaN where an agent has none, from which the inequality of the
-        variances is judged: on the agents that occur in a tested pair, and the clusters that hold all of them. Only
-        differences within a cluster count. None: nothing is borrowed.
-    borrow : bool
-        False: the plain cluster t of each pair.
-
-    Returns
-    -------
-    ModeratedContrasts
-
-    Raises
-    ------
-    InputError
-        Shapes that do not go together; a tested pair whose gap or variance is not finite, or whose variance is
-        negative; leading axes with effects missing.
-
-    References
-    ----------
-    Smyth, G. K. (2004). Linear models and empirical Bayes methods for assessing differential expression. Statistical
-    Applications in Genetics and Molecular Biology 3(1), 3.
-    Huynh, H. and Feldt, L. S. (1976). Estimation of the Box correction for degrees of freedom from sample data.
-    Journal of Educational Statistics 1(1), 69-82.
-
-    Examples
-    --------
-    >>> scores = np.array([[4.1, 3.5, 3.4], [4.4, 3.6, 3.9], [3.6, 3.4, 3.2], [4.2, 3.7, 3.9], [3.9, 3.2, 3.6]])
-    >>> gaps = scores[:, [0, 0, 1]] - scores[:, [1, 2, 2]]
-    >>> found = moderated_contrasts(gaps.mean(axis=0), gaps.var(axis=0, ddof=1), [5, 5, 5], scores)
-    >>> found.p.round(4).tolist(), found.df.round(2).tolist()
-    ([0.0029, 0.0028, 0.3474], [5.0, 5.0, 5.0])
-    """
+    """Test every pair of agents by a cluster t whose variance is moderated towards the mean of all pairs. Source: Smyth
+    2004, Huynh 1976."""
     source = "moderated_contrasts"
     gap, variance = np.asarray(gaps, dtype=np.float64), np.asarray(variances, dtype=np.float64)
     count = np.asarray(counts)
@@ -180,32 +104,7 @@ def moderated_contrasts(
 
 
 def table_contrasts(tables: ArrayLike, *, borrow: bool = True) -> ModeratedContrasts:
-    """`moderated_contrasts` of the paired differences in tables of cluster means, many studies at once.
-
-    Parameters
-    ----------
-    tables : float array [..., G, K]
-        Cluster means per agent. In a single table [G, K] NaN says that an agent is absent, and a pair is compared on
-        its common clusters. Leading axes are independent studies, whose tables must be complete: a simulation tests
-        thousands of them in one call, at a few microseconds each.
-    borrow : bool
-        False: the plain cluster t of each pair.
-
-    Returns
-    -------
-    ModeratedContrasts
-
-    Raises
-    ------
-    InputError
-        Fewer than two axes, no cluster or agent, an infinite value, or many studies with cells missing.
-
-    Examples
-    --------
-    >>> studies = np.random.default_rng(1).normal(3, 0.2, (1000, 6, 4))  # four equal agents, six clusters
-    >>> float((table_contrasts(studies).p <= 0.05).mean().round(2))
-    0.05
-    """
+    """`moderated_contrasts` of the paired differences in tables of cluster means, many studies at once."""
     values = np.asarray(tables, dtype=np.float64)
     if values.ndim < 2 or not min(values.shape[-2:]) or np.isinf(values).any():
         checks.fail("table_contrasts", "tables", f"must be finite values [..., clusters, agents] (got {values.shape})")
@@ -275,27 +174,7 @@ def t_p(gap: Floats, error: Floats, df: Floats, clusters: Floats) -> Floats:
 
 
 def trigamma_inverse(y: ArrayLike) -> Floats:
-    """Where the trigamma function takes the value ``y``: Newton's method on its reciprocal (Smyth 2004, appendix).
-
-    Parameters
-    ----------
-    y : float array
-        Positive values.
-
-    Returns
-    -------
-    float array of the same shape
-
-    Raises
-    ------
-    InputError
-        Not finite, or not positive.
-
-    Examples
-    --------
-    >>> trigamma_inverse([1.6449340668, 0.001]).round(4).tolist()
-    [1.0, 1000.4999]
-    """
+    """Where the trigamma function takes the value ``y``: Newton's method on its reciprocal (Smyth 2004, appendix)."""
     values = np.asarray(y, dtype=np.float64)
     if not (np.isfinite(values) & (values > 0)).all():
         checks.fail("trigamma_inverse", "y", "must be positive and finite")
@@ -386,41 +265,7 @@ _WEIGHTS = np.pi * np.cosh(_STEPS) * _NODES * special.expit(-np.pi * np.sinh(_ST
 
 
 def minimum_detectable_gap(se: float, df: float, alpha: float, *, power: float = 0.8) -> float:
-    """Smallest true difference that a two-sided t test finds with the stated power.
-
-    ``P(|T'(df, gap / se)| > t(1 - alpha/2, df)) = power`` for the noncentral t, which counts that the standard error is
-    estimated too. The normal approximation asks for a third less at four clusters, a tenth less at twelve.
-
-    Parameters
-    ----------
-    se : float
-        Standard error of the difference, above 0: sqrt(variance of a cluster's difference / clusters).
-    df : float
-        Its degrees of freedom, above 0; clusters - 1 where nothing is borrowed.
-    alpha : float
-        Two-sided level of the test.
-    power : float
-        Chance to find a difference of this size, above alpha.
-
-    Returns
-    -------
-    float
-        In the unit of ``se``.
-
-    Raises
-    ------
-    InputError
-        An argument outside its range.
-
-    References
-    ----------
-    Johnson, N. L. and Welch, B. L. (1940). Applications of the non-central t-distribution. Biometrika 31, 362-389.
-
-    Examples
-    --------
-    >>> round(minimum_detectable_gap(0.1, 4, 0.05), 4)
-    0.3761
-    """
+    """Smallest true difference that a two-sided t test finds with the stated power. Source: Johnson 1940."""
     source = "minimum_detectable_gap"
     for name, value in (("se", se), ("df", df)):
         if not (math.isfinite(value) and value > 0):
@@ -449,13 +294,7 @@ def _detectable_ratio(df: float, alpha: float, power: float) -> float:
 
 
 def noncentral_tail(critical: float, df: float, shift: float) -> float:
-    """P(T > critical) of the noncentral t with ``df`` degrees of freedom and noncentrality ``shift``; critical > 0.
-
-    The mean of Phi(shift - critical s) over s = sqrt(chi2(df) / df), integrated where neither factor is 0 or 1.
-
-    >>> round(noncentral_tail(2.776, 4, 2.776), 4)
-    0.5569
-    """
+    """P(T > critical) of the noncentral t with ``df`` degrees of freedom and noncentrality ``shift``; critical > 0."""
     half = df / 2
     least = math.sqrt(special.gammaincinv(half, _TAIL) / half)
     most = math.sqrt(special.gammainccinv(half, _TAIL) / half)

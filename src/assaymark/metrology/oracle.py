@@ -47,35 +47,7 @@ def oracle_measurements(
     dimension: str = ORACLE_DIMENSION,
     rng: np.random.Generator | None = None,
 ) -> Iterator[Measurement]:
-    """``oracle.kappa`` and ``oracle.error`` of every judge, and without a label of the panel's mean over its judges.
-
-    Read the error first: it is the leniency of a judge on this dimension, in rubric points. Kappa is its agreement with
-    the oracle, item by item; ``detail`` has Pearson's correlation, which leniency does not lower.
-
-    Parameters
-    ----------
-    tables : sequence of ScoreTable
-        With the same judges and dimensions, and trials treated alike (see `gated`): honest records and control cells.
-    oracle : mapping of trajectory to score
-        On 1..5, for the trajectories that the oracle could score; others are left out.
-    study : Study
-        Level and resamples of the intervals, and the judges when nothing was scored.
-    dimension : str
-        The dimension that the oracle scored.
-    rng : numpy Generator, optional
-        For the intervals of kappa over more than 8 clusters; default: seeded with the plan's ``seed``.
-
-    Yields
-    ------
-    Measurement
-        Those of the panel first. The state says so where no item has an oracle score, the rubric has no such dimension,
-        or both judge and oracle gave a single score.
-
-    Raises
-    ------
-    InputError
-        Tables of different judges or dimensions, or an oracle score that is off the scale.
-    """
+    """``oracle.kappa`` and ``oracle.error`` of every judge, and without a label of the panel's mean over its judges."""
     scored = [table for table in tables if table.n]
     _check(scored, oracle)
     items = _Items.of(scored, oracle, dimension, study)
@@ -302,30 +274,7 @@ def _worth(judges: int, r: float) -> float:
 def known_measurements(
     tables: Sequence[ScoreTable], known: Mapping[str, Mapping[str, float]], study: Study
 ) -> Iterator[Measurement]:
-    """``panel.effective_judges`` of the aggregate and every dimension, from all items whose quality is known.
-
-    Items are the scored trajectories of all tables (honest records, cells, ladders) that have a known score; each name
-    uses those that have one for it. Where every dimension of an item is known, its known aggregate is their weighted
-    mean, unless it is given.
-
-    Parameters
-    ----------
-    tables : sequence of ScoreTable
-        With the same judges and dimensions, and trials treated alike (see `gated`).
-    known : mapping of trajectory to {dimension or "aggregate": score}
-        What a faultless judge gives.
-    study : Study
-        For the judges, and the names in the weights of its rubric, when nothing was scored.
-
-    Yields
-    ------
-    Measurement
-
-    Raises
-    ------
-    InputError
-        Tables of different judges, dimensions or weights, or a known score that is not finite.
-    """
+    """``panel.effective_judges`` of the aggregate and every dimension, from all items whose quality is known."""
     scored = [table for table in tables if table.n]
     _same(scored)
     names = scored[0].names if scored else (AGGREGATE, *sorted(study.rubric.weights or {}))

@@ -31,17 +31,7 @@ LEVEL_SLACK = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class PublishedOrders:
-    """Decisions on all pairs of many studies at once.
-
-    Attributes
-    ----------
-    first : int array [...]
-        The agent ahead of all others, -1 where there is none.
-    published : bool array [..., pairs]
-        Whether the order that the sign of the gap shows may be said.
-    p_adjusted : float array [..., pairs]
-        Adjusted p, to be compared with alpha.
-    """
+    """Decisions on all pairs of many studies at once."""
 
     first: Ints
     published: Bools
@@ -49,42 +39,8 @@ class PublishedOrders:
 
 
 def publish_orders(gaps: ArrayLike, p: ArrayLike, alpha: float) -> PublishedOrders:
-    """Decide which orders are published, from the gap and the p-value of every pair, for many studies at once.
-
-    The chance of publishing any order that is not strictly true, directions included, is at most ``alpha``. With four
-    agents or more, X is first if it is ahead of every other agent with p <= alpha/2 for each (a false winner is
-    likeliest when exactly two tie at the top; Gutmann and Maymin 1987). Its pairs are published then, and the others
-    are tested by `shaffer` at alpha; if no agent is, all pairs are, at alpha/2. With two or three agents all pairs
-    are, at alpha, and whoever wins all of them is first.
-
-    Parameters
-    ----------
-    gaps : float array [..., pairs]
-        First agent minus second, pairs in the order (0, 1), (0, 2), ..., (1, 2), ...
-    p : float array [..., pairs]
-        Two-sided p-values; 1 where a pair cannot be tested (its gap may then be NaN).
-    alpha : float
-        Error rate of each study.
-
-    Returns
-    -------
-    PublishedOrders
-
-    Raises
-    ------
-    InputError
-        Shapes that differ, another number of pairs than K(K-1)/2, p outside 0..1, or alpha not strictly inside.
-
-    References
-    ----------
-    Gutmann, S. and Maymin, Z. (1987). Is the selected population the best? Annals of Statistics 15(1), 456-461.
-
-    Examples
-    --------
-    >>> found = publish_orders([0.5, 0.4, 0.6, 0.1, 0.1, 0.0], [0.02, 0.01, 0.004, 0.3, 0.5, 1.0], 0.05)
-    >>> int(found.first), found.published.tolist(), found.p_adjusted.round(3).tolist()
-    (0, [True, True, True, False, False, False], [0.04, 0.04, 0.04, 0.9, 0.9, 1.0])
-    """
+    """Decide which orders are published, from the gap and the p-value of every pair, for many studies at once. Source:
+    Gutmann 1987."""
     gap, values = np.asarray(gaps, dtype=np.float64), np.asarray(p, dtype=np.float64)
     if gap.shape != values.shape or not values.ndim:
         checks.fail("publish_orders", "p", f"must have one entry for each gap (got {values.shape} for {gap.shape})")
@@ -114,31 +70,7 @@ def publish_orders(gaps: ArrayLike, p: ArrayLike, alpha: float) -> PublishedOrde
 
 @lru_cache(maxsize=256)
 def attainable_equalities(K: int) -> tuple[int, ...]:
-    """How many of the pairs of K agents can be equal at once: the numbers that Shaffer's procedure counts with.
-
-    Equality is transitive, so K agents fall into groups of equals and not every number can occur: of three agents
-    one pair may be equal or all three, never two.
-
-    Parameters
-    ----------
-    K : int
-        Number of agents.
-
-    Returns
-    -------
-    tuple of int
-        Ascending, from 0 to K(K-1)/2.
-
-    Raises
-    ------
-    InputError
-        K below 1, or not whole.
-
-    Examples
-    --------
-    >>> attainable_equalities(4)
-    (0, 1, 2, 3, 6)
-    """
+    """How many of the pairs of K agents can be equal at once: the numbers that Shaffer's procedure counts with."""
     # Bit x of sums[n] says that groups of n agents can have x equal pairs.
     sums = [1]
     for n in range(1, checks.whole("attainable_equalities", "K", K, least=1) + 1):
@@ -150,39 +82,7 @@ def attainable_equalities(K: int) -> tuple[int, ...]:
 
 
 def shaffer(p: ArrayLike, K: int) -> Floats:
-    """Shaffer's step-down adjustment (S1) of the p-values of all pairs of K agents.
-
-    As `holm`, but each step divides by how many pairs can still be equal at most, given how many are not (Shaffer
-    1986): for four agents 6, 3, 3, 3, 2, 1 in place of 6, 5, 4, 3, 2, 1. It holds the chance of any false rejection,
-    directions included, and never has less power than Holm. It is not for tests of equivalence: closeness is not
-    transitive.
-
-    Parameters
-    ----------
-    p : float array of shape (K(K-1)/2,)
-        Unadjusted p-values in 0..1, in any order; 1 for a pair that could not be tested.
-    K : int
-        Number of agents.
-
-    Returns
-    -------
-    float array of shape (K(K-1)/2,)
-        Adjusted p-values in the order of the input.
-
-    Raises
-    ------
-    InputError
-        Another number of p-values, or one outside 0..1.
-
-    References
-    ----------
-    Shaffer, J. P. (1986). Modified sequentially rejective multiple test procedures. JASA 81(395), 826-831.
-
-    Examples
-    --------
-    >>> shaffer([0.01, 0.04, 0.03], 3).tolist()
-    [0.03, 0.04, 0.03]
-    """
+    """Shaffer's step-down adjustment (S1) of the p-values of all pairs of K agents. Source: Shaffer 1986."""
     return np.asarray(shaffer_rows(_all_pairs("shaffer", "p", p, K)[None], K)[0])
 
 
@@ -197,37 +97,7 @@ def shaffer_rows(p: Floats, agents: int) -> Floats:
 
 def shaffer_pooled(p: Mapping[str, ArrayLike], K: int) -> dict[str, Floats]:
     """One step-down over the pairs of K agents on several scales: `shaffer` with the bounds of the scales added up.
-
-    At each step the smallest p of all scales that is left is multiplied by how many pairs can still be equal, counted
-    scale by scale from what has been rejected on each (a sequentially rejective procedure; Goeman and Solari 2010).
-
-    Parameters
-    ----------
-    p : mapping of str to float array of shape (K(K-1)/2,)
-        Unadjusted p-values in 0..1 by scale.
-    K : int
-        Number of agents.
-
-    Returns
-    -------
-    dict of str to float array of shape (K(K-1)/2,)
-
-    Raises
-    ------
-    InputError
-        Another number of p-values, or one outside 0..1.
-
-    References
-    ----------
-    Goeman, J. J. and Solari, A. (2010). The sequential rejection principle of familywise error control. Annals of
-    Statistics 38(6), 3782-3810.
-
-    Examples
-    --------
-    >>> found = shaffer_pooled({"a": [0.01, 0.004, 0.2], "b": [0.03, 0.002, 0.6]}, 3)
-    >>> found["a"].tolist(), found["b"].tolist()
-    ([0.02, 0.016, 0.4], [0.06, 0.012, 0.6])
-    """
+    Source: Goeman 2010."""
     if not p:
         return {}
     rows = np.array([_all_pairs("shaffer_pooled", name, values, K) for name, values in p.items()])
@@ -254,10 +124,7 @@ class PublishedScales:
 def publish_scales(
     gaps: Mapping[str, Floats], p: Mapping[str, Floats], alpha: float, share: float, *, main: str = "aggregate"
 ) -> PublishedScales:
-    """`publish_orders` on the main scale with its share of alpha, then one step-down over all others with the rest.
-
-    The others have all of alpha once every pair of the main scale is published, and where there is no main scale.
-    """
+    """`publish_orders` on the main scale with its share of alpha, then one step-down over all others with the rest."""
     level, rest, first = share * alpha, alpha, None
     published: dict[str, Bools] = {}
     adjusted: dict[str, Floats] = {}

@@ -33,64 +33,14 @@ Pair = tuple[int, int]
 
 
 def rank_intervals(orders: Iterable[Pair], K: int) -> tuple[Pair, ...]:
-    """Rank intervals of K agents that hold together, from the orders that may be claimed.
-
-    Ranks lie in [1 + number claimed above, K - number claimed below]. All intervals are right whenever all orders are,
-    so no further error comes in (Mogstad, Romano, Shaikh and Wilhelm 2024). Agents whose interval starts at 1 are the
-    top set, which holds every truly best agent.
-
-    Parameters
-    ----------
-    orders : iterable of (high, low)
-        Indices of agents; an order is counted once.
-    K : int
-        Number of agents.
-
-    Returns
-    -------
-    tuple of (best, worst)
-        For each agent, ranks from 1.
-
-    Raises
-    ------
-    InputError
-        An index outside 0..K-1, an agent above itself, or a pair in both directions.
-
-    Examples
-    --------
-    >>> rank_intervals([(0, 1), (0, 2)], 3)
-    ((1, 1), (2, 3), (2, 3))
-    """
+    """Rank intervals of K agents that hold together, from the orders that may be claimed."""
     above = _above("rank_intervals", orders, K)
     best, worst = 1 + above.sum(axis=0), K - above.sum(axis=1)
     return tuple(zip(best.tolist(), worst.tolist(), strict=True))
 
 
 def tiers(orders: Iterable[Pair], K: int) -> tuple[tuple[int, ...], ...]:
-    """Agents in tiers: a cut runs where every agent above it is claimed above every agent below it, and only there.
-
-    A statement of what could be ranked, never that the agents of a tier are equal.
-
-    Parameters
-    ----------
-    orders, K
-        As for `rank_intervals`.
-
-    Returns
-    -------
-    tuple of tuples of int
-        From the top; each tier in the order of its indices.
-
-    Raises
-    ------
-    InputError
-        As for `rank_intervals`.
-
-    Examples
-    --------
-    >>> tiers([(2, 0), (2, 1), (2, 3), (0, 3)], 4)
-    ((2,), (0, 1, 3))
-    """
+    """Agents in tiers: a cut runs where every agent above it is claimed above every agent below it, and only there."""
     above = _above("tiers", orders, K)
     # Whoever is above a cut beats more agents than whoever is below it, so a cut can only run along this order.
     line = np.argsort(-above.sum(axis=1), kind="stable")
@@ -124,22 +74,7 @@ _MARGIN = 0.075  # of the scale's range: .3 on 1-5, from where the source counts
 
 @dataclass(frozen=True, slots=True)
 class PairTest:
-    """The test of one pair on one scale. What a pair that cannot be tested lacks is None.
-
-    Attributes
-    ----------
-    clusters : int
-        Common clusters; rows tested, for clusters that follow each other.
-    difference : float or None
-        First agent minus second, in score points; None without a common cluster.
-    state : str
-        ``"tested"`` or ``"cannot be tested"``.
-    p : float
-        Two-sided, before any correction; 1 where the pair cannot be tested.
-    df, se, prior_df : float or None
-        Degrees of freedom, standard error, and how many of the degrees of freedom other pairs lent. ``se`` is 0 and
-        ``df`` None where nothing varies.
-    """
+    """The test of one pair on one scale. What a pair that cannot be tested lacks is None."""
 
     clusters: int
     difference: float | None
@@ -150,12 +85,7 @@ class PairTest:
     prior_df: float | None
 
     def interval(self, level: float = 0.95) -> tuple[float, float] | None:
-        """Both ends of the interval of the difference; None where there is none.
-
-        >>> low, high = PairTest(5, 0.4, "tested", 0.02, 4.0, 0.1, 0.0).interval()
-        >>> f"[{low:.2f}, {high:.2f}]"
-        '[0.12, 0.68]'
-        """
+        """Both ends of the interval of the difference; None where there is none."""
         if self.difference is None or self.se is None or self.df is None:
             return None
         half = float(special.stdtrit(self.df, 0.5 + level / 2)) * self.se
@@ -173,39 +103,7 @@ class ScaleInfo:
 
 @dataclass(frozen=True, slots=True)
 class OrderAnalysis:
-    """What `order_analysis` found. Tuples of pairs are in the order (0, 1), (0, 2), ..., (1, 2), ...
-
-    Attributes
-    ----------
-    alpha_aggregate : float
-        Error rate of the orders on the aggregate.
-    margin : float
-        Largest difference that counts as none, in score points.
-    info : dict of str to ScaleInfo
-        By scale; not for scales whose tests were given.
-    scales : dict of str to dict of (i, j) to PairTest
-        Every pair on every scale, before any correction.
-    p_adjusted : tuple of float
-        Adjusted p of every pair on the aggregate, to be compared with ``alpha_aggregate``.
-    first : int or None
-        The agent that is ahead of all others.
-    order : tuple of (high, low)
-        Published orders on the aggregate.
-    alpha_dimensions : float or None
-        Error rate of all orders on dimensions together; None without dimensions.
-    dimension_p_adjusted, dimension_order : dict
-        The same by dimension.
-    equivalence_p_adjusted : tuple of float
-        Adjusted p of "the two differ by the margin or more", to be compared with alpha.
-    equivalent : tuple of (i, j)
-        Pairs within the margin.
-    rank_interval : tuple of (best, worst)
-        Simultaneous rank interval of every agent, from 1.
-    top_set : tuple of int
-        Agents whose interval starts at 1.
-    pair_state : tuple of str
-        Each pair in words. "Not resolved" is no tie.
-    """
+    """What `order_analysis` found. Tuples of pairs are in the order (0, 1), (0, 2), ..., (1, 2), ..."""
 
     alpha_aggregate: float
     margin: float
@@ -238,70 +136,7 @@ def order_analysis(
     p_eq_floor: Mapping[Any, float] | None = None,
 ) -> OrderAnalysis:
     """Decide which orders of agents a study may publish, which pairs lie within a margin, and what ranks remain.
-
-    Every pair is tested by `moderated_contrasts`. The orders on the aggregate keep the chance of publishing any order
-    that is not strictly true at ``alpha`` together: with four agents or more, half of it is for naming a leader, who
-    must beat every other agent at that half, without correction (an intersection-union test; Berger 1982); the rest,
-    or after a leader all of it, is for Shaffer's (1986) step-down over the pairs that are left. Dimensions get what
-    ``share`` leaves, and all of alpha once every pair of the aggregate is published. Equivalence is two one-sided
-    tests (Schuirmann 1987) with Holm over pairs, an error rate of its own. Ranks follow from the published orders
-    (Mogstad et al. 2024) and can never contradict them.
-
-    What it cannot see: whether an order depends on who judges (`stability_state`), or on length, own families, and
-    other things that all judges share.
-
-    Parameters
-    ----------
-    scales : mapping of str to float array [G, K]
-        ``"aggregate"``, and a table for each dimension with claims of its own: cluster means per agent, None or NaN
-        where absent. A study of one dimension gives the aggregate alone.
-    alpha : float
-        Chance of any false order.
-    borrow : bool
-        False: pairs lend each other no degrees of freedom (the plain cluster t).
-    share : float
-        Share of alpha for the aggregate where there are dimensions, above 0.
-    score_range : (float, float)
-        Ends of the scale.
-    margin : float, optional
-        Largest difference that counts as none, in score points (default .075 of the range: .3 on 1-5).
-    differences : mapping of str to {pair: {cluster: difference}} or float array [clusters, pairs], optional
-        By scale, paired differences that replace those of the table (`cluster_differences`), where cycles are missing.
-    p_floor : mapping of str to {pair: p}, optional
-        By scale: an order needs this p to be small too.
-    contrasts : mapping of str to {pair: SerialContrast}, optional
-        By scale, tests that replace the moderated t (`serial_contrasts`): records or mappings.
-    p_eq_floor : mapping of pair to p, optional
-        Equivalence needs this p to be small too.
-
-    Returns
-    -------
-    OrderAnalysis
-
-    Raises
-    ------
-    InputError
-        No aggregate, tables that differ in agents, an unknown scale or pair, or an argument outside its range. Pairs
-        are (i, j) or "i-j", i < j.
-
-    References
-    ----------
-    Berger, R. L. (1982). Multiparameter hypothesis testing and acceptance sampling. Technometrics 24(4), 295-300.
-    Mogstad, M., Romano, J. P., Shaikh, A. M. and Wilhelm, D. (2024). Inference for ranks with applications to mobility
-    across neighbourhoods and academic achievement across countries. Rev. Econ. Stud. 91(1), 476-518.
-    Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power approach for assessing
-    the equivalence of average bioavailability. J. Pharmacokin. Biopharm. 15(6), 657-680.
-    Shaffer, J. P. (1986). Modified sequentially rejective multiple test procedures. JASA 81(395), 826-831.
-
-    Examples
-    --------
-    >>> scores = [[4.1, 3.5, 3.4], [4.4, 3.6, 3.9], [3.6, 3.4, 3.2], [4.2, 3.7, 3.7], [3.9, 3.2, 3.4], [4.3, 3.8, 3.7]]
-    >>> found = order_analysis({"aggregate": scores})
-    >>> found.first, found.order, found.rank_interval
-    (0, ((0, 1), (0, 2)), ((1, 1), (2, 3), (2, 3)))
-    >>> found.pair_state
-    ('ordered', 'ordered', 'within the margin')
-    """
+    Source: Berger 1982, Mogstad 2024, Schuirmann 1987, Shaffer 1986."""
     checks.probability(_SOURCE, "alpha", alpha)
     if not 0 < share <= 1:
         checks.fail(_SOURCE, "share", f"must lie above 0, at most 1 (got {share!r})")
@@ -350,14 +185,7 @@ def order_analysis(
 
 
 def equivalence_p(gap: float | None, se: float | None, df: float | None, clusters: int, margin: float) -> float:
-    """p of "the two differ by the margin or more": two one-sided t tests, the larger p (Schuirmann 1987).
-
-    Where nothing varies (``se`` 0) only the common sign speaks: 2^-clusters inside the margin, else 1. It is 1 for a
-    pair that cannot be tested (``se`` None or NaN).
-
-    >>> round(equivalence_p(0.04, 0.09, 6.0, 7, 0.3), 4), equivalence_p(0.1, 0.0, None, 5, 0.3)
-    (0.0139, 0.03125)
-    """
+    """p of "the two differ by the margin or more": two one-sided t tests, the larger p (Schuirmann 1987)."""
     known = np.array([[np.nan if value is None else value] for value in (gap, se, df)])
     return float(equivalence_tests(known[0], known[1], known[2], np.array([clusters]), margin)[0])
 
@@ -373,40 +201,7 @@ def equivalence_tests(gap: Floats, se: Floats, df: Floats, clusters: Ints, margi
 def stability_state(
     difference: float, drops: Mapping[str, Sequence[float | None]], *, alpha: float = 0.05
 ) -> tuple[Stability, tuple[str, ...]]:
-    """Whether a published order survives each judge family being left out.
-
-    The sign alone is not enough, since a family that likes its own agents moves every gap a little: without each
-    family the difference must keep its sign and still be seen, at 2 alpha / 3 with three families or more (alpha with
-    two), and at 2 alpha after correction for all pairs, so that one odd judge cannot carry it.
-
-    Parameters
-    ----------
-    difference : float
-        The published difference, not zero.
-    drops : mapping of str to (difference, p) or (difference, p, p_adjusted)
-        By family, the same without it. A difference of None: the two can no longer be compared. ``p_adjusted`` is left
-        out (or None) for the pairs of a leader that all pass the unadjusted level.
-    alpha : float
-        Error rate of the orders.
-
-    Returns
-    -------
-    state : str
-        ``"stable"``; ``"rests on"`` (the sign stays, but without these families it is not seen); ``"reversed
-        without"`` (the sign is lost); ``"not measurable"`` (fewer than two families).
-    families : tuple of str
-        Those that the state names, in the order given.
-
-    Raises
-    ------
-    InputError
-        A drop of another length, or alpha not strictly between 0 and 1.
-
-    Examples
-    --------
-    >>> stability_state(0.4, {"acme": (0.3, 0.002), "zeta": (0.35, 0.2)})
-    ('rests on', ('zeta',))
-    """
+    """Whether a published order survives each judge family being left out."""
     checks.probability("stability_state", "alpha", alpha)
     if len(drops) < 2:
         return "not measurable", ()

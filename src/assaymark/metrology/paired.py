@@ -32,20 +32,7 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredItems:
-    """What several models scored on the same items.
-
-    Attributes
-    ----------
-    models : tuple of m names
-    values : float array of shape (m, n)
-    clusters : tuple of n names
-        What hangs together: a cluster counts as one observation.
-    parts : tuple of n names
-        What is left out, one at a time, to see what a result rests on (for a pipeline: the windows).
-    unscored : mapping of model to reason
-        Models whose replies have no score, with why; their values are NaN. They have no level, and their pairs cannot
-        be tested, but keep their places among the pairs that are corrected for.
-    """
+    """What several models scored on the same items."""
 
     models: tuple[str, ...]
     values: Floats
@@ -82,17 +69,7 @@ class ScoredItems:
 
 
 def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str], *, level: float) -> list[Measurement]:
-    """The mean score of each model, with a cluster-t interval where there are two clusters or more.
-
-    Scores lie in 0..1; an interval that would reach beyond ends there. A model without a score has its reason as state.
-
-    Examples
-    --------
-    >>> items = ScoredItems(("a",), np.array([[0.4, 0.6, 0.5]]), ("x", "y", "z"), ("p", "p", "p"))
-    >>> (one,) = level_measurements("bench.level", items, {}, level=0.95)
-    >>> f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f})"
-    '0.50 (0.25 to 0.75)'
-    """
+    """The mean score of each model, with a cluster-t interval where there are two clusters or more."""
     found = []
     for model, row in zip(items.models, items.values, strict=True):
         if model in items.unscored:
@@ -115,20 +92,7 @@ def board_measurements(
     others: Mapping[str, ScoredItems] = MappingProxyType({}),
     order: ClusterOrder = "exchangeable",
 ) -> Iterator[Measurement]:
-    """Levels of models on leaderboards, and every measurement that orders of them rest on.
-
-    The first board is over everything, the others are of its parts; all are scored on the same clusters. A level is the
-    mean of cluster means, because every cluster counts once.
-
-    Examples
-    --------
-    >>> from assaymark.plan import OrderRules
-    >>> values = np.array([[0.4, 0.6, 0.5, 0.6], [0.5, 0.75, 0.6, 0.7]])
-    >>> items = ScoredItems(("a", "b"), values, ("w", "x", "y", "z"), ("p", "p", "q", "q"))
-    >>> found = {one.name: one for one in board_measurements({"all": items}, OrderPlan(OrderRules(), span=1.0))}
-    >>> found["contrast"].labels["high"], f"{found['contrast'].detail['without']['q']:.3f}"
-    ('b', '0.125')
-    """
+    """Levels of models on leaderboards, and every measurement that orders of them rest on."""
     first = next(iter(boards.values()))
     clusters = tuple(sorted(set(first.clusters), key=natural if order == "consecutive" else None))
     models, counts = tuple(sorted(first.models)), Counter(first.clusters)
@@ -181,21 +145,7 @@ def rank_agreement(
     level: float,
     resamples: int = RESAMPLES,
 ) -> Measurement:
-    """Spearman's rank correlation of the models' means on two sets of items, with an interval for these models.
-
-    The interval is over other items of the same kind: clusters of each set are drawn anew, on their own. It says how
-    firm the correlation is for the models at hand, and nothing about other models. Models without a score are left out.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> skill = np.array([[0.2], [0.5], [0.8]])
-    >>> def items(sign):
-    ...     values = 0.5 + sign * (skill - 0.5) + rng.normal(0, 0.05, (3, 40))
-    ...     return ScoredItems(("a", "b", "c"), values, tuple(map(str, range(40))), ("p",) * 40)
-    >>> rank_agreement("bench.dissociation", items(1), items(-1), {}, rng=rng, level=0.95).value
-    -1.0
-    """
+    """Spearman's rank correlation of the models' means on two sets of items, with an interval for these models."""
     if one.models != two.models or len(one.models) < 3:
         checks.fail("rank_agreement", "models", "the same three or more in both sets are needed")
     names = [model for model in one.scored if model not in two.unscored]

@@ -87,10 +87,7 @@ class Panel:
 
 
 def panel_of(table: ScoreTable, study: Study) -> Panel:
-    """Panel scores, the design of agents and cycles, and every pair's meetings.
-
-    The table is taken as it is; `gated` decides before whose trials are averaged.
-    """
+    """Panel scores, the design of agents and cycles, and every pair's meetings."""
     scores = table.stacked
     n, judges, width = scores.shape
     try:
@@ -147,9 +144,5 @@ def _cells(table: ScoreTable, columns: Floats) -> tuple[Floats, Bools]:
 
 
 def state_of(error: NotMeasurableError) -> str:
-    """The reason in an error as the state of a measurement.
-
-    >>> state_of(NotMeasurableError("kappa is undefined: both judges are constant"))
-    'undefined: both judges are constant'
-    """
+    """The reason in an error as the state of a measurement."""
     return f"undefined: {str(error).rpartition('undefined: ')[2]}"

@@ -174,26 +174,7 @@ def analyse_sums(
     rng: np.random.Generator,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[Measurement, ...]:
-    """Every measurement of `analyse` that a table without repeated trials and replicates has, from its sums alone.
-
-    The numbers are those of `analyse` on the table itself, and so are their names and states: kappas are read from
-    contingency tables, and contrasts, levels and ranks from sums by line-up and cluster, in which they are linear.
-
-    Parameters
-    ----------
-    sums : ScoreSums
-        From `score_sums` or `sums_of`.
-    study : Study
-        The plan: gates, tests, levels. Its weights have to be those that the sums were made with.
-    rng : numpy Generator
-        For bootstraps over more than 8 clusters.
-    progress : callable, optional
-        Told the name of each part before it starts.
-
-    Returns
-    -------
-    tuple of Measurement, ids unique
-    """
+    """Every measurement of `analyse` that a table without repeated trials and replicates has, from its sums alone."""
     note = progress or (lambda _part: None)
     panel = panel_of_sums(sums, study)
     note("agreement")

@@ -33,35 +33,7 @@ _SPREAD = "spread ratio: delete-one-cluster jackknife of its logarithm"
 
 
 def stratified(strata: Mapping[str, tuple[str, str]], size: int, rng: np.random.Generator) -> tuple[str, ...]:
-    """A subsample that keeps the shares of agents and clusters.
-
-    Places go to strata in proportion to their sizes (Sainte-Lague divisors), one to each first when there are enough
-    for all. Equal strata get their turn in random order, so that no agent is favoured for its name.
-
-    Parameters
-    ----------
-    strata : mapping of trajectory to (agent, cluster)
-    size : int
-        Trajectories wanted, from 1; all of them when there are no more than that.
-    rng : numpy Generator
-        Equal generators draw equal samples, whatever the order of the input.
-
-    Returns
-    -------
-    tuple of trajectories, sorted
-
-    Raises
-    ------
-    InputError
-        ``size`` is not a whole number from 1.
-
-    Examples
-    --------
-    >>> strata = {f"{agent}{k}": (agent, "w1") for agent, n in (("ash", 4), ("elm", 2)) for k in range(n)}
-    >>> sample = stratified(strata, 3, np.random.default_rng(1))
-    >>> len(sample), sum(name.startswith("ash") for name in sample)
-    (3, 2)
-    """
+    """A subsample that keeps the shares of agents and clusters."""
     left = checks.whole("stratified", "size", size, least=1)
     members: dict[tuple[str, str], list[str]] = defaultdict(list)
     for trajectory in sorted(strata):
@@ -96,35 +68,7 @@ def anchor_measurements(
     rubric: str,
     study: Study,
 ) -> Iterator[Measurement]:
-    """What changes when one judge grades the same records under another rubric.
-
-    The value is the mean of new minus locked rubric. A shift with a growing spread (``sd_after`` above ``sd_before``)
-    means that the new anchors tell records apart that the old ones did not; ``flips`` counts the pairs of agents whose
-    order turns. Dimensions whose anchors are the same in both rubrics show what re-grading alone does.
-
-    Parameters
-    ----------
-    before, after : mapping of trajectory to mapping of dimension to score
-        The judge's scores (means over its trials) under the locked and the new rubric. The aggregate is computed here,
-        with the weights of the plan.
-    agents, clusters : mapping of trajectory to name
-    changed : frozenset of str
-        Dimensions whose anchors differ.
-    judge, rubric : str
-        Who graded, and the name of the new rubric.
-    study : Study
-        Weights and level of the intervals.
-
-    Yields
-    ------
-    Measurement
-        ``anchor.shift`` of the aggregate and each dimension, over the trajectories that have both gradings.
-
-    Raises
-    ------
-    InputError
-        Gradings name different dimensions, or the weights of the plan are not those of the dimensions.
-    """
+    """What changes when one judge grades the same records under another rubric."""
     common = sorted(set(before) & set(after))
     dimensions = sorted({name for scores in before.values() for name in scores} - {AGGREGATE})
     for key in common:
@@ -233,30 +177,7 @@ class ProbePlan:
 
 
 def contested(measurements: Iterable[Measurement], study: Study) -> ProbePlan:
-    """What the outside judge has to look at, from the drops of the main panel.
-
-    It is needed when leaving out some family brings the rank correlation on a claimed dimension below the plan's
-    ``stability.rho``, or turns a contrast that the panel resolves: unresolved pairs are tied whatever the drops say.
-    It then judges every pair that a drop reverses, also the unresolved ones, as its answer decides about tie classes.
-
-    Parameters
-    ----------
-    measurements : of the main panel
-        ``contrast``, ``lofo.contrast`` and ``lofo.rho`` are read.
-    study : Study
-        Claimed dimensions and ``stability.rho``.
-
-    Returns
-    -------
-    ProbePlan
-
-    Examples
-    --------
-    >>> from assaymark.protocol import parse_study
-    >>> study = parse_study('name = "s"\\nseed = 1\\n[[judges]]\\nname = "j"\\nmodel = "m/x"\\nfamily = "f"')
-    >>> contested([], study).reason
-    'no judge family could be left out'
-    """
+    """What the outside judge has to look at, from the drops of the main panel."""
     found = [m for m in measurements if _claimed(study, m.labels.get("dimension"))]
     resolved = {_pair(m) for m in found if m.name == "contrast" and m.detail.get("resolved")}
     drops = [m for m in found if m.name == "lofo.contrast" and m.value is not None]
@@ -306,27 +227,7 @@ def probe_measurements(
     clusters: Mapping[str, str],
     study: Study,
 ) -> Iterator[Measurement]:
-    """What the outside judge says about the contested pairs.
-
-    The difference is in the panel's direction: positive confirms it, an interval that contains 0 makes the pair a tie,
-    one below 0 contradicts the panel. One common cluster gives no interval.
-
-    Parameters
-    ----------
-    plan : ProbePlan
-        From `contested`.
-    scores : mapping of trajectory to mapping of dimension to score
-        The outside judge's scores (means over its trials), the aggregate among them; empty before it was asked.
-    agents, cycles, clusters : mapping of trajectory to name
-        For every trajectory in ``scores``.
-    study : Study
-        Names the outside judge, and the level of the intervals.
-
-    Yields
-    ------
-    Measurement
-        ``probe.state`` always; ``probe.contrast`` for each contested pair once the judge was asked.
-    """
+    """What the outside judge says about the contested pairs."""
     judge = study.stability.probe
     state = _state(plan, study, bool(scores))
     yield Measurement(
@@ -410,33 +311,7 @@ class Gap:
 def contamination_measurements(
     table: ScoreTable, study: Study, instruments: Mapping[str, frozenset[str]]
 ) -> Iterator[Measurement]:
-    """``contamination.gap``: the panel's mean score after the cutoff minus before, of all records and by instrument.
-
-    A gap below 0 would say that agents look better on what they may have seen. Around 0 the interval bounds what such
-    knowledge can have added (ValueBlindBench sections 3.9 and 5.1).
-
-    Agents do not all decide in every cluster, and who decides after the cutoff must not pass for a gap. So the
-    difference is taken within each agent and averaged with the weight that its records give it, n m / (n + m) for n
-    after and m before; agents with records on one side only say nothing. With balanced records this is the difference
-    of the plain means.
-
-    Records of one cluster share its market, so the test compares clusters, not records; `cluster_gap` says how.
-
-    Parameters
-    ----------
-    table : ScoreTable
-        Honest records, gated.
-    study : Study
-        ``study.contamination.post_cutoff`` names the clusters.
-    instruments : mapping of trajectory to names
-        What each record is about; a record about two instruments is in the split of both.
-
-    Yields
-    ------
-    Measurement
-        Labels ``dimension`` (the aggregate) and ``split`` (``all`` or ``instrument:NAME``), n the records that enter.
-        ``detail`` has p, records and clusters on each side, and the instruments that are ``absent`` from one.
-    """
+    """``contamination.gap``: the panel's mean score after the cutoff minus before, of all records and by instrument."""
     if study.contamination is None:
         yield _gap(table, study, "all", np.zeros(table.n, dtype=bool), [], _UNPLANNED)
         return
@@ -451,26 +326,7 @@ def contamination_measurements(
 
 
 def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, *, level: float = 0.95) -> Gap:
-    """Difference between two sets of clusters within agents, tested between clusters.
-
-    Scores are first freed of the agents' levels; the mean of a side is then the weighted mean of its cluster means.
-    The clusters of both sides are taken to vary alike, so their variance is pooled, with G-2 degrees of freedom. That
-    is what makes one cluster on a side enough: the interval then says where one more cluster of the other kind would
-    have come out. With clusters of equal size it is the usual two-sample t test on cluster means. Simulated with 3 to
-    12 clusters that vary within, between, or both, it rejects true nulls at 4 to 6 % when sizes are equal, and at 1
-    to 8 % when they differ four- to eightfold.
-
-    One cluster on each side cannot be tested: p is 1 and there is no interval. Where cluster means do not vary at all,
-    p is 1 over the number of ways to choose as many clusters as lie after the cutoff (1 for no difference).
-
-    Examples
-    --------
-    >>> clusters = np.repeat(np.arange(5), 2)
-    >>> scores = np.array([3.0, 3.4, 3.1, 3.3, 2.8, 3.2, 3.1, 3.5, 3.0, 3.2])
-    >>> gap = cluster_gap(scores, np.tile([0, 1], 5), clusters, clusters == 4)
-    >>> f"{gap.difference:.3f} [{gap.low:.2f}, {gap.high:.2f}] p={gap.p:.2f}"
-    '-0.075 [-0.52, 0.37] p=0.63'
-    """
+    """Difference between two sets of clusters within agents, tested between clusters."""
     weight, settled = _freed(scores, agents, post)
     shares, means = _cluster_means(weight, settled, clusters)
     sides = [(shares[part], means[part]) for part in (shares > 0, shares < 0)]

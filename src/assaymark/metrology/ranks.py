@@ -39,20 +39,7 @@ class RankShares:
 def rank_shares(
     design: Design, agents: Ints, columns: slice, *, resamples: int, rng: np.random.Generator | None
 ) -> RankShares:
-    """How the ranks of the chosen agents come out when clusters are drawn again.
-
-    Levels are least-squares effects beside cycle effects, fitted to each resample; levels within 1e-9 tie and share
-    their ranks equally. Up to 8 clusters every resample is enumerated with its weight.
-
-    Examples
-    --------
-    >>> agent, cycle = (axis.ravel() for axis in np.indices((2, 3)))
-    >>> scores = np.array([[3.0], [3.0], [3.0], [2.0], [2.0], [4.0]])
-    >>> design = Design.of(scores, agent, cycle, np.arange(3), 2)
-    >>> found = rank_shares(design, np.arange(2), slice(0, 1), resamples=1000, rng=None)
-    >>> found.shares[:, :, 0].round(4).tolist()  # the first agent trails where the third cluster comes up twice or more
-    [[0.7407, 0.2593], [0.2593, 0.7407]]
-    """
+    """How the ranks of the chosen agents come out when clusters are drawn again."""
     width, mass, kept = range(design.totals.shape[2])[columns], 0.0, 0.0
     found, exact, count = np.zeros((agents.size, agents.size, len(width))), False, 0
     parts = design.parts(columns)
@@ -81,11 +68,7 @@ def _ranked(levels: Floats, weight: Floats) -> Floats:
 
 
 def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
-    """``rank.first`` of every name and agent: its share of first ranks, with its share of every rank beside it.
-
-    1.00 says that the agent led in every set of clusters that could have been drawn from these (ValueBlindBench
-    section 5.1). It describes these clusters. With few of them it is no test, and equal agents reach high shares.
-    """
+    """``rank.first`` of every name and agent: its share of first ranks, with its share of every rank beside it."""
     design, study = panel.design, panel.study
     inside = design.main_group(np.ones((1, design.clusters)))[0]
     agents, found = np.flatnonzero(inside), None
@@ -148,12 +131,7 @@ _TOLERANCE = 1e-9
 
 
 def single_measurements(panel: Panel, levels: Levels, tests: PairTests) -> Iterator[Measurement]:
-    """Levels, rankings and discoveries of each judge alone, and the panel's discoveries beside them.
-
-    Where the judges' rankings differ, a study with one of them would have published an order that another one would
-    not (ValueBlindBench section 5.4). Every judge is read on the same trajectories, by a cluster t that weighs clusters
-    by their records, in the same Holm family as the panel.
-    """
+    """Levels, rankings and discoveries of each judge alone, and the panel's discoveries beside them."""
     for j, judge in enumerate(panel.table.judges):
         yield from agent_levels(panel, "single.level", levels, panel.alone(j), {"judge": judge}, ends=True)
     for a, b in combinations(range(len(panel.table.judges)), 2):

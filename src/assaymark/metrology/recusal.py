@@ -27,22 +27,7 @@ _NONE_OWN = "not measurable: no judge shares a family with some of the agents on
 
 @dataclass(frozen=True, slots=True)
 class RecusalContrast(Estimate):
-    """The contrast of two agents by judges that stand aside for their own family's; see `recusal_contrast`.
-
-    Attributes
-    ----------
-    conflict : bool
-        Whether a judge shares a family with either agent.
-    clusters : int
-        Clusters that identify the contrast. 0: every judge shares a family with one of the two, and no third agent
-        links them; ``estimate`` is None then, and p is 1.
-    free : tuple of int
-        Judges of neither family.
-    judges : tuple of int
-        Judges that score at least one of the two without an interest.
-    direct : Estimate or None
-        The contrast by the ``free`` judges alone. None where there is no such cluster.
-    """
+    """The contrast of two agents by judges that stand aside for their own family's; see `recusal_contrast`."""
 
     conflict: bool
     clusters: int
@@ -55,8 +40,8 @@ class RecusalContrast(Estimate):
 class RecusalTest:
     """A recusal contrast as orders are tested on it: by `moderated_contrasts`, or `serial_contrasts` in time order.
 
-    ``state`` is "tested", "cannot be tested" (too few clusters identify the contrast) or "no judge without an
-    interest" (none does); p is 1 in the last two. ``df`` is None where nothing varies, and the sign alone is tested.
+    ``state`` is "tested", "cannot be tested" (too few clusters identify the contrast) or "no judge without an interest"
+    (none does); p is 1 in the last two. ``df`` is None where nothing varies, and the sign alone is tested.
     """
 
     clusters: int
@@ -74,21 +59,7 @@ class RecusalTest:
 
 @dataclass(frozen=True, slots=True)
 class OwnFamily:
-    """How much higher judges score agents of their own maker than the other judges do; see `own_family`.
-
-    Attributes
-    ----------
-    judges : tuple of int
-        Judges that share a family with some agent.
-    common : Estimate or None
-        One value for all of them, in score points. None where none is identified.
-    by_judge : tuple of Estimate, or None
-        One value for each of ``judges``. None where only a common one is identified.
-    p_holm : tuple of float, or None
-        Two-sided p of each, after Holm.
-    state : str
-        "ok", or what could not be measured.
-    """
+    """How much higher judges score agents of their own maker than the other judges do; see `own_family`."""
 
     judges: tuple[int, ...]
     common: Estimate | None
@@ -98,46 +69,7 @@ class OwnFamily:
 
 
 def recusal_contrast(M: ArrayLike, own: ArrayLike, a: int, b: int, *, level: float = 0.95) -> RecusalContrast:
-    """Contrast of two agents where every judge stands aside for agents of its own family.
-
-    In each cluster the least-squares fit ``score = judge + agent`` to the cells that are left gives a - b; the
-    estimate is its mean over the clusters that identify it, with Student's t on one less. A judge of a's family still
-    counts for what it says about b against third agents, so that more is kept than by dropping the judge. Where no
-    judge has an interest in a or b, and no cell is missing, it is the ordinary contrast. An order that is seen with
-    all judges and not here rests on judges from the agents' own makers.
-
-    Parameters
-    ----------
-    M : float array [G, J, K]
-        Mean score of each cluster, judge and agent; None or NaN where there is none.
-    own : array [J, K] of 0 and 1
-        1 where judge and agent are of one family.
-    a, b : int
-        The agents.
-    level : float
-        Coverage of the intervals.
-
-    Returns
-    -------
-    RecusalContrast
-
-    Raises
-    ------
-    InputError
-        Shapes that do not go together, infinite scores, indicators other than 0 and 1, agents that do not exist.
-
-    References
-    ----------
-    Panickssery, A., Bowman, S. R. and Feng, S. (2024). LLM evaluators recognize and favor their own generations.
-    NeurIPS 37.
-
-    Examples
-    --------
-    >>> week = [[4.5, 3.0, 3.1], [4.0, 3.4, 3.0], [3.9, 2.9, 3.2]]
-    >>> found = recusal_contrast([week, week], [[1, 0, 0], [0, 1, 0], [0, 0, 0]], 0, 1)
-    >>> round(found.estimate, 4), found.free, round(found.direct.estimate, 4)
-    (1.0333, (2,), 1.0)
-    """
+    """Contrast of two agents where every judge stands aside for agents of its own family. Source: Panickssery 2024."""
     table, interest = _checked("recusal_contrast", M, own)
     agents = table.shape[2]
     checks.probability("recusal_contrast", "level", level)
@@ -152,43 +84,7 @@ def recusal_contrast(M: ArrayLike, own: ArrayLike, a: int, b: int, *, level: flo
 def recusal_p(
     M: ArrayLike, own: ArrayLike, *, borrow: bool = True, consecutive: bool = False
 ) -> dict[Pair, RecusalTest | None]:
-    """Test every pair of agents on its recusal contrast, all pairs at once.
-
-    The contrasts of `recusal_contrast` are put to `moderated_contrasts`, with the agent effects of the same fit. An
-    order of two agents of which one shares its family with a judge is then tested at the larger p of the two, its own
-    and this (1 where the signs differ), *before* the correction for the number of pairs. Simulated with judges that
-    favour their family, that publishes false orders in 3 % of studies; asking for p <= .05 outside the correction
-    publishes them in 8 to 10 %.
-
-    Parameters
-    ----------
-    M, own
-        As for `recusal_contrast`.
-    borrow : bool
-        As for `moderated_contrasts`.
-    consecutive : bool
-        The clusters follow each other in time, in the order of M: `serial_contrasts` takes the place of
-        `moderated_contrasts`.
-
-    Returns
-    -------
-    dict of RecusalTest
-        Keyed (i, j) with i < j; None where no judge shares a family with either, and the pair's own p stays.
-
-    Raises
-    ------
-    InputError
-        As for `recusal_contrast`.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> scores = rng.normal([4, 3, 3, 3], 0.3, (6, 3, 4)).round(2)
-    >>> own = [[1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
-    >>> found = recusal_p(scores, own)
-    >>> found[0, 1].p < 0.01, found[1, 2]
-    (True, None)
-    """
+    """Test every pair of agents on its recusal contrast, all pairs at once."""
     table, interest = _checked("recusal_p", M, own)
     fit = RecusalFit.of(table, interest)
     first, second = pairs_of(table.shape[2])
@@ -202,45 +98,8 @@ def recusal_p(
 
 
 def own_family(M: ArrayLike, own: ArrayLike, *, level: float = 0.95, consecutive: bool = False) -> OwnFamily:
-    """How much higher a judge scores agents of its own maker than the other judges score them.
-
-    A difference in differences: in each cluster the least-squares fit ``score = judge + agent + beta_j own`` gives
-    beta_j, what judge j adds for its own family beyond its severity and the agents' quality; the estimate is the mean
-    over clusters, with Student's t on one less, and p corrected by Holm over judges. It measures extra liking,
-    whatever its cause, and gates nothing: where no bias is found, that is no evidence that there is none.
-
-    Parameters
-    ----------
-    M, own
-        As for `recusal_contrast`.
-    level : float
-        Coverage of the intervals.
-    consecutive : bool
-        The clusters follow each other in time: the jackknife leaves out blocks of neighbours.
-
-    Returns
-    -------
-    OwnFamily
-        In score points. With two judges and two agents, one of each family, only a common value is identified.
-
-    Raises
-    ------
-    InputError
-        As for `recusal_contrast`.
-
-    References
-    ----------
-    Panickssery, A., Bowman, S. R. and Feng, S. (2024). LLM evaluators recognize and favor their own generations.
-    NeurIPS 37.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> own = np.eye(3, 4)
-    >>> found = own_family(rng.normal(3, 0.2, (6, 3, 4)) + 0.5 * own, own)
-    >>> f"{found.common.estimate:.2f} [{found.common.low:.2f}, {found.common.high:.2f}]", found.judges
-    ('0.47 [0.33, 0.60]', (0, 1, 2))
-    """
+    """How much higher a judge scores agents of its own maker than the other judges score them. Source: Panickssery
+    2024."""
     table, interest = _checked("own_family", M, own)
     checks.probability("own_family", "level", level)
     clusters, judges, agents = table.shape

@@ -51,9 +51,6 @@ class Grades:
 
     ``values`` [N, J, D] are NaN where a judge gave a record no usable score, on all dimensions alike. ``agent``,
     ``cycle`` and ``cluster`` [N] are indices into the names of the table that the grades belong to.
-
-    Of incomplete records, where a judge was asked more than once, ``mean`` and ``first`` [N, J, D] hold both readings
-    of its trials, of which ``values`` are one; else they are None.
     """
 
     values: Floats
@@ -68,25 +65,7 @@ class Grades:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreTable:
-    """Scores of the trajectories that every judge scored, with everything that analyses group them by.
-
-    ``agent``, ``cycle``, ``cluster`` and ``format`` are indices [n] into the sorted names beside them; ``scores``
-    [n, J, D] are means over a judge's usable trials. ``weights`` [D] sum to 1. ``trials`` holds each judge's aggregate
-    score in every trial [m, T], for the trajectories on which all its trials were usable. ``replicates`` holds, for
-    each agent, the panel aggregates of every cycle it decided more than once. ``left_out`` names the trajectories that
-    lack a usable score from some judge. ``digest`` is a short hash of all of it.
-
-    ``incomplete`` are the grades of those of them that some judge did score (None: of no trajectory). Cycles and
-    clusters are those of complete and incomplete trajectories. ``lacking`` [J, A] counts the first records of each
-    agent that a judge was asked about without a usable answer (None: nowhere); what nobody asked for does not count.
-
-    ``agent_families`` is None where nothing says which makers the agents come from; ``families_known`` is False where
-    nothing says it of the judges, each of which then counts as a family.
-
-    Where a judge was asked more than once, ``mean`` and ``first`` [n, J, D] hold the mean over its usable trials and
-    the first usable one, whichever of them ``scores`` are, and ``repeats`` the same for the aggregate of replicates
-    [R, J, 2] by agent; without repeated trials they are None. `assaymark.metrology.stability.gated` chooses.
-    """
+    """Scores of the trajectories that every judge scored, with everything that analyses group them by."""
 
     trajectories: tuple[str, ...]
     agents: tuple[str, ...]
@@ -133,10 +112,7 @@ class ScoreTable:
 
     @property
     def grades(self) -> Grades:
-        """Grades of all first records that some judge scored: the complete ones as in the table, then the others.
-
-        Where nothing is missing these are the arrays of the table itself; otherwise they are put together each time.
-        """
+        """Grades of all first records that some judge scored: the complete ones as in the table, then the others."""
         own = Grades(self.scores, self.agent, self.cycle, self.cluster, self.trajectories, self.lengths)
         rest = self.incomplete
         if rest is None:
@@ -154,11 +130,7 @@ class ScoreTable:
         )
 
     def missing(self) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
-        """Shares of the first records that a judge was asked about without a usable answer, 0..1.
-
-        By judge, and by judge and agent; who was asked about none is not in it. A record that some trial of the judge
-        scored is not missing.
-        """
+        """Shares of the first records that a judge was asked about without a usable answer, 0..1."""
         return missing_shares(self.judges, self.agents, self.replies)
 
     @property
@@ -175,10 +147,7 @@ class ScoreTable:
         return {judge: calls.total for judge, calls in self.calls.items()}
 
     def excess(self, *, per_judge: float, per_agent: float) -> dict[str, str]:
-        """The judges that lack too many replies, each with the reason in words.
-
-        ``per_judge`` is the largest share of its records that a judge may lack, ``per_agent`` of one agent's.
-        """
+        """The judges that lack too many replies, each with the reason in words."""
         return excess_replies(*self.missing(), per_judge=per_judge, per_agent=per_agent)
 
     def frozen(self) -> ScoreTable:
@@ -226,34 +195,7 @@ def score_table(
     weights: Mapping[str, float] | None = None,
     lengths: Mapping[str, int] | None = None,
 ) -> ScoreTable:
-    """Judgments of one rubric as arrays, in the order of trajectory ids.
-
-    A judge's score of a trajectory is the mean over its usable trials. Only first replicates enter; further ones feed
-    the noise floor. A trajectory without a usable score from every judge of the panel is listed; what other judges gave
-    it is in `ScoreTable.grades`. Agents are those of the decisions, scored or not, so that the number of contrasts to
-    correct for never depends on what the judges did.
-
-    Parameters
-    ----------
-    judgments : of one rubric
-        Every call, also the invalid and refused ones.
-    decisions : the decisions under study
-        Judgments on other trajectories are an error.
-    weights : mapping of dimension to weight, optional
-        Weights of the aggregate, not negative; default: all equal.
-    lengths : mapping of trajectory to token count, optional
-        Length of each judged text exactly as the judges saw it; of every trajectory that a judge scored.
-
-    Returns
-    -------
-    ScoreTable
-
-    Raises
-    ------
-    InputError
-        Two rubrics, dimensions that differ between judgments, a judge with two families, a trial that occurs twice,
-        scores off the scale, unknown trajectories, a cycle in two clusters, or weights that do not fit: all at once.
-    """
+    """Judgments of one rubric as arrays, in the order of trajectory ids."""
     records = list(decisions)
     known = {decision.record_id: decision for decision in records}
     calls = sorted(judgments, key=lambda j: (j.trajectory, j.judge, j.trial))
@@ -317,11 +259,7 @@ def score_table(
 def panel_replicates(
     repeats: Mapping[str, Sequence[Floats]], treatment: Sequence[int]
 ) -> dict[str, tuple[tuple[float, ...], ...]]:
-    """Panel aggregates of repeated cycles, by agent; ``treatment`` is 0 for a judge's mean trial and 1 for its first.
-
-    >>> panel_replicates({"ash": (np.array([[[2.0, 3.0], [4.0, 4.0]]]),)}, [1, 0])
-    {'ash': ((3.5,),)}
-    """
+    """Panel aggregates of repeated cycles, by agent; ``treatment`` is 0 for a judge's mean trial and 1 for its first."""
     judges = np.arange(len(treatment))
     return {
         agent: tuple(tuple(group[:, judges, treatment].mean(axis=1).tolist()) for group in groups)
@@ -468,11 +406,7 @@ def weight_problems(dimensions: Sequence[str], weights: Mapping[str, float] | No
 
 
 def weight_shares(dimensions: Sequence[str], weights: Mapping[str, float] | None) -> Floats:
-    """Weights in which `weight_problems` found nothing, in the order of the dimensions, so that they sum to 1.
-
-    >>> weight_shares(("clarity", "risk"), {"risk": 3, "clarity": 1}).tolist()
-    [0.25, 0.75]
-    """
+    """Weights in which `weight_problems` found nothing, in the order of the dimensions, so that they sum to 1."""
     given = np.array([1.0 if weights is None else weights[name] for name in dimensions], dtype=np.float64)
     return np.asarray(given / given.sum())
 
@@ -532,12 +466,7 @@ _NO_TEXT: Final = (".parquet", ".arrow", ".feather", ".ipc")
 
 
 def read_table(path: Path) -> pa.Table:
-    """The rows of a file whose kind is told by how it begins, not by what it is called.
-
-    Parquet, Arrow IPC (Feather), JSON lines, or text with a header line and columns separated by comma, semicolon, tab
-    or bar. Text may be compressed (``.gz``, ``.zst``, ``.bz2``). Columns of text files stay text here: what they have
-    to be is known only when they are checked.
-    """
+    """The rows of a file whose kind is told by how it begins, not by what it is called."""
     try:
         with path.open("rb") as handle:
             magic = handle.read(8)

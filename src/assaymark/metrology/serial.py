@@ -24,27 +24,7 @@ _FEWEST_EFFECTIVE = 2.5
 
 @dataclass(frozen=True, slots=True)
 class SerialContrast:
-    """One pair over clusters that follow each other. What it lacks is None.
-
-    Attributes
-    ----------
-    state : str
-        ``"tested"``, or ``"cannot be tested"`` below 12 common clusters; then p is 1.
-    gap : float or None
-        Mean over common clusters of first agent minus second; None without any.
-    block : 1 or 2
-        Whether single clusters or means of two neighbours gave the larger p, and so the result.
-    rho : float
-        Lag-1 autocorrelation allowed for, 0..0.9.
-    clusters : int
-        Rows tested: common clusters, or blocks of two.
-    effective : float
-        Independent rows that these are worth, from 2.5.
-    df, se : float
-        Degrees of freedom and standard error. No ``df`` where nothing varies.
-    p : float
-        Two-sided.
-    """
+    """One pair over clusters that follow each other. What it lacks is None."""
 
     state: PairState
     gap: float | None
@@ -72,54 +52,14 @@ class EffectiveT:
 
 
 def serial_contrasts(table: ArrayLike) -> dict[tuple[int, int], SerialContrast]:
-    """Test every pair of agents over clusters that follow each other in time.
-
-    Weeks that resemble their neighbours hold less than their number says: a t test that takes them as independent
-    publishes false orders in a third of null studies at a lag-1 correlation of .5. Here n clusters count as
-    n (1 - rho) / (1 + rho), the effective size of a first-order autoregression (Bartlett 1935; Zieba and Ramza 2011),
-    with rho estimated generously: corrected for its bias (Kendall 1954), raised by a quarter of its error, the larger
-    of the pair's own and that of the whole table. The larger p of single clusters and of means of two neighbours
-    counts, since short swings show in the first, slow ones in the second.
-
-    Parameters
-    ----------
-    table : float array of shape (G, K)
-        Cluster means per agent in order of time, None or NaN where absent. Gaps in time are ignored.
-
-    Returns
-    -------
-    dict of (i, j) to SerialContrast
-        Every pair with i < j.
-
-    Raises
-    ------
-    InputError
-        Empty, not two axes, or an infinite value.
-
-    References
-    ----------
-    Bartlett, M. S. (1935). Some aspects of the time-correlation problem. J. Royal Statist. Soc. 98(3), 536-543.
-    Kendall, M. G. (1954). Note on bias in the estimation of autocorrelation. Biometrika 41(3/4), 403-404.
-    Zieba, A. and Ramza, P. (2011). Standard deviation of the mean of autocorrelated observations. Metrology and
-    Measurement Systems 18(4), 529-542.
-
-    Examples
-    --------
-    >>> weeks = np.arange(24.0)
-    >>> scores = np.stack([3.5 + 0.1 * np.sin(weeks / 3), 3.2 + 0.3 * np.cos(2.4 * weeks)], axis=1)
-    >>> found = serial_contrasts(scores)[0, 1]
-    >>> f"{found.gap:.2f}, p={found.p:.4f}: {found.clusters} rows count as {found.effective:.1f}"
-    '0.31, p=0.0363: 12 rows count as 3.3'
-    """
+    """Test every pair of agents over clusters that follow each other in time. Source: Bartlett 1935, Kendall 1954,
+    Zieba 2011."""
     scores = table_of("serial_contrasts", "table", table)
     return serial_tests(pair_differences(scores), scores)
 
 
 def serial_tests(differences: Floats, effects: Floats) -> dict[tuple[int, int], SerialContrast]:
-    """`serial_contrasts` of any contrasts of agents.
-
-    From the cluster values [G, pairs] of each, NaN where absent, and the agents' means or fitted effects [G, K].
-    """
+    """`serial_contrasts` of any contrasts of agents."""
     agents = effects.shape[1]
     present = ~np.isnan(differences)
     counts = present.sum(axis=0)
@@ -145,11 +85,7 @@ def serial_tests(differences: Floats, effects: Floats) -> dict[tuple[int, int], 
 
 
 def effective_t(differences: Floats, table: Floats) -> EffectiveT:
-    """t test with the effective number of clusters of each column of differences [..., n, pairs], none missing.
-
-    The complete ``table`` [..., rows, K] gives the common autocorrelation, if it has 12 rows and two agents. Leading
-    axes are independent studies.
-    """
+    """t test with the effective number of clusters of each column of differences [..., n, pairs], none missing."""
     gap = settle(differences.mean(axis=-2))
     best: EffectiveT | None = None
     for block in (1, 2):
@@ -182,48 +118,13 @@ def effective_t(differences: Floats, table: Floats) -> EffectiveT:
 
 
 def effective_size(rows: float, rho: ArrayLike) -> Floats:
-    """How many independent rows so many with a lag-1 autocorrelation ``rho`` are worth, at least 2.5.
-
-    >>> effective_size(24, [0.0, 0.5, 0.9]).round(2).tolist()
-    [24.0, 8.0, 2.5]
-    """
+    """How many independent rows so many with a lag-1 autocorrelation ``rho`` are worth, at least 2.5."""
     r = np.asarray(rho, dtype=np.float64)
     return np.maximum(_FEWEST_EFFECTIVE, rows * (1 - r) / (1 + r))
 
 
 def autocorrelations(table: ArrayLike, *, lags: int = 4) -> tuple[list[float], float | None]:
-    """How far clusters resemble those before them: autocorrelations of the differences between agents.
-
-    Agent and cluster means are taken out first, so that a week in which every agent does well counts for nothing.
-
-    Parameters
-    ----------
-    table : float array of shape (G, K)
-        Cluster means per agent in order of time, None or NaN where absent; the clusters that hold every agent count.
-    lags : int
-        Longest distance, in clusters.
-
-    Returns
-    -------
-    list of float
-        Correlation at lag 1, 2, ..., each -1..1, as far as there are clusters. Empty with one agent, with fewer than
-        three complete clusters, or where the differences do not vary.
-    float or None
-        What lag 1 stays below in 19 of 20 studies of independent clusters, ``1.645 / sqrt((G-1)(K-1)) - 1/G``: centring
-        makes independent clusters look slightly opposed. None where the list is empty.
-
-    Raises
-    ------
-    InputError
-        Empty, not two axes, an infinite value, or ``lags`` below 1.
-
-    Examples
-    --------
-    >>> weeks = np.arange(24.0)
-    >>> found, limit = autocorrelations(np.stack([np.sin(weeks / 3), np.zeros(24)], axis=1), lags=2)
-    >>> [round(lag, 2) for lag in found], round(limit, 2)
-    ([0.91, 0.73], 0.3)
-    """
+    """How far clusters resemble those before them: autocorrelations of the differences between agents."""
     scores = table_of("autocorrelations", "table", table)
     longest = checks.whole("autocorrelations", "lags", lags, least=1)
     scores = scores[~np.isnan(scores).any(axis=1)]

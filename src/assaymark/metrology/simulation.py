@@ -88,13 +88,8 @@ class Panelist:
 class Truth:
     """Everything that a simulated study is drawn from.
 
-    The quality of a trajectory is the level of its agent plus the effects of its cluster, of its cycle, of its agent
-    in its cluster (``interaction``), and its own (``residual``). Each judge sees it through its own errors.
-
-    Raises
-    ------
-    InputError
-        Names that occur twice, sizes that do not fit, or values out of range: all of them at once.
+    The quality of a trajectory is the level of its agent plus the effects of its cluster, of its cycle, of its agent in
+    its cluster (``interaction``), and its own (``residual``). Each judge sees it through its own errors.
     """
 
     composers: tuple[Composer, ...]
@@ -144,33 +139,7 @@ class Truth:
 
 
 def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
-    """One study drawn from a known truth, as the table that `analyse` reads.
-
-    For planning and for validating the estimators; it says nothing about any real judge. Each call gives whole scores:
-    halves are rounded up and the ends of the scale cut. A judge's score is the mean over its trials.
-
-    Parameters
-    ----------
-    truth : Truth
-        Levels, effects, judges.
-    rng : numpy Generator
-        Equal truths and generators give equal tables.
-
-    Returns
-    -------
-    ScoreTable
-        Complete: no call fails. Agents, judges and dimensions are sorted by name, as `score_table` sorts them.
-
-    Examples
-    --------
-    >>> truth = Truth(
-    ...     composers=(Composer("ash", 3.5), Composer("birch", 3.0)),
-    ...     panel=(Panelist("auditor", "north"), Panelist("reader", "south", severity=-0.2)),
-    ... )
-    >>> table = simulate_scores(truth, np.random.default_rng(1))
-    >>> table.scores.shape, table.agents, len(table.clusters)
-    ((100, 2, 6), ('ash', 'birch'), 5)
-    """
+    """One study drawn from a known truth, as the table that `analyse` reads."""
     order = sorted(range(len(truth.composers)), key=lambda a: truth.composers[a].name)
     agent, cycle = _attended(truth, order, rng)
     quality = _quality(truth, order, agent, cycle, rng)

@@ -112,12 +112,7 @@ def drops_of(families: Sequence[str]) -> dict[str, list[int]]:
 
 
 def averaging(table: ScoreTable, study: Study, *, ddof: int | None = None) -> dict[str, bool]:
-    """For each judge that was asked more than once, whether its trials may be averaged.
-
-    They may where its repetition stability reaches the gate (ValueBlindBench section 3.4); one that cannot be
-    measured has not reached it. ``ddof`` is the plan's unless given. Judges with one trial are not listed: there is
-    nothing to average.
-    """
+    """For each judge that was asked more than once, whether its trials may be averaged."""
     found = {}
     for judge, trials in table.trials.items():
         if trials.shape[1] > 1:
@@ -130,27 +125,7 @@ def averaging(table: ScoreTable, study: Study, *, ddof: int | None = None) -> di
 
 
 def gated(table: ScoreTable, study: Study, averaged: Mapping[str, bool] | None = None) -> ScoreTable:
-    """The table with the first trial alone of every judge whose trials may not be averaged.
-
-    The first trial is the usable one with the lowest number, so that no trajectory is lost. Gating twice changes
-    nothing. Control cells are homogeneous, and a ratio of variances means little in them: give their table the
-    ``averaging`` of the honest one.
-
-    Parameters
-    ----------
-    table : ScoreTable
-        From `score_table`.
-    study : Study
-        The plan, with its gate and its ``ddof``.
-    averaged : mapping of judge to bool, optional
-        Which judges' trials are averaged; default: `averaging` of this table. A judge that is not listed has its
-        trials averaged.
-
-    Returns
-    -------
-    ScoreTable
-        With the same digest: what changed follows from the table and the plan.
-    """
+    """The table with the first trial alone of every judge whose trials may not be averaged."""
     decided = averaging(table, study) if averaged is None else averaged
     treatment = [0 if decided.get(judge, True) else 1 for judge in table.judges]
     if table.mean is None or table.first is None:
@@ -167,11 +142,7 @@ def gated(table: ScoreTable, study: Study, averaged: Mapping[str, bool] | None =
 
 
 def spearman(a: Floats, b: Floats) -> float:
-    """Spearman's rank correlation, ties at average ranks; levels within 1e-9 tie, as float noise is no order.
-
-    >>> spearman(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 2.0, 4.0, 3.0]))
-    0.8
-    """
+    """Spearman's rank correlation, ties at average ranks; levels within 1e-9 tie, as float noise is no order."""
     (rho,) = spearman_columns(a[:, None], b[:, None])
     if rho is None:
         raise NotMeasurableError(f"rank correlation is undefined: all {a.size} agents are tied")
@@ -179,11 +150,7 @@ def spearman(a: Floats, b: Floats) -> float:
 
 
 def spearman_columns(a: Floats, b: Floats) -> list[float | None]:
-    """`spearman` of each column of ``a`` [A, K] with the same column of ``b``; None where one of them is all ties.
-
-    >>> spearman_columns(np.array([[1.0, 1.0], [2.0, 1.0]]), np.array([[2.0, 1.0], [1.0, 2.0]]))
-    [-1.0, None]
-    """
+    """`spearman` of each column of ``a`` [A, K] with the same column of ``b``; None where one of them is all ties."""
     first, second = average_ranks(a), average_ranks(b)
     first, second = first - first.mean(axis=0), second - second.mean(axis=0)
     # Sums of half-integers are exact, so full agreement is exactly 1.

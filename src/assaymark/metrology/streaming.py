@@ -36,11 +36,7 @@ _ROW_GROUP = 1 << 20
 
 
 def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence[str]) -> None:
-    """Write the rows of ``source`` to ``target`` in the order that `assaymark.metrology.streaming` reads.
-
-    Columns are the documented ones and the ``dimensions``. Ids of cycles and trajectories become whole numbers in the
-    order of their names; whole-number scores become small integers, NaN an empty score.
-    """
+    """Write the rows of ``source`` to ``target`` in the order that `assaymark.metrology.streaming` reads."""
     import duckdb  # here, because it costs every command 30 MB and 80 ms, and one needs it
 
     schema = pq.read_schema(source)
@@ -140,41 +136,7 @@ def score_sums(
     threads: int = THREADS,
     progress: Note | None = None,
 ) -> ScoreSums:
-    """The sums of a Parquet file of scores, whatever its size.
-
-    Rows are best in the order of cycle, trajectory and judge, with whole-number ids of cycles and trajectories and
-    scores as small integers; otherwise an ordered copy is made in ``scratch`` first, which takes several times as long.
-
-    Parameters
-    ----------
-    path : Path
-        Parquet with the columns of `read_scores`; one trial a judge, honest first replicates only.
-    weights : mapping of dimension to weight, optional
-        Weights of the aggregate: ratios of whole numbers up to 1,000. Default: all equal.
-    dimensions : sequence of column names, optional
-        As for `read_scores`.
-    leave_out : bool
-        Leave out the trajectories that lack a usable score from some judge, and count them, where the rows cannot be
-        read whole.
-    scratch : Path
-        A folder for the ordered copy; what is made there is removed again.
-    threads : int
-        Parts that are decoded and counted at once.
-    progress : callable, optional
-        Told what is being done, how much of it is done, and how much there is.
-
-    Returns
-    -------
-    ScoreSums
-
-    Raises
-    ------
-    NotStreamableError
-        Repeated trials, replicates, control cells, scores that are not whole, or a trajectory that lacks a usable score
-        from some judge: `table_from_arrow` reads those.
-    InputError
-        Scores off 1..5, missing columns or names, a judge with two families, a trajectory with two agents ...
-    """
+    """The sums of a Parquet file of scores, whatever its size."""
     note = progress or (lambda _what, _done, _total: None)
     named = _named_columns(pq.read_schema(path), dimensions)
     try:
@@ -585,10 +547,7 @@ def read_partition(data: bytes) -> Partition:
 
 
 def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
-    """Why partitions, by their names, are not parts of one table: other columns or panels, or a cycle in two of them.
-
-    The first partition is what the others are held against.
-    """
+    """Why partitions, by their names, are not parts of one table: other columns or panels, or a cycle in two of them."""
     first, *others = partitions
     problems = [
         Problem(name, what) for name in others for what in _differences(partitions[first], partitions[name], first)
@@ -621,11 +580,7 @@ def _partitions_column(file: pq.ParquetFile, name: str) -> Iterator[Any]:
 
 
 def _runs(ids: Ints) -> Ints:
-    """The first and last of each unbroken run of sorted distinct ids.
-
-    >>> _runs(np.array([1, 2, 3, 7, 9, 10])).tolist()
-    [[1, 3], [7, 7], [9, 10]]
-    """
+    """The first and last of each unbroken run of sorted distinct ids."""
     breaks = np.flatnonzero(np.diff(ids) != 1)
     return np.stack([ids[np.concatenate([[0], breaks + 1])], ids[np.concatenate([breaks, [ids.size - 1]])]], axis=1)
 

@@ -37,35 +37,7 @@ _NO_LENGTHS = "undefined: lengths of the judged texts were not given"
 
 
 def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generator) -> Iterator[Measurement]:
-    """Share of terse rationales of each agent, and the token count at which scores break most sharply.
-
-    An agent whose ``terse.share`` exceeds the plan's ``cells.terse_share`` is mostly terse: contrasts that involve it
-    are construct-sensitive. ``style.threshold`` is the smallest token count of the upper side of the best single split
-    of the panel's aggregate on length. The split is sought within agents and clusters, so that an agent which is both
-    terse and weak, or a regime which is both brief and hard, is not taken for an effect of length.
-
-    Its p-value is that of the largest standardised difference over 40 splits. The reference is what happens when whole
-    cycles change places within their cluster, every agent keeping its lengths and receiving its own scores of another
-    cycle; that leaves the levels of agents, clusters and cycles as they are and needs no minimum number of clusters.
-    All the shuffles are not gone through: their covariance over splits is known exactly, and the largest of normal
-    variables with that covariance is drawn.
-
-    Parameters
-    ----------
-    honest : ScoreTable
-        With ``lengths``, else every measurement carries that state.
-    study : Study
-        ``cells.terse_tokens`` and the level of the intervals.
-    rng : numpy Generator
-        For the draws behind the p-value.
-
-    Yields
-    ------
-    Measurement
-        ``terse.share`` of every agent, and ``style.threshold`` of the aggregate with ``detail``: ``difference`` (mean
-        above minus mean below), ``within`` (the same within agents and clusters), ``p``, and ``scan``, up to 40 rows
-        of threshold, difference, records below.
-    """
+    """Share of terse rationales of each agent, and the token count at which scores break most sharply."""
     honest = gated(honest, study)
     for a, agent in enumerate(honest.agents):
         yield _share(honest, study, a, agent)
@@ -227,26 +199,7 @@ def _permuted(honest: ScoreTable, centred: Floats, lengths: Floats, tokens: Floa
 
 
 def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> Iterator[Measurement]:
-    """Every contrast of the panel again, on length-matched records alone, in the panel's direction.
-
-    A contrast that involves a mostly terse agent is construct-sensitive unless it keeps its sign and significance
-    here (section 5.3): a negative value has turned. Tests are cluster t; Holm families are the panel's own (the
-    aggregate, and all dimensions together), in which a pair that never met keeps its place with p = 1.
-
-    Parameters
-    ----------
-    cell : Cell
-        The length-matched records, under the agents whose rationales they restate.
-    honest : ScoreTable
-        Fixes the pairs and their directions.
-    study : Study
-        Level of the intervals.
-
-    Yields
-    ------
-    Measurement
-        ``length_matched.contrast`` for every pair and dimension.
-    """
+    """Every contrast of the panel again, on length-matched records alone, in the panel's direction."""
     honest, (cell,) = averaged_alike(honest, [cell], study)
     k, agents = len(honest.names), cell.table.agents
     again = {(agents[m.first], agents[m.second]): m for m in panel_of(cell.table, study).meetings if m.n}
@@ -316,21 +269,7 @@ def season_verbosity(
     *,
     level: float = 0.95,
 ) -> Verbosity:
-    """Slope of a judge's distance from the others on the length of the record, within agents.
-
-    The distance is from the median of the *other* judges: the panel's own median would follow the judge and hide part
-    of what it does. It is taken within agents, so that a judge that likes an agent, which happens to write much, is not
-    called verbose for it. What all judges give for length does not show; that is for their datasheets.
-
-    The interval is from a jackknife over periods on Student's t.
-
-    Examples
-    --------
-    >>> found = season_verbosity([60, 64, 68, 50, 54, 58], [60, 60, 60, 50, 50, 50], [100, 200, 400, 50, 100, 200],
-    ...                          ["a"] * 3 + ["b"] * 3, ["1", "2", "3"] * 2)
-    >>> round(found.slope, 6), found.items
-    (4.0, 6)
-    """
+    """Slope of a judge's distance from the others on the length of the record, within agents."""
     source = "season_verbosity"
     lengths = checks.finite(source, "tokens", tokens)
     above = checks.finite(source, "own", own) - checks.finite(source, "others", others)

@@ -66,19 +66,8 @@ class Layout:
 class ScoreSums:
     """Sums of complete trajectories (scored by every judge), from which all panel statistics follow exactly.
 
-    ``tables`` holds, for the aggregate and each dimension, how often one judge's level met another's:
-    [F, G, P, S, S] by format, cluster and pair of judges; ``sizes`` [F, G] counts the trajectories.
-
-    A line-up is the number of decisions of each agent in one cycle. ``lineups`` [R, A] and ``places`` [R] are the
-    distinct pairs of line-up and cluster, ``cycles`` [R] how many cycles have them, and ``scores`` [R, A, J, D] the
-    sums of their scores. Within a line-up every agent has the same number of decisions in each cycle, so means,
-    contrasts over common cycles and least-squares levels are linear in these sums, for the whole panel and without any
-    judge. ``replies`` [J, A, 2] counts the usable and the unusable rows of each judge on each agent, ``left_out`` the
-    trajectories that lack a usable one from some judge and are in no other sum. ``lengths`` [5] are the sums of length,
-    length², panel aggregate, aggregate², and their product, or None. ``makers`` [A] are the families of the agents,
-    empty where an agent has none of its own, or None where no column names them.
-
-    Parts of one table add up with ``+``, in any order.
+    ``tables`` holds, for the aggregate and each dimension, how often one judge's level met another's: [F, G, P, S, S]
+    by format, cluster and pair of judges; ``sizes`` [F, G] counts the trajectories.
     """
 
     layout: Layout
@@ -242,10 +231,7 @@ def total(parts: Iterable[ScoreSums]) -> ScoreSums:
 
 
 def gathered(paired: bool, lineups: Ints, places: Ints, cycles: Ints, scores: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Distinct line-ups and clusters in sorted order, with the sums of what stood under each.
-
-    Where clusters stand for cycles, a cluster has one line-up, and parts of it add up.
-    """
+    """Distinct line-ups and clusters in sorted order, with the sums of what stood under each."""
     key = np.concatenate([places[:, None], lineups], axis=1) if paired else places[:, None]
     distinct, place = np.unique(key, axis=0, return_inverse=True)
     place, r = place.ravel(), len(distinct)
@@ -278,13 +264,7 @@ def require_room(layout: Layout, agents: int, clusters: int, formats: int, lineu
 
 
 def whole_weights(dimensions: tuple[str, ...], weights: Mapping[str, float] | None) -> tuple[int, ...]:
-    """Weights as the smallest whole numbers in their ratio.
-
-    Examples
-    --------
-    >>> whole_weights(("clarity", "risk"), {"clarity": 0.5, "risk": 0.25})
-    (2, 1)
-    """
+    """Weights as the smallest whole numbers in their ratio."""
     if weights is None:
         return (1,) * len(dimensions)
     share = weights_of(dimensions, weights)

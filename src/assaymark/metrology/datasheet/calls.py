@@ -71,11 +71,7 @@ class Decomposition:
 
 
 def pair_class(first: str, second: str) -> int:
-    """The class of a pair from its verdict with u in slot 1 and its verdict with v in slot 1.
-
-    >>> CLASSES[pair_class("1", "1")], CLASSES[pair_class("1", "2")], CLASSES[pair_class("tie", "2")]
-    ('positional, slot 1', 'stable', 'one-sided')
-    """
+    """The class of a pair from its verdict with u in slot 1 and its verdict with v in slot 1."""
     preferences = [verdict for verdict in (first, second) if verdict in ("1", "2")]
     if "invalid" in (first, second):
         return OTHER_PREFERENCE if preferences else OTHER_NONE
@@ -220,31 +216,7 @@ def decompose_arrays(
     *,
     tasks: int | None = None,
 ) -> VerdictCounts:
-    """Pairs by class, for each judge and task: `decompose` of a whole log at once.
-
-    Parameters
-    ----------
-    judge_codes, pair_codes, order_codes, verdict_codes, task_codes : int arrays of shape (n,)
-        One row per call, in any sequence.
-    tasks : int, optional
-        Number of tasks G; by default one more than the largest code.
-
-    Returns
-    -------
-    VerdictCounts
-
-    Raises
-    ------
-    InputError
-        Columns of unequal length, codes off their range, one call asked twice, or a pair in two tasks; with the first
-        rows of each.
-
-    Examples
-    --------
-    >>> counts = decompose_arrays([0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 2, 1], [0, 0, 0, 0])
-    >>> dict(zip(CLASSES, counts.pairs[0, 0].tolist()))["one-sided"]
-    1
-    """
+    """Pairs by class, for each judge and task: `decompose` of a whole log at once."""
     columns = {
         "judge_codes": judge_codes,
         "pair_codes": pair_codes,
@@ -286,39 +258,7 @@ def agreement_arrays(
     tasks: int | None = None,
     content: bool = False,
 ) -> tuple[Agreement, ...]:
-    """How every two judges answered the calls they have in common, by task.
-
-    With ``content``, a judge's two answers to a pair are averaged over its orders: a content that is ahead is
-    preferred; where they cancel, or neither order has a preference, there is none. Pairs that a judge saw in one order
-    only are left out, and one unusable answer makes the pair invalid.
-
-    Parameters
-    ----------
-    judge_codes, verdict_codes, task_codes : int arrays of shape (n,)
-        One row per call.
-    call_codes : int array of shape (n,)
-        Which question it was: pair and trial in one code, times two, plus the order.
-    tasks : int, optional
-        Number of tasks G; by default one more than the largest code.
-    content : bool
-        By content after averaging orders, instead of call by call.
-
-    Returns
-    -------
-    tuple of Agreement
-        One for each two judges, in the order of their codes; tables of zeros where they share no call.
-
-    Raises
-    ------
-    InputError
-        As for `decompose_arrays`.
-
-    Examples
-    --------
-    >>> (found,) = agreement_arrays([0, 0, 1, 1], [0, 1, 0, 1], [0, 2, 0, 1], [0, 0, 0, 0])
-    >>> found.tables[0].tolist()
-    [[1, 0, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
-    """
+    """How every two judges answered the calls they have in common, by task."""
     columns = {
         "judge_codes": judge_codes,
         "call_codes": call_codes,
@@ -494,15 +434,7 @@ class CallTable:
 
 
 def call_table(calls: Sequence[PairCall]) -> CallTable:
-    """One judge's calls as columns.
-
-    Raises
-    ------
-    InputError
-        No calls, several judges, a word that is no verdict, condition or order, a step without a better text or the
-        reverse, a pair whose calls contradict each other about its condition, task, step, better text or variant, or
-        the same question asked twice in one trial. All problems are named, each with its place.
-    """
+    """One judge's calls as columns."""
     problems = list(_problems(calls))
     if problems:
         raise InputError("pair calls", problems)
@@ -539,11 +471,7 @@ def digest_of(calls: Iterable[PairCall]) -> str:
 
 
 def key_of(call: PairCall) -> str:
-    """The question as one text: pair, order, prompt and trial.
-
-    >>> key_of(PairCall(pair="t1.q0.q1", condition="ladder", task="t1", order="uv", verdict="tie", judge="j"))
-    't1.q0.q1|uv|tie-allowed|1'
-    """
+    """The question as one text: pair, order, prompt and trial."""
     return f"{call.pair}|{call.order}|{call.prompt}|{call.trial}"
 
 

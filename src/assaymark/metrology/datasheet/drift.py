@@ -50,39 +50,7 @@ class Shift:
 
 
 def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[Measurement, ...]:
-    """Has a judge shifted since an earlier datasheet?
-
-    Where both datasheets kept their verdicts, each quantity is compared on the questions that both asked, with the
-    differences of a task as one cluster (`cluster_t`); otherwise from its counts, with Fisher's exact test on as many
-    independent calls as the tasks show the data to be worth. Holm's adjustment runs over all quantities compared.
-
-    *Same instrument* means that no shift was found, and ``widest`` in the detail says how large a shift the widest
-    interval still allows. Datasheets made from other texts or other prompts are not comparable: what differs between
-    them could be the texts.
-
-    Parameters
-    ----------
-    old, new : Datasheet
-        The earlier and the later datasheet of a judge.
-    alpha : float
-        Chance of calling an unchanged instrument shifted; intervals have the level 1 - alpha.
-
-    Returns
-    -------
-    tuple of Measurement
-        ``drift[judge, of]`` for each quantity, then ``drift.verdict[judge]``: 1 for shifted, 0 for the same
-        instrument, no value where the two are not comparable.
-
-    Raises
-    ------
-    InputError
-        Kept verdicts that cannot be read.
-
-    References
-    ----------
-    Newcombe, R. G. (1998). Interval estimation for the difference between independent proportions: comparison of
-    eleven methods. Statistics in Medicine 17(8), 873-890.
-    """
+    """Has a judge shifted since an earlier datasheet? (Newcombe 1998)"""
     checks.probability("compare", "alpha", alpha)
     reason = _not_comparable(old, new)
     if reason is None:
@@ -216,11 +184,7 @@ def _of(name: str, call: PairCall, **labels: str) -> str:
 
 
 def _label(name: str, labels: Mapping[str, str]) -> str:
-    """What a drift is of: the measurement without its judge, and without the prompt where that is the base arm.
-
-    >>> _label("sensitivity", {"judge": "j", "delta": "1", "prompt": "tie-allowed"})
-    'sensitivity[delta=1]'
-    """
+    """What a drift is of: the measurement without its judge, and without the prompt where that is the base arm."""
     kept = {key: labels[key] for key in sorted(labels) if key != "judge" and (key, labels[key]) != ("prompt", BASE)}
     inner = ",".join(f"{key}={value}" for key, value in kept.items())
     return f"{name}[{inner}]" if inner else name

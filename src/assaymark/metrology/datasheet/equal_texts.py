@@ -95,12 +95,7 @@ def decomposition_measurements(
     judge: int = 0,
     trials: float = 1.0,
 ) -> Iterator[Measurement]:
-    """Raw preference, its parts, flip rate and slot share of one judge, from `decompose_arrays`.
-
-    ``trials`` is how often each question was asked on average: repeats enter the shares, but bring no new pairs to
-    the intervals. Without counts every measurement is a named state; where no pair was seen in both orders, those
-    that need both are.
-    """
+    """Raw preference, its parts, flip rate and slot share of one judge, from `decompose_arrays`."""
     labels = {"prompt": prompt, "condition": condition}
     if counts is None:
         for name in ("delta0.raw", "delta0.tie_rate", *_PAIR_LEVEL):

@@ -59,12 +59,7 @@ class TaskBootstrap:
     """Draws of tasks with replacement, shared by all statistics over the same number of tasks.
 
     Ends are percentiles taken further out than the level says, by the factor sqrt(G/(G-1)) and Student's t on G-1
-    degrees of freedom in place of the normal (Hesterberg 2015): plain percentiles are too narrow for few
-    tasks.
-
-    References
-    ----------
-    Hesterberg, T. C. (2015). What teachers should know about the bootstrap. The American Statistician 69(4), 371-386.
+    degrees of freedom in place of the normal (Hesterberg 2015): plain percentiles are too narrow for few tasks.
     """
 
     rng: np.random.Generator
@@ -73,21 +68,14 @@ class TaskBootstrap:
     _drawn: dict[int, tuple[Resamples, ...]] = field(default_factory=dict)
 
     def values(self, sums: Floats, statistic: Callable[[Floats], Floats]) -> tuple[Floats, Floats | None]:
-        """The statistic of every resample [..., R] from its summed columns [K, R], and the mass of each resample.
-
-        ``sums`` [G, K] are the columns of each task.
-        """
+        """The statistic of every resample [..., R] from its summed columns [K, R], and the mass of each resample."""
         drawn = self._draws(sums.shape[0])
         rows = SMALL_PRODUCT // sums.size + 1
         parts = [statistic(sums.T @ times) for chunk in drawn for times in chunk.blocks(rows)]
         return np.concatenate(parts, axis=-1), drawn[0].mass
 
     def ends(self, sums: Floats, statistic: Callable[[Floats], Floats]) -> Ends | None:
-        """Widened percentile ends of a statistic over tasks, or None.
-
-        None for fewer than 5 tasks, where all resamples agree (no width at the edge of a scale is no certainty), or
-        where the statistic, by NaN, has no value in a larger share of resamples than the level leaves outside.
-        """
+        """Widened percentile ends of a statistic over tasks, or None."""
         if sums.shape[0] < LEAST_TASKS:
             return None
         values, mass = self.values(sums, statistic)
@@ -111,11 +99,7 @@ class TaskBootstrap:
 
 
 def widened(level: float, tasks: int) -> float:
-    """The percentile level that a bootstrap over so many tasks must take to hold ``level`` (Hesterberg 2015).
-
-    >>> round(widened(0.95, 10), 4), round(widened(0.95, 1000), 4)
-    (0.9829, 0.9504)
-    """
+    """The percentile level that a bootstrap over so many tasks must take to hold ``level`` (Hesterberg 2015)."""
     z = math.sqrt(tasks / (tasks - 1)) * t_quantile(0.5 + level / 2, tasks - 1)
     return float(1 - 2 * special.ndtr(-z))
 
@@ -123,54 +107,8 @@ def widened(level: float, tasks: int) -> float:
 def share_interval(
     counts: Ints | Floats, weights: ArrayLike, *, level: float = 0.95, information: float = 1.0
 ) -> ShareInterval:
-    """Interval of a weighted share of units in classes, such as pairs of one class, that come in tasks.
-
-    A delete-one-task jackknife of the log odds with Student's t on G-1 degrees of freedom, after half a unit was added
-    to either side of a share (1/K to each of K weights), and never inside the Clopper-Pearson interval of as many
-    independent units as that jackknife, or sampling alone, finds the data to be worth. Where all units fell into one
-    class nothing shows how the others come in tasks: each task then counts as one unit (Clopper-Pearson). One task has
-    no interval.
-
-    A share with weights of both signs is the difference of two shares. Its interval is the wider of the above, on the
-    scale of the weights, and of the intervals of the two shares put together by their squared distances (MOVER); the
-    first is too narrow where one of them is rare, the second where neither is. A sign that was not seen adds nothing.
-
-    Parameters
-    ----------
-    counts : array of shape (G, K)
-        Units of each class in each task.
-    weights : float array of shape (K,)
-        What a unit of each class contributes, such as 1 for the class asked about and 0 for the others. Not all equal.
-    level : float
-        Coverage aimed at.
-    information : float
-        Distinct units over units, where some were measured several times: repeats bring no new pairs.
-
-    Returns
-    -------
-    ShareInterval
-        Never of zero width.
-
-    Raises
-    ------
-    NotMeasurableError
-        No units at all.
-
-    References
-    ----------
-    Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits. Biometrika 26(4), 404-413.
-    Korn, E. L. and Graubard, B. I. (1998). Confidence intervals for proportions with small expected number of positive
-    counts estimated from survey data. Survey Methodology 24(2), 193-201.
-    Zou, G. Y. and Donner, A. (2008). Construction of confidence limits about effect measures: a general approach.
-    Statistics in Medicine 27(10), 1693-1702.
-
-    Examples
-    --------
-    >>> counts = np.array([[1, 5], [0, 6], [2, 4], [0, 6], [1, 5]])
-    >>> found = share_interval(counts, [1, 0])
-    >>> f"{found.low:.3f} {found.high:.3f} {found.method}"
-    '0.037 0.406 delete-one-task jackknife of the log odds, t(4)'
-    """
+    """Interval of a weighted share of units in classes, such as pairs of one class, that come in tasks. Source: Clopper
+    1934, Korn 1998, Zou 2008."""
     table, scale = np.asarray(counts, dtype=np.float64), np.asarray(weights, dtype=np.float64)
     table = table[table.sum(axis=1) > 0] * information
     if not table.size:
@@ -224,14 +162,7 @@ def _ends(counts: Floats, weights: Floats, level: float) -> Ends:
 
 
 def dispersion(counts: Floats) -> float:
-    """How much more tasks differ than sampling explains: Pearson's X2 over its degrees of freedom, at least 1.
-
-    By this factor the Dirichlet-multinomial divides what the units are worth (Brier 1980, Biometrika 67(3), 591-596).
-    1 for a single task, about which nothing can be known.
-
-    >>> dispersion(np.array([[5.0, 5.0], [5.0, 5.0]])), round(dispersion(np.array([[9.0, 1.0], [1.0, 9.0]])), 2)
-    (1.0, 12.8)
-    """
+    """How much more tasks differ than sampling explains: Pearson's X2 over its degrees of freedom, at least 1."""
     table = counts[counts.sum(axis=1) > 0]
     table = table[:, table.sum(axis=0) > 0]
     tasks, classes = table.shape
@@ -314,12 +245,7 @@ class Recorder:
         n_of: str = CALLS,
         detail: Mapping[str, JSON] | None = None,
     ) -> Measurement:
-        """A share of calls with `share_interval`, from counts by task [G, 2] (calls that count, calls that do not).
-
-        ``questions`` is the number of different questions where trials repeat them, or of pairs where their orders go
-        together: more than these the calls are not worth. ``detail`` holds Wilson's interval on that number, as the
-        source prints it; it takes calls for independent.
-        """
+        """A share of calls with `share_interval`, from counts by task [G, 2] (calls that count, calls that do not)."""
         hits, n = int(counts[:, 0].sum()), int(counts.sum())
         if not n:
             return self.missing(name, labels, f"undefined: no {n_of}", n_of=n_of, detail=detail)

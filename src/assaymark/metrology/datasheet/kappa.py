@@ -50,55 +50,7 @@ def between_kappa(
     prompt: str = BASE,
     content: bool = False,
 ) -> Measurement:
-    """How far two judges answer the same calls alike, beyond chance.
-
-    Unweighted Cohen's kappa over slot 1, slot 2 and no preference, on the calls (pair, order, trial) that both judges
-    answered under ``prompt`` with a usable reply; calls with an unusable one are counted in ``detail``. 1 is full
-    agreement, 0 what chance gives these two judges. Both may agree and be wrong.
-
-    With ``content`` it is about the texts: each judge's two answers to a pair are averaged over the orders, and kappa
-    runs over the one text, the other, and no preference, which is also what two orders that cancel come to. Judges that
-    prefer the same slot agree call by call; only judges that prefer the same text agree by content.
-
-    Parameters
-    ----------
-    a, b : sequences of PairCall
-        The calls of one judge each.
-    level : float
-        Coverage of the interval, a delete-one-task jackknife on Student's t.
-    rng : numpy Generator
-        Draws of tasks for the bootstrap interval in ``detail``.
-    prompt : str
-        The arm to compare.
-    content : bool
-        By content after averaging orders, on pairs that both judges saw in both orders, instead of call by call.
-
-    Returns
-    -------
-    Measurement
-        ``between.kappa``, or ``between.kappa_content``, with the labels a and b in alphabetical order.
-
-    Raises
-    ------
-    InputError
-        Calls of several judges in one sequence, of the same judge in both, or one call in two tasks.
-
-    References
-    ----------
-    Cohen, J. (1960). A coefficient of agreement for nominal scales. Educ. Psychol. Measurement 20(1), 37-46.
-
-    Examples
-    --------
-    >>> def calls(judge, verdicts):
-    ...     return [
-    ...         PairCall(pair=f"p{i}", condition="same_subset", task=f"t{i % 2}", order="uv", verdict=v, judge=judge)
-    ...         for i, v in enumerate(verdicts)
-    ...     ]
-    >>> found = between_kappa(calls("x", ["1", "1", "2", "tie"]), calls("y", ["1", "2", "2", "tie"]),
-    ...                       rng=np.random.default_rng(1))
-    >>> found.id, round(found.value, 3)
-    ('between.kappa[a=x,b=y]', 0.636)
-    """
+    """How far two judges answer the same calls alike, beyond chance. Source: Cohen 1960."""
     first, second = call_table(a), call_table(b)
     if first.judge == second.judge:
         raise InputError(
@@ -128,10 +80,7 @@ def between_kappa(
 def kappa_measurement(
     tables: Ints, labels: dict[str, str], bootstrap: TaskBootstrap, *, inputs: str = "", content: bool = False
 ) -> Measurement:
-    """``between.kappa`` from tables of outcomes by task [G, 4, 4], as `agreement_arrays` makes them.
-
-    With ``content`` it is ``between.kappa_content``, and the tables are of contents after averaging orders.
-    """
+    """``between.kappa`` from tables of outcomes by task [G, 4, 4], as `agreement_arrays` makes them."""
     usable = tables[:, :_USABLE, :_USABLE]
     n, common = int(usable.sum()), int(tables.sum())
     unit, where = ("pair", " in both orders") if content else ("call", "")
@@ -167,13 +116,7 @@ def kappa_measurement(
 
 
 def kappa_interval(tables: Ints, bootstrap: TaskBootstrap) -> KappaInterval:
-    """Unweighted kappa of tables by task [G, K, K] with its delete-one-task jackknife on Student's t, cut at -1 and 1.
-
-    >>> tables = np.array([[[5, 1], [1, 5]], [[4, 2], [0, 6]], [[6, 0], [1, 5]]])
-    >>> found = kappa_interval(tables, TaskBootstrap(np.random.default_rng(1)))
-    >>> f"{found.value:.3f} [{found.ends[0]:.3f}, {found.ends[1]:.3f}] {found.method}"
-    '0.722 [0.483, 0.961] delete-one-task jackknife, t(2)'
-    """
+    """Unweighted kappa of tables by task [G, K, K] with its delete-one-task jackknife on Student's t, cut at -1 and 1."""
     size = tables.shape[1]
     sums = tables.reshape(tables.shape[0], -1).astype(np.float64)
     sums = sums[sums.sum(axis=1) > 0]
@@ -207,11 +150,7 @@ def cohen_kappas(columns: Floats, size: int) -> Floats:
 
 
 def stability_measurement(table: CallTable, recorder: Recorder) -> Measurement:
-    """Repeat stability: how often two trials of the same question gave the same outcome.
-
-    Mean over questions of the share of agreeing pairs of trials. A tie and an abstention are one outcome, an invalid
-    reply is one of its own. Kappa over pairs of trials stands beside it: a judge that always ties is stable, too.
-    """
+    """Repeat stability: how often two trials of the same question gave the same outcome."""
     asked = np.unique(table.prompt, return_inverse=True)[1].astype(np.int64)
     question = (asked * (table.pair.max() + 1) + table.pair) * 2 + table.order
     _, row = np.unique(question, return_inverse=True)

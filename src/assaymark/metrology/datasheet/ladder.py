@@ -91,14 +91,7 @@ def detection_threshold(
 
 
 def isotonic(successes: Floats, calls: Floats) -> Floats:
-    """Non-decreasing shares closest to the observed ones, for many curves [..., K] at once.
-
-    The max-min form of pooling adjacent violators: the fit at a step is the largest over all starts at or before it of
-    the smallest mean up to any end at or after it. A step without calls takes what its neighbours say.
-
-    >>> isotonic(np.array([5.0, 8.0, 6.0]), np.array([10.0, 10.0, 10.0])).tolist()
-    [0.5, 0.7, 0.7]
-    """
+    """Non-decreasing shares closest to the observed ones, for many curves [..., K] at once."""
     none = np.zeros((*successes.shape[:-1], 1))
     hits = np.concatenate([none, np.cumsum(successes, axis=-1)], axis=-1)
     size = np.concatenate([none, np.cumsum(calls, axis=-1)], axis=-1)
@@ -117,10 +110,7 @@ def isotonic(successes: Floats, calls: Floats) -> Floats:
 
 
 def thresholds(fit: Floats, steps: Floats, *, target: float = 0.75) -> tuple[Floats, Ints]:
-    """Where non-decreasing curves [..., K] over ``steps`` [K] reach the target.
-
-    Values, and codes: -1 for left censored, 1 for right censored, else 0.
-    """
+    """Where non-decreasing curves [..., K] over ``steps`` [K] reach the target."""
     reached = fit >= target - _TOUCH
     ever = reached.any(axis=-1)
     at = reached.argmax(axis=-1)
@@ -230,11 +220,7 @@ _LEAST_STEPS: Final = 3  # a line through two steps five requirements apart is n
 
 
 def step_label(delta: float) -> str:
-    """A ladder step as it stands in labels.
-
-    >>> step_label(1.0), step_label(0.5)
-    ('1', '0.5')
-    """
+    """A ladder step as it stands in labels."""
     return f"{delta:g}"
 
 

@@ -37,59 +37,7 @@ def pointwise_measurements(
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> tuple[Measurement, ...]:
-    """What a rubric judge gives to nothing, for each requirement met, and for length alone.
-
-    ``point.vacuum_score`` is the mean score of rationales without content: the floor that every other score stands on.
-    ``point.slope`` is the mean over tasks of the least-squares slope of score on requirements met: points per
-    requirement, 0 for a judge that does not see them. ``point.order`` is the share of neighbouring ladder steps that
-    the judge puts in the right order, ties counting half; 0.5 is chance.
-
-    ``point.verbosity`` is what 100 tokens of filler earn. For each task it is 100 times the sum, over levels, of the
-    score of the filled text minus that of the same text without filler, by the sum of the tokens added; the value is
-    the mean over tasks. 0 is blind to length; 0.25 pays a quarter of a point for 100 tokens of nothing; below 0 filler
-    costs points. Scores are whole numbers clipped to 1..5. Clipping pulls it to 0: where both texts stand at one end of
-    the scale nothing can be seen, and ``detail["at_ends"]`` counts those pairs. Rounding averages out where
-    scores scatter by half a point; of a judge that scatters by a fifth, 0.25 was read as 0.30 and 0.5 as 0.57.
-
-    Parameters
-    ----------
-    scores : float array of shape (n,)
-        Scores of ladder rationales; repeats of a level are averaged for the order, not for the slope.
-    tasks : sequence of n names
-        The task of each.
-    levels : float array of shape (n,)
-        Requirements met.
-    judge, dimension : str
-        Labels.
-    vacuum_scores, vacuum_tasks : arrays of shape (m,)
-        Scores of rationales without content and their tasks; empty where vacuum was not run.
-    filler_scores, filler_tasks, filler_levels, filler_tokens : arrays of shape (k,)
-        Scores of ladder rationales with filler, their tasks and levels, and how many whitespace tokens each is longer
-        than the rationale of its task and level among ``scores``; empty where filler was not run. Repeats of a text
-        are averaged.
-    level : float
-        Coverage of the intervals, over tasks.
-    rng : numpy Generator
-        Draws of tasks.
-
-    Returns
-    -------
-    tuple of Measurement
-        ``point.vacuum_score``, ``point.slope``, ``point.order``, ``point.verbosity``.
-
-    Raises
-    ------
-    InputError
-        Not finite, lengths that differ, or a filled rationale that is not longer.
-
-    Examples
-    --------
-    >>> found = pointwise_measurements([1, 2, 3, 1, 3, 3], ["a"] * 3 + ["b"] * 3, [0, 1, 2, 0, 1, 2],
-    ...     filler_scores=[2, 4], filler_tasks=["a", "b"], filler_levels=[1, 1], filler_tokens=[50, 50],
-    ...     judge="auditor", dimension="risk", rng=np.random.default_rng(1))
-    >>> [(m.name, m.value) for m in found]
-    [('point.vacuum_score', None), ('point.slope', 1.0), ('point.order', 0.875), ('point.verbosity', 1.0)]
-    """
+    """What a rubric judge gives to nothing, for each requirement met, and for length alone."""
     recorder = Recorder(judge, TaskBootstrap(rng, checks.probability(_CALLER, "level", level)))
     labels = {"dimension": dimension}
     nothing = checks.array(_CALLER, "vacuum_scores", vacuum_scores)

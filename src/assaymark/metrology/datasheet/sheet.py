@@ -33,54 +33,7 @@ from assaymark.text import clean, count
 def datasheet_measurements(
     calls: Sequence[PairCall], *, level: float = 0.95, rng: np.random.Generator
 ) -> tuple[Measurement, ...]:
-    """Measure one judge as an instrument (Judge Datasheet, Algorithm 1).
-
-    For each instruction that was given: dark current, preferences between nearly identical and between equal texts
-    with their decomposition, sensitivity along the ladder, threshold, d', filler preference and unusable replies;
-    then the shift that the strict instruction makes, and stability over trials. What was not run, or cannot be
-    computed, is a measurement whose state says so. A log with one presentation order gets everything except what needs
-    both.
-
-    Shares carry intervals over tasks (`share_interval`), since the calls of a task depend on each other.
-    ``detail["wilson"]`` of a share of calls holds Wilson's, which the source prints: it takes calls for independent,
-    which not even the two orders of a pair are. Trials of a question are averaged into the shares and do not narrow the
-    intervals.
-
-    Parameters
-    ----------
-    calls : sequence of PairCall
-        All calls of one judge, in any sequence.
-    level : float
-        Coverage aimed at.
-    rng : numpy Generator
-        Draws of tasks.
-
-    Returns
-    -------
-    tuple of Measurement
-        In the order of the protocol.
-
-    Raises
-    ------
-    InputError
-        No calls, several judges, contradictory or duplicate calls: see `call_table`. All problems at once.
-
-    References
-    ----------
-    Usami et al. (2026). LLM judges have dark current. Section 3 and appendix A.7.
-
-    Examples
-    --------
-    >>> calls = [
-    ...     PairCall(pair=f"p{i}", condition="same_subset", task=f"t{i}", order=order, verdict="1", judge="j")
-    ...     for i in range(6) for order in ("uv", "vu")
-    ... ]
-    >>> found = {m.id: m for m in datasheet_measurements(calls, rng=np.random.default_rng(1))}
-    >>> found["delta0.positional[condition=same_subset,judge=j,prompt=tie-allowed]"].value
-    1.0
-    >>> found["dark_current[judge=j,prompt=tie-allowed]"].state
-    'not measured: vacuum was not run under tie-allowed'
-    """
+    """Measure one judge as an instrument (Judge Datasheet, Algorithm 1)."""
     table = call_table(calls)
     return table_measurements(table, level=level, rng=rng, reasons=reasons_of(calls))
 
@@ -92,10 +45,7 @@ def table_measurements(
     rng: np.random.Generator,
     reasons: Mapping[str, Mapping[str, int]] | None = None,
 ) -> tuple[Measurement, ...]:
-    """`datasheet_measurements` of columns that are known to be good, for logs too long to hold as records.
-
-    ``reasons`` says for each prompt how often each reason for an unusable reply was given.
-    """
+    """`datasheet_measurements` of columns that are known to be good, for logs too long to hold as records."""
     checks.probability("datasheet_measurements", "level", level)
     recorder = Recorder(table.judge, TaskBootstrap(rng, level), table.digest)
     found: list[Measurement] = []
@@ -156,11 +106,7 @@ NON_CLAIMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One word about one axis, the rule that chose it, and the measurements it was chosen from.
-
-    >>> str(Chip("vacuum", "clean", "", ()))
-    'vacuum: clean'
-    """
+    """One word about one axis, the rule that chose it, and the measurements it was chosen from."""
 
     axis: str
     outcome: str
@@ -177,26 +123,7 @@ class Chip:
 
 
 def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
-    """The profile of one judge: vacuum, equal texts, target, strict prompt, each by its rule in `RULES`.
-
-    The rules read point estimates, so that two people with the same datasheet write the same sketch; whether an
-    estimate is far from a bound is said by its interval. An axis that was not measured says so.
-
-    Parameters
-    ----------
-    measurements : sequence of Measurement
-        One judge's, as `datasheet_measurements` makes them. The base arm is sketched, or the only arm there is.
-
-    Returns
-    -------
-    tuple of Chip
-        Always four, in this order.
-
-    Examples
-    --------
-    >>> [str(chip) for chip in sketch([])][:2]
-    ['vacuum: not measured', 'equal texts: not measured']
-    """
+    """The profile of one judge: vacuum, equal texts, target, strict prompt, each by its rule in `RULES`."""
     found = _Values(measurements)
     return _vacuum(found), _equal_texts(found), _target(found), _strict(found)
 
@@ -327,15 +254,7 @@ class AnchorPair:
 
 @record
 class Datasheet(Shown):
-    """One judge, measured as an instrument.
-
-    ``arms`` are the instructions that were given and ``prompts`` the sha256 of each; ``manifest`` is the sha256 of
-    the stimuli, empty for a log of somebody else's. ``calls`` counts the calls, the usable and the invalid ones,
-    ``tasks`` the tasks. ``sketch`` holds the chips of `sketch`, each with its rule. ``planted`` are the true values of
-    a reference judge. ``anchors`` keeps every verdict under ``pair|order|prompt|trial`` and ``pairs`` what those pairs
-    are, so that a later datasheet can be compared question by question (`compare`); both are empty where the calls
-    were not kept.
-    """
+    """One judge, measured as an instrument."""
 
     judge: str
     measurements: tuple[Measurement, ...]
@@ -378,23 +297,7 @@ def datasheet_of(
     source: Literal["run", "log"] = "run",
     keep_calls: bool = True,
 ) -> Datasheet:
-    """Measure and sketch one judge's calls, and keep its verdicts for later comparison unless told otherwise.
-
-    Raises
-    ------
-    InputError
-        As `datasheet_measurements`, or a prompt name with a ``|`` that would make a kept verdict ambiguous.
-
-    Examples
-    --------
-    >>> calls = [
-    ...     PairCall(pair=f"p{i}", condition="vacuum", task=f"t{i}", order="uv", verdict="tie", judge="j")
-    ...     for i in range(40)
-    ... ]
-    >>> sheet = datasheet_of(calls, rng=np.random.default_rng(1))
-    >>> sheet.calls["ok"], sheet.sketch[0][:13]
-    (40, 'vacuum: clean')
-    """
+    """Measure and sketch one judge's calls, and keep its verdicts for later comparison unless told otherwise."""
     measurements = datasheet_measurements(calls, level=level, rng=rng)
     if keep_calls:
         _refuse_bars(calls)
@@ -425,13 +328,7 @@ def datasheet_of(
 
 
 def anchored_calls(sheet: Datasheet) -> tuple[PairCall, ...]:
-    """The calls that a datasheet kept, without their replies.
-
-    Raises
-    ------
-    InputError
-        A verdict whose key is not ``pair|order|prompt|trial``, or whose pair is not described.
-    """
+    """The calls that a datasheet kept, without their replies."""
     calls, problems = [], []
     for key, verdict in sheet.anchors.items():
         pair, order, prompt, trial = (key.rsplit("|", 3) + [""] * 3)[:4]
@@ -491,23 +388,7 @@ class Demanding(Protocol):
 
 
 def limit_measurements(sheets: Mapping[str, Datasheet], study: Demanding) -> Iterator[Measurement]:
-    """``datasheet.gate`` for every judge of the panel that is a model: how many limits it does not keep.
-
-    0 passes. A limit on something that the datasheet does not show is not kept; a judge without a datasheet has a
-    state that says so. A threshold that is censored on the left keeps its limit if the smallest step does; one that is
-    censored on the right keeps none. A judge that marks filler down keeps the limit on ``verbosity``.
-
-    Parameters
-    ----------
-    sheets : mapping of judge name to Datasheet
-    study : a plan with limits
-        Nothing is measured where it sets no limits.
-
-    Yields
-    ------
-    Measurement
-        ``detail["failed"]`` holds each limit that is not kept, in words.
-    """
+    """``datasheet.gate`` for every judge of the panel that is a model: how many limits it does not keep."""
     limits = study.datasheets
     if limits is None:
         return
