@@ -54,14 +54,12 @@ def analyse(
 def _agreement(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
     """Agreement, and what it would have been where the other divisor decides otherwise whose trials are averaged."""
     yield from agreement_measurements(panel, rng)
-    plan, other = (averaging(panel.table, panel.study, ddof=d) for d in _divisors(panel.study))
+    plan, other = (
+        averaging(panel.table, panel.study, ddof=d)
+        for d in (panel.study.inference.ddof, 1 - panel.study.inference.ddof)
+    )
     if plan != other:
         yield from other_ddof_measurements(panel, gated(panel.table, panel.study, other))
-
-
-def _divisors(study: Study) -> tuple[int, int]:
-    """The plan's divisor, and the other one."""
-    return study.inference.ddof, 1 - study.inference.ddof
 
 
 def _comparisons(

@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -252,8 +252,7 @@ def measurements_from_arrow(table: pa.Table) -> tuple[Measurement, ...]:
     missing = [name for name in MEASUREMENT_SCHEMA.names if name not in table.column_names]
     if missing:
         raise InputError("measurements", [Problem(name, "this column is missing") for name in missing])
-    return tuple(_measurement(row) for row in table.select(MEASUREMENT_SCHEMA.names).to_pylist())
-
-
-def _measurement(row: dict[str, Any]) -> Measurement:
-    return Measurement(**{**row, "labels": dict(row["labels"]), "detail": json.loads(row["detail"])})
+    return tuple(
+        Measurement(**{**row, "labels": dict(row["labels"]), "detail": json.loads(row["detail"])})
+        for row in table.select(MEASUREMENT_SCHEMA.names).to_pylist()
+    )

@@ -452,7 +452,10 @@ def sharpe_ratios(
     """The Sharpe ratio of each history, and differences of two, by the stationary block bootstrap."""
     probability("sharpe_ratios", "level", level)
     series = _series("sharpe_ratios", np.atleast_2d(np.asarray(returns, dtype=float)))
-    _check_pairs(pairs, len(series))
+    k = len(series)
+    wrong = [pair for pair in pairs if not all(0 <= one < k for one in pair)]
+    if wrong:
+        raise InputError("sharpe_ratios", [Problem("pairs", f"must name histories 0 to {k - 1} (got {wrong[0]})")])
     n = series.shape[1]
     length = block if block is not None else _longest(series, pairs)
     observed = _sharpe(series.mean(axis=1), np.square(series).mean(axis=1), n, rf, periods)
@@ -520,9 +523,3 @@ def _series(source: str, values: Floats) -> Floats:
     for row in np.flatnonzero(spread <= _BLOCK_BOOTSTRAP_FLAT * (1.0 + np.abs(values).max(axis=1))):
         raise NotMeasurableError(f"{source}: history {row} does not vary")
     return values
-
-
-def _check_pairs(pairs: Sequence[tuple[int, int]], k: int) -> None:
-    wrong = [pair for pair in pairs if not all(0 <= one < k for one in pair)]
-    if wrong:
-        raise InputError("sharpe_ratios", [Problem("pairs", f"must name histories 0 to {k - 1} (got {wrong[0]})")])

@@ -98,7 +98,13 @@ def cell_agreement(
     places = codes[len(records) :], codes[: len(records)]
     shifts = _shifts((texts @ panels, records @ panels), places, threshold, quantile, consecutive)
     each, drops = dict(zip(names, shifts, strict=False)), dict(zip(names, shifts[count + 1 :], strict=False))
-    kappa = _pooled_kappa(texts, records)
+    # Mean pairwise kappa of families [., F] on both sets, each with half of the weight.
+    ratings = np.asarray(round_half_up(np.concatenate([texts, records])))
+    weights = np.repeat([1 / len(texts), 1 / len(records)], [len(texts), len(records)])
+    pairs = combinations(range(ratings.shape[1]), 2)
+    kappas = [kappa_of_records(ratings[:, a], ratings[:, b], weights) for a, b in pairs]
+    known = [kappa for kappa in kappas if kappa is not None]
+    kappa = float(np.mean(known)) if known and len(known) == len(kappas) else None
     unanimous = all(shift.p <= alpha + _SLACK for shift in each.values())
     left = bool(drops) and all(shift.p <= alpha + _SLACK for shift in drops.values())
     status: CellStatus = "halt"
@@ -132,16 +138,6 @@ def kappa_of_records(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = Non
     if variance <= 1e-12:
         return None
     return float(1 - share @ np.square(first - second) / (variance + (means[0] - means[1]) ** 2))
-
-
-def _pooled_kappa(cell: Floats, honest: Floats) -> float | None:
-    """Mean pairwise kappa of families [., F] on both sets, each with half of the weight."""
-    ratings = np.asarray(round_half_up(np.concatenate([cell, honest])))
-    weights = np.repeat([1 / len(cell), 1 / len(honest)], [len(cell), len(honest)])
-    pairs = combinations(range(ratings.shape[1]), 2)
-    kappas = [kappa_of_records(ratings[:, a], ratings[:, b], weights) for a, b in pairs]
-    known = [kappa for kappa in kappas if kappa is not None]
-    return float(np.mean(known)) if known and len(known) == len(kappas) else None
 
 
 def _by_family(source: str, name: str, table: ArrayLike, families: Sequence[str]) -> Floats:

@@ -306,7 +306,11 @@ def cell_measurements(
     # Each set of judges has its own Holm family: the primary ones, and all without one family.
     adjusted = _adjusted(ruled, [one.primary(study)[0] for one in ruled])
     dropped = {family: _adjusted(ruled, [v] * len(ruled)) for v, family in enumerate(panel.drops, start=1)}
-    mde = _mde(honest, study)
+    # The plan's minimum detectable effect of an aggregate contrast between two honest agents.
+    present = np.zeros((len(honest.agents), len(honest.cycles)))
+    present[honest.agent, honest.cycle] = 1
+    common = (present @ present.T)[np.triu_indices(len(honest.agents), 1)]
+    mde = planning_mde(study, int(np.median(common[common > 0])), common.size) if common.any() else None
     yield from _summaries("cell.honest", honest, panel.scores[0], panel, study, {})
     for one in held:
         chosen, words = one.chosen(study), one.primary(study)[2]
@@ -314,7 +318,11 @@ def cell_measurements(
         yield from _summaries("cell.score", one.cell.table, chosen, panel, study, more, cell=one.cell.kind)
         if one not in ruled:
             continue
-        yield from _kappas(one.cell, study, rng)
+        # Agreement inside the cell, exactly as it is measured on honest records.
+        for found in agreement_measurements(panel_of(one.cell.table, study), rng):
+            if found.name == "kappa.mean_pairwise" and "format" not in found.labels:
+                method = f"{found.method}; undefined by design: all texts deserve the same score"
+                yield replace(found, name="cell.kappa", labels={**found.labels, "cell": one.cell.kind}, method=method)
         yield _gate(one, panel, study, adjusted[one.cell.kind], mde)
         yield _halo(one, panel, study)
         yield _agreement(one, honest, study, adjusted[one.cell.kind])
@@ -344,14 +352,6 @@ def _adjusted(ruled: Sequence[_Held], columns: Sequence[int]) -> dict[str, float
     """Holm-adjusted p by kind; what could not be tested holds its place with 1."""
     p = [1.0 if one.state else float(one.p[column]) for one, column in zip(ruled, columns, strict=True)]
     return dict(zip([one.cell.kind for one in ruled], holm(p).tolist(), strict=True)) if p else {}
-
-
-def _mde(honest: ScoreTable, study: Study) -> float | None:
-    """The plan's minimum detectable effect of an aggregate contrast between two honest agents."""
-    present = np.zeros((len(honest.agents), len(honest.cycles)))
-    present[honest.agent, honest.cycle] = 1
-    common = (present @ present.T)[np.triu_indices(len(honest.agents), 1)]
-    return planning_mde(study, int(np.median(common[common > 0])), common.size) if common.any() else None
 
 
 def measured(
@@ -389,14 +389,6 @@ def _summaries(
         found = contrast_of(tested, k, n=table.n) if table.n else None
         parts: dict[str, Any] = {"n": table.n, "n_of": "trajectories", "inputs": table.digest, "detail": more}
         yield measured(name, {**labels, "dimension": dimension}, found, study, method=method, state=_NO_SCORES, **parts)
-
-
-def _kappas(cell: Cell, study: Study, rng: np.random.Generator) -> Iterator[Measurement]:
-    """Agreement inside the cell, exactly as it is measured on honest records."""
-    for found in agreement_measurements(panel_of(cell.table, study), rng):
-        if found.name == "kappa.mean_pairwise" and "format" not in found.labels:
-            method = f"{found.method}; undefined by design: all texts deserve the same score"
-            yield replace(found, name="cell.kappa", labels={**found.labels, "cell": cell.kind}, method=method)
 
 
 def _agreement(held: _Held, honest: ScoreTable, study: Study, p_holm: float) -> Measurement:

@@ -240,7 +240,9 @@ def fitted_truth(table: ScoreTable, components: Components) -> Truth:
     table = averaged(table)
     levels = _levels(table)
     counts = np.bincount(table.agent, minlength=len(table.agents))
-    whole = _whole_scores(table)
+    trials = np.array([max(1, table.trials[judge].shape[1]) for judge in table.judges])
+    sums = table.scores * trials[:, None]
+    whole = bool(np.abs(sums - np.rint(sums)).max() < 1e-6)
     cycles = len(table.cycles)
     composers = tuple(
         Composer(
@@ -273,13 +275,6 @@ def _levels(table: ScoreTable) -> Floats:
         raise NotMeasurableError(f"levels are undefined: no scored trajectory of {', '.join(absent)}")
     panel = table.scores.mean(axis=1)
     return np.array([agent_effects(column, table.agent, table.cycle).levels for column in panel.T]).T
-
-
-def _whole_scores(table: ScoreTable) -> bool:
-    """Whether every call gave whole scores, as far as means over trials can show."""
-    trials = np.array([max(1, table.trials[judge].shape[1]) for judge in table.judges])
-    sums = table.scores * trials[:, None]
-    return bool(np.abs(sums - np.rint(sums)).max() < 1e-6)
 
 
 def _panelist(table: ScoreTable, components: Components, j: int, whole: bool) -> Panelist:

@@ -74,7 +74,13 @@ def discriminant(
     covariances = leave_out(products, consecutive) / leave_out(counts, consecutive)[:, None, None]
     if len(covariances) == 1:
         return Discriminant("not measurable: clusters that follow each other make one block, needs two")
-    own, rest, cross = _shared(covariances, judges, dimensions)
+    # Sums over judge pairs of covariances [L, D]: of d, of the mean of the other dimensions, between the two.
+    table = covariances.reshape(-1, judges, dimensions, judges, dimensions)
+    between = table.sum(axis=(1, 3)) - np.einsum("ljdje->lde", table)
+    own = np.diagonal(between, axis1=1, axis2=2)
+    row, total = between.sum(axis=2), between.sum(axis=(1, 2))
+    others = dimensions - 1
+    own, rest, cross = own, (total[:, None] - 2 * row + own) / others**2, (row - own) / others
     known = np.asarray((np.minimum(own, rest) > _NOTHING).all(axis=0))
     middle = np.sqrt(np.where(known, own * rest, 1.0))
     phi, margin = cross / middle, distinct * middle - cross
@@ -140,13 +146,3 @@ def _products(source: str, S: ArrayLike, cluster: Sequence[Any] | NDArray[Any]) 
     centred = [part - part.mean(axis=0) for part in parts]
     products = np.array([part.T @ part for part in centred]).reshape(counts.size, columns.shape[1], columns.shape[1])
     return products, counts.astype(np.int64), (judges, dimensions)
-
-
-def _shared(products: Floats, judges: int, dimensions: int) -> tuple[Floats, Floats, Floats]:
-    """Sums over judge pairs of covariances [L, D]: of d, of the mean of the other dimensions, between the two."""
-    table = products.reshape(-1, judges, dimensions, judges, dimensions)
-    between = table.sum(axis=(1, 3)) - np.einsum("ljdje->lde", table)
-    own = np.diagonal(between, axis1=1, axis2=2)
-    row, total = between.sum(axis=2), between.sum(axis=(1, 2))
-    others = dimensions - 1
-    return own, (total[:, None] - 2 * row + own) / others**2, (row - own) / others

@@ -47,7 +47,26 @@ def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
     yield from agent_levels(panel, "score.effect", levels, whole, {}, ends=True, details=more)
     for family in dict.fromkeys(table.families):
         yield from _without(panel, family, levels)
-    yield _length(panel)
+    # Correlation of the length of the judged text with the panel's aggregate.
+    lengths, scores = panel.table.lengths, panel.whole[:, 0]
+    state = panel.missing
+    if state is None and lengths is None:
+        state = "undefined: lengths of the judged texts were not given"
+    value = None
+    if state is None and lengths is not None:
+        if scores.size < 3 or min(np.ptp(scores), np.ptp(lengths)) <= 1e-9:
+            state = "undefined: fewer than three trajectories, or no variation"
+        else:
+            value = float(np.corrcoef(lengths, scores)[0, 1])
+    yield panel.measure(
+        "score.length_correlation",
+        {"dimension": AGGREGATE},
+        value=value,
+        n=panel.table.n,
+        n_of="trajectories",
+        method="Pearson correlation of token count and panel score",
+        state=state or "ok",
+    )
 
 
 def agent_levels(
@@ -126,26 +145,3 @@ def no_rho(panel: Panel, agents: int) -> str:
     if agents < 2:
         return panel.missing or "undefined: one agent, needs two"
     return f"undefined: all {agents} agents are tied"
-
-
-def _length(panel: Panel) -> Measurement:
-    """Correlation of the length of the judged text with the panel's aggregate."""
-    lengths, scores = panel.table.lengths, panel.whole[:, 0]
-    state = panel.missing
-    if state is None and lengths is None:
-        state = "undefined: lengths of the judged texts were not given"
-    value = None
-    if state is None and lengths is not None:
-        if scores.size < 3 or min(np.ptp(scores), np.ptp(lengths)) <= 1e-9:
-            state = "undefined: fewer than three trajectories, or no variation"
-        else:
-            value = float(np.corrcoef(lengths, scores)[0, 1])
-    return panel.measure(
-        "score.length_correlation",
-        {"dimension": AGGREGATE},
-        value=value,
-        n=panel.table.n,
-        n_of="trajectories",
-        method="Pearson correlation of token count and panel score",
-        state=state or "ok",
-    )

@@ -70,7 +70,24 @@ def kappa_measurements(
         if points[k] is None:
             found["state"] = _constant(n, pairs[k]["pairs"])
         else:
-            ends, detail["bootstrap"] = _ends(jacks[k], boots[k], panel.study.inference.level)
+            # What a measurement says of its jackknife interval, and what its detail says of the bootstrap interval.
+            jack = jacks[k]
+            boot = boots[k]
+            level = panel.study.inference.level
+            second: dict[str, JSON] = {
+                "low": None,
+                "high": None,
+                "method": boot if isinstance(boot, str) else boot.method,
+            }
+            if isinstance(boot, Interval) and boot.low < boot.high:
+                second |= {"low": boot.low, "high": boot.high}
+            if isinstance(jack, str):
+                ends, detail["bootstrap"] = {"method": f"{KAPPA}; {jack}"}, second
+            else:
+                ends, detail["bootstrap"] = (
+                    {"low": jack.low, "high": jack.high, "level": level, "method": f"{KAPPA}; {jack.method}"},
+                    second,
+                )
             found |= ends
         parts = common | found | {"detail": detail}
         yield panel.measure("kappa.mean_pairwise", {"dimension": name, **format_}, **parts)
@@ -89,16 +106,6 @@ def _constant(n: int, pairs: Mapping[str, float | None]) -> str:
     """The state of a mean that a pair without a kappa leaves undefined."""
     constant = ", ".join(pair for pair, kappa in pairs.items() if kappa is None)
     return f"undefined: both judges gave one rating to all {n} trajectories ({constant})"
-
-
-def _ends(jack: Interval | str, boot: Interval | str, level: float) -> tuple[dict[str, Any], JSON]:
-    """What a measurement says of its jackknife interval, and what its detail says of the bootstrap interval."""
-    second: dict[str, JSON] = {"low": None, "high": None, "method": boot if isinstance(boot, str) else boot.method}
-    if isinstance(boot, Interval) and boot.low < boot.high:
-        second |= {"low": boot.low, "high": boot.high}
-    if isinstance(jack, str):
-        return {"method": f"{KAPPA}; {jack}"}, second
-    return {"low": jack.low, "high": jack.high, "level": level, "method": f"{KAPPA}; {jack.method}"}, second
 
 
 def _intervals(

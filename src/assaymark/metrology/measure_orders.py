@@ -50,7 +50,27 @@ def order_measurements(
     """Every measurement that claims about orders rest on."""
     tests = OrderTests(found, plan)
     if found.judged:
-        yield _families(found, make)
+        # Which judges share a family with which agents, and whose families the table does not give.
+        lacking = [] if found.families_known else ["judges"]
+        lacking += [] if found.agent_families is not None else ["agents"]
+        shared = {
+            judge: [agent for agent, own in zip(found.agents, row, strict=True) if own]
+            for judge, row in zip(found.judges, found.own.tolist(), strict=True)
+        }
+        yield make(
+            "panel.families",
+            {},
+            value=float(len(set(found.families))),
+            n=len(found.judges),
+            n_of="judges",
+            method="families of judges; a judge without a family counts as one",
+            detail={
+                "unknown": " and ".join(lacking),
+                "own": shared,
+                "in_parts": found.in_parts,
+                "missing": found.missing,
+            },
+        )
     if len(found.agents) > 1:
         yield from _contrasts(tests, make, other)
     if found.judged:
@@ -58,30 +78,6 @@ def order_measurements(
         yield from _distinct(tests, make)
     if len(found.agents) > 1:
         yield from _designs(tests, make)
-
-
-def _families(found: Comparisons, make: Maker) -> Measurement:
-    """Which judges share a family with which agents, and whose families the table does not give."""
-    lacking = [] if found.families_known else ["judges"]
-    lacking += [] if found.agent_families is not None else ["agents"]
-    shared = {
-        judge: [agent for agent, own in zip(found.agents, row, strict=True) if own]
-        for judge, row in zip(found.judges, found.own.tolist(), strict=True)
-    }
-    return make(
-        "panel.families",
-        {},
-        value=float(len(set(found.families))),
-        n=len(found.judges),
-        n_of="judges",
-        method="families of judges; a judge without a family counts as one",
-        detail={
-            "unknown": " and ".join(lacking),
-            "own": shared,
-            "in_parts": found.in_parts,
-            "missing": found.missing,
-        },
-    )
 
 
 # --- pairs ----------------------------------------------------------------------------------------------------------
@@ -93,11 +89,17 @@ def _contrasts(tests: OrderTests, make: Maker, other: PairTests | None) -> Itera
     rows = _OtherRows.of(tests, other)
     for s, name in enumerate(found.names):
         recused = _recused(tests, s)
-        by_family = _by_family(found, s)
+        families = np.array(found.families)
+        means = found.judge_means[s]
+        by_family = np.stack([means[:, families == family].mean(axis=1) for family in dict.fromkeys(found.families)])
         equal = _at_equal_length(tests, s)
         for k, pair in enumerate(found.pairs):
             turn = -1.0 if panel.gap[k, s] < 0 else 1.0
-            labels = {"dimension": name, **_sides(found, pair, turn)}
+            first, second = found.agents[pair[0]], found.agents[pair[1]]
+            labels = {
+                "dimension": name,
+                **({"high": first, "low": second} if turn > 0 else {"high": second, "low": first}),
+            }
             yield _contrast(tests, make, labels, k, s, turn, float(half[k, s]), rows)
             yield from _dropped(tests, make, labels, k, s, turn)
             if (one := recused.get(pair)) is not None:
@@ -106,12 +108,6 @@ def _contrasts(tests: OrderTests, make: Maker, other: PairTests | None) -> Itera
                 yield _length(tests, make, labels, pair, s, turn, equal)
             if len(by_family) > 2:
                 yield _others(tests, make, labels, pair, turn, by_family)
-
-
-def _sides(found: Comparisons, pair: tuple[int, int], turn: float) -> dict[str, str]:
-    """Which agent is higher: the larger mean, and by name where there is no difference (agents are sorted)."""
-    first, second = found.agents[pair[0]], found.agents[pair[1]]
-    return {"high": first, "low": second} if turn > 0 else {"high": second, "low": first}
 
 
 def cannot_be_tested(clusters: int, *, consecutive: bool) -> str:
@@ -147,7 +143,10 @@ def _contrast(
         inner = float(special.stdtrit(panel.df[k, s], level) * panel.se[k, s])
         detail["equivalence_interval"] = None if math.isnan(inner) else [value - inner, value + inner]
     elif found.judged and len(found.names) > 2:
-        detail |= _beside(tests, k, s, turn)
+        means = turn * tests.gaps.means[:, k, 1:]
+        others = np.delete(tests.panel.gap[k, 1:], s - 1)
+        specific = specific_contrast(means, np.arange(len(means)), s - 1, consecutive=tests.found.consecutive)
+        detail |= {"others": turn * float(others.mean()) + 0.0, "p_specific": float(specific.p_up)}
     known = math.isfinite(half) and half > 0
     return make(
         "contrast",
@@ -169,14 +168,6 @@ def _equivalence(
     margins = [share * tests.plan.span for share in OTHER_MARGINS]
     other: dict[str, JSON] = {f"{one:g}": equivalence_p(gap, se, df, clusters, one) for one in margins}
     return {"p_equivalence": equivalence_p(gap, se, df, clusters, tests.delta), "p_equivalence_at": other}
-
-
-def _beside(tests: OrderTests, k: int, s: int, turn: float) -> dict[str, JSON]:
-    """The same pair on the other dimensions: their mean difference, and whether this one's is larger."""
-    means = turn * tests.gaps.means[:, k, 1:]
-    others = np.delete(tests.panel.gap[k, 1:], s - 1)
-    specific = specific_contrast(means, np.arange(len(means)), s - 1, consecutive=tests.found.consecutive)
-    return {"others": turn * float(others.mean()) + 0.0, "p_specific": float(specific.p_up)}
 
 
 def _dropped(
@@ -292,7 +283,7 @@ def _length(
     plan, one, adjusted = tests.plan, equal.gating[pair], equal.adjusted[pair]
     contrast = Estimate(
         None if one.difference is None else turn * one.difference, one.se, one.df, None, None, one.p,
-        _one_sided(one.p, turn * (one.difference or 0.0)), one.state,
+        one.p / 2 if (turn * (one.difference or 0.0)) > 0 else 1 - one.p / 2, one.state,
     )  # fmt: skip
     word = "may be length"
     # Unequal clusters can turn the mean over cycles, which then says nothing of what length explains.
@@ -334,18 +325,6 @@ def _without_interest(tests: OrderTests, one: RecusalTest, s: int, turn: float) 
     if s == 0:
         detail |= _equivalence(one.difference, one.se, one.df, one.clusters, tests)
     return turn * one.difference + 0.0, detail
-
-
-def _one_sided(p: float, value: float) -> float:
-    """The one-sided p of "above zero" from a two-sided one."""
-    return p / 2 if value > 0 else 1 - p / 2
-
-
-def _by_family(found: Comparisons, s: int) -> Floats:
-    """Cluster means [F, G, K] of every judge family and agent."""
-    families = np.array(found.families)
-    means = found.judge_means[s]
-    return np.stack([means[:, families == family].mean(axis=1) for family in dict.fromkeys(found.families)])
 
 
 def _others(
@@ -522,10 +501,6 @@ def _designs(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
             detail={"lags": lags, "flagged": bool(lags and flag is not None and lags[0] > flag), "flag": flag,
                     "order": found.order},
         )  # fmt: skip
-    yield _detectable(tests, make)
-
-
-def _detectable(tests: OrderTests, make: Maker) -> Measurement:
     plan, panel = tests.plan, tests.panel
     agents = len(tests.found.agents)
     pairs = agents * (agents - 1) // 2
@@ -545,7 +520,7 @@ def _detectable(tests: OrderTests, make: Maker) -> Measurement:
             "leader": minimum_detectable_gap(se, df, leader, power=plan.power),
             "pair": minimum_detectable_gap(se, df, single, power=plan.power),
         }
-    return make(
+    yield make(
         "order.detectable",
         {"dimension": tests.found.names[0]},
         value=detail["leader"],

@@ -17,7 +17,7 @@ from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.contrasts import cluster_t
 from assaymark.metrology.decision_study import contrast_components, dstudy_variance, generalizability
-from assaymark.metrology.kappa import Pair, judge_pairs
+from assaymark.metrology.kappa import judge_pairs
 from assaymark.metrology.measure_kappa import (
     KAPPA,
     ONE_FAMILY,
@@ -68,8 +68,31 @@ def conduct_measurements(asked: Iterable[Conduct], *, level: float = 0.95) -> It
         own = sorted(by_agent[agent], key=lambda one: one.cluster)
         inputs = content_id(sorted(content_id(one) for one in own))
         usable = [one for one in own if one.usable]
-        yield _answered(agent, own, level, inputs)
-        yield _kept(agent, usable, level, inputs)
+        flags = Counter(flag for one in own for flag in one.flags)
+        yield _share(
+            "agent.answered",
+            agent,
+            [one.usable for one in own],
+            [one.cluster for one in own],
+            n_of="questions",
+            method=f"answers in the form asked for over all questions, {_WILSON}",
+            detail={"flags": dict(sorted(flags.items()))},
+            level=level,
+            inputs=inputs,
+        )
+        held = [(one.cluster, one.checks) for one in usable if one.checks is not None]
+        broken = Counter(rule for _, checks in held for rule in sorted({rule for rule, kept in checks if not kept}))
+        yield _share(
+            "agent.limits_kept",
+            agent,
+            [all(kept for _, kept in checks) for _, checks in held],
+            [cluster for cluster, _ in held],
+            n_of="usable decisions with a book",
+            method=f"decisions whose orders keep every numeric limit over all with a book, {_WILSON}",
+            detail={"breaches": dict(sorted(broken.items()))},
+            level=level,
+            inputs=inputs,
+        )
         for name, unit, absent, read in _MEDIANS:
             yield _median(name, agent, [read(one) for one in usable], unit, absent, inputs)
 
@@ -105,37 +128,6 @@ def flagged_measurements(texts: Iterable[tuple[str, str, bool]], *, level: float
             level=level,
             inputs=content_id(own),
         )
-
-
-def _answered(agent: str, own: Sequence[Conduct], level: float, inputs: str) -> Measurement:
-    flags = Counter(flag for one in own for flag in one.flags)
-    return _share(
-        "agent.answered",
-        agent,
-        [one.usable for one in own],
-        [one.cluster for one in own],
-        n_of="questions",
-        method=f"answers in the form asked for over all questions, {_WILSON}",
-        detail={"flags": dict(sorted(flags.items()))},
-        level=level,
-        inputs=inputs,
-    )
-
-
-def _kept(agent: str, usable: Sequence[Conduct], level: float, inputs: str) -> Measurement:
-    held = [(one.cluster, one.checks) for one in usable if one.checks is not None]
-    broken = Counter(rule for _, checks in held for rule in sorted({rule for rule, kept in checks if not kept}))
-    return _share(
-        "agent.limits_kept",
-        agent,
-        [all(kept for _, kept in checks) for _, checks in held],
-        [cluster for cluster, _ in held],
-        n_of="usable decisions with a book",
-        method=f"decisions whose orders keep every numeric limit over all with a book, {_WILSON}",
-        detail={"breaches": dict(sorted(broken.items()))},
-        level=level,
-        inputs=inputs,
-    )
 
 
 def _share(
@@ -274,11 +266,18 @@ class _Kappas:
         settled = np.round(panel.scores, 9)
         ratings = _on_scale(np.floor(settled + 0.5))
         even = _on_scale(np.rint(settled))
+        # Contingency tables [groups, K, P, 5, 5] of ratings [n, J, K].
+        left, right = np.array(pairs).T
+        width, size = ratings.shape[2], 25
+        shape = (formats, width, len(pairs), 5, 5)
+        cells = (ratings[:, left] * 5 + ratings[:, right] - 6).transpose(0, 2, 1)
+        places = cells + size * np.arange(width * len(pairs)).reshape(width, -1)
+        places += size * width * len(pairs) * table.format[:, None, None]
         return cls(
             ratings,
             KappaSums.of(ratings, table.format * clusters + table.cluster, formats * clusters, pairs),
             KappaSums.of(even, table.format, formats, pairs),
-            _contingency(ratings, table.format, formats, pairs),
+            np.bincount(places.ravel(), minlength=formats * width * len(pairs) * size).reshape(shape),
         )
 
     def part(self, panel: Panel, f: int | None) -> Counted:
@@ -297,17 +296,6 @@ class _Kappas:
 
 def _on_scale(rounded: Floats) -> Ints:
     return np.clip(rounded, 1, 5).astype(np.int64)
-
-
-def _contingency(ratings: Ints, group: Ints, groups: int, pairs: list[Pair]) -> Ints:
-    """Contingency tables [groups, K, P, 5, 5] of ratings [n, J, K]."""
-    left, right = np.array(pairs).T
-    width, size = ratings.shape[2], 25
-    shape = (groups, width, len(pairs), 5, 5)
-    cells = (ratings[:, left] * 5 + ratings[:, right] - 6).transpose(0, 2, 1)
-    places = cells + size * np.arange(width * len(pairs)).reshape(width, -1)
-    places += size * width * len(pairs) * group[:, None, None]
-    return np.bincount(places.ravel(), minlength=groups * width * len(pairs) * size).reshape(shape)
 
 
 def _kappa(panel: Panel, kappas: _Kappas | None, f: int | None, rng: np.random.Generator) -> Iterator[Measurement]:
@@ -432,7 +420,20 @@ def judge_measurements(panel: Panel) -> Iterator[Measurement]:
         for judge in panel.table.judges:
             yield _stability(panel, judge, ddof, decided.get(judge, False))
     for judge in panel.table.judges:
-        yield _invalid(panel, judge)
+        calls = panel.table.calls[judge]
+        low, high = wilson(calls.invalid + calls.refused, calls.total, level=panel.study.inference.level)
+        yield panel.measure(
+            "judge.invalid_share",
+            {"judge": judge},
+            value=(calls.invalid + calls.refused) / calls.total,
+            n=calls.total,
+            n_of="calls",
+            method="calls without a usable score over all calls, Wilson interval",
+            low=low,
+            high=high,
+            level=panel.study.inference.level,
+            detail={"ok": calls.ok, "invalid": calls.invalid, "refused": calls.refused, "reasons": dict(calls.reasons)},
+        )
     for agent in panel.table.agents:
         yield _floor(panel, agent)
 
@@ -462,23 +463,6 @@ def _stability(panel: Panel, judge: str, ddof: int, averaged: bool) -> Measureme
         except NotMeasurableError as exc:
             state = state_of(exc)
     return panel.measure("noise.repetition_stability", labels, value=None, state=state, **common)
-
-
-def _invalid(panel: Panel, judge: str) -> Measurement:
-    calls = panel.table.calls[judge]
-    low, high = wilson(calls.invalid + calls.refused, calls.total, level=panel.study.inference.level)
-    return panel.measure(
-        "judge.invalid_share",
-        {"judge": judge},
-        value=(calls.invalid + calls.refused) / calls.total,
-        n=calls.total,
-        n_of="calls",
-        method="calls without a usable score over all calls, Wilson interval",
-        low=low,
-        high=high,
-        level=panel.study.inference.level,
-        detail={"ok": calls.ok, "invalid": calls.invalid, "refused": calls.refused, "reasons": dict(calls.reasons)},
-    )
 
 
 def _floor(panel: Panel, agent: str) -> Measurement:

@@ -149,7 +149,20 @@ def moderate(
     table = _complete(effects, tested) if borrow and effects is not None else None
     epsilon, estimate, prior = None, np.zeros(lead), np.zeros_like(variance)
     if table is not None:
-        epsilon = _sphericity(table)
+        # Greenhouse-Geisser and Huynh-Feldt epsilon of complete tables [..., G, K].
+        g, k = table.shape[-2:]
+        rest = table - table.mean(axis=-1, keepdims=True)
+        rest -= rest.mean(axis=-2, keepdims=True)
+        # tr(C) and the sum of squares of C are the same for the matrix of clusters, which may be the smaller one.
+        turned = np.swapaxes(rest, -1, -2)
+        squares = np.square(turned @ rest if k <= g else rest @ turned).sum(axis=(-1, -2))
+        total = np.square(rest).sum(axis=(-1, -2))
+        varies = total > FLAT_VARIANCE * (g - 1)
+        low = np.where(varies, total**2 / ((k - 1) * np.where(varies, squares, 1.0)), 1.0)
+        left = g - 1 - (k - 1) * low
+        open_ = left > 1e-9
+        high = np.where(open_, (g * (k - 1) * low - 2) / ((k - 1) * np.where(open_, left, 1.0)), 1.0)
+        epsilon = low, np.clip(high, low, 1.0)
         agents = table.shape[-1]
         estimate = _prior_df(variance, nu, agents)
         freedom = np.maximum(0.0, epsilon[1] * (agents - 1) - 1.5)
@@ -207,23 +220,6 @@ def _complete(effects: Floats, tested: Bools) -> Floats | None:
             checks.fail("moderated_contrasts", "effects", "many studies at once need complete tables")
         effects = effects[~holes]
     return effects if min(effects.shape[-2:]) >= 3 else None
-
-
-def _sphericity(effects: Floats) -> tuple[Floats, Floats]:
-    """Greenhouse-Geisser and Huynh-Feldt epsilon of complete tables [..., G, K]."""
-    g, k = effects.shape[-2:]
-    rest = effects - effects.mean(axis=-1, keepdims=True)
-    rest -= rest.mean(axis=-2, keepdims=True)
-    # tr(C) and the sum of squares of C are the same for the matrix of clusters, which may be the smaller one.
-    turned = np.swapaxes(rest, -1, -2)
-    squares = np.square(turned @ rest if k <= g else rest @ turned).sum(axis=(-1, -2))
-    total = np.square(rest).sum(axis=(-1, -2))
-    varies = total > FLAT_VARIANCE * (g - 1)
-    low = np.where(varies, total**2 / ((k - 1) * np.where(varies, squares, 1.0)), 1.0)
-    left = g - 1 - (k - 1) * low
-    open_ = left > 1e-9
-    high = np.where(open_, (g * (k - 1) * low - 2) / ((k - 1) * np.where(open_, left, 1.0)), 1.0)
-    return low, np.clip(high, low, 1.0)
 
 
 def _prior_df(variances: Floats, nu: Floats, agents: int) -> Floats:

@@ -49,7 +49,14 @@ def oracle_measurements(
 ) -> Iterator[Measurement]:
     """``oracle.kappa`` and ``oracle.error`` of every judge, and without a label of the panel's mean over its judges."""
     scored = [table for table in tables if table.n]
-    _check(scored, oracle)
+    # One panel, and oracle scores that are points of the scale.
+    problems = []
+    if len({(table.judges, table.dimensions) for table in scored}) > 1:
+        problems.append(Problem("tables", "must have the same judges and dimensions"))
+    bad = {key: value for key, value in oracle.items() if value not in range(int(SCALE[0]), int(SCALE[1]) + 1)}
+    problems += [Problem(key, f"must be a whole number from 1 to 5 (got {bad[key]})") for key in sorted(bad)[:9]]
+    if problems:
+        raise InputError("oracle_measurements", problems)
     items = _Items.of(scored, oracle, dimension, study)
     rng = np.random.default_rng(study.seed) if rng is None else rng
     whole = items.scores.mean(axis=1)
@@ -84,24 +91,15 @@ class _Items:
         missing = None if truth else _NOTHING
         if tables and not asked:
             missing = f"not measurable: the rubric does not ask for {dimension}"
-        digest = _digest(tables, oracle)
+        digest = hashlib.sha256(
+            repr(([table.digest for table in tables], sorted(oracle.items()))).encode()
+        ).hexdigest()[:16]
         return cls(judges, np.concatenate(scores), np.array(truth), tuple(clusters), missing, digest)
 
     @property
     def known(self) -> Ints:
         """The oracle's scores as ratings."""
         return self.truth.astype(np.int64)
-
-
-def _check(tables: Sequence[ScoreTable], oracle: Mapping[str, float]) -> None:
-    """One panel, and oracle scores that are points of the scale."""
-    problems = []
-    if len({(table.judges, table.dimensions) for table in tables}) > 1:
-        problems.append(Problem("tables", "must have the same judges and dimensions"))
-    bad = {key: value for key, value in oracle.items() if value not in range(int(SCALE[0]), int(SCALE[1]) + 1)}
-    problems += [Problem(key, f"must be a whole number from 1 to 5 (got {bad[key]})") for key in sorted(bad)[:9]]
-    if problems:
-        raise InputError("oracle_measurements", problems)
 
 
 def _kappa(
@@ -117,7 +115,9 @@ def _kappa(
             low, high, detail = _ends(ratings, items, study, rng)
         except NotMeasurableError as exc:
             state = state_of(exc)
-        detail |= {"r": _pearson(scores, items.truth), "table": _table(ratings)}
+        table = np.zeros((5, 5), dtype=np.int64)
+        np.add.at(table, (ratings[:, 0] - 1, ratings[:, 1] - 1), 1)
+        detail |= {"r": _pearson(scores, items.truth), "table": list(table.tolist())}
     return _measurement("oracle.kappa", labels, items, study, value, state or "ok", (low, high), _KAPPA, detail)
 
 
@@ -187,18 +187,6 @@ def _pearson(scores: Floats, truth: Floats) -> float | None:
     if np.ptp(scores) <= 1e-9 or np.ptp(truth) <= 1e-9:
         return None
     return float(np.clip(np.corrcoef(scores, truth)[0, 1], -1, 1))
-
-
-def _table(ratings: Ints) -> list[JSON]:
-    """How often the judge gave i+1 while the oracle gave j+1."""
-    table = np.zeros((5, 5), dtype=np.int64)
-    np.add.at(table, (ratings[:, 0] - 1, ratings[:, 1] - 1), 1)
-    return list(table.tolist())
-
-
-def _digest(tables: Sequence[ScoreTable], oracle: Mapping[str, float]) -> str:
-    """Sixteen hex digits over the tables and the oracle's scores."""
-    return hashlib.sha256(repr(([table.digest for table in tables], sorted(oracle.items()))).encode()).hexdigest()[:16]
 
 
 # How many judges is a panel worth? From their errors on items whose quality is known.
@@ -276,10 +264,16 @@ def known_measurements(
 ) -> Iterator[Measurement]:
     """``panel.effective_judges`` of the aggregate and every dimension, from all items whose quality is known."""
     scored = [table for table in tables if table.n]
-    _same(scored)
+    kinds = {_Kind(table.judges, table.dimensions, tuple(table.weights.tolist())) for table in scored}
+    if len(kinds) > 1:
+        listed = "; ".join(sorted(f"{', '.join(kind.judges)} on {', '.join(kind.dimensions)}" for kind in kinds))
+        raise InputError(
+            "known_measurements", [Problem("tables", f"must have the same judges and names (got {listed})")]
+        )
     names = scored[0].names if scored else (AGGREGATE, *sorted(study.rubric.weights or {}))
     judges = len(scored[0].judges) if scored else len(study.judges)
-    digest = _known_digest(tables, known)
+    scores = sorted((key, sorted(parts.items())) for key, parts in known.items())
+    digest = hashlib.sha256(repr(([table.digest for table in tables], scores)).encode()).hexdigest()[:16]
     for k, name in enumerate(names):
         errors = np.concatenate([np.empty((0, judges)), *(_errors(table, known, k) for table in scored)])
         yield _effective(name, errors, digest)
@@ -292,15 +286,6 @@ class _Kind:
     judges: tuple[str, ...]
     dimensions: tuple[str, ...]
     weights: tuple[float, ...]
-
-
-def _same(tables: Sequence[ScoreTable]) -> None:
-    kinds = {_Kind(table.judges, table.dimensions, tuple(table.weights.tolist())) for table in tables}
-    if len(kinds) > 1:
-        listed = "; ".join(sorted(f"{', '.join(kind.judges)} on {', '.join(kind.dimensions)}" for kind in kinds))
-        raise InputError(
-            "known_measurements", [Problem("tables", f"must have the same judges and names (got {listed})")]
-        )
 
 
 def _errors(table: ScoreTable, known: Mapping[str, Mapping[str, float]], column: int) -> Floats:
@@ -347,9 +332,3 @@ def _effective(name: str, errors: Floats, digest: str) -> Measurement:
         inputs=digest,
         detail={"judges": judges, "r": r},
     )
-
-
-def _known_digest(tables: Sequence[ScoreTable], known: Mapping[str, Mapping[str, float]]) -> str:
-    """Sixteen hex digits over the tables and what is known."""
-    scores = sorted((key, sorted(parts.items())) for key, parts in known.items())
-    return hashlib.sha256(repr(([table.digest for table in tables], scores)).encode()).hexdigest()[:16]

@@ -140,8 +140,19 @@ def order_analysis(
     checks.probability(_SOURCE, "alpha", alpha)
     if not 0 < share <= 1:
         checks.fail(_SOURCE, "share", f"must lie above 0, at most 1 (got {share!r})")
-    delta = _margin(score_range, margin)
-    tables = _tables(scales)
+    low, high = score_range
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        checks.fail(_SOURCE, "score_range", f"must be two finite numbers, the lower one first (got {score_range!r})")
+    delta = _MARGIN * (high - low) if margin is None else float(margin)
+    if not (math.isfinite(delta) and delta > 0):
+        checks.fail(_SOURCE, "margin", f"must be a finite number above 0 (got {margin!r})")
+    # The tables as arrays of one width, the aggregate among them.
+    tables = {name: table_of(_SOURCE, f"scales[{name!r}]", table) for name, table in scales.items()}
+    if "aggregate" not in tables:
+        checks.fail(_SOURCE, "scales", f"must have an aggregate (got {', '.join(map(repr, tables)) or 'none'})")
+    if len({table.shape[1] for table in tables.values()}) > 1:
+        widths = ", ".join(f"{name} {table.shape[1]}" for name, table in tables.items())
+        checks.fail(_SOURCE, "scales", f"all must have the same agents (got {widths})")
     k = tables["aggregate"].shape[1]
     for name, given in (("differences", differences), ("p_floor", p_floor), ("contrasts", contrasts)):
         unknown = set(given or ()) - set(tables)
@@ -327,24 +338,3 @@ def _differences(values: Mapping[Any, Mapping[Hashable, float]] | Floats, agents
     if np.isinf(table).any():
         checks.fail(_SOURCE, "differences", "differences must be finite")
     return table
-
-
-def _tables(scales: Mapping[str, ArrayLike]) -> dict[str, Floats]:
-    """The tables as arrays of one width, the aggregate among them."""
-    tables = {name: table_of(_SOURCE, f"scales[{name!r}]", table) for name, table in scales.items()}
-    if "aggregate" not in tables:
-        checks.fail(_SOURCE, "scales", f"must have an aggregate (got {', '.join(map(repr, tables)) or 'none'})")
-    if len({table.shape[1] for table in tables.values()}) > 1:
-        widths = ", ".join(f"{name} {table.shape[1]}" for name, table in tables.items())
-        checks.fail(_SOURCE, "scales", f"all must have the same agents (got {widths})")
-    return tables
-
-
-def _margin(score_range: tuple[float, float], margin: float | None) -> float:
-    low, high = score_range
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        checks.fail(_SOURCE, "score_range", f"must be two finite numbers, the lower one first (got {score_range!r})")
-    delta = _MARGIN * (high - low) if margin is None else float(margin)
-    if not (math.isfinite(delta) and delta > 0):
-        checks.fail(_SOURCE, "margin", f"must be a finite number above 0 (got {margin!r})")
-    return delta

@@ -17,9 +17,9 @@ import numpy as np
 
 from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import percentile_ends
-from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.checks import Floats
 from assaymark.metrology.comparisons import Comparisons, natural
-from assaymark.metrology.contrasts import Contrast, Test, Tested, bootstrap_tests, cluster_t, flip_tests, t_test
+from assaymark.metrology.contrasts import Test, Tested, bootstrap_tests, cluster_t, flip_tests, t_test
 from assaymark.metrology.measure_orders import order_measurements
 from assaymark.metrology.order_tests import OrderPlan
 from assaymark.metrology.panel import Panel
@@ -81,7 +81,19 @@ def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str],
         tested = cluster_t(row, items.clusters, level=level)
         if tested.low is not None and tested.high is not None:
             tested = dataclasses.replace(tested, low=max(0.0, tested.low), high=min(1.0, tested.high))
-        found.append(_measured(name, {"model": model, **labels}, tested, level))
+        found.append(
+            Measurement(
+                name=name,
+                labels={"model": model, **labels},
+                value=tested.difference,
+                n=tested.n,
+                n_of="items",
+                method=tested.method,
+                low=tested.low,
+                high=tested.high,
+                level=None if tested.low is None else level,
+            )
+        )
     return found
 
 
@@ -176,20 +188,6 @@ def _redrawn(items: ScoredItems, rng: np.random.Generator, resamples: int) -> Fl
     return np.asarray((sums @ times) / (counts @ times))
 
 
-def _measured(name: str, labels: Mapping[str, str], found: Contrast, level: float) -> Measurement:
-    return Measurement(
-        name=name,
-        labels=labels,
-        value=found.difference,
-        n=found.n,
-        n_of="items",
-        method=found.method,
-        low=found.low,
-        high=found.high,
-        level=None if found.low is None else level,
-    )
-
-
 # Every pair of agents under the sources' own tests, which are shown beside the one that decides.
 
 
@@ -217,7 +215,8 @@ def pair_tests(panel: Panel, rng: np.random.Generator) -> PairTests:
     plan, width = panel.study.inference, len(panel.names)
     wide = width * (1 + len(panel.table.judges))
     parts = [(meeting.sums[:, :wide], meeting.cycles) for meeting in panel.meetings]
-    blank = _blank(wide)
+    nothing = np.full(wide, np.nan)
+    blank = Tested(np.zeros(wide), np.ones(wide), nothing, nothing, 0, (NEVER,) * wide)
 
     def drawn(make: Callable[..., list[Tested]]) -> tuple[Tested, ...]:
         met: dict[int, list[int]] = defaultdict(list)
@@ -240,18 +239,8 @@ def pair_tests(panel: Panel, rng: np.random.Generator) -> PairTests:
 
     return PairTests(
         {
-            "cluster-t": tuple(_t(part, plan.level, blank) for part in parts),
+            "cluster-t": tuple((t_test(*part, level=plan.level) if part[1].size else blank) for part in parts),
             "bootstrap": drawn(bootstrap_tests),
             "sign-flip": drawn(flip_tests),
         }
     )
-
-
-def _t(part: tuple[Floats, Ints], level: float, blank: Tested) -> Tested:
-    return t_test(*part, level=level) if part[1].size else blank
-
-
-def _blank(width: int) -> Tested:
-    """What a pair without common cycles has under any test."""
-    nothing = np.full(width, np.nan)
-    return Tested(np.zeros(width), np.ones(width), nothing, nothing, 0, (NEVER,) * width)

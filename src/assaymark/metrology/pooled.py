@@ -51,7 +51,12 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
     yield from _kappa(panel, counted, None, rng)
     yield from plain_measurements(panel, "kappa.fleiss", "Fleiss' unweighted kappa", lambda: _fleiss(counted, sums))
     redundancy = "mean Pearson correlation over pairs of judges"
-    yield from plain_measurements(panel, "redundancy", redundancy, lambda: _redundancy(sums))
+    yield from plain_measurements(
+        panel,
+        "redundancy",
+        redundancy,
+        lambda: [_correlation(sums.layout, table.sum(axis=(0, 1))) for table in sums.tables],
+    )
     if len(sums.formats) > 1:
         for f in range(len(sums.formats)):
             yield from _kappa(panel, counted, f, rng)
@@ -139,11 +144,6 @@ def _fleiss(counted: _Counted, sums: ScoreSums) -> list[float | str]:
     return [state if same else value for same, value in zip(flat.tolist(), kappa.tolist(), strict=True)]
 
 
-def _redundancy(sums: ScoreSums) -> list[float | str]:
-    """`mean_correlation` of every name, from the levels before they are rounded to ratings."""
-    return [_correlation(sums.layout, table.sum(axis=(0, 1))) for table in sums.tables]
-
-
 def _correlation(layout: Layout, tables: Ints) -> float | str:
     """Mean Pearson correlation over pairs of judges of one name, from tables [P, S, S]."""
     levels = np.arange(tables.shape[1])
@@ -152,19 +152,15 @@ def _correlation(layout: Layout, tables: Ints) -> float | str:
     for table, (a, b) in zip(tables, layout.pairs, strict=True):
         for judge, margin in ((a, table.sum(axis=1)), (b, table.sum(axis=0))):
             spread[judge] = np.ptp(np.flatnonzero(margin))
-        found.append(_pearson(table, levels))
+        # Correlation of the levels of a contingency table, 0 where one side does not vary.
+        weights: Floats = table / table.sum()
+        one, other = weights.sum(axis=1), weights.sum(axis=0)
+        x, y = levels - one @ levels, levels - other @ levels
+        squares = float((one @ (x * x)) * (other @ (y * y)))
+        found.append(float(x @ weights @ y) / math.sqrt(squares) if squares > 0 else 0.0)
     if not spread.min():
         return f"undefined: judge {int(spread.argmin()) + 1} gave a single score"
     return float(np.clip(np.mean(found), -1, 1))
-
-
-def _pearson(table: Ints, levels: Ints) -> float:
-    """Correlation of the levels of a contingency table, 0 where one side does not vary."""
-    weights: Floats = table / table.sum()
-    one, other = weights.sum(axis=1), weights.sum(axis=0)
-    x, y = levels - one @ levels, levels - other @ levels
-    squares = float((one @ (x * x)) * (other @ (y * y)))
-    return float(x @ weights @ y) / math.sqrt(squares) if squares > 0 else 0.0
 
 
 def analyse_sums(

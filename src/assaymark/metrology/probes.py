@@ -229,7 +229,13 @@ def probe_measurements(
 ) -> Iterator[Measurement]:
     """What the outside judge says about the contested pairs."""
     judge = study.stability.probe
-    state = _state(plan, study, bool(scores))
+    asked = bool(scores)
+    if not plan.needed:
+        state = f"not needed: {plan.reason}"
+    elif study.stability.probe is None:
+        state = f"not committed: the plan names no outside judge, and {plan.reason}"
+    else:
+        state = "ok" if asked else f"not measured: {study.stability.probe.name} has given no usable score"
     yield Measurement(
         name="probe.state",
         labels={},
@@ -250,7 +256,9 @@ def probe_measurements(
         groups = [where[cycle] for cycle in common]
         found = cluster_t(gaps, groups, level=study.inference.level) if common else None
         detail: dict[str, JSON] = {"p": found.p if found else None, "judge": judge.name, "family": judge.family}
-        detail["cluster_sums"] = _cluster_sums(gaps, groups)
+        names, codes = np.unique(groups, return_inverse=True)
+        sums, counts = np.bincount(codes, weights=gaps), np.bincount(codes)
+        detail["cluster_sums"] = {str(name): [float(s), int(n)] for name, s, n in zip(names, sums, counts, strict=True)}
         yield measured(
             "probe.contrast",
             {"dimension": dimension, "high": high, "low": low},
@@ -262,14 +270,6 @@ def probe_measurements(
             n_of="common cycles",
             detail=detail,
         )
-
-
-def _state(plan: ProbePlan, study: Study, asked: bool) -> str:
-    if not plan.needed:
-        return f"not needed: {plan.reason}"
-    if study.stability.probe is None:
-        return f"not committed: the plan names no outside judge, and {plan.reason}"
-    return "ok" if asked else f"not measured: {study.stability.probe.name} has given no usable score"
 
 
 def _by_cycle(
@@ -285,12 +285,6 @@ def _by_cycle(
         if agents[key] == agent and dimension in scores[key]:
             found[cycles[key]].append(scores[key][dimension])
     return {cycle: float(np.mean(values)) for cycle, values in found.items()}
-
-
-def _cluster_sums(gaps: Floats, groups: Sequence[str]) -> dict[str, JSON]:
-    names, codes = np.unique(groups, return_inverse=True)
-    sums, counts = np.bincount(codes, weights=gaps), np.bincount(codes)
-    return {str(name): [float(s), int(n)] for name, s, n in zip(names, sums, counts, strict=True)}
 
 
 _UNPLANNED = "not measured: the plan names no post-cutoff clusters"
@@ -328,14 +322,18 @@ def contamination_measurements(
 def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, *, level: float = 0.95) -> Gap:
     """Difference between two sets of clusters within agents, tested between clusters."""
     weight, settled = _freed(scores, agents, post)
-    shares, means = _cluster_means(weight, settled, clusters)
+    found = group_sums(np.stack([weight, weight * settled], axis=1), clusters, int(clusters.max()) + 1)
+    used = found[found[:, 0] != 0]
+    shares, means = used[:, 0], used[:, 1] / used[:, 0]
     sides = [(shares[part], means[part]) for part in (shares > 0, shares < 0)]
     difference = float(weight @ scores)
     difference = 0.0 if abs(difference) <= _ZERO else difference
     counts = [share.size for share, _ in sides]
     if max(counts) < 2:
         return Gap(difference, None, None, 1.0, "one cluster on each side cannot be tested, p = 1")
-    variance, df = _contamination_spread(sides)
+    df = sum(share.size for share, _ in sides) - 2
+    pooled = sum(float(np.square(mean - mean.mean()).sum()) for _, mean in sides) / df
+    variance, df = pooled * sum(float(share @ share) for share, _ in sides), df
     if variance <= _ZERO**2:
         p = 1.0 if difference == 0 else 1 / math.comb(sum(counts), counts[0])
         return Gap(difference, None, None, p, "clusters do not vary: share of the ways to choose the later ones")
@@ -355,20 +353,6 @@ def _freed(scores: Floats, agents: Ints, post: Bools) -> tuple[Floats, Floats]:
     weight = np.where(post, (share / np.maximum(later, 1))[agents], -(share / np.maximum(earlier, 1))[agents])
     sums = np.bincount(agents, weights=scores - post * float(weight @ scores), minlength=size)
     return weight, scores - (sums / np.maximum(later + earlier, 1))[agents]
-
-
-def _cluster_means(weight: Floats, scores: Floats, clusters: Ints) -> tuple[Floats, Floats]:
-    """Share [G] of each cluster in its side (negative before the cutoff), and its weighted mean score [G]."""
-    found = group_sums(np.stack([weight, weight * scores], axis=1), clusters, int(clusters.max()) + 1)
-    used = found[found[:, 0] != 0]
-    return used[:, 0], used[:, 1] / used[:, 0]
-
-
-def _contamination_spread(sides: list[tuple[Floats, Floats]]) -> tuple[float, int]:
-    """Variance of the gap from the pooled variance of cluster means within their sides, and G-2 degrees of freedom."""
-    df = sum(share.size for share, _ in sides) - 2
-    pooled = sum(float(np.square(mean - mean.mean()).sum()) for _, mean in sides) / df
-    return pooled * sum(float(share @ share) for share, _ in sides), df
 
 
 def _post(table: ScoreTable, study: Study) -> Bools:

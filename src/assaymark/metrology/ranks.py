@@ -53,18 +53,15 @@ def rank_shares(
             whole = inside[:, agents].all(axis=1)
             weight = weights[start * rows : start * rows + rows][whole]
             kept += float(weight.sum())
-            found += _ranked(effects[whole][:, agents], weight)
+            # Weight [A, A, K] with which each agent takes each rank, from levels [R, A, K].
+            levels = effects[whole][:, agents]
+            settled = np.round(levels, 9)
+            above = (settled[:, None] > settled[:, :, None]).sum(axis=2)
+            tied = (settled[:, None] == settled[:, :, None]).sum(axis=2)
+            share = weight[:, None, None] / tied
+            ranks = range(levels.shape[1])
+            found += np.stack([(share * ((above <= r) & (r < above + tied))).sum(axis=0) for r in ranks], axis=1)
     return RankShares(found / kept if kept else found, count, exact, 1 - kept / mass)
-
-
-def _ranked(levels: Floats, weight: Floats) -> Floats:
-    """Weight [A, A, K] with which each agent takes each rank, from levels [R, A, K]."""
-    settled = np.round(levels, 9)
-    above = (settled[:, None] > settled[:, :, None]).sum(axis=2)
-    tied = (settled[:, None] == settled[:, :, None]).sum(axis=2)
-    share = weight[:, None, None] / tied
-    ranks = range(levels.shape[1])
-    return np.stack([(share * ((above <= r) & (r < above + tied))).sum(axis=0) for r in ranks], axis=1)
 
 
 def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
@@ -75,7 +72,17 @@ def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measur
     if agents.size > 1 and design.clusters > 1:
         resamples = study.inference.resamples or _RESAMPLES
         found = rank_shares(design, agents, slice(0, len(panel.names)), resamples=resamples, rng=rng)
-    group = _group_state(panel, agents.size, found)
+    # Why the agents on one scale have no rank shares, or ``ok``.
+    if panel.missing:
+        group = panel.missing
+    elif agents.size < 2:
+        group = "undefined: one agent, needs two"
+    elif found is None:
+        group = "undefined: one cluster, needs two"
+    elif found.left_out > _MOST:
+        group = f"undefined: in {found.left_out:.0%} of the resamples some agents share no cycle with the others"
+    else:
+        group = "ok"
     shares = found.shares.transpose(2, 0, 1).tolist() if found else []
     place = {a: i for i, a in enumerate(agents.tolist())}
     decisions = design.counts.sum(axis=1).astype(int).tolist()
@@ -93,19 +100,6 @@ def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measur
                 state=state,
                 detail=_detail(own, found),
             )
-
-
-def _group_state(panel: Panel, agents: int, found: RankShares | None) -> str:
-    """Why the agents on one scale have no rank shares, or ``ok``."""
-    if panel.missing:
-        return panel.missing
-    if agents < 2:
-        return "undefined: one agent, needs two"
-    if found is None:
-        return "undefined: one cluster, needs two"
-    if found.left_out > _MOST:
-        return f"undefined: in {found.left_out:.0%} of the resamples some agents share no cycle with the others"
-    return "ok"
 
 
 def _method(found: RankShares | None, clusters: int) -> str:
@@ -135,25 +129,21 @@ def single_measurements(panel: Panel, levels: Levels, tests: PairTests) -> Itera
     for j, judge in enumerate(panel.table.judges):
         yield from agent_levels(panel, "single.level", levels, panel.alone(j), {"judge": judge}, ends=True)
     for a, b in combinations(range(len(panel.table.judges)), 2):
-        yield from _rho(panel, levels, a, b)
+        # Spearman correlation of two judges' rankings of the agents, of every name.
+        one, other = levels.value[:, panel.alone(a)], levels.value[:, panel.alone(b)]
+        ranked = np.flatnonzero(np.isfinite(one[:, 0]))
+        rho = spearman_columns(one[ranked], other[ranked]) if ranked.size > 1 else [None] * len(panel.names)
+        for name, value in zip(panel.names, rho, strict=True):
+            yield panel.measure(
+                "single.rho",
+                {"dimension": name, "a": panel.table.judges[a], "b": panel.table.judges[b]},
+                value=value,
+                n=ranked.size,
+                n_of="agents",
+                method="Spearman correlation of agent levels under each judge alone",
+                state="ok" if value is not None else no_rho(panel, ranked.size),
+            )
     yield from _discoveries(panel, tests)
-
-
-def _rho(panel: Panel, levels: Levels, a: int, b: int) -> Iterator[Measurement]:
-    """Spearman correlation of two judges' rankings of the agents, of every name."""
-    one, other = levels.value[:, panel.alone(a)], levels.value[:, panel.alone(b)]
-    ranked = np.flatnonzero(np.isfinite(one[:, 0]))
-    rho = spearman_columns(one[ranked], other[ranked]) if ranked.size > 1 else [None] * len(panel.names)
-    for name, value in zip(panel.names, rho, strict=True):
-        yield panel.measure(
-            "single.rho",
-            {"dimension": name, "a": panel.table.judges[a], "b": panel.table.judges[b]},
-            value=value,
-            n=ranked.size,
-            n_of="agents",
-            method="Spearman correlation of agent levels under each judge alone",
-            state="ok" if value is not None else no_rho(panel, ranked.size),
-        )
 
 
 def _discoveries(panel: Panel, tests: PairTests) -> Iterator[Measurement]:

@@ -199,7 +199,19 @@ def score_table(
     records = list(decisions)
     known = {decision.record_id: decision for decision in records}
     calls = sorted(judgments, key=lambda j: (j.trajectory, j.judge, j.trial))
-    judges, dimensions, share = _checked(calls, records, known, weights)
+    # The family of each judge, the dimensions and their weights, or an error with everything that is wrong.
+    problems = [*_judgment_problems(calls, known), *_decision_problems(records)]
+    if not calls:
+        problems.append(Problem("", "none given; judge the trajectories first"))
+    dimensions = tuple(sorted({name for call in calls if call.status == "ok" for name in call.scores}))
+    wrong = weight_problems(dimensions, weights, of="judgments") if dimensions else []
+    if problems or wrong:
+        raise InputError("judgments", [*problems, *wrong])
+    judges, dimensions, share = (
+        {call.judge: call.family for call in calls},
+        dimensions,
+        weight_shares(dimensions, weights),
+    )
     order = tuple(sorted(judges))
     trials = _scores(calls, dimensions)
     first = [key for key, decision in sorted(known.items()) if decision.replicate == 1]
@@ -371,23 +383,6 @@ def _digest(
 
 
 # --- what can be wrong ----------------------------------------------------------------------------------------------
-
-
-def _checked(
-    calls: Sequence[Judgment],
-    records: Sequence[Decision],
-    known: Mapping[str, Decision],
-    weights: Mapping[str, float] | None,
-) -> tuple[dict[str, str], tuple[str, ...], Floats]:
-    """The family of each judge, the dimensions and their weights, or an error with everything that is wrong."""
-    problems = [*_judgment_problems(calls, known), *_decision_problems(records)]
-    if not calls:
-        problems.append(Problem("", "none given; judge the trajectories first"))
-    dimensions = tuple(sorted({name for call in calls if call.status == "ok" for name in call.scores}))
-    wrong = weight_problems(dimensions, weights, of="judgments") if dimensions else []
-    if problems or wrong:
-        raise InputError("judgments", [*problems, *wrong])
-    return {call.judge: call.family for call in calls}, dimensions, weight_shares(dimensions, weights)
 
 
 def weight_problems(dimensions: Sequence[str], weights: Mapping[str, float] | None, *, of: str) -> list[Problem]:

@@ -175,9 +175,52 @@ def _preference(
     gap = None if means[0] is None or means[1] is None else means[0] - means[1]
     method = "the wider of Student's and Welch's t"
     if codes is None:
-        state, half = _half_width(ours, theirs, level)
+        # Half the width of the interval of the difference of two means, or why there is none.
+        n, m = ours.size, theirs.size
+        if not n:
+            state, half = "no agent of its family", None
+        elif not m:
+            state, half = "no agent of another family", None
+        elif n == 1:
+            state, half = "single observation", None
+        else:
+            # One agent on the other side has no spread of its own; Student's interval takes it to be the family's.
+            spread_own, spread_others = float(ours.var(ddof=1)), float(theirs.var(ddof=1)) if m > 1 else None
+            squares = (n - 1) * spread_own + (m - 1) * (spread_others or 0.0)
+            if squares <= _FLAT**2:
+                state, half = "no spread", None
+            else:
+                tail = 0.5 + level / 2
+                pooled = squares / (n + m - 2) * (1 / n + 1 / m)
+                student = t_quantile(tail, n + m - 2) * math.sqrt(pooled)
+                if spread_others is None:
+                    state, half = "ok", student
+                else:
+                    a, b = spread_own / n, spread_others / m
+                    freedom = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
+                    state, half = "ok", max(student, t_quantile(tail, freedom) * math.sqrt(a + b))
     else:
-        state, half = _half_over_clusters(above, own, codes, level, consecutive=consecutive)
+        # Half the width of the interval over clusters, or why there is none.
+        if not own.any():
+            state, half = "no agent of its family", None
+        elif own.all():
+            state, half = "no agent of another family", None
+        else:
+            size = int(codes.max()) + 1
+            sums = np.stack([np.bincount(codes[part], weights, size) for part in (own, ~own)
+                             for weights in (above[part], np.ones(int(part.sum())))], axis=1)  # fmt: skip
+            total, *without = leave_out(sums, consecutive)
+            # A unit that holds every grade of a side cannot be left out.
+            rests = np.array([rest for rest in without if rest[1] and rest[3]])
+            if len(rests) < 2:
+                state, half = "single observation", None
+            else:
+                gaps = [row[..., 0] / row[..., 1] - row[..., 2] / row[..., 3] for row in (total, rests)]
+                found = jackknife_estimate(float(gaps[0]), gaps[1], level=level)
+                if found.low is None or found.high is None:
+                    state, half = "no spread", None
+                else:
+                    state, half = "ok", (found.high - found.low) / 2
         method = f"jackknife over {'blocks of neighbouring ' if consecutive else ''}clusters, Student's t"
     return SelfPreference(
         judge=judge,
@@ -192,50 +235,3 @@ def _preference(
         level=level,
         method=f"mean distance from the panel's median, own family minus others; {method}",
     )
-
-
-def _half_over_clusters(
-    above: Floats, own: Bools, codes: Ints, level: float, *, consecutive: bool
-) -> tuple[PreferenceState, float | None]:
-    """Half the width of the interval over clusters, or why there is none."""
-    if not own.any():
-        return "no agent of its family", None
-    if own.all():
-        return "no agent of another family", None
-    size = int(codes.max()) + 1
-    sums = np.stack([np.bincount(codes[part], weights, size) for part in (own, ~own)
-                     for weights in (above[part], np.ones(int(part.sum())))], axis=1)  # fmt: skip
-    total, *without = leave_out(sums, consecutive)
-    # A unit that holds every grade of a side cannot be left out.
-    rests = np.array([rest for rest in without if rest[1] and rest[3]])
-    if len(rests) < 2:
-        return "single observation", None
-    gaps = [row[..., 0] / row[..., 1] - row[..., 2] / row[..., 3] for row in (total, rests)]
-    found = jackknife_estimate(float(gaps[0]), gaps[1], level=level)
-    if found.low is None or found.high is None:
-        return "no spread", None
-    return "ok", (found.high - found.low) / 2
-
-
-def _half_width(ours: Floats, theirs: Floats, level: float) -> tuple[PreferenceState, float | None]:
-    """Half the width of the interval of the difference of two means, or why there is none."""
-    n, m = ours.size, theirs.size
-    if not n:
-        return "no agent of its family", None
-    if not m:
-        return "no agent of another family", None
-    if n == 1:
-        return "single observation", None
-    # One agent on the other side has no spread of its own; Student's interval takes it to be the family's.
-    spread_own, spread_others = float(ours.var(ddof=1)), float(theirs.var(ddof=1)) if m > 1 else None
-    squares = (n - 1) * spread_own + (m - 1) * (spread_others or 0.0)
-    if squares <= _FLAT**2:
-        return "no spread", None
-    tail = 0.5 + level / 2
-    pooled = squares / (n + m - 2) * (1 / n + 1 / m)
-    student = t_quantile(tail, n + m - 2) * math.sqrt(pooled)
-    if spread_others is None:
-        return "ok", student
-    a, b = spread_own / n, spread_others / m
-    freedom = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
-    return "ok", max(student, t_quantile(tail, freedom) * math.sqrt(a + b))

@@ -80,7 +80,18 @@ def serial_tests(differences: Floats, effects: Floats) -> dict[tuple[int, int], 
         columns = np.flatnonzero(tested)[pattern.ravel() == p]
         result = effective_t(differences[np.ix_(rows, columns)], table)
         for place, k in enumerate(columns.tolist()):
-            found[pairs[k]] = _contrast(result, place)
+            df = float(result.df[place])
+            found[pairs[k]] = SerialContrast(
+                state="tested",
+                gap=float(result.gap[place]),
+                block=1 if result.block[place] == 1 else 2,
+                rho=float(result.rho[place]),
+                clusters=int(result.clusters[place]),
+                effective=float(result.effective[place]),
+                df=None if math.isnan(df) else df,
+                se=float(result.se[place]),
+                p=float(result.p[place]),
+            )
     return {pair: found[pair] for pair in pairs}
 
 
@@ -168,18 +179,3 @@ def _larger_p(first: EffectiveT, second: EffectiveT) -> EffectiveT:
     """The one with the larger p, pair by pair; the first where they are equal."""
     later: Bools = second.p > first.p
     return EffectiveT(*(np.where(later, getattr(second, name), getattr(first, name)) for name in EffectiveT.__slots__))
-
-
-def _contrast(found: EffectiveT, place: int) -> SerialContrast:
-    df = float(found.df[place])
-    return SerialContrast(
-        state="tested",
-        gap=float(found.gap[place]),
-        block=1 if found.block[place] == 1 else 2,
-        rho=float(found.rho[place]),
-        clusters=int(found.clusters[place]),
-        effective=float(found.effective[place]),
-        df=None if math.isnan(df) else df,
-        se=float(found.se[place]),
-        p=float(found.p[place]),
-    )

@@ -141,74 +141,20 @@ class Truth:
 def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
     """One study drawn from a known truth, as the table that `analyse` reads."""
     order = sorted(range(len(truth.composers)), key=lambda a: truth.composers[a].name)
-    agent, cycle = _attended(truth, order, rng)
-    quality = _quality(truth, order, agent, cycle, rng)
-    tokens = _tokens(truth, order, agent, rng)
-    panel = sorted(truth.panel, key=lambda judge: judge.name)
-    calls = {judge.name: _calls(truth, order, judge, quality, agent, tokens, rng) for judge in panel}
-    return _table(truth, order, agent, cycle, tokens, panel, calls)
-
-
-def _attended(truth: Truth, order: list[int], rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Agent and cycle of every decision, by agent and then cycle."""
+    # Agent and cycle of every decision, by agent and then cycle.
     chance = np.array([truth.composers[a].attendance for a in order])
     cycles = truth.clusters * truth.cycles
     present = (
         rng.random((chance.size, cycles)) < chance[:, None] if (chance < 1).any() else np.ones((chance.size, cycles))
     )
     agent, cycle = np.nonzero(present)
-    return agent.astype(np.int64), cycle.astype(np.int64)
-
-
-def _quality(truth: Truth, order: list[int], agent: Ints, cycle: Ints, rng: np.random.Generator) -> Floats:
-    """What each trajectory is worth on each dimension [n, D]."""
-    d, cluster = len(truth.dimensions), cycle // truth.cycles
-    clusters = truth.cluster.draw(rng, (truth.clusters,), d)
-    cycles = truth.cycle.draw(rng, (truth.clusters * truth.cycles,), d)
-    reactions = truth.interaction.draw(rng, (len(order), truth.clusters), d)
-    own = truth.residual.draw(rng, (agent.size,), d)
-    return np.asarray(truth.means[order][agent] + clusters[cluster] + cycles[cycle] + reactions[agent, cluster] + own)
-
-
-def _tokens(truth: Truth, order: list[int], agent: Ints, rng: np.random.Generator) -> Floats:
+    agent, cycle = agent.astype(np.int64), cycle.astype(np.int64)
+    quality = _quality(truth, order, agent, cycle, rng)
     median = np.array([truth.composers[a].tokens for a in order])[agent]
     spread = np.array([truth.composers[a].token_spread for a in order])[agent]
-    return np.asarray(np.maximum(1.0, np.rint(median * np.exp(spread * rng.standard_normal(agent.size)))))
-
-
-def _calls(
-    truth: Truth,
-    order: list[int],
-    judge: Panelist,
-    quality: Floats,
-    agent: Ints,
-    tokens: Floats,
-    rng: np.random.Generator,
-) -> Floats:
-    """Every call of one judge [n, T, D], in whole scores."""
-    n, d = quality.shape
-    extra = dict(judge.bonus)
-    liked = np.array(
-        [
-            extra.get(truth.composers[a].name, 0.0) + judge.halo * (truth.composers[a].family == judge.family)
-            for a in order
-        ]
-    )
-    lean = judge.severity + liked[agent] - judge.terse_penalty * (tokens < truth.terse_tokens)
-    reading = quality + lean[:, None] + judge.disagreement.draw(rng, (n,), d)
-    seen = reading[:, None, :] + judge.trial_noise.draw(rng, (n, judge.trials), d)
-    return np.clip(np.floor(seen + 0.5), *SCALE)
-
-
-def _table(
-    truth: Truth,
-    order: list[int],
-    agent: Ints,
-    cycle: Ints,
-    tokens: Floats,
-    panel: list[Panelist],
-    calls: dict[str, Floats],
-) -> ScoreTable:
+    tokens = np.asarray(np.maximum(1.0, np.rint(median * np.exp(spread * rng.standard_normal(agent.size)))))
+    panel = sorted(truth.panel, key=lambda judge: judge.name)
+    calls = {judge.name: _calls(truth, order, judge, quality, agent, tokens, rng) for judge in panel}
     names = tuple(truth.composers[a].name for a in order)
     columns = sorted(range(len(truth.dimensions)), key=truth.dimensions.__getitem__)
     held, cycle_code = np.unique(cycle, return_inverse=True)
@@ -245,6 +191,40 @@ def _table(
         first=first,
         repeats={} if many else None,
     )
+
+
+def _quality(truth: Truth, order: list[int], agent: Ints, cycle: Ints, rng: np.random.Generator) -> Floats:
+    """What each trajectory is worth on each dimension [n, D]."""
+    d, cluster = len(truth.dimensions), cycle // truth.cycles
+    clusters = truth.cluster.draw(rng, (truth.clusters,), d)
+    cycles = truth.cycle.draw(rng, (truth.clusters * truth.cycles,), d)
+    reactions = truth.interaction.draw(rng, (len(order), truth.clusters), d)
+    own = truth.residual.draw(rng, (agent.size,), d)
+    return np.asarray(truth.means[order][agent] + clusters[cluster] + cycles[cycle] + reactions[agent, cluster] + own)
+
+
+def _calls(
+    truth: Truth,
+    order: list[int],
+    judge: Panelist,
+    quality: Floats,
+    agent: Ints,
+    tokens: Floats,
+    rng: np.random.Generator,
+) -> Floats:
+    """Every call of one judge [n, T, D], in whole scores."""
+    n, d = quality.shape
+    extra = dict(judge.bonus)
+    liked = np.array(
+        [
+            extra.get(truth.composers[a].name, 0.0) + judge.halo * (truth.composers[a].family == judge.family)
+            for a in order
+        ]
+    )
+    lean = judge.severity + liked[agent] - judge.terse_penalty * (tokens < truth.terse_tokens)
+    reading = quality + lean[:, None] + judge.disagreement.draw(rng, (n,), d)
+    seen = reading[:, None, :] + judge.trial_noise.draw(rng, (n, judge.trials), d)
+    return np.clip(np.floor(seen + 0.5), *SCALE)
 
 
 # --- what can be wrong ----------------------------------------------------------------------------------------------

@@ -44,7 +44,27 @@ def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence
     with duckdb.connect(config={"threads": _THREADS, "memory_limit": _MEMORY, "temp_directory": str(scratch)}) as db:
         rows = db.read_parquet(str(source))
         db.register("rows", rows)
-        _require_whole(db, schema, dimensions)
+        kinds = {name: schema.field(name).type for name in dimensions}
+        problems = [
+            Problem(name, f"must hold scores (got {kind})")
+            for name, kind in kinds.items()
+            if not (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+        ]
+        if problems:
+            raise InputError("scores", problems)
+        floats = [name for name, kind in kinds.items() if pa.types.is_floating(kind)]
+        if floats:
+            # Infinity and what is far off the scale has no whole number beside it that could be told in a message.
+            broken = " or ".join(f"({_q(name)} <> floor({_q(name)}) and not isnan({_q(name)}))" for name in floats)
+            off = " or ".join(f"(abs({_q(name)}) > 1e9 and not isnan({_q(name)}))" for name in floats)
+            found = db.execute(f"select count(*) filter ({broken}), count(*) filter ({off}) from rows").fetchone() or (
+                0,
+                0,
+            )
+            if found[1]:
+                raise InputError("scores", [Problem("", f"usable scores lie in 1..5 ({found[1]} row(s) are far off)")])
+            if found[0]:
+                raise NotStreamableError(f"{found[0]:,} rows have scores that are not whole", sortable=False)
         ids = [name for name in ("cycle", "trajectory") if name in kept]
         if len(ids) == 2:
             _require_one_cycle(db)
@@ -72,27 +92,6 @@ def _column(name: str, numbered: bool, score: bool) -> str:
         # NaN has no whole number and becomes null; everything else was found to have one.
         return f"try_cast(rows.{_q(name)} as bigint) as {_q(name)}"
     return f"rows.{_q(name)}"
-
-
-def _require_whole(db: duckdb.DuckDBPyConnection, schema: pa.Schema, dimensions: Sequence[str]) -> None:
-    kinds = {name: schema.field(name).type for name in dimensions}
-    problems = [
-        Problem(name, f"must hold scores (got {kind})")
-        for name, kind in kinds.items()
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind))
-    ]
-    if problems:
-        raise InputError("scores", problems)
-    floats = [name for name, kind in kinds.items() if pa.types.is_floating(kind)]
-    if floats:
-        # Infinity and what is far off the scale has no whole number beside it that could be told in a message.
-        broken = " or ".join(f"({_q(name)} <> floor({_q(name)}) and not isnan({_q(name)}))" for name in floats)
-        off = " or ".join(f"(abs({_q(name)}) > 1e9 and not isnan({_q(name)}))" for name in floats)
-        found = db.execute(f"select count(*) filter ({broken}), count(*) filter ({off}) from rows").fetchone() or (0, 0)
-        if found[1]:
-            raise InputError("scores", [Problem("", f"usable scores lie in 1..5 ({found[1]} row(s) are far off)")])
-        if found[0]:
-            raise NotStreamableError(f"{found[0]:,} rows have scores that are not whole", sortable=False)
 
 
 def _require_one_cycle(db: duckdb.DuckDBPyConnection) -> None:
@@ -210,7 +209,16 @@ def _summed(path: Path, file: pq.ParquetFile, layout: Layout, threads: int, note
     columns = [name for name in file.schema_arrow.names if name in KNOWN or name in layout.dimensions]
 
     def work(k: int) -> list[Piece]:
-        reader = pq.ParquetFile(path, metadata=file.metadata, read_dictionary=_text_columns(file.schema_arrow))
+        wanted = {*TEXTS, "format", "agent_family"} - {"trajectory"}
+        reader = pq.ParquetFile(
+            path,
+            metadata=file.metadata,
+            read_dictionary=[
+                f.name
+                for f in file.schema_arrow
+                if f.name in wanted and (pa.types.is_string(f.type) or pa.types.is_large_string(f.type))
+            ],
+        )
         row, found = starts[k], []
         for table in _tables(reader, tasks[k], columns):
             found += _pieces(table, layout, row)
@@ -298,14 +306,6 @@ def _require_summable(schema: pa.Schema, dimensions: Sequence[str]) -> None:
     for name in dimensions:
         if not pa.types.is_integer(schema.field(name).type):
             raise NotStreamableError(f"{name} is no column of whole numbers")
-
-
-def _text_columns(schema: pa.Schema) -> list[str]:
-    """Text columns, to be read as dictionaries."""
-    wanted = {*TEXTS, "format", "agent_family"} - {"trajectory"}
-    return [
-        f.name for f in schema if f.name in wanted and (pa.types.is_string(f.type) or pa.types.is_large_string(f.type))
-    ]
 
 
 def _streaming_judges(table: pa.Table) -> dict[str, str]:
@@ -554,7 +554,26 @@ def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
     ]
     # Ids of another kind cannot be compared, and were named above.
     alike = {name: one for name, one in partitions.items() if _kind(one) == _kind(partitions[first])}
-    return [*problems, *_shared_runs(alike), *_shared_names(alike)]
+    # Whole-number ids in two partitions: one of them for each pair of partitions.
+    owners = np.concatenate([np.full(len(one.runs), k) for k, one in enumerate(alike.values())])
+    runs = np.concatenate([one.runs for one in alike.values()])
+    order = np.lexsort((owners, runs[:, 0]))
+    (starts, ends), owners = runs[order].T, owners[order]
+    furthest = np.maximum.accumulate(ends)
+    # Which run reaches furthest of those that begin before.
+    holder = np.maximum.accumulate(np.where(ends == furthest, np.arange(ends.size), 0))
+    inside = np.flatnonzero(starts[1:] <= furthest[:-1])
+    pairs = np.sort(np.stack([owners[holder[inside]], owners[inside + 1]], axis=1), axis=1)
+    distinct, where = np.unique(pairs, axis=0, return_index=True)
+    names, key = list(alike), next(iter(alike.values())).key
+    return [
+        *problems,
+        *[
+            _shared(key, str(starts[inside[k] + 1]), names[a], names[b])
+            for (a, b), k in zip(distinct.tolist(), where.tolist(), strict=True)
+        ],
+        *_shared_names(alike),
+    ]
 
 
 # --- which ids --------------------------------------------------------------------------------------------------------
@@ -566,7 +585,14 @@ def _partition(path: Path, sums: ScoreSums) -> Partition:
     name = "cycle" if sums.layout.paired else "trajectory"
     if pa.types.is_integer(file.schema_arrow.field(name).type):
         found = [np.unique(column.to_numpy().astype(np.int64)) for column in _partitions_column(file, name)]
-        return Partition(sums, columns, _runs(np.unique(np.concatenate(found))), ())
+        ids = np.unique(np.concatenate(found))
+        breaks = np.flatnonzero(np.diff(ids) != 1)
+        return Partition(
+            sums,
+            columns,
+            np.stack([ids[np.concatenate([[0], breaks + 1])], ids[np.concatenate([breaks, [ids.size - 1]])]], axis=1),
+            (),
+        )
     texts = {
         text for column in _partitions_column(file, name) for text in column.unique().cast(pa.string()).to_pylist()
     }
@@ -577,12 +603,6 @@ def _partitions_column(file: pq.ParquetFile, name: str) -> Iterator[Any]:
     for k in range(file.num_row_groups):
         if file.metadata.row_group(k).num_rows:
             yield file.read_row_group(k, columns=[name], use_threads=False).column(0)
-
-
-def _runs(ids: Ints) -> Ints:
-    """The first and last of each unbroken run of sorted distinct ids."""
-    breaks = np.flatnonzero(np.diff(ids) != 1)
-    return np.stack([ids[np.concatenate([[0], breaks + 1])], ids[np.concatenate([breaks, [ids.size - 1]])]], axis=1)
 
 
 # --- do they belong together ------------------------------------------------------------------------------------------
@@ -615,25 +635,6 @@ def _unlike(one: Sequence[str], other: Sequence[str]) -> str:
     missing, new = sorted(set(one) - set(other)), sorted(set(other) - set(one))
     parts = [f"not here: {', '.join(missing)}"] if missing else []
     return "; ".join([*parts, f"only here: {', '.join(new)}"] if new else parts)
-
-
-def _shared_runs(partitions: Mapping[str, Partition]) -> list[Problem]:
-    """Whole-number ids in two partitions: one of them for each pair of partitions."""
-    owners = np.concatenate([np.full(len(one.runs), k) for k, one in enumerate(partitions.values())])
-    runs = np.concatenate([one.runs for one in partitions.values()])
-    order = np.lexsort((owners, runs[:, 0]))
-    (starts, ends), owners = runs[order].T, owners[order]
-    furthest = np.maximum.accumulate(ends)
-    # Which run reaches furthest of those that begin before.
-    holder = np.maximum.accumulate(np.where(ends == furthest, np.arange(ends.size), 0))
-    inside = np.flatnonzero(starts[1:] <= furthest[:-1])
-    pairs = np.sort(np.stack([owners[holder[inside]], owners[inside + 1]], axis=1), axis=1)
-    distinct, where = np.unique(pairs, axis=0, return_index=True)
-    names, key = list(partitions), next(iter(partitions.values())).key
-    return [
-        _shared(key, str(starts[inside[k] + 1]), names[a], names[b])
-        for (a, b), k in zip(distinct.tolist(), where.tolist(), strict=True)
-    ]
 
 
 def _shared_names(partitions: Mapping[str, Partition]) -> list[Problem]:

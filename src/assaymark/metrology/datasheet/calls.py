@@ -122,7 +122,17 @@ def decompose(first: Sequence[str], second: Sequence[str]) -> Decomposition:
     >>> found.stable, found.positional, found.one_sided, found.raw_false_preference
     (0.25, 0.25, 0.25, 0.625)
     """
-    _refuse_unknown(first, second)
+    # Raise every word that is no verdict, and unequal lengths.
+    problems = [
+        Problem(f"{name}[{i}]", f"must be one of {', '.join(VERDICTS)} (got {verdict!r})")
+        for name, verdicts in (("first", first), ("second", second))
+        for i, verdict in enumerate(verdicts)
+        if verdict not in CODES
+    ]
+    if len(first) != len(second):
+        problems.append(Problem("first, second", f"must be equally long (got {len(first)} and {len(second)})"))
+    if problems:
+        raise InputError("decompose", problems)
     if not len(first):
         raise NotMeasurableError("a decomposition of no pairs is undefined (n = 0)")
     counts = Counter(pair_class(a, b) for a, b in zip(first, second, strict=True))
@@ -143,20 +153,6 @@ def decomposition_of(counts: Ints) -> Decomposition:
         other_pairs=float(counts[OTHER_PREFERENCE] + counts[OTHER_NONE]) / n,
         n_pairs=n,
     )
-
-
-def _refuse_unknown(first: Sequence[str], second: Sequence[str]) -> None:
-    """Raise every word that is no verdict, and unequal lengths."""
-    problems = [
-        Problem(f"{name}[{i}]", f"must be one of {', '.join(VERDICTS)} (got {verdict!r})")
-        for name, verdicts in (("first", first), ("second", second))
-        for i, verdict in enumerate(verdicts)
-        if verdict not in CODES
-    ]
-    if len(first) != len(second):
-        problems.append(Problem("first, second", f"must be equally long (got {len(first)} and {len(second)})"))
-    if problems:
-        raise InputError("decompose", problems)
 
 
 # The decomposition and the agreement of judges on columns of codes, for logs of millions of verdicts.
@@ -226,14 +222,23 @@ def decompose_arrays(
     }
     judge, pair, order, verdict, task = _codes("decompose_arrays", columns)
     judges, groups = _size(judge), max(_size(task), tasks or 0)
-    unit, units = _units(judge, pair)
+    # A number for each (judge, pair) in each row, and how many numbers there are.
+    wide = _size(judge) * _size(pair)
+    unit = judge * _size(pair) + pair
+    if wide <= _DENSE:
+        unit, units = unit, wide
+    else:
+        names, unit = np.unique(unit, return_inverse=True)
+        unit, units = unit, names.size
     answers = np.full((2, units), _NONE, dtype=np.int8)
     answers[order, unit] = verdict
     task_of = np.zeros(units, dtype=np.int64)
     task_of[unit] = task
     judge_of = np.zeros(units, dtype=np.int64)
     judge_of[unit] = judge
-    _refuse_faults(unit, order, task, task_of, answers)
+    faults = [*_twice(answers != _NONE, order * answers.shape[1] + unit), *_moved(task_of[unit] != task)]
+    if faults:
+        raise InputError("decompose_arrays", faults)
     shown = answers != _NONE
     both = np.flatnonzero(shown.all(axis=0))
     kind = CLASS_OF[answers[0, both], answers[1, both]]
@@ -315,23 +320,6 @@ def _codes(source: str, columns: dict[str, ArrayLike]) -> list[Ints]:
 
 def _size(codes: Ints) -> int:
     return int(codes.max()) + 1
-
-
-def _units(judge: Ints, pair: Ints) -> tuple[Ints, int]:
-    """A number for each (judge, pair) in each row, and how many numbers there are."""
-    wide = _size(judge) * _size(pair)
-    unit = judge * _size(pair) + pair
-    if wide <= _DENSE:
-        return unit, wide
-    names, unit = np.unique(unit, return_inverse=True)
-    return unit, names.size
-
-
-def _refuse_faults(unit: Ints, order: Ints, task: Ints, task_of: Ints, answers: NDArray[np.int8]) -> None:
-    """Raise calls asked twice and pairs in two tasks."""
-    faults = [*_twice(answers != _NONE, order * answers.shape[1] + unit), *_moved(task_of[unit] != task)]
-    if faults:
-        raise InputError("decompose_arrays", faults)
 
 
 def _twice(filled: Bools, places: Ints) -> Sequence[Problem]:

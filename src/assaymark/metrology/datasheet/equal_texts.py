@@ -110,7 +110,28 @@ def decomposition_measurements(
             yield recorder.missing(name, labels, _ONE_ORDER, n_of=PAIRS, detail={"one_order_pairs": incomplete})
         return
     yield from _pair_level(recorder, labels, pairs, incomplete, trials)
-    yield from _flips(recorder, labels, pairs, trials)
+    # The flip rate that other tools print, and which slot the positional pairs chose.
+    positional = pairs[:, POSITIONAL_1] + pairs[:, POSITIONAL_2]
+    one_sided = int(pairs[:, ONE_SIDED].sum())
+    detail: dict[str, JSON] = {"pairs": int(positional.sum()), "one_sided_pairs": one_sided, "hides": HIDES}
+    decided = np.stack([positional, pairs[:, STABLE]], axis=1)
+    if decided.sum():
+        what = "positional over stable and positional pairs"
+        weights = np.array([1.0, 0.0])
+        yield recorder.classes(
+            "delta0.flip_rate", labels, decided, weights, what, information=1 / trials, detail=detail
+        )
+    else:
+        state = "undefined: no pair was decided in both orders"
+        yield recorder.missing("delta0.flip_rate", labels, state, n_of=PAIRS, detail=detail)
+    slots = pairs[:, [POSITIONAL_1, POSITIONAL_2]]
+    if slots.sum():
+        what = "positional pairs that chose slot 1"
+        questions = max(1, round(int(slots.sum()) / trials))
+        yield recorder.calls("delta0.slot_1_share", labels, slots, what, questions=questions, n_of="positional pairs")
+    else:
+        state = "undefined: no positional pairs"
+        yield recorder.missing("delta0.slot_1_share", labels, state, n_of="positional pairs")
 
 
 def filler_measurement(table: CallTable, recorder: Recorder, prompt: str) -> Measurement:
@@ -218,31 +239,6 @@ def _pair_level(
     what = "what pairs with an unusable call add to raw false preference (eq. 6)"
     detail = {"pairs": int(total[OTHER_PREFERENCE]), **common}
     yield recorder.classes("delta0.other", labels, pairs, weights, what, information=1 / trials, detail=detail)
-
-
-def _flips(recorder: Recorder, labels: Mapping[str, str], pairs: Ints, trials: float) -> Iterator[Measurement]:
-    """The flip rate that other tools print, and which slot the positional pairs chose."""
-    positional = pairs[:, POSITIONAL_1] + pairs[:, POSITIONAL_2]
-    one_sided = int(pairs[:, ONE_SIDED].sum())
-    detail: dict[str, JSON] = {"pairs": int(positional.sum()), "one_sided_pairs": one_sided, "hides": HIDES}
-    decided = np.stack([positional, pairs[:, STABLE]], axis=1)
-    if decided.sum():
-        what = "positional over stable and positional pairs"
-        weights = np.array([1.0, 0.0])
-        yield recorder.classes(
-            "delta0.flip_rate", labels, decided, weights, what, information=1 / trials, detail=detail
-        )
-    else:
-        state = "undefined: no pair was decided in both orders"
-        yield recorder.missing("delta0.flip_rate", labels, state, n_of=PAIRS, detail=detail)
-    slots = pairs[:, [POSITIONAL_1, POSITIONAL_2]]
-    if slots.sum():
-        what = "positional pairs that chose slot 1"
-        questions = max(1, round(int(slots.sum()) / trials))
-        yield recorder.calls("delta0.slot_1_share", labels, slots, what, questions=questions, n_of="positional pairs")
-    else:
-        state = "undefined: no positional pairs"
-        yield recorder.missing("delta0.slot_1_share", labels, state, n_of="positional pairs")
 
 
 def _words(condition: str) -> str:

@@ -84,7 +84,22 @@ def detection_threshold(
     >>> detection_threshold([0.5, 1, 2], [0.8, 0.9, 1.0], [50, 100, 80])
     Threshold(value=0.5, censored='left')
     """
-    steps, shares, calls = _ladder(deltas, p_correct, n)
+    # Checked steps in ascending order with their shares and calls.
+    source = "detection_threshold"
+    steps = checks.finite(source, "deltas", deltas)
+    shares, calls = checks.finite(source, "p_correct", p_correct), checks.finite(source, "n", n)
+    if not steps.size == shares.size == calls.size:
+        checks.fail(
+            source, "deltas, p_correct, n", f"must be equally long (got {steps.size}, {shares.size}, {calls.size})"
+        )
+    if (steps <= 0).any() or np.unique(steps).size < steps.size:
+        checks.fail(source, "deltas", f"must be different positive numbers (got {steps.tolist()})")
+    if (shares < 0).any() or (shares > 1).any():
+        checks.fail(source, "p_correct", f"shares lie in 0..1 (got {shares.tolist()})")
+    if (calls <= 0).any():
+        checks.fail(source, "n", f"every step needs a call; leave out steps without (got {calls.tolist()})")
+    order = np.argsort(steps)
+    steps, shares, calls = steps[order], shares[order], calls[order]
     checks.probability("detection_threshold", "target", target, inclusive=True)
     values, codes = thresholds(isotonic(shares * calls, calls), steps, target=target)
     return Threshold(float(values), censored_of(int(codes)))
@@ -190,25 +205,6 @@ def d_prime_error(counts: Floats) -> float:
         density = np.exp(-0.5 * special.ndtri(share) ** 2) / np.sqrt(2 * np.pi)
         variance += share * (1 - share) / (calls * density**2)
     return float(np.sqrt(variance))
-
-
-def _ladder(deltas: Sequence[float], p_correct: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats, Floats]:
-    """Checked steps in ascending order with their shares and calls."""
-    source = "detection_threshold"
-    steps = checks.finite(source, "deltas", deltas)
-    shares, calls = checks.finite(source, "p_correct", p_correct), checks.finite(source, "n", n)
-    if not steps.size == shares.size == calls.size:
-        checks.fail(
-            source, "deltas, p_correct, n", f"must be equally long (got {steps.size}, {shares.size}, {calls.size})"
-        )
-    if (steps <= 0).any() or np.unique(steps).size < steps.size:
-        checks.fail(source, "deltas", f"must be different positive numbers (got {steps.tolist()})")
-    if (shares < 0).any() or (shares > 1).any():
-        checks.fail(source, "p_correct", f"shares lie in 0..1 (got {shares.tolist()})")
-    if (calls <= 0).any():
-        checks.fail(source, "n", f"every step needs a call; leave out steps without (got {calls.tolist()})")
-    order = np.argsort(steps)
-    return steps[order], shares[order], calls[order]
 
 
 TARGET: Final = 0.75
@@ -338,7 +334,17 @@ def _threshold(table: CallTable, recorder: Recorder, prompt: str, steps: list[fl
     """The 75 % detection threshold with its censoring, and what resamples of tasks make of it."""
     labels = {"prompt": prompt}
     rows = table.where(prompt=prompt, condition="ladder")
-    state = _no_threshold(table, prompt, steps)
+    # Why an arm has no threshold, or None.
+    if not steps:
+        state = f"not measured: the quality ladder was not run under {prompt}"
+    else:
+        listed = ", ".join(map(step_label, steps))
+        if len(steps) < _LEAST_STEPS:
+            state = f"not measured: the ladder under {prompt} has the steps {listed} only, needs {_LEAST_STEPS}"
+        elif prompt != BASE and set(table.steps(BASE)) - set(steps):
+            state = f"not measured: the ladder under {prompt} has the steps {listed} only, fewer than the base arm"
+        else:
+            state = None
     if state:
         return recorder.missing("threshold", labels, state, n=int(rows.size))
     hits, calls = np.zeros((2, len(table.tasks), len(steps)))
@@ -371,18 +377,6 @@ def _threshold(table: CallTable, recorder: Recorder, prompt: str, steps: list[fl
             "resamples_censored": share,
         },
     )
-
-
-def _no_threshold(table: CallTable, prompt: str, steps: list[float]) -> str | None:
-    """Why an arm has no threshold, or None."""
-    if not steps:
-        return f"not measured: the quality ladder was not run under {prompt}"
-    listed = ", ".join(map(step_label, steps))
-    if len(steps) < _LEAST_STEPS:
-        return f"not measured: the ladder under {prompt} has the steps {listed} only, needs {_LEAST_STEPS}"
-    if prompt != BASE and set(table.steps(BASE)) - set(steps):
-        return f"not measured: the ladder under {prompt} has the steps {listed} only, fewer than the base arm"
-    return None
 
 
 def _threshold_ends(

@@ -300,7 +300,13 @@ def datasheet_of(
     """Measure and sketch one judge's calls, and keep its verdicts for later comparison unless told otherwise."""
     measurements = datasheet_measurements(calls, level=level, rng=rng)
     if keep_calls:
-        _refuse_bars(calls)
+        # Raise every prompt that would not come back from its key. Pairs may hold bars: keys are cut from the right.
+        problems = [
+            Problem("prompt", f"must not contain '|', which separates the parts of a kept verdict (got {prompt!r})")
+            for prompt in sorted({call.prompt for call in calls if "|" in call.prompt})
+        ]
+        if problems:
+            raise InputError("datasheet", problems)
     invalid = sum(call.verdict == "invalid" for call in calls)
     kept = calls if keep_calls else ()
     return Datasheet(
@@ -355,16 +361,6 @@ def anchored_calls(sheet: Datasheet) -> tuple[PairCall, ...]:
     if problems:
         raise InputError(f"datasheet of {sheet.judge}", problems)
     return tuple(calls)
-
-
-def _refuse_bars(calls: Sequence[PairCall]) -> None:
-    """Raise every prompt that would not come back from its key. Pairs may hold bars: keys are cut from the right."""
-    problems = [
-        Problem("prompt", f"must not contain '|', which separates the parts of a kept verdict (got {prompt!r})")
-        for prompt in sorted({call.prompt for call in calls if "|" in call.prompt})
-    ]
-    if problems:
-        raise InputError("datasheet", problems)
 
 
 # Does a judge keep the limits that a study sets for its judges?
