@@ -22,7 +22,7 @@ from assaymark.metrology import (
     round_half_up,
     score_table,
 )
-from assaymark.metrology.measure_kappa import categories_of, cross_family_pairs
+from assaymark.metrology.measure_panel import categories_of, cross_family_pairs
 from assaymark.metrology.stability import gated
 from assaymark.records import Measurement, canonical_json, parse
 

@@ -13,7 +13,7 @@ import pytest
 
 import assaymark.metrology
 from assaymark.metrology.control_agreement import kappa_of_records
-from assaymark.metrology.kappa import cluster_codes, cluster_mean, scores_of
+from assaymark.metrology.estimates import cluster_codes, cluster_mean, scores_of
 
 _FILE = (
     Path(os.environ.get("ASSAYMARK_SHARED", Path(__file__).resolve().parents[3] / "shared"))

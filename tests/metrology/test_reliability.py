@@ -27,7 +27,7 @@ from assaymark.metrology import (
     krippendorff_alpha,
     random_judges,
 )
-from assaymark.metrology.kappa import neighbour_blocks
+from assaymark.metrology.estimates import neighbour_blocks
 
 N = None
 KRIPPENDORFF = [

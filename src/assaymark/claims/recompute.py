@@ -22,7 +22,7 @@ from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import natural
 from assaymark.metrology.contrasts import EXACT_FLIPS, bootstrap_tests, flip_tests, settle, t_test
 from assaymark.metrology.controls import FALLING, TOLERANCE, cell_outcome
-from assaymark.metrology.kappa import student_estimate
+from assaymark.metrology.estimates import student_estimate
 from assaymark.metrology.length import length_rule
 from assaymark.metrology.measure_orders import cannot_be_tested
 from assaymark.metrology.moderated import FEWEST_CLUSTERS, FLAT_VARIANCE

@@ -7,7 +7,7 @@ one judge as an instrument; its functions of plain sequences are here too.
 
 from __future__ import annotations
 
-from assaymark.metrology.analysis import analyse
+from assaymark.metrology.analysis import analyse, analyse_sums
 from assaymark.metrology.arrow import measurements_from_arrow, measurements_to_arrow, table_from_arrow
 from assaymark.metrology.bootstrap import Interval, bootstrap_kappa, jackknife_kappa, wilson
 from assaymark.metrology.columns import read_scores
@@ -27,6 +27,7 @@ from assaymark.metrology.dimensions import (
     specific_contrast,
 )
 from assaymark.metrology.effects import AgentEffects, agent_effects
+from assaymark.metrology.estimates import Estimate
 from assaymark.metrology.human_anchor import (
     AnchorContrast,
     JudgeAgainstHumans,
@@ -37,7 +38,6 @@ from assaymark.metrology.human_anchor import (
     judge_against_humans,
 )
 from assaymark.metrology.kappa import (
-    Estimate,
     fleiss_kappa,
     kappa_of_table,
     mean_correlation,
@@ -80,7 +80,6 @@ from assaymark.metrology.orders import (
     stability_state,
     tiers,
 )
-from assaymark.metrology.pooled import analyse_sums
 from assaymark.metrology.probes import (
     ProbePlan,
     anchor_measurements,

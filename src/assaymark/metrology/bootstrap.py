@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints, probability
-from assaymark.metrology.kappa import Pair, cluster_codes, jackknife_se, judge_pairs, neighbour_blocks
+from assaymark.metrology.estimates import cluster_codes, jackknife_se, neighbour_blocks
+from assaymark.metrology.kappa import Pair, judge_pairs
 from assaymark.quantiles import t_quantile, wilson_ends
 
 # What an interval looks like, and the interval of a share.

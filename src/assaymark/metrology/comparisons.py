@@ -21,6 +21,7 @@ from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import settle
 from assaymark.metrology.moderated import pairs_of, table_of
 from assaymark.metrology.scores import ScoreTable
+from assaymark.metrology.stability import drops_of
 from assaymark.metrology.sums import ScoreSums
 from assaymark.plan import ClusterOrder
 from assaymark.protocol import Study
@@ -299,8 +300,7 @@ class Comparisons:
     @cached_property
     def drops(self) -> dict[str, list[int]]:
         """The judges that stay when each family is left out; empty with one family."""
-        families = dict.fromkeys(self.families)
-        return {one: [j for j, f in enumerate(self.families) if f != one] for one in families if len(families) > 1}
+        return drops_of(self.families)
 
     @cached_property
     def missing(self) -> bool:

@@ -183,7 +183,8 @@ def bootstrap_tests(
     intervals: Sequence[bool],
     leading: int | None = None,
 ) -> list[Tested]:
-    """`bootstrap_contrast` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same draws."""
+    """`bootstrap_contrast` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same
+    draws."""
     g = parts[0][1].size
     drawn = tuple(resamples_of(g, resamples, rng, "bootstrap_contrast"))
     size = sum(chunk.size for chunk in drawn)

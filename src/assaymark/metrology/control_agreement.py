@@ -17,15 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.kappa import (
+from assaymark.metrology.estimates import (
     cluster_codes,
     jackknife_se,
     leave_out,
     neighbour_blocks,
-    round_half_up,
     scores_of,
     student_estimate,
 )
+from assaymark.metrology.kappa import round_half_up
 
 CellStatus = Literal["publish", "methodology", "halt", "not measurable"]
 

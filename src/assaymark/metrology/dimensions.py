@@ -17,7 +17,7 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.contrasts import holm
-from assaymark.metrology.kappa import (
+from assaymark.metrology.estimates import (
     Estimate,
     cluster_codes,
     cluster_mean,
@@ -65,7 +65,8 @@ def discriminant(
     level: float = 0.95,
     consecutive: bool = False,
 ) -> Discriminant:
-    """Discriminant validity of each dimension: is it told from the overall impression? (Campbell 1959, Henseler 2015)"""
+    """Discriminant validity of each dimension: is it told from the overall impression? (Campbell 1959, Henseler
+    2015)"""
     for name, value in (("distinct", distinct), ("alpha", alpha), ("level", level)):
         checks.probability("discriminant", name, value)
     products, counts, (judges, dimensions) = _products("discriminant", S, cluster)

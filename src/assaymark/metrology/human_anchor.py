@@ -14,7 +14,7 @@ from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import wilson
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.effects import group_sums
-from assaymark.metrology.kappa import (
+from assaymark.metrology.estimates import (
     ONE_CLUSTER,
     Estimate,
     cluster_codes,
@@ -22,10 +22,10 @@ from assaymark.metrology.kappa import (
     jackknife_estimate,
     leave_out,
     neighbour_blocks,
-    round_half_up,
     scores_of,
     undefined,
 )
+from assaymark.metrology.kappa import round_half_up
 from assaymark.metrology.moderated import noncentral_tail
 from assaymark.quantiles import t_quantile
 

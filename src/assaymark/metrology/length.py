@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.kappa import (
+from assaymark.metrology.estimates import (
     Estimate,
     cluster_codes,
     cluster_mean,

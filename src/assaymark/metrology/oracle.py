@@ -1,4 +1,4 @@
-"""Judges against an oracle: how far each one's score of a dimension is from what rules alone give.
+"""Judges against an oracle: how far each one's score is from what rules alone give, and what a panel's errors make it.
 
 The oracle of constraint awareness recomputes the arithmetic of a decision (ValueBlindBench section 5.6), so that on
 this dimension the error of a judge is known item by item, and not only how far judges agree with each other.
@@ -9,9 +9,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,12 +18,13 @@ from numpy.typing import ArrayLike
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import bootstrap_kappa, jackknife_kappa
-from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.checks import Floats
 from assaymark.metrology.comparisons import natural
 from assaymark.metrology.contrasts import cluster_t
-from assaymark.metrology.kappa import weighted_kappa
-from assaymark.metrology.measure_kappa import categories_of
-from assaymark.metrology.panel import state_of
+from assaymark.metrology.estimates import POINTS, Ends, number, state_of
+from assaymark.metrology.kappa import contingency, kappa_of_table
+from assaymark.metrology.measure_panel import categories_of
+from assaymark.metrology.panel import RESAMPLES
 from assaymark.metrology.scores import SCALE, ScoreTable
 from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, JSON, Measurement
@@ -32,11 +32,9 @@ from assaymark.records import AGGREGATE, JSON, Measurement
 ORACLE_DIMENSION: Final = "constraint_awareness"
 """The dimension that the oracle knows."""
 
-_RESAMPLES = 10_000
-_NOTHING = "not measurable: no scored item has an oracle score"
-_N_OF = "items with an oracle score"
 _KAPPA = "quadratic-weighted kappa with the oracle; trials averaged, halves rounded up, clipped to 1..5"
 _ERROR = "mean of score minus oracle score"
+_ZERO = 1e-9
 
 
 def oracle_measurements(
@@ -47,9 +45,12 @@ def oracle_measurements(
     dimension: str = ORACLE_DIMENSION,
     rng: np.random.Generator | None = None,
 ) -> Iterator[Measurement]:
-    """``oracle.kappa`` and ``oracle.error`` of every judge, and without a label of the panel's mean over its judges."""
+    """``oracle.kappa`` and ``oracle.error`` of every judge, and without a label of the panel's mean over its judges.
+
+    Tables (honest records and control cells) have the same judges and dimensions, and trials treated alike. ``oracle``
+    has a whole score for the trajectories that it could score; others are left out.
+    """
     scored = [table for table in tables if table.n]
-    # One panel, and oracle scores that are points of the scale.
     problems = []
     if len({(table.judges, table.dimensions) for table in scored}) > 1:
         problems.append(Problem("tables", "must have the same judges and dimensions"))
@@ -57,144 +58,67 @@ def oracle_measurements(
     problems += [Problem(key, f"must be a whole number from 1 to 5 (got {bad[key]})") for key in sorted(bad)[:9]]
     if problems:
         raise InputError("oracle_measurements", problems)
-    items = _Items.of(scored, oracle, dimension, study)
     rng = np.random.default_rng(study.seed) if rng is None else rng
-    whole = items.scores.mean(axis=1)
-    columns: list[tuple[dict[str, str], Floats]] = [({}, whole)]
-    columns += [({"judge": judge}, items.scores[:, j]) for j, judge in enumerate(items.judges)]
-    for labels, scores in columns:
-        yield _kappa(labels, scores, items, study, rng)
-        yield _error(labels, scores, items, study)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Items:
-    """Scores [n, J] of the items with an oracle score, that score [n], and each cluster; or why there are none."""
-
-    judges: tuple[str, ...]
-    scores: Floats
-    truth: Floats
-    clusters: tuple[str, ...]
-    missing: str | None
-    digest: str
-
-    @classmethod
-    def of(cls, tables: Sequence[ScoreTable], oracle: Mapping[str, float], dimension: str, study: Study) -> _Items:
-        judges = tables[0].judges if tables else tuple(sorted(judge.name for judge in study.judges))
-        asked = bool(tables) and dimension in tables[0].dimensions
-        scores, truth, clusters = [np.empty((0, len(judges)))], [], []
-        for table in tables if asked else ():
-            rows = [row for row, key in enumerate(table.trajectories) if key in oracle]
-            scores.append(table.scores[rows][:, :, table.dimensions.index(dimension)])
-            truth += [float(oracle[table.trajectories[row]]) for row in rows]
-            clusters += [table.clusters[table.cluster[row]] for row in rows]
-        missing = None if truth else _NOTHING
-        if tables and not asked:
-            missing = f"not measurable: the rubric does not ask for {dimension}"
-        digest = hashlib.sha256(
-            repr(([table.digest for table in tables], sorted(oracle.items()))).encode()
-        ).hexdigest()[:16]
-        return cls(judges, np.concatenate(scores), np.array(truth), tuple(clusters), missing, digest)
-
-    @property
-    def known(self) -> Ints:
-        """The oracle's scores as ratings."""
-        return self.truth.astype(np.int64)
-
-
-def _kappa(
-    labels: dict[str, str], scores: Floats, items: _Items, study: Study, rng: np.random.Generator
-) -> Measurement:
-    """Agreement of one column of scores with the oracle."""
-    ratings = np.column_stack([categories_of(scores), items.known]) if scores.size else np.empty((0, 2), dtype=np.int64)
-    value, state, detail = None, items.missing, dict[str, JSON]()
-    low = high = None
-    if state is None:
+    judges = scored[0].judges if scored else tuple(sorted(judge.name for judge in study.judges))
+    asked = bool(scored) and dimension in scored[0].dimensions
+    parts, known, clusters = [np.empty((0, len(judges)))], list[float](), list[str]()
+    for table in scored if asked else ():
+        rows = [row for row, key in enumerate(table.trajectories) if key in oracle]
+        parts.append(table.scores[rows][:, :, table.dimensions.index(dimension)])
+        known += [float(oracle[table.trajectories[row]]) for row in rows]
+        clusters += [table.clusters[table.cluster[row]] for row in rows]
+    scores, truth = np.concatenate(parts), np.array(known)
+    missing = None if known else "not measurable: no scored item has an oracle score"
+    if scored and not asked:
+        missing = f"not measurable: the rubric does not ask for {dimension}"
+    common: dict[str, Any] = {"level": study.inference.level, "inputs": _digest(scored, sorted(oracle.items()))}
+    count = truth.size, "items with an oracle score"
+    columns = [({}, scores.mean(axis=1)), *(({"judge": judge}, scores[:, j]) for j, judge in enumerate(judges))]
+    for labels, column in columns:
+        if missing is not None:
+            yield number(Measurement, "oracle.kappa", labels, None, count, _KAPPA, state=missing, **common)
+            yield number(Measurement, "oracle.error", labels, None, count, _ERROR, state=missing, unit=POINTS, **common)
+            continue
+        table_of = contingency(categories_of(column), truth.astype(np.int64))
+        value, state, detail, ends = None, "ok", dict[str, JSON](), None
         try:
-            value, state = weighted_kappa(ratings[:, 0], ratings[:, 1]), "ok"
-            low, high, detail = _ends(ratings, items, study, rng)
+            value = kappa_of_table(table_of)
+            ends, detail = _ends(np.column_stack([categories_of(column), truth.astype(np.int64)]), clusters, study, rng)
         except NotMeasurableError as exc:
             state = state_of(exc)
-        table = np.zeros((5, 5), dtype=np.int64)
-        np.add.at(table, (ratings[:, 0] - 1, ratings[:, 1] - 1), 1)
-        detail |= {"r": _pearson(scores, items.truth), "table": list(table.tolist())}
-    return _measurement("oracle.kappa", labels, items, study, value, state or "ok", (low, high), _KAPPA, detail)
+        varies = np.ptp(column) > _ZERO and np.ptp(truth) > _ZERO
+        r = float(np.clip(np.corrcoef(column, truth)[0, 1], -1, 1)) if varies else None
+        yield number(Measurement, "oracle.kappa", labels, value, count, _KAPPA, state=state, ends=ends,
+                     detail=detail | {"r": r, "table": table_of.tolist()}, **common)  # fmt: skip
+        found = cluster_t(column - truth, clusters, level=study.inference.level)
+        yield number(Measurement, "oracle.error", labels, found.difference, count, f"{_ERROR}; {found.method}",
+                     ends=(found.low, found.high), unit=POINTS,
+                     detail={"p": found.p, "clusters": found.clusters, "spread": float(np.std(column - truth))},
+                     **common)  # fmt: skip
 
 
 def _ends(
-    ratings: Ints, items: _Items, study: Study, rng: np.random.Generator
-) -> tuple[float | None, float | None, dict[str, JSON]]:
+    ratings: Any, clusters: Sequence[str], study: Study, rng: np.random.Generator
+) -> tuple[Ends | None, dict[str, JSON]]:
     """Jackknife ends of a kappa, or the reason that there are none, and its narrower bootstrap ends in the detail."""
-    level, resamples = study.inference.level, study.inference.resamples or _RESAMPLES
+    level, resamples = study.inference.level, study.inference.resamples or RESAMPLES
     detail: dict[str, JSON] = {"bootstrap": None}
     with suppress(NotMeasurableError):
-        boot = bootstrap_kappa(ratings, items.clusters, level=level, resamples=resamples, rng=rng)
+        boot = bootstrap_kappa(ratings, clusters, level=level, resamples=resamples, rng=rng)
         detail["bootstrap"] = {"low": boot.low, "high": boot.high, "method": boot.method}
-    names = sorted(set(items.clusters), key=natural)
-    line = np.argsort([names.index(name) for name in items.clusters], kind="stable")
-    consecutive = study.inference.order_of(names) == "consecutive"
+    names = sorted(set(clusters), key=natural)
+    line = np.argsort([names.index(name) for name in clusters], kind="stable")
+    order = study.inference.order_of(names) == "consecutive"
     try:
-        jack = jackknife_kappa(
-            ratings[line], [items.clusters[k] for k in line.tolist()], level=level, consecutive=consecutive
-        )
+        jack = jackknife_kappa(ratings[line], [clusters[k] for k in line.tolist()], level=level, consecutive=order)
     except NotMeasurableError as exc:
-        return None, None, detail | {"interval_method": str(exc)}
-    return jack.low, jack.high, detail | {"interval_method": jack.method}
+        return None, detail | {"interval_method": str(exc)}
+    return (jack.low, jack.high), detail | {"interval_method": jack.method}
 
 
-def _error(labels: dict[str, str], scores: Floats, items: _Items, study: Study) -> Measurement:
-    """Mean error of one column of scores with its cluster t interval."""
-    if items.missing is not None:
-        return _measurement("oracle.error", labels, items, study, None, items.missing, (None, None), _ERROR, {})
-    found = cluster_t(scores - items.truth, items.clusters, level=study.inference.level)
-    detail: dict[str, JSON] = {"p": found.p, "clusters": found.clusters, "spread": float(np.std(scores - items.truth))}
-    ends, method = (found.low, found.high), f"{_ERROR}; {found.method}"
-    return _measurement("oracle.error", labels, items, study, found.difference, "ok", ends, method, detail)
-
-
-def _measurement(
-    name: str,
-    labels: dict[str, str],
-    items: _Items,
-    study: Study,
-    value: float | None,
-    state: str,
-    ends: tuple[float | None, float | None],
-    method: str,
-    detail: dict[str, JSON],
-) -> Measurement:
-    """A measurement against the oracle; an interval has a level only where there is one."""
-    low, high = ends
-    return Measurement(
-        name=name,
-        labels=labels,
-        value=value,
-        n=int(items.truth.size),
-        n_of=_N_OF,
-        method=method,
-        state=state,
-        low=low,
-        high=high,
-        level=None if low is None else study.inference.level,
-        unit="rubric points" if name == "oracle.error" else "",
-        inputs=items.digest,
-        detail=detail,
-    )
-
-
-def _pearson(scores: Floats, truth: Floats) -> float | None:
-    """Correlation of the scores with the oracle's; None where one of them is constant."""
-    if np.ptp(scores) <= 1e-9 or np.ptp(truth) <= 1e-9:
-        return None
-    return float(np.clip(np.corrcoef(scores, truth)[0, 1], -1, 1))
-
-
-# How many judges is a panel worth? From their errors on items whose quality is known.
-
-
-_KNOWN_NOTHING = "not measurable: no items of known quality"
-_METHOD = "J / (1 + (J-1) r), r the mean correlation of judges' errors against known scores"
-_ZERO = 1e-9
+def _digest(tables: Sequence[ScoreTable], known: Sequence[Any]) -> str:
+    """Sixteen hex digits over the tables and what is known."""
+    return hashlib.sha256(repr(([table.digest for table in tables], known)).encode()).hexdigest()[:16]
 
 
 def effective_judges(errors: ArrayLike) -> float:
@@ -262,73 +186,47 @@ def _worth(judges: int, r: float) -> float:
 def known_measurements(
     tables: Sequence[ScoreTable], known: Mapping[str, Mapping[str, float]], study: Study
 ) -> Iterator[Measurement]:
-    """``panel.effective_judges`` of the aggregate and every dimension, from all items whose quality is known."""
-    scored = [table for table in tables if table.n]
-    kinds = {_Kind(table.judges, table.dimensions, tuple(table.weights.tolist())) for table in scored}
+    """``panel.effective_judges`` of the aggregate and every dimension, from all items whose quality is known.
+
+    Items are the scored trajectories of all tables (honest records, cells, ladders); each name uses those that have a
+    known score for it. Where every dimension is known, the known aggregate is their weighted mean, unless it is given.
+    """
+    source, scored = "known_measurements", [table for table in tables if table.n]
+    kinds = {(table.judges, table.dimensions, tuple(table.weights.tolist())) for table in scored}
     if len(kinds) > 1:
-        listed = "; ".join(sorted(f"{', '.join(kind.judges)} on {', '.join(kind.dimensions)}" for kind in kinds))
-        raise InputError(
-            "known_measurements", [Problem("tables", f"must have the same judges and names (got {listed})")]
-        )
+        listed = "; ".join(sorted(f"{', '.join(judges)} on {', '.join(names)}" for judges, names, _ in kinds))
+        raise InputError(source, [Problem("tables", f"must have the same judges and names (got {listed})")])
     names = scored[0].names if scored else (AGGREGATE, *sorted(study.rubric.weights or {}))
     judges = len(scored[0].judges) if scored else len(study.judges)
-    scores = sorted((key, sorted(parts.items())) for key, parts in known.items())
-    digest = hashlib.sha256(repr(([table.digest for table in tables], scores)).encode()).hexdigest()[:16]
+    digest = _digest(tables, sorted((key, sorted(parts.items())) for key, parts in known.items()))
+
+    def score(table: ScoreTable, scores: Mapping[str, float], k: int) -> float | None:
+        if table.names[k] in scores or k:
+            return scores.get(table.names[k])
+        if table.dimensions and all(dimension in scores for dimension in table.dimensions):
+            return float(np.array([scores[dimension] for dimension in table.dimensions]) @ table.weights)
+        return None
+
     for k, name in enumerate(names):
-        errors = np.concatenate([np.empty((0, judges)), *(_errors(table, known, k) for table in scored)])
-        yield _effective(name, errors, digest)
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """What must be the same in all tables."""
-
-    judges: tuple[str, ...]
-    dimensions: tuple[str, ...]
-    weights: tuple[float, ...]
-
-
-def _errors(table: ScoreTable, known: Mapping[str, Mapping[str, float]], column: int) -> Floats:
-    """Scores minus known scores [m, J] of the trajectories whose score under this name is known."""
-    found = [(row, _known(table, known.get(key, {}), column)) for row, key in enumerate(table.trajectories)]
-    rows = [row for row, score in found if score is not None]
-    truth = np.array([score for _, score in found if score is not None], dtype=np.float64)
-    if not np.isfinite(truth).all():
-        bad = table.trajectories[rows[int(np.argmin(np.isfinite(truth)))]]
-        raise InputError("known_measurements", [Problem(bad, "known scores must be finite")])
-    return np.asarray(table.stacked[rows][:, :, column] - truth[:, None])
-
-
-def _known(table: ScoreTable, scores: Mapping[str, float], column: int) -> float | None:
-    """The known score of one item under one name."""
-    name = table.names[column]
-    if name in scores or column:
-        return scores.get(name)
-    if table.dimensions and all(dimension in scores for dimension in table.dimensions):
-        return float(np.array([scores[dimension] for dimension in table.dimensions]) @ table.weights)
-    return None
-
-
-def _effective(name: str, errors: Floats, digest: str) -> Measurement:
-    judges = errors.shape[1]
-    value, r, state = None, None, _KNOWN_NOTHING
-    if len(errors) and judges < 2:
-        state = "not measurable: one judge, needs two"
-    elif len(errors):
-        try:
-            r = error_correlation(errors)
-            value, state = _worth(judges, r), "ok"
-        except NotMeasurableError as exc:
-            state = state_of(exc)
-    return Measurement(
-        name="panel.effective_judges",
-        labels={"dimension": name},
-        value=value,
-        n=len(errors),
-        n_of="items of known quality",
-        method=_METHOD,
-        state=state,
-        unit="judges",
-        inputs=digest,
-        detail={"judges": judges, "r": r},
-    )
+        parts = [np.empty((0, judges))]
+        for table in scored:
+            values = [score(table, known.get(key, {}), k) for key in table.trajectories]
+            rows = [row for row, value in enumerate(values) if value is not None]
+            truth = np.array([values[row] for row in rows], dtype=np.float64)
+            if not np.isfinite(truth).all():
+                bad = table.trajectories[rows[int(np.argmin(np.isfinite(truth)))]]
+                raise InputError(source, [Problem(bad, "known scores must be finite")])
+            parts.append(table.stacked[rows][:, :, k] - truth[:, None])
+        errors, value, r, state = np.concatenate(parts), None, None, "not measurable: no items of known quality"
+        if len(errors) and judges < 2:
+            state = "not measurable: one judge, needs two"
+        elif len(errors):
+            try:
+                r = error_correlation(errors)
+                value = _worth(judges, r)
+            except NotMeasurableError as exc:
+                state = state_of(exc)
+        method = "J / (1 + (J-1) r), r the mean correlation of judges' errors against known scores"
+        yield number(Measurement, "panel.effective_judges", {"dimension": name}, value,
+                     (len(errors), "items of known quality"), method, state=state, unit="judges", inputs=digest,
+                     detail={"judges": judges, "r": r})  # fmt: skip

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import holm
-from assaymark.metrology.kappa import Estimate, cluster_mean, neighbour_blocks, scores_of, undefined
+from assaymark.metrology.estimates import Estimate, cluster_mean, neighbour_blocks, scores_of, undefined
 from assaymark.metrology.moderated import FEWEST_CLUSTERS, moderate, pairs_of
 from assaymark.metrology.serial import serial_tests
 

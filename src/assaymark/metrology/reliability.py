@@ -13,7 +13,7 @@ from scipy import sparse
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.kappa import (
+from assaymark.metrology.estimates import (
     Estimate,
     cluster_codes,
     jackknife_estimate,

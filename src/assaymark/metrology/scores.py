@@ -271,7 +271,8 @@ def score_table(
 def panel_replicates(
     repeats: Mapping[str, Sequence[Floats]], treatment: Sequence[int]
 ) -> dict[str, tuple[tuple[float, ...], ...]]:
-    """Panel aggregates of repeated cycles, by agent; ``treatment`` is 0 for a judge's mean trial and 1 for its first."""
+    """Panel aggregates of repeated cycles, by agent; ``treatment`` is 0 for a judge's mean trial and 1 for its
+    first."""
     judges = np.arange(len(treatment))
     return {
         agent: tuple(tuple(group[:, judges, treatment].mean(axis=1).tolist()) for group in groups)

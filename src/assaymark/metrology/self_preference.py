@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.kappa import cluster_codes, jackknife_estimate, leave_out
+from assaymark.metrology.estimates import cluster_codes, jackknife_estimate, leave_out
 from assaymark.quantiles import t_quantile
 
 PreferenceState = Literal[
@@ -171,67 +171,57 @@ def _preference(
 ) -> SelfPreference:
     """One judge's distances from the median, split by whether the agent is of its family."""
     ours, theirs = above[own], above[~own]
-    means = [float(part.mean()) if part.size else None for part in (ours, theirs)]
-    gap = None if means[0] is None or means[1] is None else means[0] - means[1]
-    method = "the wider of Student's and Welch's t"
-    if codes is None:
-        # Half the width of the interval of the difference of two means, or why there is none.
-        n, m = ours.size, theirs.size
-        if not n:
-            state, half = "no agent of its family", None
-        elif not m:
-            state, half = "no agent of another family", None
-        elif n == 1:
-            state, half = "single observation", None
-        else:
-            # One agent on the other side has no spread of its own; Student's interval takes it to be the family's.
-            spread_own, spread_others = float(ours.var(ddof=1)), float(theirs.var(ddof=1)) if m > 1 else None
-            squares = (n - 1) * spread_own + (m - 1) * (spread_others or 0.0)
-            if squares <= _FLAT**2:
-                state, half = "no spread", None
-            else:
-                tail = 0.5 + level / 2
-                pooled = squares / (n + m - 2) * (1 / n + 1 / m)
-                student = t_quantile(tail, n + m - 2) * math.sqrt(pooled)
-                if spread_others is None:
-                    state, half = "ok", student
-                else:
-                    a, b = spread_own / n, spread_others / m
-                    freedom = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
-                    state, half = "ok", max(student, t_quantile(tail, freedom) * math.sqrt(a + b))
+    mean, others = (float(part.mean()) if part.size else None for part in (ours, theirs))
+    state, half, gap = "ok", None, None
+    if mean is None or others is None:
+        state = "no agent of its family" if mean is None else "no agent of another family"
     else:
-        # Half the width of the interval over clusters, or why there is none.
-        if not own.any():
-            state, half = "no agent of its family", None
-        elif own.all():
-            state, half = "no agent of another family", None
+        gap = mean - others
+        if codes is not None:
+            state, half = _half_over_clusters(above, own, codes, level, consecutive)
+        elif ours.size == 1:
+            state = "single observation"
         else:
-            size = int(codes.max()) + 1
-            sums = np.stack([np.bincount(codes[part], weights, size) for part in (own, ~own)
-                             for weights in (above[part], np.ones(int(part.sum())))], axis=1)  # fmt: skip
-            total, *without = leave_out(sums, consecutive)
-            # A unit that holds every grade of a side cannot be left out.
-            rests = np.array([rest for rest in without if rest[1] and rest[3]])
-            if len(rests) < 2:
-                state, half = "single observation", None
-            else:
-                gaps = [row[..., 0] / row[..., 1] - row[..., 2] / row[..., 3] for row in (total, rests)]
-                found = jackknife_estimate(float(gaps[0]), gaps[1], level=level)
-                if found.low is None or found.high is None:
-                    state, half = "no spread", None
-                else:
-                    state, half = "ok", (found.high - found.low) / 2
+            half = _half_width(ours, theirs, level)
+            state = "no spread" if half is None else "ok"
+    method = "the wider of Student's and Welch's t"
+    if codes is not None:
         method = f"jackknife over {'blocks of neighbouring ' if consecutive else ''}clusters, Student's t"
+    low, high = (None, None) if gap is None or half is None else (gap - half, gap + half)
+    method = f"mean distance from the panel's median, own family minus others; {method}"
     return SelfPreference(
-        judge=judge,
-        own=means[0],
-        others=means[1],
-        gap=gap,
-        n_own=ours.size,
-        n_others=theirs.size,
-        low=None if gap is None or half is None else gap - half,
-        high=None if gap is None or half is None else gap + half,
-        state=state,
-        level=level,
-        method=f"mean distance from the panel's median, own family minus others; {method}",
+        judge, mean, others, gap, ours.size, theirs.size, low, high, cast("PreferenceState", state), level, method
     )
+
+
+def _half_over_clusters(
+    above: Floats, own: Bools, codes: Ints, level: float, consecutive: bool
+) -> tuple[str, float | None]:
+    """Half the width of the interval over clusters, or why there is none."""
+    size = int(codes.max()) + 1
+    sums = np.stack([np.bincount(codes[part], weights, size) for part in (own, ~own)
+                     for weights in (above[part], np.ones(int(part.sum())))], axis=1)  # fmt: skip
+    total, *without = leave_out(sums, consecutive)
+    # A unit that holds every grade of a side cannot be left out.
+    rests = np.array([rest for rest in without if rest[1] and rest[3]])
+    if len(rests) < 2:
+        return "single observation", None
+    gaps = [row[..., 0] / row[..., 1] - row[..., 2] / row[..., 3] for row in (total, rests)]
+    found = jackknife_estimate(float(gaps[0]), gaps[1], level=level)
+    return ("no spread", None) if found.low is None or found.high is None else ("ok", (found.high - found.low) / 2)
+
+
+def _half_width(ours: Floats, theirs: Floats, level: float) -> float | None:
+    """Half the width of the interval of the difference of two means; None without spread."""
+    n, m, tail = ours.size, theirs.size, 0.5 + level / 2
+    # One agent on the other side has no spread of its own; Student's interval takes it to be the family's.
+    spread_own, spread_others = float(ours.var(ddof=1)), float(theirs.var(ddof=1)) if m > 1 else None
+    squares = (n - 1) * spread_own + (m - 1) * (spread_others or 0.0)
+    if squares <= _FLAT**2:
+        return None
+    student = t_quantile(tail, n + m - 2) * math.sqrt(squares / (n + m - 2) * (1 / n + 1 / m))
+    if spread_others is None:
+        return student
+    a, b = spread_own / n, spread_others / m
+    freedom = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
+    return max(student, t_quantile(tail, freedom) * math.sqrt(a + b))

@@ -97,6 +97,8 @@ def leave_one_family_out(scores: ArrayLike, families: Sequence[str]) -> dict[str
         what = f"must name one family for each of the {table.shape[1]} judges (got {len(names)})"
         checks.fail("leave_one_family_out", "families", what)
     drops = drops_of(names)
+    if not drops:
+        raise NotMeasurableError("leaving a judge family out: one judge family, needs two")
     if table.shape[0] < 2:
         raise NotMeasurableError("a ranking needs at least two agents (got 1)")
     panel = table.mean(axis=1)
@@ -104,11 +106,9 @@ def leave_one_family_out(scores: ArrayLike, families: Sequence[str]) -> dict[str
 
 
 def drops_of(families: Sequence[str]) -> dict[str, list[int]]:
-    """For each judge family, the columns of the judges that stay when it is left out."""
+    """For each judge family, the columns of the judges that stay when it is left out; empty with one family."""
     distinct = dict.fromkeys(families)
-    if len(distinct) < 2:
-        raise NotMeasurableError("leaving a judge family out: one judge family, needs two")
-    return {family: [j for j, other in enumerate(families) if other != family] for family in distinct}
+    return {one: [j for j, f in enumerate(families) if f != one] for one in distinct if len(distinct) > 1}
 
 
 def averaging(table: ScoreTable, study: Study, *, ddof: int | None = None) -> dict[str, bool]:

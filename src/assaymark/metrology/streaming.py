@@ -547,7 +547,8 @@ def read_partition(data: bytes) -> Partition:
 
 
 def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
-    """Why partitions, by their names, are not parts of one table: other columns or panels, or a cycle in two of them."""
+    """Why partitions, by their names, are not parts of one table: other columns or panels, or a cycle in two of
+    them."""
     first, *others = partitions
     problems = [
         Problem(name, what) for name in others for what in _differences(partitions[first], partitions[name], first)
@@ -586,13 +587,7 @@ def _partition(path: Path, sums: ScoreSums) -> Partition:
     if pa.types.is_integer(file.schema_arrow.field(name).type):
         found = [np.unique(column.to_numpy().astype(np.int64)) for column in _partitions_column(file, name)]
         ids = np.unique(np.concatenate(found))
-        breaks = np.flatnonzero(np.diff(ids) != 1)
-        return Partition(
-            sums,
-            columns,
-            np.stack([ids[np.concatenate([[0], breaks + 1])], ids[np.concatenate([breaks, [ids.size - 1]])]], axis=1),
-            (),
-        )
+        return Partition(sums, columns, runs_of(ids), ())
     texts = {
         text for column in _partitions_column(file, name) for text in column.unique().cast(pa.string()).to_pylist()
     }
@@ -605,7 +600,10 @@ def _partitions_column(file: pq.ParquetFile, name: str) -> Iterator[Any]:
             yield file.read_row_group(k, columns=[name], use_threads=False).column(0)
 
 
-# --- do they belong together ------------------------------------------------------------------------------------------
+def runs_of(ids: Ints) -> Ints:
+    """The first and last of each unbroken run of sorted distinct ids [k, 2]."""
+    breaks = np.flatnonzero(np.diff(ids) != 1)
+    return np.stack([ids[np.concatenate([[0], breaks + 1])], ids[np.concatenate([breaks, [ids.size - 1]])]], axis=1)
 
 
 def _kind(one: Partition) -> tuple[str, bool]:

@@ -27,7 +27,7 @@ from assaymark.metrology.analysis import analyse
 from assaymark.metrology.arrow import score_table_of
 from assaymark.metrology.columns import Columns, numeric_columns
 from assaymark.metrology.measure_panel import missing_measurements
-from assaymark.metrology.pooled import analyse_sums
+from assaymark.metrology.analysis import analyse_sums
 from assaymark.metrology.scores import ScoreTable, is_parquet, read_table
 from assaymark.metrology.stability import gated
 from assaymark.metrology.streaming import THREADS, VERSION, misfits, partition_sums, read_partition, score_sums

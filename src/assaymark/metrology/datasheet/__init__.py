@@ -26,8 +26,14 @@ from assaymark.metrology.datasheet.calls import (
 )
 from assaymark.metrology.datasheet.drift import COMPARED, compare
 from assaymark.metrology.datasheet.equal_texts import decomposition_measurements
-from assaymark.metrology.datasheet.estimates import Recorder, ShareInterval, TaskBootstrap, share_interval
-from assaymark.metrology.datasheet.kappa import between_kappa, kappa_measurement
+from assaymark.metrology.datasheet.estimates import (
+    Recorder,
+    ShareInterval,
+    TaskBootstrap,
+    between_kappa,
+    kappa_measurement,
+    share_interval,
+)
 from assaymark.metrology.datasheet.ladder import Threshold, d_prime, detection_threshold
 from assaymark.metrology.datasheet.pointwise import pointwise_measurements
 from assaymark.metrology.datasheet.sheet import (

@@ -27,7 +27,7 @@ from assaymark.metrology.datasheet.calls import (
     VerdictCounts,
     decomposition_of,
 )
-from assaymark.metrology.datasheet.estimates import PAIRS, Recorder
+from assaymark.metrology.datasheet.estimates import CALLS, PAIRS, Recorder
 from assaymark.records import JSON, Measurement, PairCall
 
 GRADED: Final = ("typo", "unit", "synonym")
@@ -36,11 +36,10 @@ GRADED: Final = ("typo", "unit", "synonym")
 EQUAL: Final = ("same_subset", "different_subset")
 """The conditions in which neither text is better."""
 
-HIDES: Final = (
+_HIDES: Final = (
     "positional pairs over pairs decided in both orders: the flip rate that other tools print; "
     "pairs with a preference in one order only are not in it"
 )
-
 _COUNTED: Final = {
     "delta0.stable": ((STABLE,), "pairs in which one text won in both orders"),
     "delta0.positional": ((POSITIONAL_1, POSITIONAL_2), "pairs in which one slot won in both orders"),
@@ -48,33 +47,47 @@ _COUNTED: Final = {
     "delta0.no_preference": ((NO_PREFERENCE,), "pairs without a preference in either order"),
     "delta0.other_pairs": ((OTHER_PREFERENCE, OTHER_NONE), "pairs with an unusable call"),
 }
-_PAIR_LEVEL: Final = (*_COUNTED, "delta0.other", "delta0.flip_rate", "delta0.slot_1_share")
+_OF_CALLS: Final = {
+    "delta0.raw": (slice(0, 2), "calls that named a slot"),
+    "delta0.tie_rate": (slice(2, 4), "calls without a preference (tie or abstention)"),
+}
+_OF_PAIRS: Final = (*_COUNTED, "delta0.other", "delta0.flip_rate", "delta0.slot_1_share")
 _ONE_ORDER: Final = "not measured: every pair was shown in one order only, needs both"
 
 
 def vacuum_measurements(table: CallTable, recorder: Recorder, prompt: str) -> Iterator[Measurement]:
     """Dark current of an arm, of all vacuum calls and of each kind, and preferences between nearly identical texts."""
     arm = {"prompt": prompt}
+
+    def named(name: str, labels: Mapping[str, str], rows: Ints, what: str, questions: int) -> Measurement:
+        """Share of calls that named slot 1 or 2, worth no more than so many questions."""
+        counts = table.by_task(rows, table.verdict[rows] < 2)
+        return recorder.calls(name, labels, counts, what, questions=questions, detail=verdicts_of(table.verdict[rows]))
+
     rows = table.where(prompt=prompt, condition="vacuum")
     if not rows.size:
         yield recorder.missing("dark_current", arm, f"not measured: vacuum was not run under {prompt}")
     else:
         what = "vacuum calls that named a slot"
-        yield _preferences(table, recorder, "dark_current", arm, rows, what)
+        yield named("dark_current", arm, rows, what, table.questions(rows))
         for variant in table.variants(rows):
             chosen = table.where(prompt=prompt, condition="vacuum", variant=variant)
-            yield _preferences(table, recorder, "dark_current", {**arm, "variant": variant}, chosen, what)
+            yield named("dark_current", {**arm, "variant": variant}, chosen, what, table.questions(chosen))
     graded = table.where(prompt=prompt, condition="graded_vacuum")
     for variant in table.variants(graded) or GRADED:
         labels = {**arm, "variant": variant}
         chosen = table.where(prompt=prompt, condition="graded_vacuum", variant=variant)
         if chosen.size:
-            what = "calls on nearly identical texts that named a slot"
             # The two orders of a pair go together: as if independent, Wilson's interval would cover 70 %.
             pairs = int(np.unique(table.pair[chosen]).size)
-            yield _preferences(table, recorder, "graded_vacuum", labels, chosen, what, pairs=pairs)
+            yield named("graded_vacuum", labels, chosen, "calls on nearly identical texts that named a slot", pairs)
         else:
             yield recorder.missing("graded_vacuum", labels, f"not measured: graded vacuum was not run under {prompt}")
+
+
+def verdicts_of(verdict: Ints) -> dict[str, JSON]:
+    """How many calls gave each verdict."""
+    return {"verdicts": dict(zip(VERDICTS, np.bincount(verdict, minlength=len(VERDICTS)).tolist(), strict=True))}
 
 
 def delta0_measurements(table: CallTable, recorder: Recorder, prompt: str) -> Iterator[Measurement]:
@@ -98,37 +111,52 @@ def decomposition_measurements(
     """Raw preference, its parts, flip rate and slot share of one judge, from `decompose_arrays`."""
     labels = {"prompt": prompt, "condition": condition}
     if counts is None:
-        for name in ("delta0.raw", "delta0.tie_rate", *_PAIR_LEVEL):
-            unit = "calls" if name in ("delta0.raw", "delta0.tie_rate") else PAIRS
-            yield recorder.missing(name, labels, f"not measured: no {_words(condition)} pairs were run", n_of=unit)
+        for name in (*_OF_CALLS, *_OF_PAIRS):
+            state = f"not measured: no {condition.replace('_', '-')} pairs were run"
+            yield recorder.missing(name, labels, state, n_of=CALLS if name in _OF_CALLS else PAIRS)
         return
-    pairs, calls = counts.pairs[judge], counts.calls[judge]
-    yield from _call_level(recorder, labels, pairs, calls, trials)
-    incomplete = int(counts.incomplete[judge])
+    # Raw preference and tie rate over all calls, those of pairs shown in one order included.
+    pairs, calls, incomplete = counts.pairs[judge], counts.calls[judge], int(counts.incomplete[judge])
+    every, total = calls.sum(axis=0), pairs.sum(axis=0)
+    for name, (verdict, what) in _OF_CALLS.items():
+        hits = calls[:, verdict].sum(axis=1)
+        detail: dict[str, JSON] = {"verdicts": dict(zip(VERDICTS, every.tolist(), strict=True))}
+        if name == "delta0.raw" and pairs.sum():
+            detail["of_pairs"] = decomposition_of(total).raw_false_preference
+        split = np.stack([hits, calls.sum(axis=1) - hits], axis=1)
+        questions = round(int(every.sum()) / trials)
+        yield recorder.calls(name, labels, split, what, questions=questions, detail=detail)
     if not pairs.sum():
-        for name in _PAIR_LEVEL:
+        for name in _OF_PAIRS:
             yield recorder.missing(name, labels, _ONE_ORDER, n_of=PAIRS, detail={"one_order_pairs": incomplete})
         return
-    yield from _pair_level(recorder, labels, pairs, incomplete, trials)
+    # The shares of pairs, which with each other make one, and the residual of eq. 6.
+    classes = np.arange(len(CLASSES))
+    parts = [
+        (name, np.isin(classes, kinds).astype(np.float64), what, kinds) for name, (kinds, what) in _COUNTED.items()
+    ]
+    residual = np.where(classes == OTHER_PREFERENCE, PREFERENCES, 0.0)
+    other = "what pairs with an unusable call add to raw false preference (eq. 6)"
+    for name, weights, what, kinds in (*parts, ("delta0.other", residual, other, (OTHER_PREFERENCE,))):
+        detail = {"pairs": int(total[list(kinds)].sum()), "one_order_pairs": incomplete}
+        detail["classes"] = dict(zip(CLASSES, total.tolist(), strict=True))
+        yield recorder.classes(name, labels, pairs, weights, what, information=1 / trials, detail=detail)
     # The flip rate that other tools print, and which slot the positional pairs chose.
     positional = pairs[:, POSITIONAL_1] + pairs[:, POSITIONAL_2]
-    one_sided = int(pairs[:, ONE_SIDED].sum())
-    detail: dict[str, JSON] = {"pairs": int(positional.sum()), "one_sided_pairs": one_sided, "hides": HIDES}
+    detail = {"pairs": int(positional.sum()), "one_sided_pairs": int(total[ONE_SIDED]), "hides": _HIDES}
     decided = np.stack([positional, pairs[:, STABLE]], axis=1)
     if decided.sum():
-        what = "positional over stable and positional pairs"
-        weights = np.array([1.0, 0.0])
-        yield recorder.classes(
-            "delta0.flip_rate", labels, decided, weights, what, information=1 / trials, detail=detail
-        )
+        yield recorder.classes("delta0.flip_rate", labels, decided, (1.0, 0.0),
+                               "positional over stable and positional pairs", information=1 / trials, detail=detail,
+        )  # fmt: skip
     else:
         state = "undefined: no pair was decided in both orders"
         yield recorder.missing("delta0.flip_rate", labels, state, n_of=PAIRS, detail=detail)
     slots = pairs[:, [POSITIONAL_1, POSITIONAL_2]]
     if slots.sum():
-        what = "positional pairs that chose slot 1"
         questions = max(1, round(int(slots.sum()) / trials))
-        yield recorder.calls("delta0.slot_1_share", labels, slots, what, questions=questions, n_of="positional pairs")
+        yield recorder.calls("delta0.slot_1_share", labels, slots, "positional pairs that chose slot 1",
+                             questions=questions, n_of="positional pairs")  # fmt: skip
     else:
         state = "undefined: no positional pairs"
         yield recorder.missing("delta0.slot_1_share", labels, state, n_of="positional pairs")
@@ -136,32 +164,26 @@ def decomposition_measurements(
 
 def filler_measurement(table: CallTable, recorder: Recorder, prompt: str) -> Measurement:
     """Filler preference: how often the text with filler wins. In a filler pair the content v carries the filler."""
-    labels = {"prompt": prompt}
     rows = table.where(prompt=prompt, condition="filler")
     if not rows.size:
-        return recorder.missing("filler.preference", labels, f"not measured: filler was not run under {prompt}")
+        return recorder.missing(
+            "filler.preference", {"prompt": prompt}, f"not measured: filler was not run under {prompt}"
+        )
     filler_slot, verdict = 1 - table.order[rows], table.verdict[rows]
-    return recorder.calls(
-        "filler.preference",
-        labels,
-        table.by_task(rows, verdict == filler_slot),
-        "calls that preferred the text with filler, over all filler calls",
-        questions=table.questions(rows),
-        detail={"against": int((verdict == 1 - filler_slot).sum()), **_split(verdict)},
-    )
+    return recorder.calls("filler.preference", {"prompt": prompt}, table.by_task(rows, verdict == filler_slot),
+                          "calls that preferred the text with filler, over all filler calls",
+                          questions=table.questions(rows),
+                          detail={"against": int((verdict == 1 - filler_slot).sum()), **verdicts_of(verdict)},
+    )  # fmt: skip
 
 
 def invalid_measurement(table: CallTable, recorder: Recorder, prompt: str, reasons: Mapping[str, int]) -> Measurement:
     """The share of calls of an arm whose reply could not be used, with the reasons."""
     rows = table.where(prompt=prompt)
-    return recorder.calls(
-        "pair.invalid_share",
-        {"prompt": prompt},
-        table.by_task(rows, table.verdict[rows] == VERDICTS.index("invalid")),
-        "calls without a usable verdict, over all calls",
-        questions=table.questions(rows),
-        detail={"reasons": dict(reasons)},
-    )
+    counts = table.by_task(rows, table.verdict[rows] == VERDICTS.index("invalid"))
+    return recorder.calls("pair.invalid_share", {"prompt": prompt}, counts,
+                          "calls without a usable verdict, over all calls", questions=table.questions(rows),
+                          detail={"reasons": dict(reasons)})  # fmt: skip
 
 
 def reasons_of(calls: Iterable[PairCall]) -> dict[str, dict[str, int]]:
@@ -171,75 +193,3 @@ def reasons_of(calls: Iterable[PairCall]) -> dict[str, dict[str, int]]:
         if call.verdict == "invalid":
             found[call.prompt][call.reason or "no reason given"] += 1
     return {prompt: dict(sorted(counts.items())) for prompt, counts in found.items()}
-
-
-def _preferences(
-    table: CallTable,
-    recorder: Recorder,
-    name: str,
-    labels: Mapping[str, str],
-    rows: Ints,
-    what: str,
-    *,
-    pairs: int | None = None,
-) -> Measurement:
-    """Share of calls that named slot 1 or 2, worth no more than its different questions, or than so many ``pairs``."""
-    verdict = table.verdict[rows]
-    return recorder.calls(
-        name,
-        labels,
-        table.by_task(rows, verdict < 2),
-        what,
-        questions=table.questions(rows) if pairs is None else pairs,
-        detail=_split(verdict),
-    )
-
-
-def _split(verdict: Ints) -> dict[str, JSON]:
-    """How many calls gave each verdict."""
-    counts = np.bincount(verdict, minlength=len(VERDICTS)).tolist()
-    return {"verdicts": dict(zip(VERDICTS, counts, strict=True))}
-
-
-def _call_level(
-    recorder: Recorder, labels: Mapping[str, str], pairs: Ints, calls: Ints, trials: float
-) -> Iterator[Measurement]:
-    """Raw preference and tie rate over all calls, those of pairs shown in one order included."""
-    total = calls.sum(axis=0)
-    questions = round(int(total.sum()) / trials)
-    verdicts = {"verdicts": dict(zip(VERDICTS, total.tolist(), strict=True))}
-    named = {"delta0.raw": slice(0, 2), "delta0.tie_rate": slice(2, 4)}
-    words = {
-        "delta0.raw": "calls that named a slot",
-        "delta0.tie_rate": "calls without a preference (tie or abstention)",
-    }
-    for name, verdict in named.items():
-        hits = calls[:, verdict].sum(axis=1)
-        detail: dict[str, JSON] = dict(verdicts)
-        if name == "delta0.raw" and pairs.sum():
-            detail["of_pairs"] = decomposition_of(pairs.sum(axis=0)).raw_false_preference
-        counts = np.stack([hits, calls.sum(axis=1) - hits], axis=1)
-        yield recorder.calls(name, labels, counts, words[name], questions=questions, detail=detail)
-
-
-def _pair_level(
-    recorder: Recorder, labels: Mapping[str, str], pairs: Ints, incomplete: int, trials: float
-) -> Iterator[Measurement]:
-    """The shares of pairs, which with each other make one, and the residual of eq. 6."""
-    total = pairs.sum(axis=0)
-    common: dict[str, JSON] = {
-        "one_order_pairs": incomplete,
-        "classes": dict(zip(CLASSES, total.tolist(), strict=True)),
-    }
-    for name, (classes, what) in _COUNTED.items():
-        weights = np.isin(np.arange(len(CLASSES)), classes).astype(np.float64)
-        detail = {"pairs": int(total[list(classes)].sum()), **common}
-        yield recorder.classes(name, labels, pairs, weights, what, information=1 / trials, detail=detail)
-    weights = np.where(np.arange(len(CLASSES)) == OTHER_PREFERENCE, PREFERENCES, 0.0)
-    what = "what pairs with an unusable call add to raw false preference (eq. 6)"
-    detail = {"pairs": int(total[OTHER_PREFERENCE]), **common}
-    yield recorder.classes("delta0.other", labels, pairs, weights, what, information=1 / trials, detail=detail)
-
-
-def _words(condition: str) -> str:
-    return condition.replace("_", "-")

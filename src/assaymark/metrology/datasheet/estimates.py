@@ -1,21 +1,32 @@
-"""Turns counts by task into measurements of one judge, each with its denominator, interval and method."""
+"""Counts by task as measurements of one judge: shares with their intervals, and kappa of two judges or two trials."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from assaymark.errors import NotMeasurableError
+from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.kappa import jackknife_se
+from assaymark.metrology.datasheet.calls import (
+    BASE,
+    CODES,
+    OUTCOME_OF,
+    OUTCOMES,
+    CallTable,
+    agreement_arrays,
+    call_table,
+)
+from assaymark.metrology.estimates import jackknife_estimate, jackknife_se, number
 from assaymark.quantiles import t_quantile, wilson_ends
-from assaymark.records import JSON, Measurement
+from assaymark.records import JSON, Measurement, PairCall
 
 # Intervals for shares of calls and of pairs that come in tasks, and for other statistics over tasks.
 #
@@ -42,6 +53,7 @@ LEAST_PAIRS = 10
 """A share with fewer units than this on either side is too close to its edge for a bootstrap."""
 
 _FLAT = 1e-12
+_USABLE: Final = 3  # outcomes 1, 2 and no preference
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,98 +206,185 @@ class Recorder:
         name: str,
         labels: Mapping[str, str],
         value: float | None,
-        *,
-        n: int,
-        n_of: str,
+        count: tuple[int, str],
         method: str,
-        state: str = "ok",
-        ends: tuple[float, float] | None = None,
-        unit: str = "",
-        detail: Mapping[str, JSON] | None = None,
+        **more: Any,
     ) -> Measurement:
-        """A measurement of this judge; without ``ends`` it has no interval and no level."""
-        low, high = ends if ends is not None else (None, None)
-        return Measurement(
-            name=name,
-            labels={"judge": self.judge, **labels},
-            value=value,
-            n=n,
-            n_of=n_of,
-            method=method,
-            state=state,
-            low=low,
-            high=high,
-            level=self.level if ends is not None else None,
-            unit=unit,
-            inputs=self.inputs,
-            detail=dict(detail or {}),
-        )
+        """`assaymark.metrology.estimates.number` of this judge."""
+        labels = {"judge": self.judge, **labels}
+        return number(Measurement, name, labels, value, count, method, level=self.level, inputs=self.inputs, **more)
 
     def missing(
-        self,
-        name: str,
-        labels: Mapping[str, str],
-        state: str,
-        *,
-        n: int = 0,
-        n_of: str = CALLS,
+        self, name: str, labels: Mapping[str, str], state: str, *, n: int = 0, n_of: str = CALLS,
         detail: Mapping[str, JSON] | None = None,
-    ) -> Measurement:
+    ) -> Measurement:  # fmt: skip
         """A measurement that has no value, and why."""
-        return self.number(name, labels, None, n=n, n_of=n_of, method="none", state=state, detail=detail)
+        return self.number(name, labels, None, (n, n_of), "none", state=state, detail=detail)
 
     def calls(
-        self,
-        name: str,
-        labels: Mapping[str, str],
-        counts: Ints,
-        what: str,
-        *,
-        questions: int | None = None,
-        n_of: str = CALLS,
-        detail: Mapping[str, JSON] | None = None,
-    ) -> Measurement:
+        self, name: str, labels: Mapping[str, str], counts: Ints, what: str, *, questions: int | None = None,
+        n_of: str = CALLS, detail: Mapping[str, JSON] | None = None,
+    ) -> Measurement:  # fmt: skip
         """A share of calls with `share_interval`, from counts by task [G, 2] (calls that count, calls that do not)."""
         hits, n = int(counts[:, 0].sum()), int(counts.sum())
         if not n:
             return self.missing(name, labels, f"undefined: no {n_of}", n_of=n_of, detail=detail)
         size = n if questions is None else min(questions, n)
         low, high = wilson_ends(hits / n, size, level=self.level)
-        wilson: JSON = {"low": low, "high": high, "n": size}
-        return self.classes(
-            name,
-            labels,
-            counts,
-            np.array([1.0, 0.0]),
-            what,
-            information=size / n,
-            n_of=n_of,
-            detail={"count": hits, **(detail or {}), "wilson": wilson},
-        )
+        about: dict[str, JSON] = {"count": hits, **(detail or {}), "wilson": {"low": low, "high": high, "n": size}}
+        return self.classes(name, labels, counts, (1.0, 0.0), what, information=size / n, n_of=n_of, detail=about)
 
     def classes(
-        self,
-        name: str,
-        labels: Mapping[str, str],
-        counts: Ints,
-        weights: Floats,
-        what: str,
-        *,
-        information: float = 1.0,
-        n_of: str = PAIRS,
-        detail: Mapping[str, JSON] | None = None,
-    ) -> Measurement:
+        self, name: str, labels: Mapping[str, str], counts: Ints, weights: ArrayLike, what: str, *,
+        information: float = 1.0, n_of: str = PAIRS, detail: Mapping[str, JSON] | None = None,
+    ) -> Measurement:  # fmt: skip
         """A weighted share of pairs, from class counts by task [G, K], with `share_interval`."""
-        total = counts.sum(axis=0)
+        total, scale = counts.sum(axis=0), np.asarray(weights, dtype=np.float64)
         n = int(total.sum())
-        found = share_interval(counts, weights, level=self.level, information=information)
-        return self.number(
-            name,
-            labels,
-            float(weights @ total) / n,
-            n=n,
-            n_of=n_of,
-            method=f"{what}, {found.method}",
-            ends=None if found.low is None or found.high is None else (found.low, found.high),
-            detail={**(detail or {}), "effective_n": found.effective},
+        found = share_interval(counts, scale, level=self.level, information=information)
+        return self.number(name, labels, float(scale @ total) / n, (n, n_of), f"{what}, {found.method}",
+                           ends=(found.low, found.high),
+                           detail={**(detail or {}), "effective_n": found.effective})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class KappaInterval:
+    """Cohen's kappa, or None where it is undefined, with its jackknife ends and their method.
+
+    ``bootstrap`` are the ends of a task-cluster bootstrap, or None.
+    """
+
+    value: float | None
+    ends: Ends | None
+    method: str
+    bootstrap: Ends | None = None
+
+
+def between_kappa(
+    a: Sequence[PairCall],
+    b: Sequence[PairCall],
+    *,
+    level: float = 0.95,
+    rng: np.random.Generator,
+    prompt: str = BASE,
+    content: bool = False,
+) -> Measurement:
+    """How far two judges answer the same calls alike, beyond chance (Cohen 1960)."""
+    tables = sorted((call_table(calls) for calls in (a, b)), key=lambda table: table.judge)
+    judges = [table.judge for table in tables]
+    if judges[0] == judges[1]:
+        what = f"both sequences are of {judges[0]!r}; needs two judges"
+        raise InputError("between_kappa", [Problem("judge", what)])
+    chosen = sorted((call for calls in (a, b) for call in calls if call.prompt == prompt), key=lambda call: call.judge)
+    tasks = {task: k for k, task in enumerate(sorted({call.task for call in chosen}))}
+    pairs = {pair: k for k, pair in enumerate(sorted({(call.pair, call.trial) for call in chosen}))}
+    counts = np.zeros((1, 4, 4), dtype=np.int64)
+    if len({call.judge for call in chosen}) == 2:
+        (found,) = agreement_arrays(
+            [judges.index(call.judge) for call in chosen],
+            [2 * pairs[call.pair, call.trial] + (call.order == "vu") for call in chosen],
+            [CODES[call.verdict] for call in chosen],
+            [tasks[call.task] for call in chosen],
+            content=content,
         )
+        counts = found.tables
+    inputs = "+".join(table.digest for table in tables)
+    labels = {"a": judges[0], "b": judges[1]}
+    return kappa_measurement(counts, labels, TaskBootstrap(rng, level), inputs=inputs, content=content)
+
+
+def kappa_measurement(
+    tables: Ints, labels: dict[str, str], bootstrap: TaskBootstrap, *, inputs: str = "", content: bool = False
+) -> Measurement:
+    """``between.kappa`` from tables of outcomes by task [G, 4, 4], as `agreement_arrays` makes them."""
+    usable = tables[:, :_USABLE, :_USABLE]
+    n, common = int(usable.sum()), int(tables.sum())
+    unit, where = ("pair", " in both orders") if content else ("call", "")
+    found = kappa_interval(usable, bootstrap)
+    detail: dict[str, JSON] = {
+        f"common_{unit}s": common,
+        "invalid": common - n,
+        "tasks": int(np.count_nonzero(usable.sum(axis=(1, 2)))),
+        "outcomes": ["u", "v", *OUTCOMES[2:_USABLE]] if content else list(OUTCOMES[:_USABLE]),
+        "table": usable.sum(axis=0).tolist(),
+        "bootstrap": None if found.bootstrap is None else list(found.bootstrap),
+    }
+    state = f"undefined: both judges gave one answer to every common {unit}"
+    if not n:
+        state = f"not measured: no common {unit}{where} with a usable verdict of both ({common} common {unit}s)"
+    base = "by content, orders averaged" if content else "by position, call by call"
+    method = "none" if found.value is None else f"Cohen's kappa, unweighted, {base}, {found.method}"
+    name = "between.kappa_content" if content else "between.kappa"
+    return number(Measurement, name, labels, found.value, (n, f"common {unit}s"), method, state=state, ends=found.ends,
+                  level=bootstrap.level, inputs=inputs, detail=detail)  # fmt: skip
+
+
+def kappa_interval(tables: Ints, bootstrap: TaskBootstrap) -> KappaInterval:
+    """Unweighted kappa of tables by task [G, K, K] with its delete-one-task jackknife, cut at -1 and 1."""
+    size = tables.shape[1]
+    sums = tables.reshape(tables.shape[0], -1).astype(np.float64)
+    sums = sums[sums.sum(axis=1) > 0]
+    total, tasks = sums.sum(axis=0), sums.shape[0]
+    value = float(cohen_kappas(total[:, None], size)[0])
+    if math.isnan(value):
+        return KappaInterval(None, None, "undefined")
+    if tasks < 2:
+        return KappaInterval(value, None, "no interval: one task, needs two")
+    second = bootstrap.ends(sums, lambda columns: cohen_kappas(columns, size))
+    without = cohen_kappas((total - sums).T, size)
+    if np.isnan(without).any():
+        return KappaInterval(value, None, "no interval: kappa is undefined without one of the tasks", second)
+    found = jackknife_estimate(value, without, level=bootstrap.level)
+    if found.low is None or found.high is None:
+        return KappaInterval(value, None, "no interval: the tasks do not differ", second)
+    ends = max(-1.0, found.low), min(1.0, found.high)
+    return KappaInterval(value, ends, f"delete-one-task jackknife, t({tasks - 1})", second)
+
+
+def cohen_kappas(columns: Floats, size: int) -> Floats:
+    """Unweighted kappa [R] of flattened tables [K * K, R]; NaN where both margins are one and the same answer."""
+    cells = columns.reshape(size, size, -1)
+    n = cells.sum(axis=(0, 1))
+    share = cells / np.where(n > 0, n, 1.0)
+    observed = np.trace(share)
+    chance = (share.sum(axis=0) * share.sum(axis=1)).sum(axis=0)
+    flat = (1 - chance < 1e-12) | (n == 0)
+    return np.where(flat, np.nan, (observed - chance) / np.where(flat, 1.0, 1 - chance))
+
+
+def stability_measurement(table: CallTable, recorder: Recorder) -> Measurement:
+    """Repeat stability: how often two trials of the same question gave the same outcome."""
+    asked = np.unique(table.prompt, return_inverse=True)[1].astype(np.int64)
+    question = (asked * (table.pair.max() + 1) + table.pair) * 2 + table.order
+    _, row = np.unique(question, return_inverse=True)
+    counts = np.zeros((int(row.max()) + 1, len(OUTCOMES)), dtype=np.int64)
+    outcome = OUTCOME_OF[table.verdict]
+    np.add.at(counts, (row, outcome), 1)
+    task = np.zeros(counts.shape[0], dtype=np.int64)
+    task[row] = table.task
+    trials, code = np.unique(table.trial, return_inverse=True)
+    size = counts.sum(axis=1)
+    repeated = size > 1
+    detail: dict[str, JSON] = {"trials": int(trials.size), "once_only": int((~repeated).sum())}
+    if not repeated.any():
+        state = "undefined: one trial, needs two"
+        return recorder.missing("repeat.stability", {}, state, n_of="questions", detail=detail)
+    same = np.round((counts * (counts - 1)).sum(axis=1)[repeated] / (size * (size - 1))[repeated], 12)
+    # Both edges of the scale belong to it also where every question lies on one of them.
+    levels = np.unique([0.0, 1.0, *same.tolist()])
+    place = np.searchsorted(levels, same)
+    by_task = np.bincount(task[repeated] * levels.size + place, minlength=len(table.tasks) * levels.size)
+    # Kappa of all pairs of trials, each table counted in both directions, so that no trial is first.
+    answers = np.full((trials.size, counts.shape[0]), -1)
+    answers[code, row] = outcome
+    tables = np.zeros((len(table.tasks), _USABLE, _USABLE), dtype=np.int64)
+    for a, b in combinations(answers, 2):
+        both = (a >= 0) & (b >= 0) & (a < _USABLE) & (b < _USABLE)
+        np.add.at(tables, (task[both], a[both], b[both]), 1)
+    kappa = kappa_interval(tables + tables.transpose(0, 2, 1), recorder.bootstrap)
+    low, high = (None, None) if kappa.ends is None else kappa.ends
+    detail |= {"kappa": kappa.value, "kappa_low": low, "kappa_high": high, "kappa_method": kappa.method}
+    detail["invalid"] = int((outcome == _USABLE).sum())
+    return recorder.classes("repeat.stability", {}, by_task.reshape(-1, levels.size), levels,
+                            "mean over questions of the share of trial pairs with the same outcome",
+                            n_of="questions", detail=detail)  # fmt: skip

@@ -17,6 +17,7 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.datasheet.calls import BASE, STRICT, VERDICTS, CallTable
+from assaymark.metrology.datasheet.equal_texts import verdicts_of
 from assaymark.metrology.datasheet.estimates import CALLS, ENOUGH_TASKS, LEAST_PAIRS, LEAST_TASKS, Recorder, dispersion
 from assaymark.quantiles import normal_quantile
 from assaymark.records import JSON, Measurement
@@ -255,8 +256,7 @@ def _step(table: CallTable, recorder: Recorder, prompt: str, delta: float) -> It
     verdict, questions = table.verdict[rows], table.questions(rows)
     right, decided = verdict == table.better[rows], verdict < 2
     tied = (verdict >= 2) & (verdict != VERDICTS.index("invalid"))
-    counts = np.bincount(verdict, minlength=len(VERDICTS)).tolist()
-    detail: dict[str, JSON] = {"verdicts": dict(zip(VERDICTS, counts, strict=True))}
+    detail = verdicts_of(verdict)
     for name, hit, what in (
         ("sensitivity", right, "calls that chose the better text; ties count as misses"),
         ("tie_rate", tied, "calls without a preference (tie or abstention)"),
@@ -265,51 +265,36 @@ def _step(table: CallTable, recorder: Recorder, prompt: str, delta: float) -> It
         yield recorder.calls(name, labels, table.by_task(rows, hit), what, questions=questions, detail=detail)
     chosen = rows[decided]
     if chosen.size:
-        what = "calls that chose the better text, of those with a preference"
-        hits = table.by_task(chosen, right[decided])
+        what, hits = (
+            "calls that chose the better text, of those with a preference",
+            table.by_task(chosen, right[decided]),
+        )
         asked = table.questions(chosen)
         yield recorder.calls("conditional_accuracy", labels, hits, what, questions=asked, detail=detail)
     else:
         state = "undefined: no call had a preference"
         yield recorder.missing("conditional_accuracy", labels, state, detail=detail)
     missed = int((~right).sum())
-    share = {"misses": missed, "of_misses": int(tied.sum()) / missed if missed else None}
+    share: dict[str, JSON] = {"misses": missed, "of_misses": int(tied.sum()) / missed if missed else None}
     what = "calls that gave a tie or abstained although one text is better (eq. 12)"
     yield recorder.calls("miss_by_tie", labels, table.by_task(rows, tied), what, questions=questions, detail=share)
-    yield _d_prime(table, recorder, labels, rows)
-
-
-def _d_prime(table: CallTable, recorder: Recorder, labels: dict[str, str], rows: Ints) -> Measurement:
-    """d' of usable calls split by the slot of the better text; ties do not name slot 1."""
-    verdict, signal = table.verdict[rows], table.better[rows] == 0
-    usable = verdict != VERDICTS.index("invalid")
-    named = verdict == 0
+    # d' of usable calls split by the slot of the better text; ties do not name slot 1.
+    signal, usable, named = table.better[rows] == 0, verdict != VERDICTS.index("invalid"), verdict == 0
     columns = np.stack([named & signal, usable & signal, named & ~signal, usable & ~signal], axis=1)
     sums = np.zeros((len(table.tasks), 4))
     np.add.at(sums, table.task[rows], columns)
     sums = sums[sums.sum(axis=1) > 0]
     counts = sums.sum(axis=0)
-    names = ("hits", "signals", "false_alarms", "noises")
-    detail: dict[str, JSON] = {
-        **dict(zip(names, counts.astype(int).tolist(), strict=True)),
-        "invalid": int((~usable).sum()),
-    }
+    about = dict(zip(("hits", "signals", "false_alarms", "noises"), counts.astype(int).tolist(), strict=True))
+    about["invalid"] = int((~usable).sum())
     if not counts[1] or not counts[3]:
-        slot = 1 if not counts[1] else 2
-        state = f"undefined: no usable call had the better text in slot {slot}"
-        return recorder.missing("d_prime", labels, state, detail=detail)
-    ends, method = _d_prime_ends(sums, recorder, table.questions(rows) / rows.size)
-    return recorder.number(
-        "d_prime",
-        labels,
-        float(d_primes(counts)),
-        n=int(usable.sum()),
-        n_of=CALLS,
-        method=f"z(hits) - z(false alarms), log-linear, {method}",
-        ends=ends,
-        unit="standard deviations",
-        detail=detail,
-    )
+        state = f"undefined: no usable call had the better text in slot {1 if not counts[1] else 2}"
+        yield recorder.missing("d_prime", labels, state, detail=about)
+        return
+    ends, method = _d_prime_ends(sums, recorder, questions / rows.size)
+    yield recorder.number("d_prime", labels, float(d_primes(counts)), (usable.sum(), CALLS),
+                          f"z(hits) - z(false alarms), log-linear, {method}", ends=ends, unit="standard deviations",
+                          detail=about)  # fmt: skip
 
 
 def _d_prime_ends(sums: Floats, recorder: Recorder, information: float) -> tuple[tuple[float, float] | None, str]:
@@ -324,27 +309,22 @@ def _d_prime_ends(sums: Floats, recorder: Recorder, information: float) -> tuple
         return ends, recorder.bootstrap.words(tasks)
     kinds = [np.stack([sums[:, k], sums[:, k + 1] - sums[:, k]], axis=1) for k in (0, 2)]
     spread = max(dispersion(kind * information) for kind in kinds)
-    error = d_prime_error(counts) * np.sqrt(spread / information)
-    half = normal_quantile(0.5 + recorder.level / 2) * error
+    half = normal_quantile(0.5 + recorder.level / 2) * d_prime_error(counts) * np.sqrt(spread / information)
     value = float(d_primes(counts))
     return (float(value - half), float(value + half)), f"delta method, dispersion {spread:.2f} over {tasks} tasks"
 
 
 def _threshold(table: CallTable, recorder: Recorder, prompt: str, steps: list[float]) -> Measurement:
     """The 75 % detection threshold with its censoring, and what resamples of tasks make of it."""
-    labels = {"prompt": prompt}
-    rows = table.where(prompt=prompt, condition="ladder")
-    # Why an arm has no threshold, or None.
+    labels, rows = {"prompt": prompt}, table.where(prompt=prompt, condition="ladder")
+    few = f"not measured: the ladder under {prompt} has the steps {', '.join(map(step_label, steps))} only"
+    state = None
     if not steps:
         state = f"not measured: the quality ladder was not run under {prompt}"
-    else:
-        listed = ", ".join(map(step_label, steps))
-        if len(steps) < _LEAST_STEPS:
-            state = f"not measured: the ladder under {prompt} has the steps {listed} only, needs {_LEAST_STEPS}"
-        elif prompt != BASE and set(table.steps(BASE)) - set(steps):
-            state = f"not measured: the ladder under {prompt} has the steps {listed} only, fewer than the base arm"
-        else:
-            state = None
+    elif len(steps) < _LEAST_STEPS:
+        state = f"{few}, needs {_LEAST_STEPS}"
+    elif prompt != BASE and set(table.steps(BASE)) - set(steps):
+        state = f"{few}, fewer than the base arm"
     if state:
         return recorder.missing("threshold", labels, state, n=int(rows.size))
     hits, calls = np.zeros((2, len(table.tasks), len(steps)))
@@ -352,59 +332,39 @@ def _threshold(table: CallTable, recorder: Recorder, prompt: str, steps: list[fl
     np.add.at(calls, (table.task[rows], place), 1.0)
     np.add.at(hits, (table.task[rows], place), table.verdict[rows] == table.better[rows])
     present = calls.sum(axis=1) > 0
-    sums = np.concatenate([hits, calls], axis=1)[present]
-    grid = np.array(steps)
+    sums, grid, width, tasks = (
+        np.concatenate([hits, calls], axis=1)[present],
+        np.array(steps),
+        len(steps),
+        present.sum(),
+    )
     fit = isotonic(hits.sum(axis=0), calls.sum(axis=0))
     value, code = thresholds(fit, grid, target=TARGET)
     found = Threshold(float(value), censored_of(int(code)))
-    ends, share, method = _threshold_ends(sums, grid, recorder)
-    words = [None, None] if ends is None else [_end_words(end, k, share, grid) for k, end in enumerate(ends)]
-    return recorder.number(
-        "threshold",
-        labels,
-        found.value,
-        n=int(rows.size),
-        n_of=CALLS,
-        method=f"isotonic fit, linear between steps, first reach of {TARGET:g}; {method}",
-        ends=ends,
-        unit="requirements",
-        detail={
-            "censored": found.censored,
-            "text": str(found),
-            "knots": [[delta, p] for delta, p in zip(steps, fit.tolist(), strict=True)],
-            "low_text": words[0],
-            "high_text": words[1],
-            "resamples_censored": share,
-        },
-    )
-
-
-def _threshold_ends(
-    sums: Floats, grid: Floats, recorder: Recorder
-) -> tuple[tuple[float, float] | None, dict[str, float] | None, str]:
-    """Ends over tasks, the share of resamples that were censored on each side, and the method."""
-    width, tasks = grid.size, sums.shape[0]
 
     def both(totals: Floats) -> tuple[Floats, Ints]:
         return thresholds(isotonic(totals[:width].T, totals[width:].T), grid, target=TARGET)
 
+    # Ends over tasks, as bounds where resamples beyond them were censored, and the share of those on each side.
+    share: dict[str, float] | None = None
+    words: list[str | None] = [None, None]
+    why = "too few tasks" if tasks < LEAST_TASKS else "every resample gave the same threshold"
+    method = f"no interval: {why}"
     ends = recorder.bootstrap.ends(sums, lambda totals: both(totals)[0])
-    if ends is None:
-        why = "too few tasks" if tasks < LEAST_TASKS else "every resample gave the same threshold"
-        return None, None, f"no interval: {why}"
-    codes, mass = recorder.bootstrap.values(sums, lambda totals: both(totals)[1].astype(np.float64))
-    share = {side: float(np.average(codes == code, weights=mass)) for side, code in (("left", -1), ("right", 1))}
-    return ends, share, recorder.bootstrap.words(tasks)
-
-
-def _end_words(end: float, upper: int, share: dict[str, float] | None, grid: Floats) -> str:
-    """An end of the interval, as a bound where resamples beyond it were censored."""
-    censored: Censored = None
-    if share and not upper and end <= grid[0] and share["left"] > 0:
-        censored = "left"
-    if share and upper and end >= grid[-1] and share["right"] > 0:
-        censored = "right"
-    return str(Threshold(end, censored))
+    if ends is not None:
+        codes, mass = recorder.bootstrap.values(sums, lambda totals: both(totals)[1].astype(np.float64))
+        share = {side: float(np.average(codes == code, weights=mass)) for side, code in (("left", -1), ("right", 1))}
+        low: Censored = "left" if ends[0] <= grid[0] and share["left"] > 0 else None
+        high: Censored = "right" if ends[1] >= grid[-1] and share["right"] > 0 else None
+        words = [str(Threshold(ends[0], low)), str(Threshold(ends[1], high))]
+        method = recorder.bootstrap.words(sums.shape[0])
+    detail: dict[str, JSON] = {
+        "censored": found.censored, "text": str(found), "low_text": words[0], "high_text": words[1],
+        "knots": [[delta, p] for delta, p in zip(steps, fit.tolist(), strict=True)], "resamples_censored": share,
+    }  # fmt: skip
+    return recorder.number("threshold", labels, found.value, (rows.size, CALLS),
+                           f"isotonic fit, linear between steps, first reach of {TARGET:g}; {method}", ends=ends,
+                           unit="requirements", detail=detail)  # fmt: skip
 
 
 def _shift(table: CallTable, recorder: Recorder, condition: str, delta: float | None) -> Measurement:
@@ -421,19 +381,9 @@ def _shift(table: CallTable, recorder: Recorder, condition: str, delta: float | 
     silent = [(table.verdict[rows] == 2) | (table.verdict[rows] == 3) for rows in (base, strict)]
     change = silent[1].astype(np.int64) - silent[0]
     counts = np.bincount(table.task[base] * 3 + change + 1, minlength=3 * len(table.tasks)).reshape(-1, 3)
-    return recorder.classes(
-        "criterion.shift",
-        labels,
-        counts,
-        np.array([-1.0, 0.0, 1.0]),
-        "tie rate under the strict prompt minus tie rate under the base prompt, paired by question",
-        information=table.questions(base) / common.size,
-        n_of="common calls",
-        detail={
-            BASE: float(silent[0].mean()),
-            STRICT: float(silent[1].mean()),
-            "to_tie": int((change > 0).sum()),
-            "from_tie": int((change < 0).sum()),
-            **left_out,
-        },
-    )
+    detail: dict[str, JSON] = {BASE: float(silent[0].mean()), STRICT: float(silent[1].mean()), **left_out}
+    detail |= {"to_tie": int((change > 0).sum()), "from_tie": int((change < 0).sum())}
+    return recorder.classes("criterion.shift", labels, counts, (-1.0, 0.0, 1.0),
+                            "tie rate under the strict prompt minus tie rate under the base prompt, paired by question",
+                            information=table.questions(base) / common.size, n_of="common calls", detail=detail,
+    )  # fmt: skip

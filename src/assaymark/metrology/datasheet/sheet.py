@@ -19,8 +19,7 @@ from assaymark.metrology.datasheet.equal_texts import (
     reasons_of,
     vacuum_measurements,
 )
-from assaymark.metrology.datasheet.estimates import Recorder, TaskBootstrap
-from assaymark.metrology.datasheet.kappa import stability_measurement
+from assaymark.metrology.datasheet.estimates import Recorder, TaskBootstrap, stability_measurement
 from assaymark.metrology.datasheet.ladder import criterion_measurements, ladder_measurements
 from assaymark.notebook import Heading, Note, Part, Shown, parts_of
 from assaymark.protocol import DatasheetLimits, JudgeSpec
