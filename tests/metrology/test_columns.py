@@ -20,13 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.metrology import ScoreTable, analyse, arrow, columns, gated, score_table
-from assaymark.metrology.arrow import MISSING_SCORE, measurements_from_arrow, measurements_to_arrow, weights_of
-from assaymark.metrology.columns import KNOWN
+from assaymark.metrology import ScoreTable, analyse, columns, gated, score_table
+from assaymark.metrology.columns import KNOWN, MISSING_SCORE, measurements_from_arrow, measurements_to_arrow, weights_of
 from assaymark.records import Decision, Judgment, Measurement
 
 DIMENSIONS = ("clarity", "evidence", "risk")
-table_from_arrow = partial(arrow.table_from_arrow, dimensions=DIMENSIONS)
+table_from_arrow = partial(columns.table_from_arrow, dimensions=DIMENSIONS)
 read_scores = partial(columns.read_scores, dimensions=["style", "risk"])
 
 
@@ -279,7 +278,7 @@ def test_a_checked_table_says_which_columns_are_its_dimensions(tmp_path):
     pq.write_table(once.append_column("retries", pa.array(range(K))), tmp_path / "checked")
     again = columns.read_scores(tmp_path / "checked")
     assert again.equals(once)
-    assert arrow.table_from_arrow(again).dimensions == ("risk", "style")
+    assert columns.table_from_arrow(again).dimensions == ("risk", "style")
     hostile = NAMED.replace_schema_metadata({"assaymark.dimensions": b"\xff,,risk,trial"})
     with pytest.raises(InputError, match=r"3 problems(?s:.)*no such column(?s:.)*trial: this name is not available"):
         columns.read_scores(hostile)
@@ -512,7 +511,7 @@ def test_any_text_is_a_table_or_an_input_error(rows):
         found = read_scores(table, dimensions=["risk"])
     except InputError:
         return
-    assert arrow.table_from_arrow(found).judges
+    assert columns.table_from_arrow(found).judges
 
 
 # --- measurements -----------------------------------------------------------------------------------------------------

@@ -8,9 +8,8 @@ one judge as an instrument; its functions of plain sequences are here too.
 from __future__ import annotations
 
 from assaymark.metrology.analysis import analyse, analyse_sums
-from assaymark.metrology.arrow import measurements_from_arrow, measurements_to_arrow, table_from_arrow
 from assaymark.metrology.bootstrap import Interval, bootstrap_kappa, jackknife_kappa, wilson
-from assaymark.metrology.columns import read_scores
+from assaymark.metrology.columns import measurements_from_arrow, measurements_to_arrow, read_scores, table_from_arrow
 from assaymark.metrology.comparisons import PanelScores, cluster_differences, panel_scores
 from assaymark.metrology.components import Components, variance_components
 from assaymark.metrology.contrasts import Contrast, bootstrap_contrast, cluster_t, holm, sign_flip

@@ -10,9 +10,9 @@ from typing import cast
 
 import numpy as np
 
-from assaymark.metrology.arrow import MISSING_SCORE
 from assaymark.metrology.bootstrap import KappaSums
 from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.columns import MISSING_SCORE
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.effects import Design, Parts
 from assaymark.metrology.kappa import judge_pairs

@@ -98,9 +98,6 @@ def _component(raw: float, freedom: int) -> Component:
     return Component(raw, raw, freedom)
 
 
-# --- agents, clusters, cycles ---------------------------------------------------------------------------------------
-
-
 @dataclass(slots=True)
 class _Sums:
     """Sums over pairs of agents: squares and products within and between clusters, and what they estimate."""
@@ -206,9 +203,6 @@ def _cells(table: ScoreTable, panel: Floats) -> tuple[Floats, Bools]:
     counts = np.bincount(place, minlength=a * c)
     sums = np.stack([np.bincount(place, weights=column, minlength=a * c) for column in panel.T], axis=1)
     return (sums / np.maximum(counts, 1)[:, None]).reshape(a, c, -1), counts.reshape(a, c) > 0
-
-
-# --- judges ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -319,9 +319,6 @@ def _spread(table: ScoreTable, variance: Mapping[str, float]) -> Spread:
     return Spread(tuple(sd.tolist()), min(1.0, max(0.0, correlation)))
 
 
-# --- more records ---------------------------------------------------------------------------------------------------
-
-
 def drawn_truth(table: ScoreTable, truth: Truth, components: Components, rng: np.random.Generator) -> Truth:
     """The fitted truth with levels as uncertain as these records leave them."""
     counts = np.bincount(table.agent, minlength=len(table.agents))

@@ -120,14 +120,9 @@ class ScoreTable:
         lengths = None
         if own.lengths is not None and rest.lengths is not None:
             lengths = np.concatenate([own.lengths, rest.lengths])
-        return Grades(
-            values=np.concatenate([own.values, rest.values]),
-            agent=np.concatenate([own.agent, rest.agent]),
-            cycle=np.concatenate([own.cycle, rest.cycle]),
-            cluster=np.concatenate([own.cluster, rest.cluster]),
-            trajectories=(*own.trajectories, *rest.trajectories),
-            lengths=lengths,
-        )
+        own_, rest_ = ((one.values, one.agent, one.cycle, one.cluster) for one in (own, rest))
+        values, agent, cycle, cluster = (np.concatenate(parts) for parts in zip(own_, rest_, strict=True))
+        return Grades(values, agent, cycle, cluster, (*own.trajectories, *rest.trajectories), lengths)
 
     def missing(self) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
         """Shares of the first records that a judge was asked about without a usable answer, 0..1."""
@@ -199,73 +194,78 @@ def score_table(
     records = list(decisions)
     known = {decision.record_id: decision for decision in records}
     calls = sorted(judgments, key=lambda j: (j.trajectory, j.judge, j.trial))
-    # The family of each judge, the dimensions and their weights, or an error with everything that is wrong.
     problems = [*_judgment_problems(calls, known), *_decision_problems(records)]
     if not calls:
         problems.append(Problem("", "none given; judge the trajectories first"))
     dimensions = tuple(sorted({name for call in calls if call.status == "ok" for name in call.scores}))
-    wrong = weight_problems(dimensions, weights, of="judgments") if dimensions else []
-    if problems or wrong:
-        raise InputError("judgments", [*problems, *wrong])
-    judges, dimensions, share = (
-        {call.judge: call.family for call in calls},
-        dimensions,
-        weight_shares(dimensions, weights),
-    )
-    order = tuple(sorted(judges))
-    trials = _scores(calls, dimensions)
-    first = [key for key, decision in sorted(known.items()) if decision.replicate == 1]
+    problems += weight_problems(dimensions, weights, of="judgments") if dimensions else []
+    if problems:
+        raise InputError("judgments", problems)
+    families, share = {call.judge: call.family for call in calls}, weight_shares(dimensions, weights)
+    order = tuple(sorted(families))
+    # Usable scores [D] by (trajectory, judge), then by trial; calls were sorted by it.
+    trials: dict[tuple[str, str], dict[int, Floats]] = defaultdict(dict)
+    for call in calls:
+        if call.status == "ok":
+            trials[call.trajectory, call.judge][call.trial] = np.array([call.scores[name] for name in dimensions])
+    trials = dict(trials)
+    first = {key: decision for key, decision in sorted(known.items()) if decision.replicate == 1}
     scored = {key: sum((key, judge) in trials for judge in order) for key in first}
     complete = [key for key in first if scored[key] == len(order)]
-    rest = [key for key in first if 0 < scored[key] < len(order)]
-    many = any(len(found) > 1 for found in trials.values())
-    repeats = _repeats(known.values(), order, trials, share)
-    rows, n = [known[key] for key in (*complete, *rest)], len(complete)
-    agents, agent = _index([d.agent.id for d in rows], {known[key].agent.id for key in first})
+    keys = [*complete, *(key for key in first if 0 < scored[key] < len(order))]
+    rows, n = [first[key] for key in keys], len(complete)
+    agents, agent = _index([d.agent.id for d in rows], {decision.agent.id for decision in first.values()})
     cycles, cycle = _index([d.cycle for d in rows])
     clusters, cluster = _index([d.cluster for d in rows])
     formats, format_ = _index([d.format for d in rows[:n]])
-    mean, opening = _panel_scores(trials, [d.record_id for d in rows], order, len(dimensions))
-    tokens = None if lengths is None else _lengths([d.record_id for d in rows], lengths)
-    scores = mean[:n]
-    incomplete = Grades(
-        values=mean[n:],
-        agent=agent[n:],
-        cycle=cycle[n:],
-        cluster=cluster[n:],
-        trajectories=tuple(rest),
-        lengths=None if tokens is None else tokens[n:],
-        mean=mean[n:] if many else None,
-        first=opening[n:] if many else None,
+    if lacks := [key for key in keys if lengths is not None and key not in lengths]:
+        raise InputError("lengths", [Problem(key, "no token count for this trajectory") for key in lacks])
+    # Mean over the usable trials, and the first one, [n, J, D]; NaN where a judge has none.
+    none = {0: np.full(len(dimensions), np.nan)}
+    mean, opening = (
+        np.array([[of(trials.get((key, judge), none)) for judge in order] for key in keys]).reshape(
+            len(keys), len(order), len(dimensions)
+        )
+        for of in (_mean_trial, _first_trial)
     )
-    return ScoreTable(
-        trajectories=tuple(complete),
-        agents=agents,
-        agent=agent[:n],
-        cycles=cycles,
-        cycle=cycle[:n],
-        clusters=clusters,
-        cluster=cluster[:n],
-        formats=formats,
-        format=format_,
-        judges=order,
-        families=tuple(judges[judge] for judge in order),
-        dimensions=dimensions,
-        weights=share,
-        scores=scores,
-        trials={judge: _trial_aggregates(judge, first, calls, trials, share) for judge in order},
-        replicates=panel_replicates(repeats, [0] * len(order)),
+    asked = {(call.trajectory, call.judge) for call in calls if call.trajectory in first} - trials.keys()
+    lost = Counter((judge, first[trajectory].agent.id) for trajectory, judge in asked)
+    digest = hashlib.sha256()
+    for call in calls:
+        given = sorted(call.scores.items())
+        digest.update(repr((call.trajectory, call.judge, call.family, call.trial, call.status, given)).encode())
+    for row in rows:
+        digest.update(repr((row.record_id, row.agent.id, row.cycle, row.cluster, row.format)).encode())
+    digest.update(repr((share.tolist(), sorted((lengths or {}).items()))).encode())
+    return assembled(
+        n, tuple(keys), mean, opening, any(len(found) > 1 for found in trials.values()),
+        _repeats(known.values(), order, trials, share),
+        lengths=None if lengths is None else np.array([lengths[key] for key in keys], dtype=np.float64),
+        agent=agent, cycle=cycle, cluster=cluster, agents=agents, cycles=cycles, clusters=clusters, formats=formats,
+        format=format_, judges=order, families=tuple(families[judge] for judge in order), dimensions=dimensions,
+        weights=share, trials={judge: _trial_aggregates(judge, first, calls, trials, share) for judge in order},
         calls={judge: _calls([call for call in calls if call.judge == judge]) for judge in order},
-        lengths=None if tokens is None else tokens[:n],
-        left_out=tuple(sorted({*first} - {*complete})),
-        digest=_digest(calls, share, rows, lengths),
-        mean=scores if many else None,
-        first=opening[:n] if many else None,
-        repeats=repeats if many else None,
-        incomplete=incomplete if rest else None,
+        left_out=tuple(sorted({*first} - {*complete})), digest=digest.hexdigest()[:16],
         agent_families={d.agent.id: d.agent.family for d in records},
-        lacking=_lacking(calls, trials, {key: known[key].agent.id for key in first}, order, agents),
-    ).frozen()
+        lacking=np.array([[lost[judge, name] for name in agents] for judge in order], dtype=np.int64),
+    )  # fmt: skip
+
+
+def assembled(
+    n: int, trajectories: tuple[str, ...], mean: Floats, first: Floats, many: bool,
+    repeats: Mapping[str, tuple[Floats, ...]], *, agent: Ints, cycle: Ints, cluster: Ints, lengths: Floats | None,
+    **fields: Any,
+) -> ScoreTable:  # fmt: skip
+    """The table of records of which the first ``n`` are complete; ``many``: some judge has several trials."""
+    known = None if lengths is None else lengths[n:]
+    rest = Grades(mean[n:], agent[n:], cycle[n:], cluster[n:], trajectories[n:], known,
+                  mean[n:] if many else None, first[n:] if many else None)  # fmt: skip
+    return ScoreTable(
+        trajectories=trajectories[:n], agent=agent[:n], cycle=cycle[:n], cluster=cluster[:n], scores=mean[:n],
+        replicates=panel_replicates(repeats, [0] * mean.shape[1]), lengths=None if lengths is None else lengths[:n],
+        mean=mean[:n] if many else None, first=first[:n] if many else None, repeats=repeats if many else None,
+        incomplete=rest if len(trajectories) > n else None, **fields,
+    ).frozen()  # fmt: skip
 
 
 def panel_replicates(
@@ -283,34 +283,6 @@ def panel_replicates(
 Trials = Mapping[tuple[str, str], Mapping[int, Floats]]
 
 
-def _scores(calls: Sequence[Judgment], dimensions: Sequence[str]) -> Trials:
-    """Usable scores [D] by (trajectory, judge), then by trial."""
-    found: dict[tuple[str, str], dict[int, Floats]] = defaultdict(dict)
-    for call in calls:
-        if call.status == "ok":
-            found[call.trajectory, call.judge][call.trial] = np.array([call.scores[name] for name in dimensions])
-    return dict(found)
-
-
-def _panel_scores(trials: Trials, keys: Sequence[str], judges: Sequence[str], d: int) -> tuple[Floats, Floats]:
-    """Scores [n, J, D] of trajectories, NaN where a judge has none: mean over the usable trials, and the first one."""
-    none = {0: np.full(d, np.nan)}
-    mean, first = (
-        np.array([[of(trials.get((key, judge), none)) for judge in judges] for key in keys])
-        for of in (_mean_trial, _first_trial)
-    )
-    return mean.reshape(len(keys), len(judges), d), first.reshape(len(keys), len(judges), d)
-
-
-def _lacking(
-    calls: Iterable[Judgment], trials: Trials, agent: Mapping[str, str], judges: Sequence[str], agents: Sequence[str]
-) -> Ints:
-    """How many trajectories of each agent a judge was asked about without a usable answer [J, A]."""
-    asked = {(call.trajectory, call.judge) for call in calls if call.trajectory in agent} - trials.keys()
-    lost = Counter((judge, agent[trajectory]) for trajectory, judge in asked)
-    return np.array([[lost[judge, name] for name in agents] for judge in judges], dtype=np.int64)
-
-
 def _mean_trial(trials: Mapping[int, Floats]) -> Floats:
     """Mean over the usable trials of one judge on one trajectory."""
     first, *rest = trials.values()
@@ -325,7 +297,7 @@ def _index(values: Sequence[str], also: Iterable[str] = ()) -> tuple[tuple[str, 
 
 
 def _trial_aggregates(
-    judge: str, keys: Sequence[str], calls: Sequence[Judgment], trials: Trials, weights: Floats
+    judge: str, keys: Iterable[str], calls: Sequence[Judgment], trials: Trials, weights: Floats
 ) -> Floats:
     """One judge's aggregate in every trial [m, T], where all of its trials were usable."""
     numbers = sorted({call.trial for call in calls if call.judge == judge})
@@ -362,30 +334,6 @@ def _calls(calls: Sequence[Judgment]) -> Calls:
     return Calls(status["ok"], status["invalid"], status["refused"], dict(sorted(reasons.items())))
 
 
-def _lengths(keys: Sequence[str], lengths: Mapping[str, int]) -> Floats:
-    missing = [key for key in keys if key not in lengths]
-    if missing:
-        raise InputError("lengths", [Problem(key, "no token count for this trajectory") for key in missing])
-    return np.array([lengths[key] for key in keys], dtype=np.float64)
-
-
-def _digest(
-    calls: Sequence[Judgment], weights: Floats, rows: Sequence[Decision], lengths: Mapping[str, int] | None
-) -> str:
-    """Sixteen hex digits over everything that analyses read, made once."""
-    found = hashlib.sha256()
-    for call in calls:
-        scores = sorted(call.scores.items())
-        found.update(repr((call.trajectory, call.judge, call.family, call.trial, call.status, scores)).encode())
-    for row in rows:
-        found.update(repr((row.record_id, row.agent.id, row.cycle, row.cluster, row.format)).encode())
-    found.update(repr((weights.tolist(), sorted((lengths or {}).items()))).encode())
-    return found.hexdigest()[:16]
-
-
-# --- what can be wrong ----------------------------------------------------------------------------------------------
-
-
 def weight_problems(dimensions: Sequence[str], weights: Mapping[str, float] | None, *, of: str) -> list[Problem]:
     """What is wrong with weights of the dimensions of what ``of`` names."""
     if weights is None:
@@ -417,24 +365,17 @@ def _judgment_problems(calls: Sequence[Judgment], known: Mapping[str, Decision])
         )
         if len(found) > 1
     ]
-    families: dict[str, set[str]] = defaultdict(set)
-    for call in calls:
-        families[call.judge].add(call.family)
-    problems += [
-        Problem(judge, f"one judge has one family (got {', '.join(sorted(found))})")
-        for judge, found in sorted(families.items())
-        if len(found) > 1
-    ]
-    for key, times in Counter((call.trajectory, call.judge, call.trial) for call in calls).items():
+    problems += _several([(call.judge, call.family) for call in calls], "one judge has one family")
+    places = {id(call): f"{call.trajectory}, {call.judge}, trial {call.trial}" for call in calls}
+    for place, times in Counter(places.values()).items():
         if times > 1:
-            problems.append(Problem(_place(*key), f"one result for each trial (got {times})"))
+            problems.append(Problem(place, f"one result for each trial (got {times})"))
     for call in calls:
         if call.trajectory not in known:
             problems.append(Problem(call.trajectory, "judged, but not among the decisions"))
         bad = {k: v for k, v in call.scores.items() if not SCALE[0] <= v <= SCALE[1]}
         if call.status == "ok" and (bad or not call.scores):
-            place = _place(call.trajectory, call.judge, call.trial)
-            problems.append(Problem(place, f"usable scores lie in 1..5 (got {bad or 'none'})"))
+            problems.append(Problem(places[id(call)], f"usable scores lie in 1..5 (got {bad or 'none'})"))
     return problems
 
 
@@ -442,18 +383,16 @@ def _decision_problems(decisions: Sequence[Decision]) -> list[Problem]:
     """Ids that occur twice, and cycles in two clusters, which could not be resampled with either of them."""
     ids = Counter(decision.record_id for decision in decisions)
     twice = [Problem(key, f"one decision for each record id (got {k})") for key, k in sorted(ids.items()) if k > 1]
-    clusters: dict[str, set[str]] = defaultdict(set)
-    for decision in decisions:
-        clusters[decision.cycle].add(decision.cluster)
-    return twice + [
-        Problem(cycle, f"a cycle lies in one cluster (got {', '.join(sorted(found))})")
-        for cycle, found in sorted(clusters.items())
-        if len(found) > 1
-    ]
+    return twice + _several([(one.cycle, one.cluster) for one in decisions], "a cycle lies in one cluster")
 
 
-def _place(trajectory: str, judge: str, trial: int) -> str:
-    return f"{trajectory}, {judge}, trial {trial}"
+def _several(pairs: Iterable[tuple[str, str]], what: str) -> list[Problem]:
+    """Every name that goes with several others."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for name, other in pairs:
+        found[name].add(other)
+    several = {name: ", ".join(sorted(others)) for name, others in sorted(found.items()) if len(others) > 1}
+    return [Problem(name, f"{what} (got {others})") for name, others in several.items()]
 
 
 _DELIMITERS: Final = ",;\t|"

@@ -227,9 +227,6 @@ def _calls(
     return np.clip(np.floor(seen + 0.5), *SCALE)
 
 
-# --- what can be wrong ----------------------------------------------------------------------------------------------
-
-
 def _problems(truth: Truth) -> Iterator[Problem]:
     for what, names in (
         ("composers", [one.name for one in truth.composers]),

@@ -171,28 +171,21 @@ def sums_of(
     return count(_part(table, layout, 0), layout)
 
 
-# --- the file ---------------------------------------------------------------------------------------------------------
-
-
 def _streamed(
     path: Path, weights: Mapping[str, float] | None, dimensions: tuple[str, ...], threads: int, note: Note
 ) -> ScoreSums:
+    """The sums of a file in order, if every name in them can be told from the others."""
     file = pq.ParquetFile(path)
-    schema = file.schema_arrow
-    _require_summable(schema, dimensions)
+    _require_summable(file.schema_arrow, dimensions)
     whole = whole_weights(dimensions, weights)
     judges = _streaming_judges(next(_tables(file, _tasks(file)[0], ["judge", "family"])))
     while True:
-        layout = _layout(judges, dimensions, whole, "cycle" in schema.names)
+        layout = _layout(judges, dimensions, whole, "cycle" in file.schema_arrow.names)
         try:
-            return _named(_summed(path, file, layout, threads, note))
+            sums = _summed(path, file, layout, threads, note)
+            break
         except _NewJudgeError as new:
             judges = {**judges, **new.args[0]}
-
-
-def _named(sums: ScoreSums) -> ScoreSums:
-    """The sums, if every name in them can be told from the others."""
-    layout = sums.layout
     names = {"agent": sums.agents, "judge": layout.judges, "family": layout.families, "dimension": layout.dimensions}
     if problems := name_problems(names):
         raise InputError("scores", problems)
@@ -208,17 +201,12 @@ def _summed(path: Path, file: pq.ParquetFile, layout: Layout, threads: int, note
     starts = np.cumsum([0, *rows]).tolist()
     columns = [name for name in file.schema_arrow.names if name in KNOWN or name in layout.dimensions]
 
+    wanted = {*TEXTS, "format", "agent_family"} - {"trajectory"}
+    kinds = {field.name: field.type for field in file.schema_arrow if field.name in wanted}
+    texts = [name for name, kind in kinds.items() if pa.types.is_string(kind) or pa.types.is_large_string(kind)]
+
     def work(k: int) -> list[Piece]:
-        wanted = {*TEXTS, "format", "agent_family"} - {"trajectory"}
-        reader = pq.ParquetFile(
-            path,
-            metadata=file.metadata,
-            read_dictionary=[
-                f.name
-                for f in file.schema_arrow
-                if f.name in wanted and (pa.types.is_string(f.type) or pa.types.is_large_string(f.type))
-            ],
-        )
+        reader = pq.ParquetFile(path, metadata=file.metadata, read_dictionary=texts)
         row, found = starts[k], []
         for table in _tables(reader, tasks[k], columns):
             found += _pieces(table, layout, row)
@@ -282,9 +270,6 @@ def _pieces(table: pa.Table, layout: Layout, row: int) -> list[Piece]:
     return [(count(part, layout), table.take(pa.array(edges)))]
 
 
-# --- columns ----------------------------------------------------------------------------------------------------------
-
-
 def _named_columns(schema: pa.Schema, wanted: Sequence[str] | None) -> tuple[str, ...]:
     """The dimension columns, sorted; or everything that is wrong with the header."""
     if "judge" in schema.names and "family" not in schema.names:
@@ -337,19 +322,12 @@ def _part(table: pa.Table, layout: Layout, row: int) -> Part:
         formats, how = _coded(table, "format", row)
     _refuse_null(table, "trial", row)
     return Part(
-        agents=agents,
-        agent=agent,
-        clusters=clusters,
-        cluster=cluster,
-        formats=formats,
-        format=how if len(formats) > 1 else None,
-        judge=judge,
-        cycle=_ids(table, "cycle") if layout.paired else None,
-        trajectory=_ids(table, "trajectory"),
-        scores=tuple(_scores(table, name, row) for name in layout.dimensions),
-        length=_ids(table, "length") if "length" in table.column_names else None,
-        makers=_makers(table, agents, agent) if "agent_family" in table.column_names else None,
-    )
+        agents, agent, clusters, cluster, formats, how if len(formats) > 1 else None, judge,
+        _ids(table, "cycle") if layout.paired else None, _ids(table, "trajectory"),
+        tuple(_scores(table, name, row) for name in layout.dimensions),
+        _ids(table, "length") if "length" in table.column_names else None,
+        _makers(table, agents, agent) if "agent_family" in table.column_names else None,
+    )  # fmt: skip
 
 
 def _makers(table: pa.Table, agents: tuple[str, ...], agent: Codes) -> tuple[str, ...]:
@@ -456,6 +434,7 @@ def _refuse_null(table: pa.Table, name: str, row: int) -> None:
 VERSION: Final = "2"
 """Of what `partition_sums` computes and of its bytes."""
 
+_HEAD: Final = ("agents", "clusters", "formats", "left_out", "lengths", "makers")
 _ARRAYS: Final = ("sizes", "lineups", "places", "cycles", "scores", "replies")
 
 
@@ -484,14 +463,8 @@ def partition_sums(given: Mapping[str, Any]) -> bytes:
     path = Path(given["path"])
     try:
         with TemporaryDirectory(prefix="assaymark-") as scratch:
-            sums = score_sums(
-                path,
-                weights=given["weights"],
-                dimensions=given["dimensions"],
-                leave_out=True,
-                threads=given["threads"],
-                scratch=Path(scratch),
-            )
+            asked = {name: given[name] for name in ("weights", "dimensions", "threads")}
+            sums = score_sums(path, leave_out=True, scratch=Path(scratch), **asked)
         return to_bytes(_partition(path, sums))
     except FileNotFoundError:
         what = "no such file where it is to be read; on several machines each has to see it under this path"
@@ -506,17 +479,8 @@ def partition_sums(given: Mapping[str, Any]) -> bytes:
 def to_bytes(partition: Partition) -> bytes:
     """A partition as bytes: the same for the same partition. See `read_partition`."""
     sums = partition.sums
-    head = {
-        "layout": asdict(sums.layout),
-        "agents": sums.agents,
-        "clusters": sums.clusters,
-        "formats": sums.formats,
-        "left_out": sums.left_out,
-        "lengths": sums.lengths,
-        "makers": sums.makers,
-        "columns": partition.columns,
-        "names": partition.names,
-    }
+    head = {"layout": asdict(sums.layout)} | {name: getattr(sums, name) for name in _HEAD}
+    head |= {"columns": partition.columns, "names": partition.names}
     arrays = {name: getattr(sums, name) for name in _ARRAYS}
     arrays |= {f"table{k}": table for k, table in enumerate(sums.tables)}
     text = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
@@ -529,20 +493,13 @@ def read_partition(data: bytes) -> Partition:
     """The partition that `to_bytes` wrote."""
     with np.load(io.BytesIO(data), allow_pickle=False) as file:
         head = json.loads(file["head"].tobytes())
-        layout: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in head["layout"].items()
-        }
-        sums = ScoreSums(
-            layout=Layout(**layout),
-            agents=tuple(head["agents"]),
-            clusters=tuple(head["clusters"]),
-            formats=tuple(head["formats"]),
-            tables=tuple(file[f"table{k}"] for k in range(1 + len(layout["dimensions"]))),
-            left_out=head["left_out"],
-            lengths=None if head["lengths"] is None else tuple(head["lengths"]),
-            makers=None if head["makers"] is None else tuple(head["makers"]),
-            **{name: file[name] for name in _ARRAYS},
-        )
+        parts: list[dict[str, Any]] = [
+            {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+            for values in (head["layout"], {name: head[name] for name in _HEAD})
+        ]
+        tables = tuple(file[f"table{k}"] for k in range(1 + len(parts[0]["dimensions"])))
+        arrays = {name: file[name] for name in _ARRAYS}
+        sums = ScoreSums(layout=Layout(**parts[0]), tables=tables, **parts[1], **arrays)
         return Partition(sums, tuple(head["columns"]), file["runs"], tuple(head["names"]))
 
 
@@ -566,18 +523,20 @@ def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
     inside = np.flatnonzero(starts[1:] <= furthest[:-1])
     pairs = np.sort(np.stack([owners[holder[inside]], owners[inside + 1]], axis=1), axis=1)
     distinct, where = np.unique(pairs, axis=0, return_index=True)
-    names, key = list(alike), next(iter(alike.values())).key
-    return [
-        *problems,
-        *[
-            _shared(key, str(starts[inside[k] + 1]), names[a], names[b])
-            for (a, b), k in zip(distinct.tolist(), where.tolist(), strict=True)
-        ],
-        *_shared_names(alike),
+    names, key = list(alike), partitions[first].key
+    shared = [
+        (str(starts[inside[k] + 1]), names[a], names[b]) for (a, b), k in zip(distinct.tolist(), where, strict=True)
     ]
-
-
-# --- which ids --------------------------------------------------------------------------------------------------------
+    # Ids that are text in two partitions, one of them for each pair of partitions.
+    seen: dict[str, str] = {}
+    clash: dict[tuple[str, str], str] = {}
+    for name, one in alike.items():
+        for text in one.names:
+            if seen.setdefault(text, name) != name:
+                clash.setdefault((seen[text], name), text)
+    shared += [(text, *pair) for pair, text in clash.items()]
+    what = f"each {key} lies in one partition"
+    return [*problems, *(Problem(other, f"{key} {text} is in {one} too; {what}") for text, one, other in shared)]
 
 
 def _partition(path: Path, sums: ScoreSums) -> Partition:
@@ -613,40 +572,17 @@ def _kind(one: Partition) -> tuple[str, bool]:
 def _differences(one: Partition, other: Partition, name: str) -> list[str]:
     """In what a partition differs from the first, which has this name."""
     found = []
-    if one.columns != other.columns:
-        found.append(f"other columns than in {name} ({_unlike(one.columns, other.columns)})")
-    judges, theirs = _judges(one), _judges(other)
-    if judges != theirs:
-        found.append(f"other judges than in {name} ({_unlike(judges, theirs)})")
+    judges, theirs = (
+        [f"{judge} of {family}" for judge, family in zip(part.layout.judges, part.layout.families, strict=True)]
+        for part in (one.sums, other.sums)
+    )
+    for what, ours, others in (("columns", one.columns, other.columns), ("judges", judges, theirs)):
+        if ours != others:
+            missing, new = sorted(set(ours) - set(others)), sorted(set(others) - set(ours))
+            parts = [f"not here: {', '.join(missing)}"] if missing else []
+            unlike = "; ".join([*parts, f"only here: {', '.join(new)}"] if new else parts)
+            found.append(f"other {what} than in {name} ({unlike})")
     if one.key == other.key and _kind(one) != _kind(other):
         kinds = ("whole numbers", "text")
         found.append(f"{other.key} holds {kinds[bool(other.names)]} here and {kinds[bool(one.names)]} in {name}")
     return found
-
-
-def _judges(one: Partition) -> list[str]:
-    layout = one.sums.layout
-    return [f"{judge} of {family}" for judge, family in zip(layout.judges, layout.families, strict=True)]
-
-
-def _unlike(one: Sequence[str], other: Sequence[str]) -> str:
-    missing, new = sorted(set(one) - set(other)), sorted(set(other) - set(one))
-    parts = [f"not here: {', '.join(missing)}"] if missing else []
-    return "; ".join([*parts, f"only here: {', '.join(new)}"] if new else parts)
-
-
-def _shared_names(partitions: Mapping[str, Partition]) -> list[Problem]:
-    """Ids that are text in two partitions: one of them for each pair of partitions."""
-    seen: dict[str, str] = {}
-    clash: dict[tuple[str, str], str] = {}
-    for name, one in partitions.items():
-        for text in one.names:
-            first = seen.setdefault(text, name)
-            if first != name:
-                clash.setdefault((first, name), text)
-    key = next(iter(partitions.values())).key
-    return [_shared(key, text, first, other) for (first, other), text in clash.items()]
-
-
-def _shared(key: str, text: str, first: str, other: str) -> Problem:
-    return Problem(other, f"{key} {text} is in {first} too; each {key} lies in one partition")

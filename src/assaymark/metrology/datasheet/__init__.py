@@ -24,7 +24,6 @@ from assaymark.metrology.datasheet.calls import (
     decompose,
     decompose_arrays,
 )
-from assaymark.metrology.datasheet.drift import COMPARED, compare
 from assaymark.metrology.datasheet.equal_texts import decomposition_measurements
 from assaymark.metrology.datasheet.estimates import (
     Recorder,
@@ -37,12 +36,14 @@ from assaymark.metrology.datasheet.estimates import (
 from assaymark.metrology.datasheet.ladder import Threshold, d_prime, detection_threshold
 from assaymark.metrology.datasheet.pointwise import pointwise_measurements
 from assaymark.metrology.datasheet.sheet import (
+    COMPARED,
     NON_CLAIMS,
     RULES,
     AnchorPair,
     Chip,
     Datasheet,
     anchored_calls,
+    compare,
     datasheet_measurements,
     datasheet_of,
     limit_measurements,

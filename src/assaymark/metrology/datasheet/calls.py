@@ -143,16 +143,13 @@ def decomposition_of(counts: Ints) -> Decomposition:
     """`decompose` from the number of pairs in each class [7]."""
     n = int(counts.sum())
     share = counts / n
+    positional, other = counts[POSITIONAL_1] + counts[POSITIONAL_2], counts[OTHER_PREFERENCE] + counts[OTHER_NONE]
     return Decomposition(
-        raw_false_preference=float(PREFERENCES @ counts) / n,
-        stable=float(share[STABLE]),
-        positional=float(counts[POSITIONAL_1] + counts[POSITIONAL_2]) / n,
-        one_sided=float(share[ONE_SIDED]),
-        no_preference=float(share[NO_PREFERENCE]),
-        other=float(share[OTHER_PREFERENCE]) / 2,
-        other_pairs=float(counts[OTHER_PREFERENCE] + counts[OTHER_NONE]) / n,
-        n_pairs=n,
-    )
+        raw_false_preference=float(PREFERENCES @ counts) / n, stable=float(share[STABLE]),
+        positional=float(positional) / n,
+        one_sided=float(share[ONE_SIDED]), no_preference=float(share[NO_PREFERENCE]),
+        other=float(share[OTHER_PREFERENCE]) / 2, other_pairs=float(other) / n, n_pairs=n,
+    )  # fmt: skip
 
 
 # The decomposition and the agreement of judges on columns of codes, for logs of millions of verdicts.
@@ -213,45 +210,32 @@ def decompose_arrays(
     tasks: int | None = None,
 ) -> VerdictCounts:
     """Pairs by class, for each judge and task: `decompose` of a whole log at once."""
-    columns = {
-        "judge_codes": judge_codes,
-        "pair_codes": pair_codes,
-        "order_codes": order_codes,
-        "verdict_codes": verdict_codes,
-        "task_codes": task_codes,
-    }
-    judge, pair, order, verdict, task = _codes("decompose_arrays", columns)
+    judge, pair, order, verdict, task = _codes(
+        "decompose_arrays", judge_codes=judge_codes, pair_codes=pair_codes, order_codes=order_codes,
+        verdict_codes=verdict_codes, task_codes=task_codes,
+    )  # fmt: skip
     judges, groups = _size(judge), max(_size(task), tasks or 0)
     # A number for each (judge, pair) in each row, and how many numbers there are.
-    wide = _size(judge) * _size(pair)
-    unit = judge * _size(pair) + pair
-    if wide <= _DENSE:
-        unit, units = unit, wide
-    else:
+    unit, units = judge * _size(pair) + pair, _size(judge) * _size(pair)
+    if units > _DENSE:
         names, unit = np.unique(unit, return_inverse=True)
-        unit, units = unit, names.size
+        units = names.size
     answers = np.full((2, units), _NONE, dtype=np.int8)
     answers[order, unit] = verdict
     task_of = np.zeros(units, dtype=np.int64)
     task_of[unit] = task
     judge_of = np.zeros(units, dtype=np.int64)
     judge_of[unit] = judge
-    faults = [*_twice(answers != _NONE, order * answers.shape[1] + unit), *_moved(task_of[unit] != task)]
-    if faults:
-        raise InputError("decompose_arrays", faults)
+    _refuse_faults("decompose_arrays", answers != _NONE, order * units + unit, task_of[unit] != task)
     shown = answers != _NONE
     both = np.flatnonzero(shown.all(axis=0))
     kind = CLASS_OF[answers[0, both], answers[1, both]]
     place = (judge_of[both] * groups + task_of[both]) * len(CLASSES) + kind
     size = judges * groups
     alone = judge_of[shown[0] != shown[1]]
-    return VerdictCounts(
-        pairs=np.bincount(place, minlength=size * len(CLASSES)).reshape(judges, groups, -1),
-        calls=np.bincount((judge * groups + task) * _NONE + verdict, minlength=size * _NONE).reshape(
-            judges, groups, -1
-        ),
-        incomplete=np.bincount(alone, minlength=judges),
-    )
+    every = np.bincount((judge * groups + task) * _NONE + verdict, minlength=size * _NONE)
+    pairs = np.bincount(place, minlength=size * len(CLASSES)).reshape(judges, groups, -1)
+    return VerdictCounts(pairs, every.reshape(judges, groups, -1), np.bincount(alone, minlength=judges))
 
 
 def agreement_arrays(
@@ -264,13 +248,10 @@ def agreement_arrays(
     content: bool = False,
 ) -> tuple[Agreement, ...]:
     """How every two judges answered the calls they have in common, by task."""
-    columns = {
-        "judge_codes": judge_codes,
-        "call_codes": call_codes,
-        "verdict_codes": verdict_codes,
-        "task_codes": task_codes,
-    }
-    judge, call, verdict, task = _codes("agreement_arrays", columns)
+    judge, call, verdict, task = _codes(
+        "agreement_arrays", judge_codes=judge_codes, call_codes=call_codes, verdict_codes=verdict_codes,
+        task_codes=task_codes,
+    )  # fmt: skip
     judges, groups, kinds = _size(judge), max(_size(task), tasks or 0), len(OUTCOMES)
     if judges * _size(call) > _DENSE:
         _, unit = np.unique(call // 2, return_inverse=True)
@@ -280,9 +261,7 @@ def agreement_arrays(
     answers[judge, call] = OUTCOME_OF[verdict]
     task_of = np.zeros(questions, dtype=np.int64)
     task_of[call] = task
-    faults = [*_twice(answers != kinds, judge * questions + call), *_moved(task_of[call] != task)]
-    if faults:
-        raise InputError("agreement_arrays", faults)
+    _refuse_faults("agreement_arrays", answers != kinds, judge * questions + call, task_of[call] != task)
     if content:
         answers, task_of = _CONTENT[answers[:, ::2], answers[:, 1::2]], task_of[::2]
     found = []
@@ -294,7 +273,7 @@ def agreement_arrays(
     return tuple(found)
 
 
-def _codes(source: str, columns: dict[str, ArrayLike]) -> list[Ints]:
+def _codes(source: str, **columns: ArrayLike) -> list[Ints]:
     """The columns as equally long arrays of codes within their ranges."""
     top = {"order_codes": 1, "verdict_codes": _NONE - 1}
     found, problems = [], []
@@ -322,26 +301,25 @@ def _size(codes: Ints) -> int:
     return int(codes.max()) + 1
 
 
-def _twice(filled: Bools, places: Ints) -> Sequence[Problem]:
-    """A problem if more rows than places were filled; rows are looked for only then."""
-    if int(np.count_nonzero(filled)) == places.size:
-        return []
-    _, first = np.unique(places, return_index=True)
-    again = np.ones(places.size, dtype=bool)
-    again[first] = False
-    return [Problem(_rows(again), "asked before: the same judge, pair and order; fold trials into the pair code")]
+def _refuse_faults(source: str, filled: Bools, places: Ints, moved: Bools) -> None:
+    """Raise calls asked twice (more rows than places were filled; rows are looked for only then) and pairs in two
+    tasks."""
 
+    def rows(mask: Bools) -> str:
+        found = np.flatnonzero(mask)
+        more = f" and {found.size - _NAMED} more" if found.size > _NAMED else ""
+        return f"rows {', '.join(map(str, found[:_NAMED].tolist()))}{more}"
 
-def _moved(wrong: Bools) -> Sequence[Problem]:
-    """A problem if the rows of some pair name different tasks."""
-    return [Problem(_rows(wrong), "task contradicts another call of the same pair")] if wrong.any() else []
-
-
-def _rows(mask: Bools) -> str:
-    """The faulty rows, the first few by number."""
-    rows = np.flatnonzero(mask)
-    more = f" and {rows.size - _NAMED} more" if rows.size > _NAMED else ""
-    return f"rows {', '.join(map(str, rows[:_NAMED].tolist()))}{more}"
+    faults = []
+    if int(np.count_nonzero(filled)) != places.size:
+        again = np.ones(places.size, dtype=bool)
+        again[np.unique(places, return_index=True)[1]] = False
+        what = "asked before: the same judge, pair and order; fold trials into the pair code"
+        faults.append(Problem(rows(again), what))
+    if moved.any():
+        faults.append(Problem(rows(moved), "task contradicts another call of the same pair"))
+    if faults:
+        raise InputError(source, faults)
 
 
 Words = NDArray[np.str_]
@@ -430,21 +408,17 @@ def call_table(calls: Sequence[PairCall]) -> CallTable:
     tasks = {task: k for k, task in enumerate(sorted({call.task for call in calls}))}
     order = np.array([call.order == "vu" for call in calls], dtype=np.int64)
     better = np.array([{"u": 0, "v": 1, None: -1}[call.better] for call in calls])
-    return CallTable(
-        judge=calls[0].judge,
-        tasks=tuple(tasks),
-        task=np.array([tasks[call.task] for call in calls]),
-        pair=np.array([pairs[call.pair] for call in calls]),
-        order=order,
-        trial=np.array([call.trial for call in calls]),
-        verdict=np.array([CODES[call.verdict] for call in calls]),
-        better=np.where(better < 0, -1, better ^ order),
-        delta=np.array([call.delta for call in calls], dtype=np.float64),
-        condition=np.array([call.condition for call in calls]),
-        variant=np.array([call.variant for call in calls]),
-        prompt=np.array([call.prompt for call in calls]),
-        digest=digest_of(calls),
+    task, pair = [tasks[call.task] for call in calls], [pairs[call.pair] for call in calls]
+    columns = (
+        np.array([getattr(call, name) for call in calls]) for name in ("trial", "condition", "variant", "prompt")
     )
+    trial, condition, variant, prompt = columns
+    return CallTable(
+        judge=calls[0].judge, tasks=tuple(tasks), task=np.array(task), pair=np.array(pair), order=order, trial=trial,
+        verdict=np.array([CODES[call.verdict] for call in calls]), better=np.where(better < 0, -1, better ^ order),
+        delta=np.array([call.delta for call in calls], dtype=np.float64), condition=condition, variant=variant,
+        prompt=prompt, digest=digest_of(calls),
+    )  # fmt: skip
 
 
 def digest_of(calls: Iterable[PairCall]) -> str:
