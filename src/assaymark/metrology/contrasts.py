@@ -131,17 +131,10 @@ class Tested:
 
 def contrast_of(tests: Tested, column: int, *, n: int) -> Contrast:
     """One column of several tests as the public result."""
-    low, high = float(tests.low[column]), float(tests.high[column])
-    known = not np.isnan(low)
-    return Contrast(
-        difference=float(tests.difference[column]),
-        low=low if known else None,
-        high=high if known else None,
-        p=float(tests.p[column]),
-        n=n,
-        clusters=tests.clusters,
-        method=tests.method[column],
-    )
+    known = not np.isnan(tests.low[column])
+    low, high = (float(tests.low[column]), float(tests.high[column])) if known else (None, None)
+    difference, p = float(tests.difference[column]), float(tests.p[column])
+    return Contrast(difference, low, high, p, n, tests.clusters, tests.method[column])
 
 
 def t_test(sums: Floats, counts: Ints, *, level: float = 0.95) -> Tested:

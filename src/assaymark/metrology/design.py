@@ -139,47 +139,26 @@ def preflight(
     )
     borrows = inference.test == "moderated-t" and not consecutive
     hopeless = ("orders",) if pairs and not testable.any() and (study.claims.first or study.claims.pairs) else ()
+    # Degrees of freedom that a pair borrows where all variances are equal.
+    nu, most = median - 1, 0.0
+    if agents > 2 and nu > 0:
+        fade = min(1.0, (median - FEWEST_CLUSTERS) / 2) * min(1.0, (5 / nu) ** 2)
+        most = 0.5 * nu * max(0.0, agents - 1 - 1.5) * fade
+
+    def reach(share: int, borrowed: float) -> Reach | None:
+        """Smallest gaps with one in ``share`` of the clusters and so many borrowed degrees of freedom."""
+        if median // share < FEWEST_CLUSTERS or items // share < 1 or agents < 2:
+            return None
+        # Clusters in time order count as independent here: before data nothing is known of their correlation.
+        df = (median // share // 2 if consecutive else median // share) - 1 + borrowed
+        se, power = inference.mde_sd / math.sqrt(items // share), inference.mde_power
+        return Reach(*(minimum_detectable_gap(se, df, x, power=power) for x in detectable_levels(agents, alpha)))
+
     return Preflight(
-        test=inference.test,
-        clusters=median,
-        cycles=items,
-        alpha_aggregate=alpha,
-        contrasts=pairs * scale,
-        untestable=int((~testable).sum()),
-        reach=_reach(study, agents, alpha, median, items, 0.0, consecutive),
-        reach_borrowed=_reach(study, agents, alpha, median, items, _most_borrowed(agents, median), consecutive)
-        if borrows
-        else None,
-        reach_half=_reach(study, agents, alpha, median // 2, items // 2, 0.0, consecutive)
-        if median // 2 >= least
-        else None,
-        conflicted=conflicted,
-        hopeless=hopeless,
-        warnings=tuple(_warnings(study, common, least, consecutive, own.values())),
-    )
-
-
-def _reach(
-    study: Study, agents: int, alpha: float, clusters: int, cycles: int, borrowed: float, consecutive: bool
-) -> Reach | None:
-    """Smallest gaps with so many clusters and borrowed degrees of freedom."""
-    if clusters < FEWEST_CLUSTERS or cycles < 1 or agents < 2:
-        return None
-    # Clusters in time order count as independent here: before data nothing is known of their correlation.
-    df = (clusters // 2 if consecutive else clusters) - 1 + borrowed
-    se = study.inference.mde_sd / math.sqrt(cycles)
-    leader, pair = detectable_levels(agents, alpha)
-    power = study.inference.mde_power
-    return Reach(*(minimum_detectable_gap(se, df, level, power=power) for level in (leader, pair)))
-
-
-def _most_borrowed(agents: int, clusters: int) -> float:
-    """Degrees of freedom that a pair borrows where all variances are equal."""
-    nu = clusters - 1
-    if agents < 3 or nu < 1:
-        return 0.0
-    fade = min(1.0, (clusters - FEWEST_CLUSTERS) / 2) * min(1.0, (5 / nu) ** 2)
-    return 0.5 * nu * max(0.0, agents - 1 - 1.5) * fade
+        inference.test, median, items, alpha, pairs * scale, int((~testable).sum()), reach(1, 0.0),
+        reach(1, most) if borrows else None, reach(2, 0.0) if median // 2 >= least else None, conflicted, hopeless,
+        tuple(_warnings(study, common, least, consecutive, own.values())),
+    )  # fmt: skip
 
 
 def dimensions_claimed(study: Study) -> bool:
@@ -238,76 +217,47 @@ _DIGEST = "simulated"
 def fitted_truth(table: ScoreTable, components: Components) -> Truth:
     """A truth that would give tables like this one: what planning simulates from."""
     table = averaged(table)
-    levels = _levels(table)
-    counts = np.bincount(table.agent, minlength=len(table.agents))
-    trials = np.array([max(1, table.trials[judge].shape[1]) for judge in table.judges])
-    sums = table.scores * trials[:, None]
-    whole = bool(np.abs(sums - np.rint(sums)).max() < 1e-6)
-    cycles = len(table.cycles)
-    composers = tuple(
-        Composer(
-            agent,
-            tuple(np.clip(levels[a], 1.0, 5.0).tolist()),
-            attendance=min(1.0, float(counts[a]) / cycles),
-            tokens=1000.0,
-        )
-        for a, agent in enumerate(table.agents)
-    )
-    panel = tuple(_panelist(table, components, j, whole) for j in range(len(table.judges)))
-    return Truth(
-        composers=composers,
-        panel=panel,
-        dimensions=table.dimensions,
-        clusters=len(table.clusters),
-        cycles=max(1, round(cycles / len(table.clusters))),
-        cluster=_spread(table, {name: components.part("cluster", name).sd ** 2 for name in table.names}),
-        cycle=_spread(table, {name: components.part("cycle", name).sd ** 2 for name in table.names}),
-        interaction=_spread(table, {name: components.part("agent x cluster", name).sd ** 2 for name in table.names}),
-        residual=_spread(table, {name: components.part("residual", name).sd ** 2 for name in table.names}),
-        weights=tuple(table.weights.tolist()),
-    )
-
-
-def _levels(table: ScoreTable) -> Floats:
-    """Least-squares levels of the agents [A, D]."""
     absent = [name for a, name in enumerate(table.agents) if not (table.agent == a).any()]
     if absent:
         raise NotMeasurableError(f"levels are undefined: no scored trajectory of {', '.join(absent)}")
-    panel = table.scores.mean(axis=1)
-    return np.array([agent_effects(column, table.agent, table.cycle).levels for column in panel.T]).T
-
-
-def _panelist(table: ScoreTable, components: Components, j: int, whole: bool) -> Panelist:
-    """One judge as it was fitted."""
-    judge, family = table.judges[j], table.families[j]
-    trials = max(1, table.trials[judge].shape[1])
-    trial = components.judge("trial", judge).sd ** 2 / float(np.square(table.weights).sum())
-    rounding = _ROUNDING if whole else 0.0
-    # Where calls repeat each other exactly, rounding errors repeat too and are not averaged out.
-    off = max(trial, rounding) / trials
-    noise = {name: components.judge("disagreement", judge, name).sd ** 2 for name in table.names}
-    share = float(np.square(table.weights).sum())
-    left = {name: max(0.0, value - off * (share if name == AGGREGATE else 1.0)) for name, value in noise.items()}
-    return Panelist(
-        judge,
-        family,
-        severity=components.severities[judge, AGGREGATE],
-        bonus=_bonuses(table, components, judge),
-        disagreement=_spread(table, left),
-        trials=trials,
-        trial_noise=Spread(math.sqrt(max(0.0, trial - rounding)), 0.0),
+    columns = (agent_effects(column, table.agent, table.cycle).levels for column in table.scores.mean(axis=1).T)
+    levels = np.clip(np.array(list(columns)).T, *SCALE).tolist()
+    counts, cycles = np.bincount(table.agent, minlength=len(table.agents)), len(table.cycles)
+    composers = tuple(
+        Composer(agent, tuple(level), attendance=min(1.0, float(n) / cycles), tokens=1000.0)
+        for agent, level, n in zip(table.agents, levels, counts, strict=True)
     )
-
-
-def _bonuses(table: ScoreTable, components: Components, judge: str) -> tuple[tuple[str, float], ...]:
-    """The judge's likings on the aggregate, each times the share of their variance that is not noise."""
+    trials = np.array([max(1, table.trials[judge].shape[1]) for judge in table.judges])
+    sums = table.scores * trials[:, None]
+    rounding = _ROUNDING if np.abs(sums - np.rint(sums)).max() < 1e-6 else 0.0  # every call gave whole scores
+    # Likings on the aggregate count with the share of their variance that is not noise.
     liking = components.part("judge x agent").sd ** 2
-    counts = np.bincount(table.agent, minlength=len(table.agents))
-    noise = components.part("disagreement").sd ** 2 / np.maximum(counts, 1)
-    kept = liking / (liking + noise) if liking > 0 else np.zeros(len(table.agents))
-    return tuple(
-        (agent, float(kept[a]) * components.bonuses[judge, agent, AGGREGATE]) for a, agent in enumerate(table.agents)
+    chance = components.part("disagreement").sd ** 2 / np.maximum(counts, 1)
+    kept = liking / (liking + chance) if liking > 0 else np.zeros(len(table.agents))
+    share, panel = float(np.square(table.weights).sum()), []
+    for judge, family, asked in zip(table.judges, table.families, trials.tolist(), strict=True):
+        trial = components.judge("trial", judge).sd ** 2 / share
+        # Where calls repeat each other exactly, rounding errors repeat too and are not averaged out.
+        off = max(trial, rounding) / asked
+        noise = {name: components.judge("disagreement", judge, name).sd ** 2 for name in table.names}
+        left = {name: max(0.0, value - off * (share if name == AGGREGATE else 1.0)) for name, value in noise.items()}
+        bonus = tuple(
+            (agent, float(kept[a]) * components.bonuses[judge, agent, AGGREGATE])
+            for a, agent in enumerate(table.agents)
+        )
+        judged = Panelist(
+            judge, family, severity=components.severities[judge, AGGREGATE], bonus=bonus,
+            disagreement=_spread(table, left), trials=asked,
+            trial_noise=Spread(math.sqrt(max(0.0, trial - rounding)), 0.0),
+        )  # fmt: skip
+        panel.append(judged)
+    cluster, cycle, interaction, residual = (
+        _spread(table, {name: components.part(part, name).sd ** 2 for name in table.names})
+        for part in ("cluster", "cycle", "agent x cluster", "residual")
     )
+    clusters = len(table.clusters)
+    return Truth(composers, tuple(panel), table.dimensions, clusters, max(1, round(cycles / clusters)), cluster, cycle,
+                 interaction, residual, weights=tuple(table.weights.tolist()))  # fmt: skip
 
 
 def _spread(table: ScoreTable, variance: Mapping[str, float]) -> Spread:
@@ -328,21 +278,17 @@ def drawn_truth(table: ScoreTable, truth: Truth, components: Components, rng: np
     own = truth.residual.draw(rng, (a,), d)
     own += sum(noise_of(judge).draw(rng, (a,), d) for judge in truth.panel) / judges
     noise = truth.interaction.draw(rng, (a,), d) / np.sqrt(clusters)[:, None] + own / np.sqrt(counts)[:, None]
-    kept = _kept(components, counts, clusters, judges)
+    # The share of the differences between agents' aggregates that is not sampling error.
+    kept, agents = 1.0, components.part("agent").variance
+    if agents is not None:
+        one = components.part("residual").sd ** 2 + components.part("disagreement").sd ** 2 / judges
+        error = components.part("agent x cluster").sd ** 2 * float(np.mean(1 / clusters))
+        error += one * float(np.mean(1 / counts))
+        kept = agents / (agents + error) if agents else 0.0
     centre = truth.means.mean(axis=0)
     levels = np.clip(centre + kept * (truth.means - centre) + math.sqrt(kept) * noise, *SCALE)
     composers = (replace(one, means=tuple(row)) for one, row in zip(truth.composers, levels.tolist(), strict=True))
     return replace(truth, composers=tuple(composers))
-
-
-def _kept(components: Components, counts: Ints, clusters: Ints, judges: int) -> float:
-    """The share of the differences between agents' aggregates that is not sampling error, in 0..1."""
-    agents = components.part("agent").variance
-    if agents is None:
-        return 1.0
-    one = components.part("residual").sd ** 2 + components.part("disagreement").sd ** 2 / judges
-    error = components.part("agent x cluster").sd ** 2 * float(np.mean(1 / clusters)) + one * float(np.mean(1 / counts))
-    return agents / (agents + error) if agents else 0.0
 
 
 def noise_of(judge: Panelist) -> Spread:
@@ -361,37 +307,28 @@ def joined(table: ScoreTable, more: ScoreTable, rng: np.random.Generator) -> Sco
         judge: np.concatenate([rows, more.trials[judge]]) if rows.shape[1] == more.trials[judge].shape[1] else rows
         for judge, rows in table.trials.items()
     }
-    many = table.mean is not None
-    return replace(
-        table,
-        trajectories=(*table.trajectories, *(f"new/{name}" for name in more.trajectories)),
-        agent=np.concatenate([table.agent, more.agent]),
-        cycles=(*table.cycles, *(f"new/{name}" for name in more.cycles)),
-        cycle=np.concatenate([table.cycle, more.cycle + len(table.cycles)]),
-        clusters=(*table.clusters, *(f"new/{name}" for name in more.clusters)),
-        cluster=np.concatenate([table.cluster, more.cluster + len(table.clusters)]),
-        format=np.concatenate([table.format, _formats(table, more.agent, rng)]),
-        scores=np.concatenate([table.scores, more.scores]),
-        trials=trials,
-        lengths=None,
-        digest=_DIGEST,
-        mean=_below(table.mean, more.mean, more.scores) if many else None,
-        first=_below(table.first, more.first, more.scores) if many else None,
+    # Each new record has a format that its agent used before.
+    formats = np.zeros(more.agent.size, dtype=np.int64)
+    for a in np.unique(more.agent):
+        used, rows = table.format[table.agent == a], more.agent == a
+        formats[rows] = rng.choice(used, int(rows.sum())) if used.size else 0
+
+    def below(upper: Floats | None, lower: Floats | None) -> Floats | None:
+        """Two blocks of scores; where the lower one had no repeated trials, its single ones."""
+        return None if upper is None else np.concatenate([upper, more.scores if lower is None else lower])
+
+    trajectories, cycles, clusters = (
+        (*getattr(table, part), *(f"new/{name}" for name in getattr(more, part)))
+        for part in ("trajectories", "cycles", "clusters")
     )
-
-
-def _below(upper: Floats | None, lower: Floats | None, single: Floats) -> Floats | None:
-    """Two blocks of scores; where the lower one had no repeated trials, its single ones."""
-    return None if upper is None else np.concatenate([upper, single if lower is None else lower])
-
-
-def _formats(table: ScoreTable, agent: Ints, rng: np.random.Generator) -> Ints:
-    """A format for each new record, drawn from those that its agent used."""
-    found = np.zeros(agent.size, dtype=np.int64)
-    for a in np.unique(agent):
-        used, rows = table.format[table.agent == a], agent == a
-        found[rows] = rng.choice(used, int(rows.sum())) if used.size else 0
-    return found
+    return replace(
+        table, trajectories=trajectories, agent=np.concatenate([table.agent, more.agent]), cycles=cycles,
+        cycle=np.concatenate([table.cycle, more.cycle + len(table.cycles)]), clusters=clusters,
+        cluster=np.concatenate([table.cluster, more.cluster + len(table.clusters)]),
+        format=np.concatenate([table.format, formats]), scores=np.concatenate([table.scores, more.scores]),
+        trials=trials, lengths=None, digest=_DIGEST, mean=below(table.mean, more.mean),
+        first=below(table.first, more.first) if table.mean is not None else None,
+    )  # fmt: skip
 
 
 def with_judge(
@@ -413,19 +350,12 @@ def with_judge(
     wider = beside(table.scores)
     assert wider is not None
     return replace(
-        table,
-        judges=(*table.judges[:place], name, *table.judges[place:]),
-        families=(*table.families[:place], family, *table.families[place:]),
-        scores=wider,
-        mean=beside(table.mean),
-        first=beside(table.first),
-        trials={**table.trials, name: (scores @ table.weights)[:, None]},
-        calls={**table.calls, name: Calls(table.n, 0, 0)},
-        replicates={},
-        repeats=None if table.repeats is None else {},
-        lengths=None,
-        digest=_DIGEST,
-    )
+        table, judges=(*table.judges[:place], name, *table.judges[place:]),
+        families=(*table.families[:place], family, *table.families[place:]), scores=wider, mean=beside(table.mean),
+        first=beside(table.first), trials={**table.trials, name: (scores @ table.weights)[:, None]},
+        calls={**table.calls, name: Calls(table.n, 0, 0)}, replicates={},
+        repeats=None if table.repeats is None else {}, lengths=None, digest=_DIGEST,
+    )  # fmt: skip
 
 
 def _quality(table: ScoreTable, truth: Truth, rng: np.random.Generator) -> Floats:
@@ -466,15 +396,9 @@ def with_trials(table: ScoreTable, truth: Truth, judge: str, extra: int, rng: np
         before = more(planted.trials) @ table.weights
     scores = table.scores.copy()
     scores[:, j] = (planted.trials * old + calls.sum(axis=1)) / (planted.trials + extra)
-    return replace(
-        table,
-        scores=scores,
-        mean=scores,
-        first=table.scores if table.first is None else table.first,
-        trials={**table.trials, judge: np.concatenate([before, calls @ table.weights], axis=1)},
-        lengths=None,
-        digest=_DIGEST,
-    )
+    trials = {**table.trials, judge: np.concatenate([before, calls @ table.weights], axis=1)}
+    first = table.scores if table.first is None else table.first
+    return replace(table, scores=scores, mean=scores, first=first, trials=trials, lengths=None, digest=_DIGEST)
 
 
 def _reading(table: ScoreTable, truth: Truth, j: int, rng: np.random.Generator) -> Floats:

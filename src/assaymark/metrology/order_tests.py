@@ -314,17 +314,8 @@ class Tested:
         whole = ~np.isnan(gaps.levels[:, occurring]).any(axis=(1, 2))
         effects = gaps.levels[whole].transpose(2, 0, 1)
         found = moderate(difference.T, variance.T, clusters, effects, borrow=borrow)
-        return cls(
-            gap=difference,
-            p=found.p.T,
-            se=found.se.T,
-            df=found.df.T,
-            variance=variance,
-            prior=found.prior_df.T,
-            mean_variance=found.mean_variance,
-            clusters=clusters.astype(np.float64),
-            testable=testable,
-        )
+        return cls(difference, found.p.T, found.se.T, found.df.T, variance, found.prior_df.T, found.mean_variance,
+                   clusters.astype(np.float64), testable)  # fmt: skip
 
     @classmethod
     def serial(cls, gaps: Gaps) -> Tested:
@@ -339,19 +330,8 @@ class Tested:
 
         testable = clusters >= FEWEST_CONSECUTIVE
         mean = variance[testable].mean(axis=0) if testable.any() else np.zeros(len(records))
-        return cls(
-            gap=difference,
-            p=each("p"),
-            se=each("se"),
-            df=each("df"),
-            variance=variance,
-            prior=np.zeros_like(difference),
-            mean_variance=mean,
-            clusters=clusters.astype(np.float64),
-            testable=testable,
-            rho=each("rho"),
-            effective=each("effective"),
-        )
+        return cls(difference, each("p"), each("se"), each("df"), variance, np.zeros_like(difference), mean,
+                   clusters.astype(np.float64), testable, each("rho"), each("effective"))  # fmt: skip
 
     def half(self, level: float) -> Floats:
         """Half the width of the intervals [P, S], NaN where there is none."""

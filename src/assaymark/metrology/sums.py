@@ -139,7 +139,8 @@ class ScoreSums:
         both = ((part.lineups, part.places, part.cycles, part.scores) for part in (one, two))
         lineups, places, cycles, scores = gathered(self.layout.paired, *map(np.concatenate, zip(*both, strict=True)))
         return ScoreSums(
-            self.layout, names[0], names[1], names[2], tuple(a + b for a, b in zip(one.tables, two.tables, strict=True)),
+            self.layout, names[0], names[1], names[2],
+            tuple(a + b for a, b in zip(one.tables, two.tables, strict=True)),
             one.sizes + two.sizes, lineups, places, cycles, scores, one.replies + two.replies,
             one.left_out + two.left_out, lengths, _makers(names[0], self, other),
         )  # fmt: skip
