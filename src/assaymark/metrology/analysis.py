@@ -53,13 +53,9 @@ Progress = Callable[[str], None] | None
 
 
 def analyse(
-    table: ScoreTable,
-    study: Study,
-    *,
-    rng: np.random.Generator,
-    style: Mapping[str, Mapping[str, float]] | None = None,
-    progress: Progress = None,
-) -> tuple[Measurement, ...]:
+    table: ScoreTable, study: Study, *, rng: np.random.Generator,
+    style: Mapping[str, Mapping[str, float]] | None = None, progress: Progress = None,
+) -> tuple[Measurement, ...]:  # fmt: skip
     """Every measurement of the judges and the agents that the plan asks for; what cannot be measured has its reason.
 
     A judge whose trials may not be averaged counts with its first trial. ``style`` has the plan's covariates beside

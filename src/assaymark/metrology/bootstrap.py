@@ -156,14 +156,9 @@ def resamples_of(clusters: int, resamples: int, rng: np.random.Generator | None,
 
 
 def bootstrap_kappa(
-    ratings: ArrayLike,
-    clusters: Sequence[Any] | NDArray[Any],
-    *,
-    categories: int = 5,
-    level: float = 0.95,
-    resamples: int = 10_000,
-    rng: np.random.Generator | None = None,
-) -> Interval:
+    ratings: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *, categories: int = 5, level: float = 0.95,
+    resamples: int = 10_000, rng: np.random.Generator | None = None,
+) -> Interval:  # fmt: skip
     """Percentile interval of the mean pairwise kappa from a cluster bootstrap.
 
     Clusters (regimes, rounds, weeks) are drawn with replacement; items never leave their cluster. With up to 8
@@ -218,13 +213,9 @@ def bootstrap_kappa(
 
 
 def jackknife_kappa(
-    ratings: ArrayLike,
-    clusters: Sequence[Any] | NDArray[Any],
-    *,
-    categories: int = 5,
-    level: float = 0.95,
+    ratings: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *, categories: int = 5, level: float = 0.95,
     consecutive: bool = False,
-) -> Interval:
+) -> Interval:  # fmt: skip
     """Delete-one-cluster jackknife interval of the mean pairwise kappa, with Student's t on G-1 degrees of freedom.
     Source: Cameron 2015."""
     size = checks.categories_of("jackknife_kappa", categories)
@@ -440,16 +431,9 @@ def block_length(values: ArrayLike) -> float:
 
 
 def sharpe_ratios(
-    returns: ArrayLike,
-    pairs: Sequence[tuple[int, int]] = (),
-    *,
-    rng: np.random.Generator,
-    rf: float = 0.04,
-    periods: int = 252,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    block: float | None = None,
-) -> tuple[tuple[Ratio, ...], tuple[Ratio, ...]]:
+    returns: ArrayLike, pairs: Sequence[tuple[int, int]] = (), *, rng: np.random.Generator, rf: float = 0.04,
+    periods: int = 252, level: float = 0.95, resamples: int = RESAMPLES, block: float | None = None,
+) -> tuple[tuple[Ratio, ...], tuple[Ratio, ...]]:  # fmt: skip
     """The Sharpe ratio of each history, and differences of two, by the stationary block bootstrap."""
     probability("sharpe_ratios", "level", level)
     series = _series("sharpe_ratios", np.atleast_2d(np.asarray(returns, dtype=float)))

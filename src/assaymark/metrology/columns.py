@@ -91,13 +91,10 @@ class Columns:
         numbers = {name: _whole(table, name, found) for name in WHOLE if name in table.column_names}
         columns = cls(
             names={name: names for name, (names, _) in coded.items()},
-            codes={name: codes for name, (_, codes) in coded.items()},
-            numbers=numbers,
-            dimensions=chosen,
-            scores=np.stack(scores, axis=1),
-            unused=tuple(name for name in numeric if name not in chosen),
+            codes={name: codes for name, (_, codes) in coded.items()}, numbers=numbers, dimensions=chosen,
+            scores=np.stack(scores, axis=1), unused=tuple(name for name in numeric if name not in chosen),
             families_known=known,
-        )
+        )  # fmt: skip
         if not found.problems:
             columns._check(found)
         if found.problems:

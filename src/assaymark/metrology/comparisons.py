@@ -262,15 +262,10 @@ class Comparisons:
         cluster = place[self.cluster]
         rows = np.argsort(cluster, kind="stable")  # jackknives over time number the clusters as they come
         return replace(
-            self,
-            clusters=tuple(self.clusters[g] for g in ranked),
-            cluster=cluster[rows],
-            weight=self.weight[rows],
-            cells=self.cells[rows],
-            lengths=None if self.lengths is None else self.lengths[rows],
-            order=order,
+            self, clusters=tuple(self.clusters[g] for g in ranked), cluster=cluster[rows], weight=self.weight[rows],
+            cells=self.cells[rows], lengths=None if self.lengths is None else self.lengths[rows], order=order,
             records=None if self.records is None else replace(self.records, cycle=np.argsort(rows)[self.records.cycle]),
-        )
+        )  # fmt: skip
 
     @property
     def consecutive(self) -> bool:

@@ -99,13 +99,9 @@ def cluster_t(differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *,
 
 
 def bootstrap_contrast(
-    differences: ArrayLike,
-    clusters: Sequence[Any] | NDArray[Any],
-    *,
-    level: float = 0.95,
-    resamples: int = 10_000,
+    differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *, level: float = 0.95, resamples: int = 10_000,
     rng: np.random.Generator | None = None,
-) -> Contrast:
+) -> Contrast:  # fmt: skip
     """Percentile cluster bootstrap of a mean paired difference: ValueBlindBench's own test (section 3.9)."""
     sums, counts, n = by_cluster("bootstrap_contrast", differences, clusters)
     checks.probability("bootstrap_contrast", "level", level)
@@ -168,14 +164,9 @@ def effective_df(share: Floats) -> float:
 
 
 def bootstrap_tests(
-    parts: Sequence[tuple[Floats, Ints]],
-    *,
-    resamples: int,
-    rng: np.random.Generator | None,
-    level: float,
-    intervals: Sequence[bool],
-    leading: int | None = None,
-) -> list[Tested]:
+    parts: Sequence[tuple[Floats, Ints]], *, resamples: int, rng: np.random.Generator | None, level: float,
+    intervals: Sequence[bool], leading: int | None = None,
+) -> list[Tested]:  # fmt: skip
     """`bootstrap_contrast` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same
     draws."""
     g = parts[0][1].size
@@ -262,13 +253,9 @@ _ROWS = 1 << 14  # patterns looked at together
 
 
 def sign_flip(
-    differences: ArrayLike,
-    clusters: Sequence[Any] | NDArray[Any],
-    *,
-    level: float = 0.95,
-    resamples: int = 10_000,
+    differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *, level: float = 0.95, resamples: int = 10_000,
     rng: np.random.Generator | None = None,
-) -> Contrast:
+) -> Contrast:  # fmt: skip
     """Sign-flip test of a mean paired difference whose items come in clusters. Source: Canay 2017."""
     sums, counts, n = by_cluster("sign_flip", differences, clusters)
     checks.probability("sign_flip", "level", level)
@@ -278,14 +265,9 @@ def sign_flip(
 
 
 def flip_tests(
-    parts: Sequence[tuple[Floats, Ints]],
-    *,
-    resamples: int,
-    rng: np.random.Generator | None,
-    level: float,
-    intervals: Sequence[bool],
-    leading: int | None = None,
-) -> list[Tested]:
+    parts: Sequence[tuple[Floats, Ints]], *, resamples: int, rng: np.random.Generator | None, level: float,
+    intervals: Sequence[bool], leading: int | None = None,
+) -> list[Tested]:  # fmt: skip
     """`sign_flip` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same patterns."""
     g = parts[0][1].size
     exact = g <= EXACT_FLIPS
@@ -379,13 +361,9 @@ class DailyExcess:
 
 
 def daily_excess(
-    returns: ArrayLike,
-    baseline: ArrayLike,
-    *,
-    rng: np.random.Generator,
-    level: float = 0.95,
+    returns: ArrayLike, baseline: ArrayLike, *, rng: np.random.Generator, level: float = 0.95,
     resamples: int = RESAMPLES,
-) -> DailyExcess:
+) -> DailyExcess:  # fmt: skip
     """The mean daily difference of two return series, by the stationary block bootstrap."""
     source = "daily_excess"
     own = checks.finite(source, "returns", returns)

@@ -63,17 +63,10 @@ class CellAgreement:
 
 
 def cell_agreement(
-    cell: ArrayLike,
-    cell_cluster: Sequence[Any] | NDArray[Any],
-    honest: ArrayLike,
-    honest_cluster: Sequence[Any] | NDArray[Any],
-    families: Sequence[str],
-    *,
-    threshold: float = 0.0,
-    quantile: float | None = None,
-    alpha: float = 0.05,
-    consecutive: bool = False,
-) -> CellAgreement:
+    cell: ArrayLike, cell_cluster: Sequence[Any] | NDArray[Any], honest: ArrayLike,
+    honest_cluster: Sequence[Any] | NDArray[Any], families: Sequence[str], *, threshold: float = 0.0,
+    quantile: float | None = None, alpha: float = 0.05, consecutive: bool = False,
+) -> CellAgreement:  # fmt: skip
     """Agreement of judge families on the difference between a control cell and honest records. Source: Berger 1982."""
     source = "cell_agreement"
     checks.probability(source, "alpha", alpha)
@@ -153,12 +146,9 @@ def _by_family(source: str, name: str, table: ArrayLike, families: Sequence[str]
 
 
 def _shifts(
-    scores: tuple[Floats, Floats],
-    places: tuple[Ints, Ints],
-    threshold: float,
-    quantile: float | None,
+    scores: tuple[Floats, Floats], places: tuple[Ints, Ints], threshold: float, quantile: float | None,
     consecutive: bool,
-) -> list[CellShift]:
+) -> list[CellShift]:  # fmt: skip
     """The shift of every column of cell and honest scores, tested by leaving out clusters of both."""
     clusters = int(max(place.max() for place in places)) + 1
     sums = np.zeros((2, clusters, scores[0].shape[1]))

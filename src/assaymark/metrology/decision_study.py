@@ -128,18 +128,10 @@ def contrast_components(cells: Floats, cluster: Ints, liking: Floats) -> Contras
 
 
 def dstudy(
-    v: Mapping[str, float],
-    effect: float,
-    cost: Mapping[str, float],
-    agents: int,
-    *,
-    random: bool = True,
-    alpha: float = 0.05,
-    power: float = 0.8,
-    most_clusters: int = MOST_CLUSTERS,
-    most_cycles: int = MOST_CYCLES,
+    v: Mapping[str, float], effect: float, cost: Mapping[str, float], agents: int, *, random: bool = True,
+    alpha: float = 0.05, power: float = 0.8, most_clusters: int = MOST_CLUSTERS, most_cycles: int = MOST_CYCLES,
     least: Mapping[str, int] | None = None,
-) -> DStudy | None:
+) -> DStudy | None:  # fmt: skip
     """Cheapest design that finds a difference of a given size, of 2 to 8 judges with 1 to 3 trials. Source: Brennan
     2001, Satterthwaite 1946."""
     source = "dstudy"
@@ -197,14 +189,9 @@ def dstudy(
     spent, i, reached, labelled = best
     size = {"G": int(g[i]), "C": int(c[i]), "J": int(j[i]), "T": int(t[i])}
     return DStudy(
-        **size,
-        cost=spent,
-        power=reached,
-        variance=float(variance[i]),
-        df=float(df[i]),
-        labelled=labelled,
+        **size, cost=spent, power=reached, variance=float(variance[i]), df=float(df[i]), labelled=labelled,
         per_cost=variance_per_cost(parts, k, prices, random, **size),
-    )
+    )  # fmt: skip
 
 
 def _components(source: str, v: Mapping[str, float]) -> dict[str, float]:

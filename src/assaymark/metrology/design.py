@@ -110,15 +110,9 @@ class Preflight:
 
 
 def preflight(
-    study: Study,
-    n_agents: int,
-    dimensions: int,
-    clusters_per_pair: ArrayLike,
-    cycles_per_pair: ArrayLike,
-    *,
-    agent_families: Mapping[str, str] | None = None,
-    clusters: Sequence[str] = (),
-) -> Preflight:
+    study: Study, n_agents: int, dimensions: int, clusters_per_pair: ArrayLike, cycles_per_pair: ArrayLike, *,
+    agent_families: Mapping[str, str] | None = None, clusters: Sequence[str] = (),
+) -> Preflight:  # fmt: skip
     """What the locked test can conclude on these records, before any judge is called."""
     source = "preflight"
     agents = checks.whole(source, "n_agents", n_agents, least=1)

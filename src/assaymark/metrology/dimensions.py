@@ -57,14 +57,9 @@ class Discriminant:
 
 
 def discriminant(
-    S: ArrayLike,
-    cluster: Sequence[Any] | NDArray[Any],
-    *,
-    distinct: float = DISTINCT,
-    alpha: float = 0.05,
-    level: float = 0.95,
-    consecutive: bool = False,
-) -> Discriminant:
+    S: ArrayLike, cluster: Sequence[Any] | NDArray[Any], *, distinct: float = DISTINCT, alpha: float = 0.05,
+    level: float = 0.95, consecutive: bool = False,
+) -> Discriminant:  # fmt: skip
     """Discriminant validity of each dimension: is it told from the overall impression? (Campbell 1959, Henseler
     2015)"""
     for name, value in (("distinct", distinct), ("alpha", alpha), ("level", level)):
@@ -109,13 +104,9 @@ def multitrait_multimethod(S: ArrayLike, cluster: Sequence[Any] | NDArray[Any]) 
 
 
 def specific_contrast(
-    cycle_delta: ArrayLike,
-    cluster: Sequence[Any] | NDArray[Any],
-    d: int,
-    *,
-    level: float = 0.95,
+    cycle_delta: ArrayLike, cluster: Sequence[Any] | NDArray[Any], d: int, *, level: float = 0.95,
     consecutive: bool = False,
-) -> Estimate:
+) -> Estimate:  # fmt: skip
     """How much larger a difference of two agents is on one dimension than on the others."""
     deltas = scores_of("specific_contrast", "cycle_delta", cycle_delta, 2)
     codes = cluster_codes("specific_contrast", cluster, deltas.shape[0])

@@ -85,17 +85,9 @@ class JudgeAgainstHumans:
 
 
 def anchor_contrast(
-    F: ArrayLike,
-    H: ArrayLike,
-    cluster: Sequence[Any] | NDArray[Any],
-    a: int,
-    b: int,
-    *,
-    pi: ArrayLike | None = None,
-    lam: float | None = None,
-    level: float = 0.95,
-    consecutive: bool = False,
-) -> AnchorContrast:
+    F: ArrayLike, H: ArrayLike, cluster: Sequence[Any] | NDArray[Any], a: int, b: int, *, pi: ArrayLike | None = None,
+    lam: float | None = None, level: float = 0.95, consecutive: bool = False,
+) -> AnchorContrast:  # fmt: skip
     """Contrast of two agents that human graders would have given, from grades of a random sample of the cycles. Source:
     Angelopoulos 2023."""
     source = "anchor_contrast"
@@ -147,14 +139,10 @@ def anchor_contrast(
     found, alone = (jackknife_estimate(x[0], x[1:], level=level, df=of_clusters - 1) for x in (theta, human))
     saving = 1 - (found.se / alone.se) ** 2 if found.se is not None and alone.state == "ok" and alone.se else None
     return AnchorContrast(
-        **asdict(found),
-        **counts,
-        lam=float(slope[0]),
-        human_only=alone,
-        judge_only=jackknife_estimate(gap[0], gap[1:], level=level),
-        rectifier=float(human[0] - sampled[0]),
+        **asdict(found), **counts, lam=float(slope[0]), human_only=alone,
+        judge_only=jackknife_estimate(gap[0], gap[1:], level=level), rectifier=float(human[0] - sampled[0]),
         saving=saving,
-    )
+    )  # fmt: skip
 
 
 def anchor_status(
@@ -188,16 +176,9 @@ def anchor_response(drawn: int, graded: int) -> str:
 
 
 def anchor_needed(
-    effect: float,
-    sd_human: float,
-    r: float,
-    cycles: int,
-    clusters: int,
-    *,
-    sd_cluster: float = 0.0,
-    alpha: float = 0.05,
-    power: float = 0.8,
-) -> int | None:
+    effect: float, sd_human: float, r: float, cycles: int, clusters: int, *, sd_cluster: float = 0.0,
+    alpha: float = 0.05, power: float = 0.8,
+) -> int | None:  # fmt: skip
     """Labelled cycles that people need to confirm a contrast of a given size. Source: Angelopoulos 2023."""
     source = "anchor_needed"
     for name, value in (("effect", effect), ("sd_human", sd_human), ("sd_cluster", sd_cluster)):
@@ -228,15 +209,10 @@ def anchor_needed(
 
 
 def judge_against_humans(
-    judge: ArrayLike,
-    human: ArrayLike,
-    cluster: Sequence[Any] | NDArray[Any],
-    *,
-    agent_family: Sequence[Any] | NDArray[Any] | None = None,
-    pass_mark: float = 3.5,
-    level: float = 0.95,
+    judge: ArrayLike, human: ArrayLike, cluster: Sequence[Any] | NDArray[Any], *,
+    agent_family: Sequence[Any] | NDArray[Any] | None = None, pass_mark: float = 3.5, level: float = 0.95,
     consecutive: bool = False,
-) -> JudgeAgainstHumans:
+) -> JudgeAgainstHumans:  # fmt: skip
     """How one judge compares with people on the records that both graded. Source: McGraw 1996, Cohen 1968."""
     source = "judge_against_humans"
     x, y = checks.finite(source, "judge", judge), checks.finite(source, "human", human)
@@ -257,12 +233,9 @@ def judge_against_humans(
         by_family = {name: _bias(x[row] - y[row], codes[row], level) for name, row in zip(names, rows, strict=True)}
     return JudgeAgainstHumans(
         kappa=_agreement(*rounded, codes, of_sample=False, level=level),
-        icc_a1=_agreement(x, y, codes, of_sample=True, level=level),
-        bias=_bias(x - y, codes, level),
-        tpr=_rate(passes[good], level),
-        tnr=_rate(~passes[~good], level),
-        bias_by_family=by_family,
-    )
+        icc_a1=_agreement(x, y, codes, of_sample=True, level=level), bias=_bias(x - y, codes, level),
+        tpr=_rate(passes[good], level), tnr=_rate(~passes[~good], level), bias_by_family=by_family,
+    )  # fmt: skip
 
 
 def _most_clusters(pair: Bools, codes: Ints, clusters: int) -> int:

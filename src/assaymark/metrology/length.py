@@ -235,15 +235,9 @@ class SignedTest(Protocol):
 
 
 def length_adjusted(
-    Y: ArrayLike,
-    X: ArrayLike,
-    cluster: Sequence[Any] | NDArray[Any],
-    a: int,
-    b: int,
-    *,
-    level: float = 0.95,
+    Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], a: int, b: int, *, level: float = 0.95,
     consecutive: bool = False,
-) -> LengthAdjusted:
+) -> LengthAdjusted:  # fmt: skip
     """Contrast of two agents with length held equal: the regression ``score = agent + cycle + slope length``. Source:
     Dubois 2024."""
     source = "length_adjusted"
@@ -256,17 +250,9 @@ def length_adjusted(
 
 
 def length_recused(
-    Y: ArrayLike,
-    X: ArrayLike,
-    cluster: Sequence[Any] | NDArray[Any],
-    own: ArrayLike,
-    a: int,
-    b: int,
-    *,
-    causal: ArrayLike | None = None,
-    level: float = 0.95,
-    consecutive: bool = False,
-) -> LengthRecused:
+    Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], own: ArrayLike, a: int, b: int, *,
+    causal: ArrayLike | None = None, level: float = 0.95, consecutive: bool = False,
+) -> LengthRecused:  # fmt: skip
     """The recusal contrast at equal length: judges stand aside for their own family, each with its own slope."""
     equal = EqualLength.of("length_recused", Y, X, cluster, own)
     checks.probability("length_recused", "level", level)
@@ -290,15 +276,9 @@ def length_recused(
 
 
 def length_p(
-    Y: ArrayLike,
-    X: ArrayLike,
-    cluster: Sequence[Any] | NDArray[Any],
-    own: ArrayLike,
-    *,
-    causal: ArrayLike | None = None,
-    borrow: bool = True,
-    consecutive: bool = False,
-) -> dict[Pair, RecusalTest]:
+    Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], own: ArrayLike, *,
+    causal: ArrayLike | None = None, borrow: bool = True, consecutive: bool = False,
+) -> dict[Pair, RecusalTest]:  # fmt: skip
     """Test every pair of agents on its recusal contrast at equal length, all pairs at once."""
     equal = EqualLength.of("length_p", Y, X, cluster, own)
     gaps, effects = equal.gaps, equal.fit.effects
@@ -318,14 +298,10 @@ def length_p(
 
 
 def length_rule(
-    raw: Estimate | Mapping[str, Any],
-    adjusted: SignedTest | Mapping[str, Any],
-    slope: Estimate | Mapping[str, Any] | Sequence[Estimate | Mapping[str, Any]],
-    gap: float | Sequence[float],
-    causal: Sequence[float] | None = None,
-    *,
-    alpha: float = 0.05,
-) -> LengthWord:
+    raw: Estimate | Mapping[str, Any], adjusted: SignedTest | Mapping[str, Any],
+    slope: Estimate | Mapping[str, Any] | Sequence[Estimate | Mapping[str, Any]], gap: float | Sequence[float],
+    causal: Sequence[float] | None = None, *, alpha: float = 0.05,
+) -> LengthWord:  # fmt: skip
     """What may be said about length beside an order of two agents: one word."""
     checks.probability("length_rule", "alpha", alpha)
     estimate = float(field_of(raw, "estimate"))

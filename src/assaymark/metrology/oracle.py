@@ -38,13 +38,9 @@ _ZERO = 1e-9
 
 
 def oracle_measurements(
-    tables: Sequence[ScoreTable],
-    oracle: Mapping[str, float],
-    study: Study,
-    *,
-    dimension: str = ORACLE_DIMENSION,
+    tables: Sequence[ScoreTable], oracle: Mapping[str, float], study: Study, *, dimension: str = ORACLE_DIMENSION,
     rng: np.random.Generator | None = None,
-) -> Iterator[Measurement]:
+) -> Iterator[Measurement]:  # fmt: skip
     """``oracle.kappa`` and ``oracle.error`` of every judge, and without a label of the panel's mean over its judges.
 
     Tables (honest records and control cells) have the same judges and dimensions, and trials treated alike. ``oracle``

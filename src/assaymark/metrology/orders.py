@@ -123,18 +123,12 @@ class OrderAnalysis:
 
 
 def order_analysis(
-    scales: Mapping[str, ArrayLike],
-    *,
-    alpha: float = 0.05,
-    borrow: bool = True,
-    share: float = 0.8,
-    score_range: tuple[float, float] = (1, 5),
-    margin: float | None = None,
+    scales: Mapping[str, ArrayLike], *, alpha: float = 0.05, borrow: bool = True, share: float = 0.8,
+    score_range: tuple[float, float] = (1, 5), margin: float | None = None,
     differences: Mapping[str, Mapping[Any, Mapping[Hashable, float]] | Floats] | None = None,
-    p_floor: Mapping[str, Mapping[Any, float]] | None = None,
-    contrasts: Mapping[str, Mapping[Any, Any]] | None = None,
+    p_floor: Mapping[str, Mapping[Any, float]] | None = None, contrasts: Mapping[str, Mapping[Any, Any]] | None = None,
     p_eq_floor: Mapping[Any, float] | None = None,
-) -> OrderAnalysis:
+) -> OrderAnalysis:  # fmt: skip
     """Decide which orders of agents a study may publish, which pairs lie within a margin, and what ranks remain.
     Source: Berger 1982, Mogstad 2024, Schuirmann 1987, Shaffer 1986."""
     checks.probability(_SOURCE, "alpha", alpha)
@@ -177,22 +171,18 @@ def order_analysis(
     within = near <= alpha + LEVEL_SLACK
     ranks = rank_intervals(ordered, k)
     return OrderAnalysis(
-        alpha_aggregate=orders.alpha,
-        margin=delta,
+        alpha_aggregate=orders.alpha, margin=delta,
         info={name: _info(test) for name, test in tests.items() if name not in given_tests},
         scales={name: _records(test, k) for name, test in tests.items()},
-        p_adjusted=tuple(orders.p_adjusted["aggregate"].tolist()),
-        first=orders.first,
-        order=ordered,
+        p_adjusted=tuple(orders.p_adjusted["aggregate"].tolist()), first=orders.first, order=ordered,
         alpha_dimensions=orders.rest if dimensions else None,
         dimension_p_adjusted={name: tuple(orders.p_adjusted[name].tolist()) for name in dimensions},
         dimension_order={name: _oriented(gaps[name], orders.published[name], k) for name in dimensions},
         equivalence_p_adjusted=tuple(near.tolist()),
         equivalent=tuple(pair for pair, small in zip(_pairs(k), within.tolist(), strict=True) if small),
-        rank_interval=ranks,
-        top_set=tuple(agent for agent, (best, _) in enumerate(ranks) if best == 1),
+        rank_interval=ranks, top_set=tuple(agent for agent, (best, _) in enumerate(ranks) if best == 1),
         pair_state=tuple(map(_resolution, published.tolist(), within.tolist(), main.tested.tolist())),
-    )
+    )  # fmt: skip
 
 
 def equivalence_p(gap: float | None, se: float | None, df: float | None, clusters: int, margin: float) -> float:

@@ -84,12 +84,9 @@ def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str],
 
 
 def board_measurements(
-    boards: Mapping[str, ScoredItems],
-    plan: OrderPlan,
-    *,
-    others: Mapping[str, ScoredItems] = MappingProxyType({}),
+    boards: Mapping[str, ScoredItems], plan: OrderPlan, *, others: Mapping[str, ScoredItems] = MappingProxyType({}),
     order: ClusterOrder = "exchangeable",
-) -> Iterator[Measurement]:
+) -> Iterator[Measurement]:  # fmt: skip
     """Levels of models on leaderboards, and every measurement that orders of them rest on."""
     first = next(iter(boards.values()))
     clusters = tuple(sorted(set(first.clusters), key=natural if order == "consecutive" else None))
@@ -126,15 +123,9 @@ def board_measurements(
 
 
 def rank_agreement(
-    name: str,
-    one: ScoredItems,
-    two: ScoredItems,
-    labels: Mapping[str, str],
-    *,
-    rng: np.random.Generator,
-    level: float,
+    name: str, one: ScoredItems, two: ScoredItems, labels: Mapping[str, str], *, rng: np.random.Generator, level: float,
     resamples: int = RESAMPLES,
-) -> Measurement:
+) -> Measurement:  # fmt: skip
     """Spearman's rank correlation of the models' means on two sets of items, with an interval for these models."""
     if one.models != two.models or len(one.models) < 3:
         checks.fail("rank_agreement", "models", "the same three or more in both sets are needed")

@@ -56,15 +56,9 @@ def stratified(strata: Mapping[str, tuple[str, str]], size: int, rng: np.random.
 
 
 def anchor_measurements(
-    before: Scores,
-    after: Scores,
-    agents: Mapping[str, str],
-    clusters: Mapping[str, str],
-    changed: frozenset[str],
-    judge: str,
-    rubric: str,
-    study: Study,
-) -> Iterator[Measurement]:
+    before: Scores, after: Scores, agents: Mapping[str, str], clusters: Mapping[str, str], changed: frozenset[str],
+    judge: str, rubric: str, study: Study,
+) -> Iterator[Measurement]:  # fmt: skip
     """``anchor.shift``: new minus locked rubric, when one judge grades the same records twice (section 5.6).
 
     A shift with a growing spread means that the new anchors tell records apart that the old ones did not; ``flips``
@@ -190,13 +184,9 @@ def contested(measurements: Iterable[Measurement], study: Study) -> ProbePlan:
 
 
 def probe_measurements(
-    plan: ProbePlan,
-    scores: Scores,
-    agents: Mapping[str, str],
-    cycles: Mapping[str, str],
-    clusters: Mapping[str, str],
+    plan: ProbePlan, scores: Scores, agents: Mapping[str, str], cycles: Mapping[str, str], clusters: Mapping[str, str],
     study: Study,
-) -> Iterator[Measurement]:
+) -> Iterator[Measurement]:  # fmt: skip
     """``probe.state``, and ``probe.contrast`` of each contested pair once the held-out judge was asked.
 
     ``scores`` have the aggregate among their names. The difference is in the panel's direction: positive confirms it.

@@ -173,13 +173,10 @@ class RecusalFit:
         there = both.any(axis=1)
         means = np.where(both, gaps, 0.0).sum(axis=1)[there] / both.sum(axis=1)[there]
         return RecusalContrast(
-            **found.parts(),
-            conflict=bool(conflicts.any()),
-            clusters=int(linked.sum()),
-            free=tuple(free.tolist()),
+            **found.parts(), conflict=bool(conflicts.any()), clusters=int(linked.sum()), free=tuple(free.tolist()),
             judges=tuple(np.flatnonzero(judges).tolist()),
             direct=cluster_mean(means, level=level) if means.size else None,
-        )
+        )  # fmt: skip
 
 
 def cluster_tests(gaps: Floats, effects: Floats, *, borrow: bool = True) -> list[RecusalTest]:

@@ -114,15 +114,9 @@ def random_judges(d: ArrayLike, *, level: float = 0.95, consecutive: bool = Fals
         wide = max(tests, key=lambda test: -1.0 if test.low is None else mean - test.low)
         found = replace(found, low=wide.low, high=wide.high)
     return RandomJudges(
-        **found.parts(),
-        judges=families,
-        clusters=clusters,
-        ms_judge=judge,
-        ms_cluster=cluster,
-        ms_error=error,
-        var_judge=max(0.0, (judge - error) / units),
-        var_cluster=max(0.0, (cluster - error) / families),
-    )
+        **found.parts(), judges=families, clusters=clusters, ms_judge=judge, ms_cluster=cluster, ms_error=error,
+        var_judge=max(0.0, (judge - error) / units), var_cluster=max(0.0, (cluster - error) / families),
+    )  # fmt: skip
 
 
 def judge_agent_variance(M: ArrayLike) -> float:
@@ -171,14 +165,9 @@ def icc(Y: ArrayLike) -> Icc:
         return (msr - mse) / denominator if denominator > _ROUNDING * (msr + msc + mse) else None
 
     return Icc(
-        icc_a1=share(msr + (k - 1) * mse + k / n * (msc - mse)),
-        icc_ak=share(msr + (msc - mse) / n),
-        icc_c1=share(msr + (k - 1) * mse),
-        icc_ck=share(msr),
-        msr=msr,
-        msc=msc,
-        mse=mse,
-    )
+        icc_a1=share(msr + (k - 1) * mse + k / n * (msc - mse)), icc_ak=share(msr + (msc - mse) / n),
+        icc_c1=share(msr + (k - 1) * mse), icc_ck=share(msr), msr=msr, msc=msc, mse=mse,
+    )  # fmt: skip
 
 
 def krippendorff_alpha(Y: ArrayLike, *, metric: AlphaMetric = "interval") -> float | None:
@@ -189,13 +178,9 @@ def krippendorff_alpha(Y: ArrayLike, *, metric: AlphaMetric = "interval") -> flo
 
 
 def alpha_report(
-    Y: ArrayLike,
-    cluster: Sequence[Any] | NDArray[Any],
-    *,
-    metric: AlphaMetric = "interval",
-    level: float = 0.95,
+    Y: ArrayLike, cluster: Sequence[Any] | NDArray[Any], *, metric: AlphaMetric = "interval", level: float = 0.95,
     consecutive: bool = False,
-) -> AlphaReport:
+) -> AlphaReport:  # fmt: skip
     """Krippendorff's alpha with an interval over clusters, and what it would be without each rater. Source:
     Krippendorff 2011, Cameron 2015."""
     source = "alpha_report"

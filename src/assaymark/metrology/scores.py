@@ -184,12 +184,9 @@ def excess_replies(
 
 
 def score_table(
-    judgments: Iterable[Judgment],
-    decisions: Iterable[Decision],
-    *,
-    weights: Mapping[str, float] | None = None,
+    judgments: Iterable[Judgment], decisions: Iterable[Decision], *, weights: Mapping[str, float] | None = None,
     lengths: Mapping[str, int] | None = None,
-) -> ScoreTable:
+) -> ScoreTable:  # fmt: skip
     """Judgments of one rubric as arrays, in the order of trajectory ids."""
     records = list(decisions)
     known = {decision.record_id: decision for decision in records}

@@ -66,15 +66,10 @@ class SelfPreference:
 
 
 def self_preference(
-    scores: ArrayLike,
-    agent_families: Sequence[str],
-    judge_families: Sequence[str],
-    *,
-    judges: Sequence[str] | None = None,
-    level: float = 0.95,
-    clusters: Sequence[str] | None = None,
+    scores: ArrayLike, agent_families: Sequence[str], judge_families: Sequence[str], *,
+    judges: Sequence[str] | None = None, level: float = 0.95, clusters: Sequence[str] | None = None,
     consecutive: bool = False,
-) -> list[SelfPreference]:
+) -> list[SelfPreference]:  # fmt: skip
     """For each judge, how it scores its own family relative to the panel's median, against how it scores the others.
 
     The season's audit of self-preference (methodology v0.4). A gap is read with its interval and never by its size

@@ -82,16 +82,11 @@ def serial_tests(differences: Floats, effects: Floats) -> dict[tuple[int, int], 
         for place, k in enumerate(columns.tolist()):
             df = float(result.df[place])
             found[pairs[k]] = SerialContrast(
-                state="tested",
-                gap=float(result.gap[place]),
-                block=1 if result.block[place] == 1 else 2,
-                rho=float(result.rho[place]),
-                clusters=int(result.clusters[place]),
-                effective=float(result.effective[place]),
-                df=None if math.isnan(df) else df,
-                se=float(result.se[place]),
+                state="tested", gap=float(result.gap[place]), block=1 if result.block[place] == 1 else 2,
+                rho=float(result.rho[place]), clusters=int(result.clusters[place]),
+                effective=float(result.effective[place]), df=None if math.isnan(df) else df, se=float(result.se[place]),
                 p=float(result.p[place]),
-            )
+            )  # fmt: skip
     return {pair: found[pair] for pair in pairs}
 
 

@@ -168,29 +168,15 @@ def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
         digest.update(np.ascontiguousarray(part).tobytes())
     return ScoreTable(
         trajectories=tuple(f"{names[a]}/{c:06d}" for a, c in zip(agent.tolist(), cycle.tolist(), strict=True)),
-        agents=names,
-        agent=agent,
-        cycles=tuple(f"cycle-{c:06d}" for c in held.tolist()),
-        cycle=cycle_code.astype(np.int64),
-        clusters=tuple(f"cluster-{k:04d}" for k in seen.tolist()),
-        cluster=cluster_code.astype(np.int64),
-        formats=("simulated",),
-        format=np.zeros(agent.size, dtype=np.int64),
-        judges=tuple(judge.name for judge in panel),
-        families=tuple(judge.family for judge in panel),
-        dimensions=tuple(truth.dimensions[k] for k in columns),
-        weights=share[columns],
-        scores=scores,
-        trials={name: rows @ share for name, rows in calls.items()},
-        replicates={},
-        calls={judge.name: Calls(agent.size * judge.trials, 0, 0) for judge in panel},
-        lengths=tokens,
-        left_out=(),
-        digest=digest.hexdigest()[:16],
-        mean=scores if many else None,
-        first=first,
-        repeats={} if many else None,
-    )
+        agents=names, agent=agent, cycles=tuple(f"cycle-{c:06d}" for c in held.tolist()),
+        cycle=cycle_code.astype(np.int64), clusters=tuple(f"cluster-{k:04d}" for k in seen.tolist()),
+        cluster=cluster_code.astype(np.int64), formats=("simulated",), format=np.zeros(agent.size, dtype=np.int64),
+        judges=tuple(judge.name for judge in panel), families=tuple(judge.family for judge in panel),
+        dimensions=tuple(truth.dimensions[k] for k in columns), weights=share[columns], scores=scores,
+        trials={name: rows @ share for name, rows in calls.items()}, replicates={},
+        calls={judge.name: Calls(agent.size * judge.trials, 0, 0) for judge in panel}, lengths=tokens, left_out=(),
+        digest=digest.hexdigest()[:16], mean=scores if many else None, first=first, repeats={} if many else None,
+    )  # fmt: skip
 
 
 def _quality(truth: Truth, order: list[int], agent: Ints, cycle: Ints, rng: np.random.Generator) -> Floats:
@@ -204,14 +190,9 @@ def _quality(truth: Truth, order: list[int], agent: Ints, cycle: Ints, rng: np.r
 
 
 def _calls(
-    truth: Truth,
-    order: list[int],
-    judge: Panelist,
-    quality: Floats,
-    agent: Ints,
-    tokens: Floats,
+    truth: Truth, order: list[int], judge: Panelist, quality: Floats, agent: Ints, tokens: Floats,
     rng: np.random.Generator,
-) -> Floats:
+) -> Floats:  # fmt: skip
     """Every call of one judge [n, T, D], in whole scores."""
     n, d = quality.shape
     extra = dict(judge.bonus)

@@ -126,15 +126,9 @@ class _NewJudgeError(Exception):
 
 
 def score_sums(
-    path: Path,
-    *,
-    weights: Mapping[str, float] | None = None,
-    dimensions: Sequence[str] | None = None,
-    leave_out: bool = False,
-    scratch: Path,
-    threads: int = THREADS,
-    progress: Note | None = None,
-) -> ScoreSums:
+    path: Path, *, weights: Mapping[str, float] | None = None, dimensions: Sequence[str] | None = None,
+    leave_out: bool = False, scratch: Path, threads: int = THREADS, progress: Note | None = None,
+) -> ScoreSums:  # fmt: skip
     """The sums of a Parquet file of scores, whatever its size."""
     note = progress or (lambda _what, _done, _total: None)
     named = _named_columns(pq.read_schema(path), dimensions)
@@ -157,12 +151,9 @@ def score_sums(
 
 
 def sums_of(
-    table: pa.Table,
-    *,
-    weights: Mapping[str, float] | None = None,
-    dimensions: Sequence[str] | None = None,
+    table: pa.Table, *, weights: Mapping[str, float] | None = None, dimensions: Sequence[str] | None = None,
     judges: Mapping[str, str] | None = None,
-) -> ScoreSums:
+) -> ScoreSums:  # fmt: skip
     """The sums of a table in memory that holds whole cycles, in the order of cycle, trajectory and judge."""
     named = _named_columns(table.schema, dimensions)
     _require_summable(table.schema, named)

@@ -479,14 +479,8 @@ def _bits(value: int) -> int:
 
 
 def _dimension(
-    columns: tuple[Codes, ...],
-    layout: Layout,
-    seat: Ints,
-    seats: int,
-    group: Ints,
-    groups: int,
-    cell_of: Ints | None,
-) -> tuple[Ints, Ints]:
+    columns: tuple[Codes, ...], layout: Layout, seat: Ints, seats: int, group: Ints, groups: int, cell_of: Ints | None,
+) -> tuple[Ints, Ints]:  # fmt: skip
     """Contingency tables [groups, P, 5, 5] and sums by seat and judge [seats, J] of one dimension."""
     judges = len(columns)
     patterns = CATEGORIES**judges

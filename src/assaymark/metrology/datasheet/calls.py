@@ -201,14 +201,9 @@ class Agreement:
 
 
 def decompose_arrays(
-    judge_codes: ArrayLike,
-    pair_codes: ArrayLike,
-    order_codes: ArrayLike,
-    verdict_codes: ArrayLike,
-    task_codes: ArrayLike,
-    *,
-    tasks: int | None = None,
-) -> VerdictCounts:
+    judge_codes: ArrayLike, pair_codes: ArrayLike, order_codes: ArrayLike, verdict_codes: ArrayLike,
+    task_codes: ArrayLike, *, tasks: int | None = None,
+) -> VerdictCounts:  # fmt: skip
     """Pairs by class, for each judge and task: `decompose` of a whole log at once."""
     judge, pair, order, verdict, task = _codes(
         "decompose_arrays", judge_codes=judge_codes, pair_codes=pair_codes, order_codes=order_codes,
@@ -239,14 +234,9 @@ def decompose_arrays(
 
 
 def agreement_arrays(
-    judge_codes: ArrayLike,
-    call_codes: ArrayLike,
-    verdict_codes: ArrayLike,
-    task_codes: ArrayLike,
-    *,
-    tasks: int | None = None,
-    content: bool = False,
-) -> tuple[Agreement, ...]:
+    judge_codes: ArrayLike, call_codes: ArrayLike, verdict_codes: ArrayLike, task_codes: ArrayLike, *,
+    tasks: int | None = None, content: bool = False,
+) -> tuple[Agreement, ...]:  # fmt: skip
     """How every two judges answered the calls they have in common, by task."""
     judge, call, verdict, task = _codes(
         "agreement_arrays", judge_codes=judge_codes, call_codes=call_codes, verdict_codes=verdict_codes,

@@ -100,14 +100,9 @@ def delta0_measurements(table: CallTable, recorder: Recorder, prompt: str) -> It
 
 
 def decomposition_measurements(
-    counts: VerdictCounts | None,
-    recorder: Recorder,
-    *,
-    prompt: str,
-    condition: str,
-    judge: int = 0,
+    counts: VerdictCounts | None, recorder: Recorder, *, prompt: str, condition: str, judge: int = 0,
     trials: float = 1.0,
-) -> Iterator[Measurement]:
+) -> Iterator[Measurement]:  # fmt: skip
     """Raw preference, its parts, flip rate and slot share of one judge, from `decompose_arrays`."""
     labels = {"prompt": prompt, "condition": condition}
     if counts is None:

@@ -202,14 +202,9 @@ class Recorder:
         return self.bootstrap.level
 
     def number(
-        self,
-        name: str,
-        labels: Mapping[str, str],
-        value: float | None,
-        count: tuple[int, str],
-        method: str,
+        self, name: str, labels: Mapping[str, str], value: float | None, count: tuple[int, str], method: str,
         **more: Any,
-    ) -> Measurement:
+    ) -> Measurement:  # fmt: skip
         """`assaymark.metrology.estimates.number` of this judge."""
         labels = {"judge": self.judge, **labels}
         return number(Measurement, name, labels, value, count, method, level=self.level, inputs=self.inputs, **more)
@@ -261,14 +256,9 @@ class KappaInterval:
 
 
 def between_kappa(
-    a: Sequence[PairCall],
-    b: Sequence[PairCall],
-    *,
-    level: float = 0.95,
-    rng: np.random.Generator,
-    prompt: str = BASE,
+    a: Sequence[PairCall], b: Sequence[PairCall], *, level: float = 0.95, rng: np.random.Generator, prompt: str = BASE,
     content: bool = False,
-) -> Measurement:
+) -> Measurement:  # fmt: skip
     """How far two judges answer the same calls alike, beyond chance (Cohen 1960)."""
     tables = sorted((call_table(calls) for calls in (a, b)), key=lambda table: table.judge)
     judges = [table.judge for table in tables]

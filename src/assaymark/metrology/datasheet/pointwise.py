@@ -52,21 +52,11 @@ class _Texts:
 
 
 def pointwise_measurements(
-    scores: ArrayLike,
-    tasks: Sequence[str],
-    levels: ArrayLike,
-    *,
-    judge: str,
-    dimension: str,
-    vacuum_scores: ArrayLike = (),
-    vacuum_tasks: Sequence[str] = (),
-    filler_scores: ArrayLike = (),
-    filler_tasks: Sequence[str] = (),
-    filler_levels: ArrayLike = (),
-    filler_tokens: ArrayLike = (),
-    level: float = 0.95,
+    scores: ArrayLike, tasks: Sequence[str], levels: ArrayLike, *, judge: str, dimension: str,
+    vacuum_scores: ArrayLike = (), vacuum_tasks: Sequence[str] = (), filler_scores: ArrayLike = (),
+    filler_tasks: Sequence[str] = (), filler_levels: ArrayLike = (), filler_tokens: ArrayLike = (), level: float = 0.95,
     rng: np.random.Generator,
-) -> tuple[Measurement, ...]:
+) -> tuple[Measurement, ...]:  # fmt: skip
     """What a rubric judge gives to nothing, for each requirement met, and for length alone."""
     recorder = Recorder(judge, TaskBootstrap(rng, checks.probability(_CALLER, "level", level)))
     nothing = checks.array(_CALLER, "vacuum_scores", vacuum_scores)

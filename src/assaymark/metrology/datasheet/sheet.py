@@ -53,12 +53,9 @@ def datasheet_measurements(
 
 
 def table_measurements(
-    table: CallTable,
-    *,
-    level: float = 0.95,
-    rng: np.random.Generator,
+    table: CallTable, *, level: float = 0.95, rng: np.random.Generator,
     reasons: Mapping[str, Mapping[str, int]] | None = None,
-) -> tuple[Measurement, ...]:
+) -> tuple[Measurement, ...]:  # fmt: skip
     """`datasheet_measurements` of columns that are known to be good, for logs too long to hold as records."""
     checks.probability("datasheet_measurements", "level", level)
     recorder = Recorder(table.judge, TaskBootstrap(rng, level), table.digest)
@@ -247,19 +244,10 @@ class Datasheet(Shown):
 
 
 def datasheet_of(
-    calls: Sequence[PairCall],
-    *,
-    rng: np.random.Generator,
-    level: float = 0.95,
-    model: str = "",
-    family: str = "",
-    fingerprint: str | None = None,
-    manifest: str = "",
-    prompts: Mapping[str, str] | None = None,
-    planted: Mapping[str, float] | None = None,
-    source: Literal["run", "log"] = "run",
-    keep_calls: bool = True,
-) -> Datasheet:
+    calls: Sequence[PairCall], *, rng: np.random.Generator, level: float = 0.95, model: str = "", family: str = "",
+    fingerprint: str | None = None, manifest: str = "", prompts: Mapping[str, str] | None = None,
+    planted: Mapping[str, float] | None = None, source: Literal["run", "log"] = "run", keep_calls: bool = True,
+) -> Datasheet:  # fmt: skip
     """Measure and sketch one judge's calls, and keep its verdicts for later comparison unless told otherwise."""
     measurements = datasheet_measurements(calls, level=level, rng=rng)
     kept, invalid = calls if keep_calls else (), sum(call.verdict == "invalid" for call in calls)
