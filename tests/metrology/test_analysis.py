@@ -22,8 +22,8 @@ from assaymark.metrology import (
     round_half_up,
     score_table,
 )
+from assaymark.metrology.kappa import gated
 from assaymark.metrology.measure_panel import categories_of, cross_family_pairs
-from assaymark.metrology.stability import gated
 from assaymark.records import Measurement, canonical_json, parse
 
 AGENTS = ("ash", "birch", "cedar", "elm")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import assaymark.metrology
-from assaymark.metrology.control_agreement import kappa_of_records
+from assaymark.metrology.controls import kappa_of_records
 from assaymark.metrology.estimates import cluster_codes, cluster_mean, scores_of
 
 _FILE = (

@@ -9,8 +9,7 @@ import pytest
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import mean_pairwise_kappa
-from assaymark.metrology.components import variance_components
-from assaymark.metrology.design import drawn_truth, fitted_truth, joined, with_judge, with_trials
+from assaymark.metrology.design import drawn_truth, fitted_truth, joined, variance_components, with_judge, with_trials
 from assaymark.metrology.measure_panel import categories_of
 from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth, simulate_scores
 

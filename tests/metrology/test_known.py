@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import score_table
-from assaymark.metrology.oracle import effective_judges, error_correlation, known_measurements
+from assaymark.metrology.probes import effective_judges, error_correlation, known_measurements
 
 
 def errors_with(r, judges, n, rng):

@@ -14,7 +14,7 @@ from scipy import stats
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import leave_one_family_out, repetition_stability, score_table
-from assaymark.metrology.stability import average_ranks, averaging, gated, spearman, spearman_columns
+from assaymark.metrology.kappa import average_ranks, averaging, gated, spearman, spearman_columns
 
 
 @pytest.mark.parametrize("ddof", [0, 1])

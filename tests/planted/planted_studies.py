@@ -16,7 +16,7 @@ from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.contrasts import bootstrap_tests, t_test
 from assaymark.metrology.design import joined
 from assaymark.metrology.measure_panel import categories_of
-from assaymark.metrology.order_tests import OrderPlan, OrderTests
+from assaymark.metrology.orders import OrderPlan, OrderTests
 from assaymark.metrology.panel import Panel, panel_of
 from assaymark.metrology.scores import Grades, ScoreTable
 from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth, simulate_scores

@@ -16,7 +16,7 @@ from assaymark.metrology.bootstrap import wilson
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.measure_orders import order_measurements
 from assaymark.metrology.moderated import pairs_of
-from assaymark.metrology.order_tests import OrderPlan
+from assaymark.metrology.orders import OrderPlan
 from assaymark.protocol import parse_study
 from assaymark.records import Measurement
 

@@ -11,7 +11,7 @@ from assaymark.claims.candidates import KINDS, kind_of
 from assaymark.claims.words import listing
 from assaymark.errors import UnknownNameError
 from assaymark.metrology.controls import TOLERANCE
-from assaymark.metrology.order_tests import OTHER_MARGINS
+from assaymark.metrology.orders import OTHER_MARGINS
 from assaymark.protocol import Cells, Study
 from assaymark.records import AGGREGATE, AdversarialStatus, AgreementStatus, Claim, Level, Measurement, StabilityStatus
 

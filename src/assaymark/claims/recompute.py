@@ -25,9 +25,8 @@ from assaymark.metrology.controls import FALLING, TOLERANCE, cell_outcome
 from assaymark.metrology.estimates import student_estimate
 from assaymark.metrology.length import length_rule
 from assaymark.metrology.measure_orders import cannot_be_tested
-from assaymark.metrology.moderated import FEWEST_CLUSTERS, FLAT_VARIANCE
+from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, FLAT_VARIANCE, effective_size
 from assaymark.metrology.orders import equivalence_p
-from assaymark.metrology.serial import FEWEST_CONSECUTIVE, effective_size
 from assaymark.records import AGGREGATE, JSON, Measurement, measurement_id
 
 # The contrasts of a certificate again: from their cluster sums, or from their standard errors where there are none.

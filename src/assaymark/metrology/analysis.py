@@ -14,8 +14,7 @@ from assaymark.metrology.bootstrap import KappaSums
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.columns import MISSING_SCORE
 from assaymark.metrology.comparisons import Comparisons
-from assaymark.metrology.effects import Design, Parts
-from assaymark.metrology.kappa import judge_pairs
+from assaymark.metrology.kappa import averaging, drops_of, gated, judge_pairs
 from assaymark.metrology.measure_orders import order_measurements
 from assaymark.metrology.measure_panel import (
     Counted,
@@ -29,11 +28,13 @@ from assaymark.metrology.measure_panel import (
     other_ddof_measurements,
     variance_measurements,
 )
-from assaymark.metrology.order_tests import OrderPlan
+from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.panel import (
+    Design,
     Levels,
     Meeting,
     Panel,
+    Parts,
     level_measurements,
     pair_tests,
     panel_of,
@@ -41,7 +42,6 @@ from assaymark.metrology.panel import (
     single_measurements,
 )
 from assaymark.metrology.scores import Calls, ScoreTable
-from assaymark.metrology.stability import averaging, drops_of, gated
 from assaymark.metrology.sums import CATEGORIES, ScoreSums
 from assaymark.protocol import Study
 from assaymark.records import Measurement

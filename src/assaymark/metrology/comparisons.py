@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import settle
+from assaymark.metrology.kappa import drops_of
 from assaymark.metrology.moderated import pairs_of, table_of
 from assaymark.metrology.scores import ScoreTable
-from assaymark.metrology.stability import drops_of
 from assaymark.metrology.sums import ScoreSums
 from assaymark.plan import ClusterOrder
 from assaymark.protocol import Study

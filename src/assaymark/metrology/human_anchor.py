@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import wilson
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.effects import group_sums
 from assaymark.metrology.estimates import (
     ONE_CLUSTER,
     Estimate,
@@ -27,6 +26,7 @@ from assaymark.metrology.estimates import (
 )
 from assaymark.metrology.kappa import round_half_up
 from assaymark.metrology.moderated import noncentral_tail
+from assaymark.metrology.panel import group_sums
 from assaymark.quantiles import t_quantile
 
 Status = Literal["confirms", "contradicts", "undecided", "not tested"]

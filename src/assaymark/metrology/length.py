@@ -24,7 +24,7 @@ from assaymark.metrology.estimates import (
     student_estimate,
     undefined,
 )
-from assaymark.metrology.moderated import pairs_of
+from assaymark.metrology.moderated import FEWEST_CONSECUTIVE, pairs_of
 from assaymark.metrology.recusal import (
     NO_LINK,
     TOLERANCE,
@@ -37,7 +37,6 @@ from assaymark.metrology.recusal import (
     moderated_tests,
     untested,
 )
-from assaymark.metrology.serial import FEWEST_CONSECUTIVE
 
 # Regressions of scores on length within agents and cycles, and recusal contrasts at equal length, from sums.
 

@@ -17,13 +17,18 @@ from assaymark.metrology.bootstrap import Interval, KappaSums, wilson
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import Comparisons, natural
 from assaymark.metrology.contrasts import cluster_t
-from assaymark.metrology.decision_study import contrast_components, dstudy_variance, generalizability
 from assaymark.metrology.estimates import IN_PARTS, ONE_FAMILY, POINTS, Maker, neighbour_blocks, number, state_of
-from assaymark.metrology.kappa import Pair, judge_pairs, round_half_up
+from assaymark.metrology.kappa import Pair, averaging, judge_pairs, repetition_stability, round_half_up
 from assaymark.metrology.panel import RESAMPLES, Panel
-from assaymark.metrology.reliability import alpha_report, icc, judge_agent_variance
+from assaymark.metrology.reliability import (
+    alpha_report,
+    contrast_components,
+    dstudy_variance,
+    generalizability,
+    icc,
+    judge_agent_variance,
+)
 from assaymark.metrology.scores import ScoreTable
-from assaymark.metrology.stability import averaging, repetition_stability
 from assaymark.records import AGGREGATE, JSON, Measurement, content_id
 
 _WILSON: Final = (

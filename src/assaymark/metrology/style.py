@@ -20,9 +20,9 @@ from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import contrast_of, holm, settle, t_test
 from assaymark.metrology.controls import Cell, averaged_alike, measured
 from assaymark.metrology.estimates import NEVER, number
+from assaymark.metrology.kappa import gated
 from assaymark.metrology.panel import panel_of
 from assaymark.metrology.scores import ScoreTable
-from assaymark.metrology.stability import gated
 from assaymark.protocol import Study
 from assaymark.quantiles import t_quantile
 from assaymark.records import AGGREGATE, JSON, Measurement

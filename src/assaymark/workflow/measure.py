@@ -33,7 +33,7 @@ from assaymark.metrology import (
     style_measurements,
 )
 from assaymark.metrology.datasheet import Datasheet, limit_measurements
-from assaymark.metrology.oracle import ORACLE_DIMENSION
+from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.portfolio.orders import audit, fee_of, prices_of, settle
 from assaymark.prompting.texts import INSTRUCTION_LIKE
 from assaymark.protocol import Study

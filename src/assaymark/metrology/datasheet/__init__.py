@@ -24,17 +24,16 @@ from assaymark.metrology.datasheet.calls import (
     decompose,
     decompose_arrays,
 )
-from assaymark.metrology.datasheet.equal_texts import decomposition_measurements
 from assaymark.metrology.datasheet.estimates import (
     Recorder,
     ShareInterval,
     TaskBootstrap,
     between_kappa,
+    decomposition_measurements,
     kappa_measurement,
     share_interval,
 )
-from assaymark.metrology.datasheet.ladder import Threshold, d_prime, detection_threshold
-from assaymark.metrology.datasheet.pointwise import pointwise_measurements
+from assaymark.metrology.datasheet.ladder import Threshold, d_prime, detection_threshold, pointwise_measurements
 from assaymark.metrology.datasheet.sheet import (
     COMPARED,
     NON_CLAIMS,

@@ -14,15 +14,18 @@ from assaymark.errors import InputError, Problem
 from assaymark.metrology import checks
 from assaymark.metrology.contrasts import cluster_t, holm
 from assaymark.metrology.datasheet.calls import BASE, CLASSES, STRICT, CallTable, call_table, key_of, pair_class
-from assaymark.metrology.datasheet.equal_texts import (
+from assaymark.metrology.datasheet.estimates import (
     EQUAL,
+    Ends,
+    Recorder,
+    TaskBootstrap,
     delta0_measurements,
     filler_measurement,
     invalid_measurement,
     reasons_of,
+    stability_measurement,
     vacuum_measurements,
 )
-from assaymark.metrology.datasheet.estimates import Ends, Recorder, TaskBootstrap, stability_measurement
 from assaymark.metrology.datasheet.ladder import criterion_measurements, ladder_measurements, step_label
 from assaymark.metrology.estimates import number
 from assaymark.notebook import Heading, Note, Part, Shown, parts_of
