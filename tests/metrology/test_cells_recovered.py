@@ -108,13 +108,9 @@ def test_names_and_order_do_not_matter(study, seed, clusters, judges):
 
     def renamed(one: ScoreTable, rows: np.ndarray) -> ScoreTable:
         return replace(
-            one,
-            scores=one.scores[rows][:, judges],
-            agent=one.agent[rows],
-            cycle=one.cycle[rows],
-            cluster=np.array(clusters)[one.cluster[rows]],
-            families=tuple(f"x-{FAMILIES[j]}" for j in judges),
-        )
+            one, scores=one.scores[rows][:, judges], agent=one.agent[rows], cycle=one.cycle[rows],
+            cluster=np.array(clusters)[one.cluster[rows]], families=tuple(f"x-{FAMILIES[j]}" for j in judges),
+        )  # fmt: skip
 
     before = run(honest, [cell("cell_b", table, composer="north")], plan)
     turned = renamed(table, order)

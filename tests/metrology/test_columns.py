@@ -35,17 +35,10 @@ def as_rows(decisions: Sequence[Decision], judgments: Sequence[Judgment], length
     for call in judgments:
         record = known[call.trajectory]
         row = {
-            "trajectory": call.trajectory,
-            "agent": record.agent.id,
-            "cluster": record.cluster,
-            "judge": call.judge,
-            "family": call.family,
-            "trial": call.trial,
-            "cycle": record.cycle,
-            "format": record.format,
-            "replicate": record.replicate,
-            **{name: call.scores.get(name) for name in DIMENSIONS},
-        }
+            "trajectory": call.trajectory, "agent": record.agent.id, "cluster": record.cluster, "judge": call.judge,
+            "family": call.family, "trial": call.trial, "cycle": record.cycle, "format": record.format,
+            "replicate": record.replicate, **{name: call.scores.get(name) for name in DIMENSIONS},
+        }  # fmt: skip
         rows.append(row if lengths is None else {**row, "length": lengths[call.trajectory]})
     return rows
 
@@ -232,18 +225,14 @@ def write_lines(path: Path) -> None:
 
 
 WRITERS = {
-    "comma": lambda path: path.write_bytes(text(NAMED)),
-    "semicolon": lambda path: path.write_bytes(text(NAMED, ";")),
-    "tab": lambda path: path.write_bytes(text(NAMED, "\t")),
-    "bar": lambda path: path.write_bytes(text(NAMED, "|")),
+    "comma": lambda path: path.write_bytes(text(NAMED)), "semicolon": lambda path: path.write_bytes(text(NAMED, ";")),
+    "tab": lambda path: path.write_bytes(text(NAMED, "\t")), "bar": lambda path: path.write_bytes(text(NAMED, "|")),
     "byte order mark": lambda path: path.write_bytes(b"\xef\xbb\xbf" + text(NAMED)),
-    "carriage returns": lambda path: path.write_bytes(text(NAMED).replace(b"\n", b"\r\n")),
-    "JSON lines": write_lines,
+    "carriage returns": lambda path: path.write_bytes(text(NAMED).replace(b"\n", b"\r\n")), "JSON lines": write_lines,
     "Parquet": lambda path: pq.write_table(NAMED, path),
     "Feather": lambda path: feather.write_feather(NAMED, str(path)),
-    "Arrow file": lambda path: write_ipc(path, stream=False),
-    "Arrow stream": lambda path: write_ipc(path, stream=True),
-}
+    "Arrow file": lambda path: write_ipc(path, stream=False), "Arrow stream": lambda path: write_ipc(path, stream=True),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)

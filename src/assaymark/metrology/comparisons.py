@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import settle
+from assaymark.metrology.estimates import group_sums
 from assaymark.metrology.kappa import drops_of
 from assaymark.metrology.moderated import pairs_of, table_of
 from assaymark.metrology.scores import ScoreTable
@@ -59,9 +60,9 @@ def panel_fit(grades: Floats, codes: Ints, clusters: int) -> tuple[Floats, Ints]
     mean = values.sum(axis=1) / some
     # Normal equations of the judges after the records are swept out: the Laplacian of the graph in which records link
     # judges. Its pseudo-inverse has effects that sum to zero in each linked part.
-    shared = _by_code(graded[:, :, None] * (graded / some[:, None])[:, None, :], codes, clusters)
+    shared = group_sums(graded[:, :, None] * (graded / some[:, None])[:, None, :], codes, clusters)
     laplacian = np.eye(grades.shape[1]) * shared.sum(axis=2)[:, None] - shared
-    surplus = _by_code(np.where(graded, values - mean[:, None], 0.0), codes, clusters)
+    surplus = group_sums(np.where(graded, values - mean[:, None], 0.0), codes, clusters)
     effects = (np.linalg.pinv(laplacian, rcond=1e-12, hermitian=True) @ surplus[:, :, None])[:, :, 0]
     scores = np.where(count > 0, mean - np.where(graded, effects[codes], 0.0).sum(axis=1) / some, np.nan)
     linked = (shared > 0) | np.eye(grades.shape[1], dtype=bool)
@@ -107,21 +108,10 @@ def paired_differences(scores: Floats, part: Floats | Ints | None, codes: Ints, 
         common = ~np.isnan(gaps)
         if part is not None:
             common &= part[:, a, None] == part[:, a + 1 :]
-        cycles = _by_code(common.astype(np.float64), codes, clusters)
+        cycles = group_sums(common.astype(np.float64), codes, clusters)
         with np.errstate(invalid="ignore"):  # a cluster without a common cycle has no mean
-            blocks.append(_by_code(np.where(common, gaps, 0.0), codes, clusters) / cycles)
+            blocks.append(group_sums(np.where(common, gaps, 0.0), codes, clusters) / cycles)
     return np.concatenate(blocks, axis=1)
-
-
-def _by_code(values: Floats, codes: Ints, size: int) -> Floats:
-    """Sums of the rows of ``values`` that share a code 0..size-1."""
-    order = np.argsort(codes, kind="stable")
-    counts = np.bincount(codes, minlength=size)
-    present = np.flatnonzero(counts)
-    sums = np.zeros((size, *values.shape[1:]))
-    if present.size:
-        sums[present] = np.add.reduceat(values[order], (np.cumsum(counts) - counts)[present], axis=0)
-    return sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +165,7 @@ class Ungrouped:
         order = np.lexsort((-part, size))
         main[place[order]] = part[order]
         scores[part != main[place]] = np.nan
-        return _by_place(scores, place, main.size).reshape(*shape, -1), main.reshape(shape)
+        return _means(scores, place, main.size).reshape(*shape, -1), main.reshape(shape)
 
 
 @dataclass(frozen=True)
@@ -210,11 +200,11 @@ class Comparisons:
         covariates = _covariates(table, study.claims.covariates, style)
         lengths = None
         if covariates is not None:
-            lengths = _by_place(covariates, place, a * c).reshape(c, a, -1)
+            lengths = _means(covariates, place, a * c).reshape(c, a, -1)
         cluster = np.zeros(c, dtype=np.int64)
         cluster[grades.cycle] = grades.cluster
         present = np.unique(grades.cycle)
-        cells = _by_place(values, place, a * c).reshape(c, a, *values.shape[1:])
+        cells = _means(values, place, a * c).reshape(c, a, *values.shape[1:])
         records = None
         if np.isnan(values).any() and np.unique(place).size < place.size:
             records = Ungrouped(values, np.searchsorted(present, grades.cycle), grades.agent)
@@ -306,7 +296,7 @@ class Comparisons:
     @cached_property
     def judge_means(self) -> Floats:
         """Cluster means [S, G, J, K] of every judge and agent, NaN where a judge has no score of an agent."""
-        found = self._by_cluster(self.cells)
+        found = _means(self.cells, self.cluster, len(self.clusters), self.weight)
         return np.asarray(found.transpose(3, 0, 2, 1))
 
     def gaps(self, judges: Sequence[int] | None = None) -> Gaps:
@@ -325,7 +315,7 @@ class Comparisons:
         np.add.at(sums, self.cluster, np.where(there[..., None], gap, 0.0) * weight[..., None])
         with np.errstate(invalid="ignore"):
             means = sums / np.where(cycles > 0, cycles, np.nan)[..., None]
-        return Gaps(means, cycles, self._by_cluster(scores))
+        return Gaps(means, cycles, _means(scores, self.cluster, len(self.clusters), self.weight))
 
     @cached_property
     def panel(self) -> Floats:
@@ -341,16 +331,6 @@ class Comparisons:
         codes = np.repeat(self.cluster, k)
         fits = [panel_fit(cells[..., s].reshape(-1, judges), codes, len(self.clusters)) for s in range(scales)]
         return np.stack([scores for scores, _ in fits], axis=1).reshape(c, k, scales), fits[0][1].reshape(c, k)
-
-    def _by_cluster(self, values: Floats) -> Floats:
-        """Means [G, ...] over the cycles of each cluster of values [C, ...], NaN where there are none."""
-        there = ~np.isnan(values)
-        weight = np.where(there, self.weight.reshape(-1, *[1] * (values.ndim - 1)), 0.0)
-        counts, sums = (np.zeros((len(self.clusters), *values.shape[1:])) for _ in range(2))
-        np.add.at(counts, self.cluster, weight)
-        np.add.at(sums, self.cluster, np.where(there, values, 0.0) * weight)
-        with np.errstate(invalid="ignore"):
-            return sums / np.where(counts > 0, counts, np.nan)
 
 
 def _covariates(
@@ -380,15 +360,16 @@ def _mean(values: Floats) -> Floats:
     return np.asarray(np.where(there, values, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan))
 
 
-def _by_place(values: Floats, place: Ints, places: int) -> Floats:
-    """Means [places, ...] of the rows of values [N, ...] by their place, of what is there; NaN where nothing is."""
-    if np.unique(place).size == place.size:
-        found = np.full((places, *values.shape[1:]), np.nan)
-        found[place] = values
+def _means(values: Floats, codes: Ints, size: int, weight: Ints | None = None) -> Floats:
+    """Means [size, ...] of the rows of values [N, ...] by their code, of what is there; NaN where nothing is."""
+    if weight is None and np.unique(codes).size == codes.size:
+        found = np.full((size, *values.shape[1:]), np.nan)
+        found[codes] = values
         return found
     there = ~np.isnan(values)
-    counts, sums = (np.zeros((places, *values.shape[1:])) for _ in range(2))
-    np.add.at(counts, place, there)
-    np.add.at(sums, place, np.where(there, values, 0.0))
+    share = there * (1.0 if weight is None else weight.reshape(-1, *[1] * (values.ndim - 1)).astype(np.float64))
+    counts, sums = (np.zeros((size, *values.shape[1:])) for _ in range(2))
+    np.add.at(counts, codes, share)
+    np.add.at(sums, codes, np.where(there, values, 0.0) * share)
     with np.errstate(invalid="ignore"):
         return sums / np.where(counts > 0, counts, np.nan)

@@ -27,6 +27,7 @@ from assaymark.metrology.estimates import (
     ONE_FAMILY,
     POINTS,
     cluster_codes,
+    group_sums,
     jackknife_se,
     leave_out,
     neighbour_blocks,
@@ -36,7 +37,7 @@ from assaymark.metrology.estimates import (
 )
 from assaymark.metrology.kappa import averaging, drops_of, gated, round_half_up
 from assaymark.metrology.measure_panel import agreement_measurements
-from assaymark.metrology.panel import group_sums, panel_of
+from assaymark.metrology.panel import panel_of
 from assaymark.metrology.scores import ScoreTable
 from assaymark.protocol import Cells, Study
 from assaymark.records import JSON, DerivationKind, Measurement

@@ -161,3 +161,16 @@ def scores_of(source: str, name: str, values: ArrayLike, ndim: int) -> Floats:
     if np.isinf(table).any():
         checks.fail(source, name, "scores must be finite, or None where one is missing")
     return table
+
+
+def group_sums(values: Floats, codes: Ints, groups: int) -> Floats:
+    """Sums [groups, ...] of the rows of ``values`` [n, ...] by their code, 0 where a code does not occur."""
+    counts = np.bincount(codes, minlength=groups)
+    found = np.zeros((groups, *values.shape[1:]))
+    if counts.max(initial=0) <= 1:
+        found[codes] = values
+        return found
+    present = np.flatnonzero(counts)
+    order = np.argsort(codes, kind="stable")
+    found[present] = np.add.reduceat(values[order], (np.cumsum(counts) - counts)[present], axis=0)
+    return found

@@ -18,6 +18,7 @@ from assaymark.metrology.estimates import (
     Estimate,
     cluster_codes,
     cluster_mean,
+    group_sums,
     jackknife_estimate,
     leave_out,
     neighbour_blocks,
@@ -26,7 +27,6 @@ from assaymark.metrology.estimates import (
 )
 from assaymark.metrology.kappa import round_half_up
 from assaymark.metrology.moderated import noncentral_tail
-from assaymark.metrology.panel import group_sums
 from assaymark.quantiles import t_quantile
 
 Status = Literal["confirms", "contradicts", "undecided", "not tested"]

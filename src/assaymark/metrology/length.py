@@ -16,6 +16,7 @@ from assaymark.metrology.estimates import (
     Estimate,
     cluster_codes,
     cluster_mean,
+    group_sums,
     jackknife_estimate,
     jackknife_se,
     leave_out,
@@ -75,9 +76,11 @@ class EqualLength:
         codes = cluster_codes(source, cluster, cycles)
         interest = interest_of(source, own, (judges, agents))
         used = np.stack([usable_cells(scores[:, j], covariates) for j in range(judges)], axis=1)
-        counts = sums_by_cluster(used.astype(np.float64), codes)
-        means = sums_by_cluster(np.where(used, scores, 0.0), codes) / np.where(counts > 0, counts, np.nan)
-        held = sums_by_cluster(np.where(used[..., None], covariates[:, None], 0.0), codes)
+        counts = group_sums(used.astype(np.float64), codes, int(codes.max()) + 1)
+        means = group_sums(np.where(used, scores, 0.0), codes, int(codes.max()) + 1) / np.where(
+            counts > 0, counts, np.nan
+        )
+        held = group_sums(np.where(used[..., None], covariates[:, None], 0.0), codes, int(codes.max()) + 1)
         fit = RecusalFit.of(means, interest)
         exposure = np.einsum("gajk,gjkq->gajq", fit.weights, held / np.maximum(counts, 1)[..., None])
         patterns = [used[:, j].tobytes() for j in range(judges)]
@@ -153,13 +156,6 @@ def usable_cells(scores: Floats, covariates: Floats) -> Bools:
     return np.asarray(used & (used.sum(axis=1, keepdims=True) > 1))
 
 
-def sums_by_cluster(values: Floats, codes: Ints) -> Floats:
-    """Sums [G, ...] of values [N, ...] by code, each of which occurs."""
-    order = np.argsort(codes, kind="stable")
-    starts = np.searchsorted(codes[order], np.arange(codes.max() + 1))
-    return np.asarray(np.add.reduceat(values[order], starts, axis=0))
-
-
 def regression_sums(scores: Floats, covariates: Floats, used: Bools, codes: Ints) -> Floats:
     """Products, by cluster [G, K+Q+R, K+Q+R], of agent indicators, covariates and R columns of scores [N, R, K]."""
     cycles, agents = used.shape
@@ -169,7 +165,7 @@ def regression_sums(scores: Floats, covariates: Floats, used: Bools, codes: Ints
     present = used.sum(axis=1)
     columns = columns - (columns.sum(axis=1) / np.maximum(present, 1)[:, None])[:, None]
     columns = np.where(used[:, :, None], columns, 0.0)
-    return sums_by_cluster(columns.transpose(0, 2, 1) @ columns, codes)
+    return group_sums(columns.transpose(0, 2, 1) @ columns, codes, int(codes.max()) + 1)
 
 
 def solve_regression(normal: Floats, agents: int, columns: int) -> tuple[Floats, Floats, bool]:

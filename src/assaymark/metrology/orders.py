@@ -353,14 +353,10 @@ class Tested:
     def detail(self, k: int, s: int) -> dict[str, JSON]:
         """What a reader needs to compute the p-value of one pair again."""
         found: dict[str, JSON] = {
-            "p": float(self.p[k, s]),
-            "se": _number(self.se[k, s]),
-            "df": _number(self.df[k, s]),
-            "clusters": int(self.clusters[k]),
-            "variance": _number(self.variance[k, s]),
-            "mean_variance": float(self.mean_variance[s]),
-            "prior_df": _number(self.prior[k, s]),
-        }
+            "p": float(self.p[k, s]), "se": _number(self.se[k, s]), "df": _number(self.df[k, s]),
+            "clusters": int(self.clusters[k]), "variance": _number(self.variance[k, s]),
+            "mean_variance": float(self.mean_variance[s]), "prior_df": _number(self.prior[k, s]),
+        }  # fmt: skip
         if self.rho is not None and self.effective is not None:
             found |= {"rho": _number(self.rho[k, s]), "effective": _number(self.effective[k, s])}
         return found

@@ -17,7 +17,7 @@ from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, resamples_of
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import Test, Tested, bootstrap_tests, flip_tests, holm_rows, settle, t_test
-from assaymark.metrology.estimates import NEVER, NO_SCORES, ONE_FAMILY, POINTS, number
+from assaymark.metrology.estimates import NEVER, NO_SCORES, ONE_FAMILY, POINTS, group_sums, number
 from assaymark.metrology.kappa import drops_of, spearman_columns
 from assaymark.metrology.scores import ScoreTable
 from assaymark.protocol import Study
@@ -189,19 +189,6 @@ class Design:
         """Student's t quantile of each agent, NaN where it decided in one cluster only."""
         own = self.own_clusters()
         return np.array([t_quantile(0.5 + level / 2, int(k) - 1) if k > 1 else np.nan for k in own])
-
-
-def group_sums(values: Floats, codes: Ints, groups: int) -> Floats:
-    """Sums [groups, K] of the rows of ``values`` [n, K] by their code."""
-    counts = np.bincount(codes, minlength=groups)
-    found = np.zeros((groups, values.shape[1]))
-    if counts.max(initial=0) <= 1:
-        found[codes] = values
-        return found
-    present = np.flatnonzero(counts)
-    order = np.argsort(codes, kind="stable")
-    found[present] = np.add.reduceat(values[order], (np.cumsum(counts) - counts)[present], axis=0)
-    return found
 
 
 @dataclass(frozen=True, slots=True)

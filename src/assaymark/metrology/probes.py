@@ -23,10 +23,10 @@ from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.comparisons import natural
 from assaymark.metrology.contrasts import cluster_t, settle
 from assaymark.metrology.controls import measured
-from assaymark.metrology.estimates import NEVER, NO_SCORES, POINTS, Ends, number, state_of
+from assaymark.metrology.estimates import NEVER, NO_SCORES, POINTS, Ends, group_sums, number, state_of
 from assaymark.metrology.kappa import contingency, kappa_of_table
 from assaymark.metrology.measure_panel import categories_of
-from assaymark.metrology.panel import RESAMPLES, group_sums
+from assaymark.metrology.panel import RESAMPLES
 from assaymark.metrology.scores import SCALE, ScoreTable
 from assaymark.protocol import Study
 from assaymark.quantiles import t_quantile

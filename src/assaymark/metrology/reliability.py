@@ -384,13 +384,10 @@ def contrast_components(cells: Floats, cluster: Ints, liking: Floats) -> Contras
     chance = (judge + between - error) / (judges * size)
     known = freedom > 0
     raw = {
-        "agent": (levels / pairs - chance) / 2,
-        "agent_cluster": reaction - residual * inverse if known else reaction,
-        "residual": residual,
-        "judge_agent": liking,
-        "judge_agent_cluster": both - disagreement * inverse if known else both,
-        "disagreement": disagreement,
-    }
+        "agent": (levels / pairs - chance) / 2, "agent_cluster": reaction - residual * inverse if known else reaction,
+        "residual": residual, "judge_agent": liking,
+        "judge_agent_cluster": both - disagreement * inverse if known else both, "disagreement": disagreement,
+    }  # fmt: skip
     none = np.zeros(scales)
     means_of = dict.fromkeys(PARTS, none) | {
         "agent_cluster": np.maximum(reaction, 0.0), "judge_agent": liking, "judge_agent_cluster": both

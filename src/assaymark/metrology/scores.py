@@ -191,7 +191,12 @@ def score_table(
     records = list(decisions)
     known = {decision.record_id: decision for decision in records}
     calls = sorted(judgments, key=lambda j: (j.trajectory, j.judge, j.trial))
-    problems = [*_judgment_problems(calls, known), *_decision_problems(records)]
+    ids = Counter(decision.record_id for decision in records)
+    twice = [Problem(key, f"one decision for each record id (got {k})") for key, k in sorted(ids.items()) if k > 1]
+    problems = [
+        *_judgment_problems(calls, known),
+        *(twice + _several([(one.cycle, one.cluster) for one in records], "a cycle lies in one cluster")),
+    ]
     if not calls:
         problems.append(Problem("", "none given; judge the trajectories first"))
     dimensions = tuple(sorted({name for call in calls if call.status == "ok" for name in call.scores}))
@@ -374,13 +379,6 @@ def _judgment_problems(calls: Sequence[Judgment], known: Mapping[str, Decision])
         if call.status == "ok" and (bad or not call.scores):
             problems.append(Problem(places[id(call)], f"usable scores lie in 1..5 (got {bad or 'none'})"))
     return problems
-
-
-def _decision_problems(decisions: Sequence[Decision]) -> list[Problem]:
-    """Ids that occur twice, and cycles in two clusters, which could not be resampled with either of them."""
-    ids = Counter(decision.record_id for decision in decisions)
-    twice = [Problem(key, f"one decision for each record id (got {k})") for key, k in sorted(ids.items()) if k > 1]
-    return twice + _several([(one.cycle, one.cluster) for one in decisions], "a cycle lies in one cluster")
 
 
 def _several(pairs: Iterable[tuple[str, str]], what: str) -> list[Problem]:

@@ -305,13 +305,10 @@ def kappa_measurement(
     unit, where = ("pair", " in both orders") if content else ("call", "")
     found = kappa_interval(usable, bootstrap)
     detail: dict[str, JSON] = {
-        f"common_{unit}s": common,
-        "invalid": common - n,
-        "tasks": int(np.count_nonzero(usable.sum(axis=(1, 2)))),
+        f"common_{unit}s": common, "invalid": common - n, "tasks": int(np.count_nonzero(usable.sum(axis=(1, 2)))),
         "outcomes": ["u", "v", *OUTCOMES[2:_USABLE]] if content else list(OUTCOMES[:_USABLE]),
-        "table": usable.sum(axis=0).tolist(),
-        "bootstrap": None if found.bootstrap is None else list(found.bootstrap),
-    }
+        "table": usable.sum(axis=0).tolist(), "bootstrap": None if found.bootstrap is None else list(found.bootstrap),
+    }  # fmt: skip
     state = f"undefined: both judges gave one answer to every common {unit}"
     if not n:
         state = f"not measured: no common {unit}{where} with a usable verdict of both ({common} common {unit}s)"

@@ -493,7 +493,13 @@ def _from_counts(old: Datasheet, new: Datasheet, alpha: float) -> list[Shift]:
     """Every quantity that both datasheets measured, from its counts."""
     from scipy.stats import fisher_exact  # here, because it takes every command a third of a second to load
 
-    before, after = ({_label(m.name, m.labels): m for m in _compared(sheet)} for sheet in (old, new))
+    before, after = (
+        {
+            _label(m.name, m.labels): m
+            for m in [m for m in sheet.measurements if m.name in COMPARED and "variant" not in m.labels]
+        }
+        for sheet in (old, new)
+    )
     found = []
     for of in sorted(before.keys() & after.keys()):
         a, b = before[of], after[of]
@@ -508,10 +514,6 @@ def _from_counts(old: Datasheet, new: Datasheet, alpha: float) -> list[Shift]:
         )
         found.append(Shift(of, a.value, b.value, ends, min(1.0, p), b.n, b.n_of, method))
     return found
-
-
-def _compared(sheet: Datasheet) -> list[Measurement]:
-    return [m for m in sheet.measurements if m.name in COMPARED and "variant" not in m.labels]
 
 
 def difference_interval(old: float, new: float, n_old: int, n_new: int, alpha: float) -> Ends:
