@@ -39,7 +39,7 @@ class PanelScores:
 
 
 def panel_scores(grades: ArrayLike) -> PanelScores:
-    """Score of each record of a cluster when not every judge graded every record. Source: Scheffe 1959."""
+    """Score of each record of a cluster when not every judge graded every record (Scheffe 1959)."""
     table = table_of("panel_scores", "grades", grades, "records by judges")
     scores, part = panel_fit(table, np.zeros(len(table), dtype=np.int64), 1)
     number = {label: k for k, label in enumerate(dict.fromkeys(part[part >= 0].tolist()))}

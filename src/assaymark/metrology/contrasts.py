@@ -92,7 +92,7 @@ def holm_rows(p: Floats) -> Floats:
 
 
 def cluster_t(differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *, level: float = 0.95) -> Contrast:
-    """Two-sided t test of a mean paired difference whose items come in clusters. Source: Bell 2002."""
+    """Two-sided t test of a mean paired difference whose items come in clusters (Bell 2002)."""
     sums, counts, n = by_cluster("cluster_t", differences, clusters)
     checks.probability("cluster_t", "level", level)
     return contrast_of(t_test(sums, counts, level=level), 0, n=n)
@@ -256,7 +256,7 @@ def sign_flip(
     differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *, level: float = 0.95, resamples: int = 10_000,
     rng: np.random.Generator | None = None,
 ) -> Contrast:  # fmt: skip
-    """Sign-flip test of a mean paired difference whose items come in clusters. Source: Canay 2017."""
+    """Sign-flip test of a mean paired difference whose items come in clusters (Canay 2017)."""
     sums, counts, n = by_cluster("sign_flip", differences, clusters)
     checks.probability("sign_flip", "level", level)
     checks.whole("sign_flip", "resamples", resamples, least=1)

@@ -82,7 +82,7 @@ def cell_agreement(
     honest_cluster: Sequence[Any] | NDArray[Any], families: Sequence[str], *, threshold: float = 0.0,
     quantile: float | None = None, alpha: float = 0.05, consecutive: bool = False,
 ) -> CellAgreement:  # fmt: skip
-    """Agreement of judge families on the difference between a control cell and honest records. Source: Berger 1982."""
+    """Agreement of judge families on the difference between a control cell and honest records (Berger 1982)."""
     source = "cell_agreement"
     checks.probability(source, "alpha", alpha)
     if quantile is not None:
@@ -126,7 +126,7 @@ def cell_agreement(
 
 
 def cell_equivalent(found: CellAgreement, *, margin: float = 0.3, alpha: float = 0.05) -> bool:
-    """Whether every judge family scores the cell like honest records, to within a margin. Source: Schuirmann 1987."""
+    """Whether every judge family scores the cell like honest records, to within a margin (Schuirmann 1987)."""
     checks.probability("cell_equivalent", "alpha", alpha)
     if not margin > 0:
         checks.fail("cell_equivalent", "margin", f"must be above 0 (got {margin!r})")

@@ -88,8 +88,8 @@ def anchor_contrast(
     F: ArrayLike, H: ArrayLike, cluster: Sequence[Any] | NDArray[Any], a: int, b: int, *, pi: ArrayLike | None = None,
     lam: float | None = None, level: float = 0.95, consecutive: bool = False,
 ) -> AnchorContrast:  # fmt: skip
-    """Contrast of two agents that human graders would have given, from grades of a random sample of the cycles. Source:
-    Angelopoulos 2023."""
+    """Contrast of two agents that human graders would have given, from grades of a random sample of the cycles
+    (Angelopoulos 2023)."""
     source = "anchor_contrast"
     judges, people = scores_of(source, "F", F, 2), scores_of(source, "H", H, 2)
     if judges.shape != people.shape:
@@ -179,7 +179,7 @@ def anchor_needed(
     effect: float, sd_human: float, r: float, cycles: int, clusters: int, *, sd_cluster: float = 0.0,
     alpha: float = 0.05, power: float = 0.8,
 ) -> int | None:  # fmt: skip
-    """Labelled cycles that people need to confirm a contrast of a given size. Source: Angelopoulos 2023."""
+    """Labelled cycles that people need to confirm a contrast of a given size (Angelopoulos 2023)."""
     source = "anchor_needed"
     for name, value in (("effect", effect), ("sd_human", sd_human), ("sd_cluster", sd_cluster)):
         if not (math.isfinite(value) and value >= 0) or (name == "effect" and value == 0):
@@ -213,7 +213,7 @@ def judge_against_humans(
     agent_family: Sequence[Any] | NDArray[Any] | None = None, pass_mark: float = 3.5, level: float = 0.95,
     consecutive: bool = False,
 ) -> JudgeAgainstHumans:  # fmt: skip
-    """How one judge compares with people on the records that both graded. Source: McGraw 1996, Cohen 1968."""
+    """How one judge compares with people on the records that both graded (McGraw 1996, Cohen 1968)."""
     source = "judge_against_humans"
     x, y = checks.finite(source, "judge", judge), checks.finite(source, "human", human)
     if x.size != y.size:

@@ -233,8 +233,8 @@ def length_adjusted(
     Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], a: int, b: int, *, level: float = 0.95,
     consecutive: bool = False,
 ) -> LengthAdjusted:  # fmt: skip
-    """Contrast of two agents with length held equal: the regression ``score = agent + cycle + slope length``. Source:
-    Dubois 2024."""
+    """Contrast of two agents with length held equal: the regression ``score = agent + cycle + slope length`` (Dubois
+    2024)."""
     source = "length_adjusted"
     scores = scores_of(source, "Y", Y, 2)
     covariates = centred_covariates(source, X, scores.shape)

@@ -80,8 +80,8 @@ def table_of(source: str, name: str, values: ArrayLike, axes: str = "clusters by
 def moderated_contrasts(
     gaps: ArrayLike, variances: ArrayLike, counts: ArrayLike, effects: ArrayLike | None, *, borrow: bool = True
 ) -> ModeratedContrasts:
-    """Test every pair of agents by a cluster t whose variance is moderated towards the mean of all pairs. Source: Smyth
-    2004, Huynh 1976."""
+    """Test every pair of agents by a cluster t whose variance is moderated towards the mean of all pairs (Smyth 2004,
+    Huynh 1976)."""
     source = "moderated_contrasts"
     gap, variance = np.asarray(gaps, dtype=np.float64), np.asarray(variances, dtype=np.float64)
     count = np.asarray(counts)
@@ -261,7 +261,7 @@ _WEIGHTS = np.pi * np.cosh(_STEPS) * _NODES * special.expit(-np.pi * np.sinh(_ST
 
 
 def minimum_detectable_gap(se: float, df: float, alpha: float, *, power: float = 0.8) -> float:
-    """Smallest true difference that a two-sided t test finds with the stated power. Source: Johnson 1940."""
+    """Smallest true difference that a two-sided t test finds with the stated power (Johnson 1940)."""
     source = "minimum_detectable_gap"
     for name, value in (("se", se), ("df", df)):
         if not (math.isfinite(value) and value > 0):
@@ -341,8 +341,8 @@ class EffectiveT:
 
 
 def serial_contrasts(table: ArrayLike) -> dict[tuple[int, int], SerialContrast]:
-    """Test every pair of agents over clusters that follow each other in time. Source: Bartlett 1935, Kendall 1954,
-    Zieba 2011."""
+    """Test every pair of agents over clusters that follow each other in time (Bartlett 1935, Kendall 1954, Zieba
+    2011)."""
     scores = table_of("serial_contrasts", "table", table)
     return serial_tests(pair_differences(scores), scores)
 

@@ -51,8 +51,8 @@ class PublishedOrders:
 
 
 def publish_orders(gaps: ArrayLike, p: ArrayLike, alpha: float) -> PublishedOrders:
-    """Decide which orders are published, from the gap and the p-value of every pair, for many studies at once. Source:
-    Gutmann 1987."""
+    """Decide which orders are published, from the gap and the p-value of every pair, for many studies at once (Gutmann
+    1987)."""
     gap, values = np.asarray(gaps, dtype=np.float64), np.asarray(p, dtype=np.float64)
     if gap.shape != values.shape or not values.ndim:
         checks.fail("publish_orders", "p", f"must have one entry for each gap (got {values.shape} for {gap.shape})")
@@ -94,7 +94,7 @@ def attainable_equalities(K: int) -> tuple[int, ...]:
 
 
 def shaffer(p: ArrayLike, K: int) -> Floats:
-    """Shaffer's step-down adjustment (S1) of the p-values of all pairs of K agents. Source: Shaffer 1986."""
+    """Shaffer's step-down adjustment (S1) of the p-values of all pairs of K agents (Shaffer 1986)."""
     return np.asarray(shaffer_rows(_all_pairs("shaffer", "p", p, K)[None], K)[0])
 
 
@@ -108,8 +108,8 @@ def shaffer_rows(p: Floats, agents: int) -> Floats:
 
 
 def shaffer_pooled(p: Mapping[str, ArrayLike], K: int) -> dict[str, Floats]:
-    """One step-down over the pairs of K agents on several scales: `shaffer` with the bounds of the scales added up.
-    Source: Goeman 2010."""
+    """One step-down over the pairs of K agents on several scales: `shaffer` with the bounds of the scales added up
+    (Goeman 2010)."""
     if not p:
         return {}
     rows = np.array([_all_pairs("shaffer_pooled", name, values, K) for name, values in p.items()])
@@ -482,8 +482,8 @@ def order_analysis(
     p_floor: Mapping[str, Mapping[Any, float]] | None = None, contrasts: Mapping[str, Mapping[Any, Any]] | None = None,
     p_eq_floor: Mapping[Any, float] | None = None,
 ) -> OrderAnalysis:  # fmt: skip
-    """Decide which orders of agents a study may publish, which pairs lie within a margin, and what ranks remain.
-    Source: Berger 1982, Mogstad 2024, Schuirmann 1987, Shaffer 1986."""
+    """Decide which orders of agents a study may publish, which pairs lie within a margin, and what ranks remain (Berger
+    1982, Mogstad 2024, Schuirmann 1987, Shaffer 1986)."""
     checks.probability(_SOURCE, "alpha", alpha)
     if not 0 < share <= 1:
         checks.fail(_SOURCE, "share", f"must lie above 0, at most 1 (got {share!r})")

@@ -82,7 +82,7 @@ class OwnFamily:
 
 
 def recusal_contrast(M: ArrayLike, own: ArrayLike, a: int, b: int, *, level: float = 0.95) -> RecusalContrast:
-    """Contrast of two agents where every judge stands aside for agents of its own family. Source: Panickssery 2024."""
+    """Contrast of two agents where every judge stands aside for agents of its own family (Panickssery 2024)."""
     table, interest = _checked("recusal_contrast", M, own)
     agents = table.shape[2]
     checks.probability("recusal_contrast", "level", level)
@@ -111,8 +111,7 @@ def recusal_p(
 
 
 def own_family(M: ArrayLike, own: ArrayLike, *, level: float = 0.95, consecutive: bool = False) -> OwnFamily:
-    """How much higher a judge scores agents of its own maker than the other judges score them. Source: Panickssery
-    2024."""
+    """How much higher a judge scores agents of its own maker than the other judges score them (Panickssery 2024)."""
     table, interest = _checked("own_family", M, own)
     checks.probability("own_family", "level", level)
     clusters, judges, agents = table.shape

@@ -88,8 +88,8 @@ class AlphaReport:
 
 
 def random_judges(d: ArrayLike, *, level: float = 0.95, consecutive: bool = False) -> RandomJudges:
-    """Contrast of two agents that would hold for other judges and clusters like these, not only for these. Source:
-    Brennan 2001, Satterthwaite 1946."""
+    """Contrast of two agents that would hold for other judges and clusters like these, not only for these (Brennan
+    2001, Satterthwaite 1946)."""
     source = "random_judges"
     checks.probability(source, "level", level)
     given = checks.array(source, "d", d)
@@ -126,7 +126,7 @@ def random_judges(d: ArrayLike, *, level: float = 0.95, consecutive: bool = Fals
 
 
 def judge_agent_variance(M: ArrayLike) -> float:
-    """Variance of judges' likings of single agents (judge x agent), from cluster means. Source: Brennan 2001."""
+    """Variance of judges' likings of single agents (judge x agent), from cluster means (Brennan 2001)."""
     means = scores_of("judge_agent_variance", "M", M, 3)
     groups: dict[bytes, list[Floats]] = {}
     for a in range(means.shape[2] - 1):
@@ -160,7 +160,7 @@ def two_way(table: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def icc(Y: ArrayLike) -> Icc:
-    """Intraclass correlations of ratings in a two-way table. Source: McGraw 1996, Shrout 1979."""
+    """Intraclass correlations of ratings in a two-way table (McGraw 1996, Shrout 1979)."""
     table = checks.finite("icc", "Y", Y, ndim=2)
     n, k = table.shape
     if min(n, k) < 2:
@@ -177,7 +177,7 @@ def icc(Y: ArrayLike) -> Icc:
 
 
 def krippendorff_alpha(Y: ArrayLike, *, metric: AlphaMetric = "interval") -> float | None:
-    """Krippendorff's alpha: agreement of any number of raters, with ratings missing. Source: Krippendorff 2011."""
+    """Krippendorff's alpha: agreement of any number of raters, with ratings missing (Krippendorff 2011)."""
     ratings = _ratings("krippendorff_alpha", Y, metric)
     value = float(ratings.alphas(np.zeros(len(ratings.codes), dtype=np.int64), 1)[0])
     return None if np.isnan(value) else value
@@ -187,8 +187,8 @@ def alpha_report(
     Y: ArrayLike, cluster: Sequence[Any] | NDArray[Any], *, metric: AlphaMetric = "interval", level: float = 0.95,
     consecutive: bool = False,
 ) -> AlphaReport:  # fmt: skip
-    """Krippendorff's alpha with an interval over clusters, and what it would be without each rater. Source:
-    Krippendorff 2011, Cameron 2015."""
+    """Krippendorff's alpha with an interval over clusters, and what it would be without each rater (Krippendorff 2011,
+    Cameron 2015)."""
     source = "alpha_report"
     ratings = _ratings(source, Y, metric)
     codes = cluster_codes(source, cluster, len(ratings.codes))
@@ -318,8 +318,8 @@ class DStudy:
 
 
 def dstudy_variance(v: Mapping[str, float], G: int, C: int, J: int, T: int, *, random: bool = True) -> float:
-    """Variance of a contrast of two agents in a design of so many clusters, cycles, judges and trials. Source: Brennan
-    2001."""
+    """Variance of a contrast of two agents in a design of so many clusters, cycles, judges and trials (Brennan
+    2001)."""
     source = "dstudy_variance"
     parts = _components(source, v)
     for name, value in (("G", G), ("C", C), ("J", J), ("T", T)):
@@ -331,8 +331,8 @@ def dstudy_variance(v: Mapping[str, float], G: int, C: int, J: int, T: int, *, r
 def generalizability(
     agent: float, v: Mapping[str, float], G: int, C: int, J: int, T: int, *, random: bool = True
 ) -> float:
-    """Generalizability coefficient of agent means: the share of their variance that is the agents' own. Source: Brennan
-    2001."""
+    """Generalizability coefficient of agent means: the share of their variance that is the agents' own (Brennan
+    2001)."""
     if not (math.isfinite(agent) and agent >= 0):
         checks.fail("generalizability", "agent", f"must be a finite number from 0 (got {agent!r})")
     total = agent + dstudy_variance(v, G, C, J, T, random=random) / 2
@@ -402,8 +402,8 @@ def dstudy(
     alpha: float = 0.05, power: float = 0.8, most_clusters: int = MOST_CLUSTERS, most_cycles: int = MOST_CYCLES,
     least: Mapping[str, int] | None = None,
 ) -> DStudy | None:  # fmt: skip
-    """Cheapest design that finds a difference of a given size, of 2 to 8 judges with 1 to 3 trials. Source: Brennan
-    2001, Satterthwaite 1946."""
+    """Cheapest design that finds a difference of a given size, of 2 to 8 judges with 1 to 3 trials (Brennan 2001,
+    Satterthwaite 1946)."""
     source = "dstudy"
     parts = _components(source, v)
     prices = {"human": 0.0, **cost}

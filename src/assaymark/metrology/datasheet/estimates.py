@@ -132,8 +132,8 @@ def widened(level: float, tasks: int) -> float:
 def share_interval(
     counts: Ints | Floats, weights: ArrayLike, *, level: float = 0.95, information: float = 1.0
 ) -> ShareInterval:
-    """Interval of a weighted share of units in classes, such as pairs of one class, that come in tasks. Source: Clopper
-    1934, Korn 1998, Zou 2008."""
+    """Interval of a weighted share of units in classes, such as pairs of one class, that come in tasks (Clopper 1934,
+    Korn 1998, Zou 2008)."""
     table, scale = np.asarray(counts, dtype=np.float64), np.asarray(weights, dtype=np.float64)
     table = table[table.sum(axis=1) > 0] * information
     if not table.size:
