@@ -11,6 +11,7 @@ from typing import Final
 
 from assaymark.claims import ClaimKind, certificate_name, kind_of
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict, sha256_text
+from assaymark.report.blocks import row_bytes
 from assaymark.report.levels import (
     LEVELS,
     RANK,
@@ -24,7 +25,6 @@ from assaymark.report.levels import (
 )
 from assaymark.report.lookup import Book
 from assaymark.report.measurements import measured_title
-from assaymark.report.page import row_bytes
 from assaymark.report.text import alpha, counted, listing, p_value, plural, words
 from assaymark.text import clean, count, prose
 

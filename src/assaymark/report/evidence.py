@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from assaymark.records import Decision, Evidence, EvidenceState, Measurement
-from assaymark.report.blocks import Figure, Filter, Table, row_filters
+from assaymark.report.blocks import Figure, Filter, Table, row_bytes, row_filters
 from assaymark.report.charts.grids import BarCell, BarRow, bar_table
-from assaymark.report.page import paged, row_bytes
+from assaymark.report.page import paged
 from assaymark.report.text import counted, signed, state_words
 from assaymark.text import clean, count, percent
 
