@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
-from assaymark.metrology import Calls, ScoreTable
-from assaymark.metrology.controls import Cell, cell_measurements
+from assaymark.metrology import Calls, Cell, ScoreTable, cell_measurements
 from assaymark.records import Measurement, measurement_id
 
 JUDGES = ("auditor", "reader", "skeptic")

@@ -16,13 +16,13 @@ from assaymark.metrology import (
     analyse,
     bootstrap_kappa,
     fleiss_kappa,
+    gated,
     jackknife_kappa,
     mean_correlation,
     repetition_stability,
     round_half_up,
     score_table,
 )
-from assaymark.metrology.kappa import gated
 from assaymark.metrology.measure_panel import categories_of, cross_family_pairs
 from assaymark.records import Measurement, canonical_json, parse
 

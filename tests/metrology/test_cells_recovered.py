@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from made_cells import FAMILIES, JUDGES, band, bonus_cell, cell, flat, gate, honest_table, made, run, spread
 
 from assaymark.errors import InputError
-from assaymark.metrology import ScoreTable
-from assaymark.metrology.controls import Cell
+from assaymark.metrology import Cell, ScoreTable
 
 
 @pytest.fixture

@@ -20,8 +20,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.metrology import ScoreTable, analyse, columns, gated, score_table
-from assaymark.metrology.columns import KNOWN, MISSING_SCORE, measurements_from_arrow, measurements_to_arrow, weights_of
+from assaymark.metrology import (
+    ScoreTable,
+    analyse,
+    columns,
+    gated,
+    measurements_from_arrow,
+    measurements_to_arrow,
+    score_table,
+)
+from assaymark.metrology.columns import KNOWN, MISSING_SCORE, weights_of
 from assaymark.records import Decision, Judgment, Measurement
 
 DIMENSIONS = ("clarity", "evidence", "risk")

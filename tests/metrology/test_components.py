@@ -11,8 +11,8 @@ import pytest
 from statsmodels.regression.mixed_linear_model import MixedLM
 
 from assaymark.errors import NotMeasurableError
-from assaymark.metrology.design import variance_components
-from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth, simulate_scores
+from assaymark.metrology import Truth, simulate_scores, variance_components
+from assaymark.metrology.simulation import Composer, Panelist, Spread
 
 COMPOSERS = tuple(Composer(name, mean) for name, mean in (("ash", 3.2), ("birch", 3.0), ("cedar", 2.8)))
 PANEL = (

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.metrology import analyse, score_table
-from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth, simulate_scores
+from assaymark.metrology import Truth, analyse, score_table, simulate_scores
+from assaymark.metrology.simulation import Composer, Panelist, Spread
 
 PLAIN = Truth(
     composers=(Composer("ash", 3.4), Composer("birch", 3.0)),

@@ -11,9 +11,16 @@ from made_cells import AGENTS, FAMILIES, JUDGES, band
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from assaymark.metrology import Calls, ScoreTable, analyse, cluster_t, holm
-from assaymark.metrology.controls import Cell
-from assaymark.metrology.style import length_matched_contrasts, style_measurements
+from assaymark.metrology import (
+    Calls,
+    Cell,
+    ScoreTable,
+    analyse,
+    cluster_t,
+    holm,
+    length_matched_contrasts,
+    style_measurements,
+)
 
 
 def made(
