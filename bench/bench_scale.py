@@ -52,14 +52,14 @@ import json, sys, time
 from pathlib import Path
 import numpy as np
 import pyarrow.parquet, duckdb, scipy.special
-from assaymark.metrology import pooled, streaming
+from assaymark.metrology import analysis, streaming
 from assaymark.workflow.score_files import default_study
 started = time.perf_counter()
 sums = streaming.score_sums(Path(sys.argv[1]), dimensions=sys.argv[2], scratch=Path("."))
 study = default_study(sums.layout)
-panel = pooled.panel_of_sums(sums, study)
+panel = analysis.panel_of_sums(sums, study)
 seconds = time.perf_counter() - started
-found = pooled.analyse_sums(sums, study, rng=np.random.default_rng(1))
+found = analysis.analyse_sums(sums, study, rng=np.random.default_rng(1))
 known = {item.id: item.value for item in found}
 pair = "contrast[dimension=aggregate,high=ash,low=elm]"
 answers = [known["kappa.mean_pairwise[dimension=risk]"], known[pair]]

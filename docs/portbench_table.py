@@ -19,8 +19,8 @@ from assaymark.benchmark.episode import EpisodeRules, EpisodeState
 from assaymark.benchmark.replies import reply_text
 from assaymark.engine import Reply
 from assaymark.metrology.contrasts import cluster_t
+from assaymark.metrology.measure_orders import ScoredItems, level_measurements
 from assaymark.metrology.moderated import table_contrasts
-from assaymark.metrology.paired import ScoredItems, level_measurements
 from assaymark.protocol import AgentSpec
 from assaymark.records import Level, Score, Verdict
 from assaymark.workflow.run_folder import RunFolder

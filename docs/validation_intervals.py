@@ -31,7 +31,7 @@ from assaymark.metrology import (
     recusal_p,
     serial_contrasts,
 )
-from assaymark.metrology.measure_kappa import categories_of
+from assaymark.metrology.measure_panel import categories_of
 from assaymark.metrology.moderated import pairs_of
 
 Ends = tuple[float | None, float | None]

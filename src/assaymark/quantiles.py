@@ -21,12 +21,7 @@ def t_quantile(p: float, df: float) -> float:
 
 
 def wilson_ends(share: float, n: float, *, level: float) -> tuple[float, float]:
-    """Both ends of Wilson's score interval for a share of ``n``, which need not be a whole number.
-
-    >>> low, high = wilson_ends(0.5, 100, level=0.95)
-    >>> f"{low:.4f} {high:.4f}"
-    '0.4038 0.5962'
-    """
+    """Both ends of Wilson's score interval for a share of ``n``, which need not be a whole number."""
     z = normal_quantile(0.5 + level / 2)
     spread = z * z / n
     centre = (share + spread / 2) / (1 + spread)

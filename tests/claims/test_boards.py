@@ -9,8 +9,8 @@ import pytest
 
 from assaymark.claims.boards import Board
 from assaymark.claims.kinds import DISSOCIATION, DRAWDOWN, SHARPE_CONTRAST, BenchRules, decide_benchmark
-from assaymark.metrology.order_tests import OrderPlan
-from assaymark.metrology.paired import ScoredItems, board_measurements
+from assaymark.metrology.measure_orders import ScoredItems, board_measurements
+from assaymark.metrology.orders import OrderPlan
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement
 

@@ -20,58 +20,30 @@ Records = tuple[list[Decision], list[Judgment]]
 
 
 def decision(
-    agent: str,
-    cycle: int,
-    cluster: str,
-    *,
-    replicate: int = 1,
-    format: str = "v1",
-    tag: str = "",
+    agent: str, cycle: int, cluster: str, *, replicate: int = 1, format: str = "v1", tag: str = "",
     family: str | None = None,
-) -> Decision:
+) -> Decision:  # fmt: skip
     return Decision(
-        record_id=f"{agent}.{cycle:04d}.{replicate}{tag}",
-        episode_id=f"round{cycle}",
-        step=0,
-        cluster=cluster,
-        decided_at=datetime(2026, 1, 1, tzinfo=UTC),
-        agent=Agent(id=agent, family=family or agent),
-        context_id="c",
-        actions=(),
-        rationales=(Rationale(text="because", kind="summary"),),
-        format=format,
-        provenance=Provenance(source="made up"),
-        replicate=replicate,
-    )
+        record_id=f"{agent}.{cycle:04d}.{replicate}{tag}", episode_id=f"round{cycle}", step=0, cluster=cluster,
+        decided_at=datetime(2026, 1, 1, tzinfo=UTC), agent=Agent(id=agent, family=family or agent), context_id="c",
+        actions=(), rationales=(Rationale(text="because", kind="summary"),), format=format,
+        provenance=Provenance(source="made up"), replicate=replicate,
+    )  # fmt: skip
 
 
 def judgment(trajectory: str, judge: str, scores: dict[str, float] | None, *, trial: int = 1, **parts: Any) -> Judgment:
     return Judgment(
-        trajectory=trajectory,
-        judge=judge,
-        family=parts.pop("family", JUDGES.get(judge, judge)),
-        rubric=parts.pop("rubric", "v1.0"),
-        trial=trial,
-        status=parts.pop("status", "ok" if scores else "invalid"),
-        scores=scores or {},
-        call_key=f"{trajectory}-{judge}-{trial}",
-        **parts,
-    )
+        trajectory=trajectory, judge=judge, family=parts.pop("family", JUDGES.get(judge, judge)),
+        rubric=parts.pop("rubric", "v1.0"), trial=trial, status=parts.pop("status", "ok" if scores else "invalid"),
+        scores=scores or {}, call_key=f"{trajectory}-{judge}-{trial}", **parts,
+    )  # fmt: skip
 
 
 def make_records(
-    *,
-    agents: Sequence[str] = ("ash", "birch", "cedar", "elm"),
-    effects: Sequence[float] = (),
-    clusters: int = 5,
-    cycles: int = 10,
-    dimensions: Sequence[str] = DIMENSIONS,
-    trials: int = 1,
-    attend: float = 1.0,
-    families: Mapping[str, str] | None = None,
-    week: str = "week{:02d}",
-    seed: int = 1,
-) -> Records:
+    *, agents: Sequence[str] = ("ash", "birch", "cedar", "elm"), effects: Sequence[float] = (), clusters: int = 5,
+    cycles: int = 10, dimensions: Sequence[str] = DIMENSIONS, trials: int = 1, attend: float = 1.0,
+    families: Mapping[str, str] | None = None, week: str = "week{:02d}", seed: int = 1,
+) -> Records:  # fmt: skip
     """Each cycle has a quality of its own; agents add theirs; each judge adds noise and rounds to whole scores.
 
     ``families`` are those of agents that are not of a family of their own.

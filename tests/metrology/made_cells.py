@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
-from assaymark.metrology import Calls, ScoreTable
-from assaymark.metrology.controls import Cell, cell_measurements
+from assaymark.metrology import Calls, Cell, ScoreTable, cell_measurements
 from assaymark.records import Measurement, measurement_id
 
 JUDGES = ("auditor", "reader", "skeptic")
@@ -23,41 +22,24 @@ def band(n: int, rate: float) -> tuple[int, int]:
 
 
 def made(
-    scores: np.ndarray,
-    cluster: Sequence[int],
-    *,
-    tag: str = "h",
-    agent: Sequence[int] | None = None,
-    clusters: int | None = None,
-    families: Sequence[str] = FAMILIES,
-) -> ScoreTable:
+    scores: np.ndarray, cluster: Sequence[int], *, tag: str = "h", agent: Sequence[int] | None = None,
+    clusters: int | None = None, families: Sequence[str] = FAMILIES,
+) -> ScoreTable:  # fmt: skip
     """A table of scores [n, J] or [n, J, D], every record a cycle of its own unless agents are given."""
     scores = np.asarray(scores, dtype=float)
     scores = scores[..., None] if scores.ndim == 2 else scores
     n, j, d = scores.shape
     who = np.arange(n) % len(AGENTS) if agent is None else np.asarray(agent)
     return ScoreTable(
-        trajectories=tuple(f"{tag}{k:05d}" for k in range(n)),
-        agents=AGENTS,
-        agent=who.astype(np.int64),
-        cycles=tuple(f"c{k:05d}" for k in range(n)),
-        cycle=np.arange(n),
+        trajectories=tuple(f"{tag}{k:05d}" for k in range(n)), agents=AGENTS, agent=who.astype(np.int64),
+        cycles=tuple(f"c{k:05d}" for k in range(n)), cycle=np.arange(n),
         clusters=tuple(f"w{k}" for k in range(clusters or (max(cluster, default=0) + 1))),
-        cluster=np.asarray(cluster, dtype=np.int64),
-        formats=("v1",),
-        format=np.zeros(n, dtype=np.int64),
-        judges=JUDGES[:j],
-        families=tuple(families)[:j],
-        dimensions=tuple(f"d{k}" for k in range(d)),
-        weights=np.full(d, 1 / d),
-        scores=scores,
-        trials={judge: np.zeros((0, 1)) for judge in JUDGES[:j]},
-        replicates={},
-        calls={judge: Calls(n, 0, 0) for judge in JUDGES[:j]},
-        lengths=None,
-        left_out=(),
+        cluster=np.asarray(cluster, dtype=np.int64), formats=("v1",), format=np.zeros(n, dtype=np.int64),
+        judges=JUDGES[:j], families=tuple(families)[:j], dimensions=tuple(f"d{k}" for k in range(d)),
+        weights=np.full(d, 1 / d), scores=scores, trials={judge: np.zeros((0, 1)) for judge in JUDGES[:j]},
+        replicates={}, calls={judge: Calls(n, 0, 0) for judge in JUDGES[:j]}, lengths=None, left_out=(),
         digest=f"digest-{tag}",
-    )
+    )  # fmt: skip
 
 
 def flat(values: Sequence[float], judges: int = 3) -> np.ndarray:

@@ -6,8 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from assaymark.metrology import analyse, cluster_differences, moderated_contrasts, panel_scores, score_table
-from assaymark.metrology.stability import gated
+from assaymark.metrology import analyse, cluster_differences, gated, moderated_contrasts, panel_scores, score_table
 
 AGENTS = ("ash", "birch", "cedar", "elm")
 NAMES = ("aggregate", "clarity", "evidence", "risk")

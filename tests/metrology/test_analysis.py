@@ -16,14 +16,14 @@ from assaymark.metrology import (
     analyse,
     bootstrap_kappa,
     fleiss_kappa,
+    gated,
     jackknife_kappa,
     mean_correlation,
     repetition_stability,
     round_half_up,
     score_table,
 )
-from assaymark.metrology.measure_kappa import categories_of, cross_family_pairs
-from assaymark.metrology.stability import gated
+from assaymark.metrology.measure_panel import categories_of, cross_family_pairs
 from assaymark.records import Measurement, canonical_json, parse
 
 AGENTS = ("ash", "birch", "cedar", "elm")

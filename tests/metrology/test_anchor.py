@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from assaymark.errors import InputError
-from assaymark.metrology import cluster_t
-from assaymark.metrology.probes import anchor_measurements, stratified
+from assaymark.metrology import anchor_measurements, cluster_t, stratified
 
 Scores = dict[str, dict[str, float]]
 

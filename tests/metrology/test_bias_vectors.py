@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import assaymark.metrology
-from assaymark.metrology.control_agreement import kappa_of_records
-from assaymark.metrology.kappa import cluster_codes, cluster_mean, scores_of
+from assaymark.metrology.controls import kappa_of_records
+from assaymark.metrology.estimates import cluster_codes, cluster_mean, scores_of
 
 _FILE = (
     Path(os.environ.get("ASSAYMARK_SHARED", Path(__file__).resolve().parents[3] / "shared"))

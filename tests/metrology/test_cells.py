@@ -10,8 +10,14 @@ from made_cells import FAMILIES, bonus_cell, by_id, cell, flat, gate, honest_tab
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from assaymark.metrology import analyse, cell_agreement, mean_pairwise_kappa, minimum_detectable_effect, round_half_up
-from assaymark.metrology.controls import Cell
+from assaymark.metrology import (
+    Cell,
+    analyse,
+    cell_agreement,
+    mean_pairwise_kappa,
+    minimum_detectable_effect,
+    round_half_up,
+)
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from made_cells import FAMILIES, JUDGES, band, bonus_cell, cell, flat, gate, honest_table, made, run, spread
 
 from assaymark.errors import InputError
-from assaymark.metrology import ScoreTable
-from assaymark.metrology.controls import Cell
+from assaymark.metrology import Cell, ScoreTable
 
 
 @pytest.fixture
@@ -108,13 +107,9 @@ def test_names_and_order_do_not_matter(study, seed, clusters, judges):
 
     def renamed(one: ScoreTable, rows: np.ndarray) -> ScoreTable:
         return replace(
-            one,
-            scores=one.scores[rows][:, judges],
-            agent=one.agent[rows],
-            cycle=one.cycle[rows],
-            cluster=np.array(clusters)[one.cluster[rows]],
-            families=tuple(f"x-{FAMILIES[j]}" for j in judges),
-        )
+            one, scores=one.scores[rows][:, judges], agent=one.agent[rows], cycle=one.cycle[rows],
+            cluster=np.array(clusters)[one.cluster[rows]], families=tuple(f"x-{FAMILIES[j]}" for j in judges),
+        )  # fmt: skip
 
     before = run(honest, [cell("cell_b", table, composer="north")], plan)
     turned = renamed(table, order)

@@ -20,13 +20,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.metrology import ScoreTable, analyse, arrow, columns, gated, score_table
-from assaymark.metrology.arrow import MISSING_SCORE, measurements_from_arrow, measurements_to_arrow, weights_of
-from assaymark.metrology.columns import KNOWN
+from assaymark.metrology import (
+    ScoreTable,
+    analyse,
+    columns,
+    gated,
+    measurements_from_arrow,
+    measurements_to_arrow,
+    score_table,
+)
+from assaymark.metrology.columns import KNOWN, MISSING_SCORE, weights_of
 from assaymark.records import Decision, Judgment, Measurement
 
 DIMENSIONS = ("clarity", "evidence", "risk")
-table_from_arrow = partial(arrow.table_from_arrow, dimensions=DIMENSIONS)
+table_from_arrow = partial(columns.table_from_arrow, dimensions=DIMENSIONS)
 read_scores = partial(columns.read_scores, dimensions=["style", "risk"])
 
 
@@ -36,17 +43,10 @@ def as_rows(decisions: Sequence[Decision], judgments: Sequence[Judgment], length
     for call in judgments:
         record = known[call.trajectory]
         row = {
-            "trajectory": call.trajectory,
-            "agent": record.agent.id,
-            "cluster": record.cluster,
-            "judge": call.judge,
-            "family": call.family,
-            "trial": call.trial,
-            "cycle": record.cycle,
-            "format": record.format,
-            "replicate": record.replicate,
-            **{name: call.scores.get(name) for name in DIMENSIONS},
-        }
+            "trajectory": call.trajectory, "agent": record.agent.id, "cluster": record.cluster, "judge": call.judge,
+            "family": call.family, "trial": call.trial, "cycle": record.cycle, "format": record.format,
+            "replicate": record.replicate, **{name: call.scores.get(name) for name in DIMENSIONS},
+        }  # fmt: skip
         rows.append(row if lengths is None else {**row, "length": lengths[call.trajectory]})
     return rows
 
@@ -233,18 +233,14 @@ def write_lines(path: Path) -> None:
 
 
 WRITERS = {
-    "comma": lambda path: path.write_bytes(text(NAMED)),
-    "semicolon": lambda path: path.write_bytes(text(NAMED, ";")),
-    "tab": lambda path: path.write_bytes(text(NAMED, "\t")),
-    "bar": lambda path: path.write_bytes(text(NAMED, "|")),
+    "comma": lambda path: path.write_bytes(text(NAMED)), "semicolon": lambda path: path.write_bytes(text(NAMED, ";")),
+    "tab": lambda path: path.write_bytes(text(NAMED, "\t")), "bar": lambda path: path.write_bytes(text(NAMED, "|")),
     "byte order mark": lambda path: path.write_bytes(b"\xef\xbb\xbf" + text(NAMED)),
-    "carriage returns": lambda path: path.write_bytes(text(NAMED).replace(b"\n", b"\r\n")),
-    "JSON lines": write_lines,
+    "carriage returns": lambda path: path.write_bytes(text(NAMED).replace(b"\n", b"\r\n")), "JSON lines": write_lines,
     "Parquet": lambda path: pq.write_table(NAMED, path),
     "Feather": lambda path: feather.write_feather(NAMED, str(path)),
-    "Arrow file": lambda path: write_ipc(path, stream=False),
-    "Arrow stream": lambda path: write_ipc(path, stream=True),
-}
+    "Arrow file": lambda path: write_ipc(path, stream=False), "Arrow stream": lambda path: write_ipc(path, stream=True),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
@@ -279,7 +275,7 @@ def test_a_checked_table_says_which_columns_are_its_dimensions(tmp_path):
     pq.write_table(once.append_column("retries", pa.array(range(K))), tmp_path / "checked")
     again = columns.read_scores(tmp_path / "checked")
     assert again.equals(once)
-    assert arrow.table_from_arrow(again).dimensions == ("risk", "style")
+    assert columns.table_from_arrow(again).dimensions == ("risk", "style")
     hostile = NAMED.replace_schema_metadata({"assaymark.dimensions": b"\xff,,risk,trial"})
     with pytest.raises(InputError, match=r"3 problems(?s:.)*no such column(?s:.)*trial: this name is not available"):
         columns.read_scores(hostile)
@@ -512,7 +508,7 @@ def test_any_text_is_a_table_or_an_input_error(rows):
         found = read_scores(table, dimensions=["risk"])
     except InputError:
         return
-    assert arrow.table_from_arrow(found).judges
+    assert columns.table_from_arrow(found).judges
 
 
 # --- measurements -----------------------------------------------------------------------------------------------------

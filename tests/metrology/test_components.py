@@ -11,8 +11,8 @@ import pytest
 from statsmodels.regression.mixed_linear_model import MixedLM
 
 from assaymark.errors import NotMeasurableError
-from assaymark.metrology.components import variance_components
-from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth, simulate_scores
+from assaymark.metrology import Truth, simulate_scores, variance_components
+from assaymark.metrology.simulation import Composer, Panelist, Spread
 
 COMPOSERS = tuple(Composer(name, mean) for name, mean in (("ash", 3.2), ("birch", 3.0), ("cedar", 2.8)))
 PANEL = (
@@ -21,16 +21,9 @@ PANEL = (
     Panelist("skeptic", "east", disagreement=Spread(0.5, 0.0), bonus=(("ash", 0.1), ("birch", -0.1))),
 )
 TRUTH = Truth(
-    composers=COMPOSERS,
-    panel=PANEL,
-    dimensions=("clarity", "risk"),
-    clusters=8,
-    cycles=8,
-    cluster=Spread(0.2, 1.0),
-    cycle=Spread(0.3, 1.0),
-    interaction=Spread(0.15, 1.0),
-    residual=Spread(0.4, 1.0),
-)
+    composers=COMPOSERS, panel=PANEL, dimensions=("clarity", "risk"), clusters=8, cycles=8, cluster=Spread(0.2, 1.0),
+    cycle=Spread(0.3, 1.0), interaction=Spread(0.15, 1.0), residual=Spread(0.4, 1.0),
+)  # fmt: skip
 BONUSES = np.array([[0.0, 0.0, 0.1], [0.0, 0.0, -0.1], [0.0, 0.0, 0.0]])  # of agents (rows) by judges
 """Effects that the dimensions share, so that the aggregate has the same components as each of them."""
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from assaymark.metrology import score_table
-from assaymark.metrology.probes import cluster_gap, contamination_measurements
+from assaymark.metrology import contamination_measurements, score_table
+from assaymark.metrology.probes import cluster_gap
 
 POST = 'contamination = {post_cutoff = ["week04"]}'
 SOME = {"BTC": "01234", "SOL": "234"}

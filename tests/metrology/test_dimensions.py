@@ -10,7 +10,7 @@ from scipy import stats
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import discriminant, holm, multitrait_multimethod, specific_contrast
-from assaymark.metrology.kappa import neighbour_blocks
+from assaymark.metrology.estimates import neighbour_blocks
 
 SIZES = [9, 14, 11, 10, 6, 13]
 CLUSTER = np.repeat(np.arange(6), SIZES)

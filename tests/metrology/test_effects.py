@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import agent_effects
-from assaymark.metrology.effects import Design
+from assaymark.metrology.panel import Design
 
 
 def by_regression(scores, agents, cycles):

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology import mean_pairwise_kappa
-from assaymark.metrology.components import variance_components
+from assaymark.metrology import Truth, mean_pairwise_kappa, simulate_scores, variance_components
 from assaymark.metrology.design import drawn_truth, fitted_truth, joined, with_judge, with_trials
-from assaymark.metrology.measure_kappa import categories_of
-from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth, simulate_scores
+from assaymark.metrology.measure_panel import categories_of
+from assaymark.metrology.simulation import Composer, Panelist, Spread
 
 TRUTH = Truth(
     composers=(Composer("ash", 3.3), Composer("birch", 3.0), Composer("cedar", 2.8)),

@@ -24,7 +24,7 @@ from assaymark.metrology import (
     weighted_kappa,
     wilson,
 )
-from assaymark.metrology.kappa import neighbour_blocks
+from assaymark.metrology.estimates import neighbour_blocks
 
 N = None
 

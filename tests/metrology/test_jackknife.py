@@ -10,7 +10,7 @@ from scipy import stats
 
 from assaymark.errors import InputError
 from assaymark.metrology import Estimate
-from assaymark.metrology.kappa import (
+from assaymark.metrology.estimates import (
     cluster_codes,
     cluster_mean,
     jackknife_estimate,

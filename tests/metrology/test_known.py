@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology import score_table
-from assaymark.metrology.oracle import effective_judges, error_correlation, known_measurements
+from assaymark.metrology import effective_judges, known_measurements, score_table
+from assaymark.metrology.probes import error_correlation
 
 
 def errors_with(r, judges, n, rng):

@@ -21,7 +21,7 @@ from assaymark.metrology import (
     recusal_contrast,
     recusal_p,
 )
-from assaymark.metrology.kappa import neighbour_blocks
+from assaymark.metrology.estimates import neighbour_blocks
 from assaymark.metrology.length import adjusted_pairs
 
 OWN = np.eye(3, 4, dtype=int)

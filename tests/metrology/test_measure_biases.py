@@ -13,6 +13,7 @@ from slow_orders import AGENTS, NAMES, OWN, by_cycle, cell_means, cluster_of, ge
 from assaymark.metrology import (
     analyse,
     discriminant,
+    equivalence_p,
     length_adjusted,
     length_p,
     length_rule,
@@ -22,7 +23,6 @@ from assaymark.metrology import (
     score_table,
     specific_contrast,
 )
-from assaymark.metrology.orders import equivalence_p
 
 CONSECUTIVE = 'inference = {cluster_order = "consecutive"}'
 

@@ -25,14 +25,14 @@ from slow_orders import (
 from assaymark.metrology import (
     autocorrelations,
     cluster_t,
+    equivalence_p,
     minimum_detectable_gap,
     order_analysis,
     shaffer,
     shaffer_pooled,
+    sign_flip,
     specific_contrast,
 )
-from assaymark.metrology.contrasts import sign_flip
-from assaymark.metrology.orders import equivalence_p
 
 # --- the panel's contrasts --------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from assaymark.metrology import (
     score_table,
     weighted_kappa,
 )
-from assaymark.metrology.oracle import ORACLE_DIMENSION
+from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.workflow.measure import oracle_known
 
 JUDGES = ("auditor", "reader", "skeptic")

@@ -28,17 +28,10 @@ FOLDER = Path(os.environ.get("ASSAYMARK_SHARED") or Path(__file__).resolve().par
 FILE = FOLDER / "spec" / "vectors" / "orders.json"
 VECTORS: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else []
 KINDS = {
-    "analyse": order_analysis,
-    "attainable": attainable_equalities,
-    "cluster_differences": cluster_differences,
-    "mde": minimum_detectable_gap,
-    "panel_scores": panel_scores,
-    "serial": serial_contrasts,
-    "shaffer": shaffer,
-    "shaffer_pooled": shaffer_pooled,
-    "stability": stability_state,
-    "trigamma_inverse": trigamma_inverse,
-}
+    "analyse": order_analysis, "attainable": attainable_equalities, "cluster_differences": cluster_differences,
+    "mde": minimum_detectable_gap, "panel_scores": panel_scores, "serial": serial_contrasts, "shaffer": shaffer,
+    "shaffer_pooled": shaffer_pooled, "stability": stability_state, "trigamma_inverse": trigamma_inverse,
+}  # fmt: skip
 
 pytestmark = [
     pytest.mark.shared,

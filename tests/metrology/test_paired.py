@@ -11,8 +11,8 @@ from scipy import stats
 
 from assaymark.errors import InputError
 from assaymark.metrology import order_analysis
-from assaymark.metrology.order_tests import OrderPlan
-from assaymark.metrology.paired import ScoredItems, board_measurements, level_measurements, rank_agreement
+from assaymark.metrology.measure_orders import ScoredItems, board_measurements, level_measurements, rank_agreement
+from assaymark.metrology.orders import OrderPlan
 from assaymark.plan import OrderRules
 
 

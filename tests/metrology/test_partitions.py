@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError
 from assaymark.metrology import streaming
-from assaymark.metrology.streaming import Partition, _runs, misfits, partition_sums, read_partition, to_bytes
+from assaymark.metrology.streaming import Partition, misfits, partition_sums, read_partition, runs_of, to_bytes
 
 FAMILIES = {"auditor": "north", "reader": "south", "skeptic": "east"}
 DIMENSIONS = ["clarity", "risk"]
@@ -105,7 +105,9 @@ def test_text_ids_in_two_partitions(tmp_path):
 @given(st.lists(st.sets(st.integers(-5, 30), min_size=1), min_size=1, max_size=5))
 def test_shared_ids_are_those_of_the_slow_way(sets):
     whole = sums_of(rows())
-    partitions = {f"p{k}": Partition(whole, ("cycle",), _runs(np.array(sorted(ids))), ()) for k, ids in enumerate(sets)}
+    partitions = {
+        f"p{k}": Partition(whole, ("cycle",), runs_of(np.array(sorted(ids))), ()) for k, ids in enumerate(sets)
+    }
     told = misfits(partitions)
     pairs = {(f"p{a}", f"p{b}"): sets[a] & sets[b] for b in range(len(sets)) for a in range(b) if sets[a] & sets[b]}
     assert bool(told) == bool(pairs)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assaymark.metrology import analyse, cluster_t, score_table
-from assaymark.metrology.probes import ProbePlan, contested, probe_measurements
+from assaymark.metrology import ProbePlan, analyse, cluster_t, contested, probe_measurements, score_table
 from assaymark.records import Measurement
 
 PROBE = '[stability.probe]\nname = "outsider"\nmodel = "reference/outsider"\nfamily = "west"\n'

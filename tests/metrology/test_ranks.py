@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assaymark.metrology import agent_effects, analyse, score_table
-from assaymark.metrology.effects import Design
-from assaymark.metrology.ranks import rank_shares
+from assaymark.metrology.panel import Design, rank_shares
 
 AGENTS = ("ash", "birch", "cedar", "elm")
 

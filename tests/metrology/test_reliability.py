@@ -27,7 +27,7 @@ from assaymark.metrology import (
     krippendorff_alpha,
     random_judges,
 )
-from assaymark.metrology.kappa import neighbour_blocks
+from assaymark.metrology.estimates import neighbour_blocks
 
 N = None
 KRIPPENDORFF = [
@@ -41,13 +41,9 @@ SHROUT_FLEISS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5,
 
 METRICS = ("interval", "ordinal", "nominal")
 PARTS = {
-    "agent_cluster": 0.04,
-    "residual": 0.3,
-    "judge_agent": 0.01,
-    "judge_agent_cluster": 0.01,
-    "disagreement": 0.3,
+    "agent_cluster": 0.04, "residual": 0.3, "judge_agent": 0.01, "judge_agent_cluster": 0.01, "disagreement": 0.3,
     "trial": 0.1,
-}
+}  # fmt: skip
 
 ratings = arrays(
     np.float64,

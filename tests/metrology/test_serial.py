@@ -14,8 +14,7 @@ from statsmodels.tsa.stattools import acf
 
 from assaymark.errors import InputError
 from assaymark.metrology import autocorrelations, publish_orders, serial_contrasts
-from assaymark.metrology.moderated import pair_differences
-from assaymark.metrology.serial import effective_size, effective_t
+from assaymark.metrology.moderated import effective_size, effective_t, pair_differences
 
 NAN = math.nan
 

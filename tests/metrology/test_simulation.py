@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.metrology import analyse, score_table
-from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth, simulate_scores
+from assaymark.metrology import Truth, analyse, score_table, simulate_scores
+from assaymark.metrology.simulation import Composer, Panelist, Spread
 
 PLAIN = Truth(
     composers=(Composer("ash", 3.4), Composer("birch", 3.0)),
@@ -56,13 +56,9 @@ def test_it_is_the_table_that_its_judgments_would_give(one_decision, one_judgmen
 
 def test_names_are_sorted_and_columns_go_with_them():
     truth = replace(
-        PLAIN,
-        composers=(Composer("elm", (4.0, 2.0)), Composer("ash", (2.0, 4.0))),
-        dimensions=("risk", "clarity"),
-        weights=(3.0, 1.0),
-        residual=Spread(0.1),
-        cycle=Spread(0.0),
-    )
+        PLAIN, composers=(Composer("elm", (4.0, 2.0)), Composer("ash", (2.0, 4.0))), dimensions=("risk", "clarity"),
+        weights=(3.0, 1.0), residual=Spread(0.1), cycle=Spread(0.0),
+    )  # fmt: skip
     table = simulated(truth)
     assert (table.agents, table.dimensions) == (("ash", "elm"), ("clarity", "risk"))
     assert table.weights.tolist() == [0.25, 0.75]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology import leave_one_family_out, repetition_stability, score_table
-from assaymark.metrology.stability import average_ranks, averaging, gated, spearman, spearman_columns
+from assaymark.metrology import averaging, gated, leave_one_family_out, repetition_stability, score_table
+from assaymark.metrology.kappa import average_ranks, spearman, spearman_columns
 
 
 @pytest.mark.parametrize("ddof", [0, 1])

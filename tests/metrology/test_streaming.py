@@ -16,9 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.metrology import analyse, missing_measurements, streaming, table_from_arrow
-from assaymark.metrology.pooled import analyse_sums
-from assaymark.metrology.sums import NotStreamableError, ScoreSums, total, whole_weights
+from assaymark.metrology import ScoreSums, analyse, analyse_sums, missing_measurements, streaming, table_from_arrow
+from assaymark.metrology.sums import NotStreamableError, total, whole_weights
 from assaymark.protocol import Study, parse_study
 from assaymark.records import Measurement
 
@@ -36,20 +35,10 @@ def make_study(judges: dict[str, str], extra: str = "") -> Study:
 
 
 def make_table(
-    *,
-    judges: dict[str, str] = PANEL,
-    agents: int = 4,
-    clusters: int = 5,
-    cycles: int = 8,
-    attend: float = 1.0,
-    missing: float = 0.0,
-    formats: int = 1,
-    repeat: bool = False,
-    length: bool = False,
-    names: bool = True,
-    makers: Sequence[str | None] = (),
-    seed: int = 1,
-) -> pa.Table:
+    *, judges: dict[str, str] = PANEL, agents: int = 4, clusters: int = 5, cycles: int = 8, attend: float = 1.0,
+    missing: float = 0.0, formats: int = 1, repeat: bool = False, length: bool = False, names: bool = True,
+    makers: Sequence[str | None] = (), seed: int = 1,
+) -> pa.Table:  # fmt: skip
     """Rows in the order that streaming reads: cycle, trajectory, judge."""
     rng = np.random.default_rng(seed)
     rows: list[dict[str, Any]] = []
@@ -64,15 +53,10 @@ def make_table(
                 for judge, family in sorted(judges.items()):
                     seen = np.clip(np.floor(true + rng.normal(0, 0.5, len(DIMENSIONS)) + 0.5), 1, 5).astype(int)
                     row = {
-                        "trajectory": trajectory,
-                        "agent": f"agent{agent}" if names else agent,
-                        "cluster": f"week{cycle // cycles:02d}",
-                        "judge": judge,
-                        "family": family,
-                        "trial": 1,
-                        "cycle": cycle,
-                        **dict(zip(DIMENSIONS, seen.tolist(), strict=True)),
-                    }
+                        "trajectory": trajectory, "agent": f"agent{agent}" if names else agent,
+                        "cluster": f"week{cycle // cycles:02d}", "judge": judge, "family": family, "trial": 1,
+                        "cycle": cycle, **dict(zip(DIMENSIONS, seen.tolist(), strict=True)),
+                    }  # fmt: skip
                     if formats > 1:
                         row["format"] = f"v{trajectory % formats}"
                     if makers:

@@ -11,45 +11,34 @@ from made_cells import AGENTS, FAMILIES, JUDGES, band
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from assaymark.metrology import Calls, ScoreTable, analyse, cluster_t, holm
-from assaymark.metrology.controls import Cell
-from assaymark.metrology.style import length_matched_contrasts, style_measurements
+from assaymark.metrology import (
+    Calls,
+    Cell,
+    ScoreTable,
+    analyse,
+    cluster_t,
+    holm,
+    length_matched_contrasts,
+    style_measurements,
+)
 
 
 def made(
-    scores: np.ndarray,
-    lengths: np.ndarray | None,
-    agent: np.ndarray,
-    cycle: np.ndarray,
-    cluster: np.ndarray,
-    *,
+    scores: np.ndarray, lengths: np.ndarray | None, agent: np.ndarray, cycle: np.ndarray, cluster: np.ndarray, *,
     agents: Sequence[str] = AGENTS,
-) -> ScoreTable:
+) -> ScoreTable:  # fmt: skip
     """A table in which every judge gives the same score [n] or [n, D]."""
     scores = scores[:, None] if scores.ndim == 1 else scores
     n, d = scores.shape
     return ScoreTable(
-        trajectories=tuple(f"t{k:05d}" for k in range(n)),
-        agents=tuple(agents),
-        agent=agent,
-        cycles=tuple(f"c{k:04d}" for k in range(cycle.max(initial=0) + 1)),
-        cycle=cycle,
-        clusters=tuple(f"w{k:02d}" for k in range(cluster.max(initial=0) + 1)),
-        cluster=cluster,
-        formats=("v1",),
-        format=np.zeros(n, dtype=np.int64),
-        judges=JUDGES,
-        families=FAMILIES,
-        dimensions=tuple(f"d{k}" for k in range(d)),
-        weights=np.full(d, 1 / d),
-        scores=np.repeat(scores[:, None], 3, axis=1),
-        trials={judge: np.zeros((0, 1)) for judge in JUDGES},
-        replicates={},
-        calls={judge: Calls(n, 0, 0) for judge in JUDGES},
-        lengths=lengths,
-        left_out=(),
-        digest="d",
-    )
+        trajectories=tuple(f"t{k:05d}" for k in range(n)), agents=tuple(agents), agent=agent,
+        cycles=tuple(f"c{k:04d}" for k in range(cycle.max(initial=0) + 1)), cycle=cycle,
+        clusters=tuple(f"w{k:02d}" for k in range(cluster.max(initial=0) + 1)), cluster=cluster, formats=("v1",),
+        format=np.zeros(n, dtype=np.int64), judges=JUDGES, families=FAMILIES,
+        dimensions=tuple(f"d{k}" for k in range(d)), weights=np.full(d, 1 / d),
+        scores=np.repeat(scores[:, None], 3, axis=1), trials={judge: np.zeros((0, 1)) for judge in JUDGES},
+        replicates={}, calls={judge: Calls(n, 0, 0) for judge in JUDGES}, lengths=lengths, left_out=(), digest="d",
+    )  # fmt: skip
 
 
 def design(agents: int = 4, clusters: int = 5, cycles: int = 10) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -10,16 +10,25 @@ import numpy as np
 from scipy import stats
 
 from assaymark.claims import decide_claims
-from assaymark.metrology import analyse, bootstrap_kappa, cluster_t, jackknife_kappa, mean_pairwise_kappa
+from assaymark.metrology import (
+    Grades,
+    ScoreTable,
+    Truth,
+    analyse,
+    bootstrap_kappa,
+    cluster_t,
+    jackknife_kappa,
+    mean_pairwise_kappa,
+    simulate_scores,
+)
 from assaymark.metrology.checks import Bools, Ints
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.contrasts import bootstrap_tests, t_test
 from assaymark.metrology.design import joined
-from assaymark.metrology.measure_kappa import categories_of
-from assaymark.metrology.order_tests import OrderPlan, OrderTests
+from assaymark.metrology.measure_panel import categories_of
+from assaymark.metrology.orders import OrderPlan, OrderTests
 from assaymark.metrology.panel import Panel, panel_of
-from assaymark.metrology.scores import Grades, ScoreTable
-from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth, simulate_scores
+from assaymark.metrology.simulation import Composer, Panelist, Spread
 from assaymark.protocol import Study, parse_study
 from assaymark.records import Claim, Measurement, Verdict
 from assaymark.workflow.plan_calls import plan_calls_report

@@ -10,8 +10,8 @@ import numpy as np
 
 from assaymark.claims.boards import Board
 from assaymark.claims.kinds import BenchRules, decide_benchmark
-from assaymark.metrology.order_tests import OrderPlan
-from assaymark.metrology.paired import ScoredItems, board_measurements, level_measurements, rank_agreement
+from assaymark.metrology.measure_orders import ScoredItems, board_measurements, level_measurements, rank_agreement
+from assaymark.metrology.orders import OrderPlan
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement
 from assaymark.report.portbench import (

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from assaymark.metrology.bootstrap import wilson
+from assaymark.metrology import wilson
 from assaymark.metrology.datasheet import d_prime, datasheet_measurements, detection_threshold, sketch
 from assaymark.records import Measurement, PairCall
 

@@ -17,10 +17,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assaymark.metrology import Calls, ScoreTable, leave_one_family_out, minimum_detectable_effect, wilson
-from assaymark.metrology.controls import Cell, cell_b_outcome, cell_measurements
-from assaymark.metrology.probes import anchor_measurements, contested, probe_measurements, stratified
-from assaymark.metrology.style import style_measurements
+from assaymark.metrology import (
+    Calls,
+    Cell,
+    ScoreTable,
+    anchor_measurements,
+    cell_measurements,
+    contested,
+    leave_one_family_out,
+    minimum_detectable_effect,
+    probe_measurements,
+    stratified,
+    style_measurements,
+    wilson,
+)
+from assaymark.metrology.controls import cell_b_outcome
 from assaymark.protocol import Cells, Study, parse_study
 from assaymark.records import Measurement
 

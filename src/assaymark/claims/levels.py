@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from assaymark.claims.candidates import kind_of
 from assaymark.errors import UnknownNameError
 from assaymark.metrology.controls import TOLERANCE
-from assaymark.metrology.order_tests import OTHER_MARGINS
+from assaymark.metrology.orders import OTHER_MARGINS
 from assaymark.protocol import Cells, Study
 from assaymark.records import AgreementStatus, Claim, Level, Measurement
 

@@ -14,8 +14,7 @@ from assaymark.claims.evidence import Contrast, Index
 from assaymark.claims.levels import Rules
 from assaymark.metrology import holm
 from assaymark.metrology.checks import Bools, Floats
-from assaymark.metrology.order_tests import LEVEL_SLACK, publish_scales
-from assaymark.metrology.orders import rank_intervals, stability_state, tiers
+from assaymark.metrology.orders import LEVEL_SLACK, publish_scales, rank_intervals, stability_state, tiers
 from assaymark.records import AGGREGATE, Measurement, PairState, StabilityFinding, StabilityState
 
 SHORTEST: Final = 0.03

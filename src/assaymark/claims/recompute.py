@@ -22,12 +22,11 @@ from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import natural
 from assaymark.metrology.contrasts import EXACT_FLIPS, bootstrap_tests, flip_tests, settle, t_test
 from assaymark.metrology.controls import FALLING, TOLERANCE, cell_outcome
-from assaymark.metrology.kappa import student_estimate
+from assaymark.metrology.estimates import student_estimate
 from assaymark.metrology.length import length_rule
 from assaymark.metrology.measure_orders import cannot_be_tested
-from assaymark.metrology.moderated import FEWEST_CLUSTERS, FLAT_VARIANCE
+from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, FLAT_VARIANCE, effective_size
 from assaymark.metrology.orders import equivalence_p
-from assaymark.metrology.serial import FEWEST_CONSECUTIVE, effective_size
 from assaymark.records import AGGREGATE, JSON, Measurement, measurement_id
 
 _BEFORE_ROUNDING: Final = 1e-6  # levels come from a least-squares solution

@@ -35,8 +35,7 @@ from assaymark.claims.standing import (
     own_family_of,
 )
 from assaymark.metrology.contrasts import holm
-from assaymark.metrology.moderated import FEWEST_CLUSTERS
-from assaymark.metrology.serial import FEWEST_CONSECUTIVE
+from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.records import AGGREGATE, Claim, Condition, Level, Measurement, measurement_id
 
 RETURN = "return"

@@ -13,7 +13,7 @@ from assaymark.claims.levels import Rules, threshold
 from assaymark.claims.orders import Standing, length_floor, orders_of
 from assaymark.claims.words import agent_words, counted, interval_words, listing, measure_words, number, p_words, signed
 from assaymark.metrology.controls import TOLERANCE
-from assaymark.metrology.order_tests import LEVEL_SLACK
+from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.records import (
     AGGREGATE,
     Claim,

@@ -1,102 +1,244 @@
-"""The whole analysis of a score table under a plan: one call, all measurements."""
+"""The whole analysis of a score table, or of its sums, under a plan: one call, all measurements."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import cast
 
 import numpy as np
 
+from assaymark.metrology.bootstrap import KappaSums
+from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.columns import MISSING_SCORE
 from assaymark.metrology.comparisons import Comparisons
-from assaymark.metrology.measure_agents import Levels, level_measurements, levels_of
+from assaymark.metrology.kappa import averaging, drops_of, gated, judge_pairs
 from assaymark.metrology.measure_orders import order_measurements
 from assaymark.metrology.measure_panel import (
+    Counted,
+    agreement,
     agreement_measurements,
     alpha_measurements,
+    categories_of,
+    cross_family_pairs,
+    fleiss_values,
     judge_measurements,
     other_ddof_measurements,
     variance_measurements,
 )
-from assaymark.metrology.order_tests import OrderPlan
-from assaymark.metrology.paired import pair_tests
-from assaymark.metrology.panel import Panel, panel_of
-from assaymark.metrology.ranks import rank_measurements, single_measurements
-from assaymark.metrology.scores import ScoreTable
-from assaymark.metrology.stability import averaging, gated
+from assaymark.metrology.orders import OrderPlan
+from assaymark.metrology.panel import (
+    Design,
+    Levels,
+    Meeting,
+    Panel,
+    Parts,
+    level_measurements,
+    pair_tests,
+    panel_of,
+    rank_measurements,
+    single_measurements,
+)
+from assaymark.metrology.scores import Calls, ScoreTable
+from assaymark.metrology.sums import CATEGORIES, ScoreSums
 from assaymark.protocol import Study
 from assaymark.records import Measurement
 
+_MIDDLE = 3
+
+Progress = Callable[[str], None] | None
+"""Told the name of each part before it starts."""
+
 
 def analyse(
-    table: ScoreTable,
-    study: Study,
-    *,
-    rng: np.random.Generator,
-    style: Mapping[str, Mapping[str, float]] | None = None,
-    progress: Callable[[str], None] | None = None,
-) -> tuple[Measurement, ...]:
-    """Every measurement of the judges and the agents that the plan asks for.
+    table: ScoreTable, study: Study, *, rng: np.random.Generator,
+    style: Mapping[str, Mapping[str, float]] | None = None, progress: Progress = None,
+) -> tuple[Measurement, ...]:  # fmt: skip
+    """Every measurement of the judges and the agents that the plan asks for; what cannot be measured has its reason.
 
-    Agreement (kappa pooled and by format, Fleiss, redundancy), judges (repetition stability, unusable calls), agents
-    (levels, contrasts, who is first, ranks over resamples, noise floor), levels, contrasts and ranks without each judge
-    family, and what each judge alone would have found. A judge whose trials may not be averaged counts with its first
-    trial. What cannot be measured is there too, with its state in words. Equal tables, plans and generators give equal
-    numbers.
-
-    Parameters
-    ----------
-    table : ScoreTable
-        From `score_table`.
-    study : Study
-        The locked plan: gates, tests, levels.
-    rng : numpy Generator
-        For bootstraps over more than 8 clusters.
-    style : mapping of covariate to mapping of trajectory to number, optional
-        What the plan's ``claims.length`` names beside length: counts in the texts, as `assaymark.judging.style_counts`
-        makes them.
-    progress : callable, optional
-        Told the name of each part before it starts.
-
-    Returns
-    -------
-    tuple of Measurement, ids unique
+    A judge whose trials may not be averaged counts with its first trial. ``style`` has the plan's covariates beside
+    length, by name and trajectory. Equal tables, plans and generators give equal numbers.
     """
+    note = progress or (lambda _part: None)
     panel = panel_of(gated(table, study), study)
-    levels = levels_of(panel)
-    parts: dict[str, Callable[[], Iterable[Measurement]]] = {
-        "agreement": lambda: _agreement(panel, rng),
-        "judges": lambda: judge_measurements(panel),
-        "levels": lambda: level_measurements(panel, levels),
-        "contrasts": lambda: _comparisons(panel, levels, rng, style),
-    }
-    found: list[Measurement] = []
-    for name, measure in parts.items():
-        if progress is not None:
-            progress(name)
-        found += measure()
-    return tuple(found)
-
-
-def _agreement(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
-    """Agreement, and what it would have been where the other divisor decides otherwise whose trials are averaged."""
-    yield from agreement_measurements(panel, rng)
-    plan, other = (averaging(panel.table, panel.study, ddof=d) for d in _divisors(panel.study))
+    note("agreement")
+    found = list(agreement_measurements(panel, rng))
+    plan, other = (averaging(panel.table, study, ddof=d) for d in (study.inference.ddof, 1 - study.inference.ddof))
     if plan != other:
-        yield from other_ddof_measurements(panel, gated(panel.table, panel.study, other))
+        found += other_ddof_measurements(panel, gated(panel.table, study, other))
+    note("judges")
+    found += judge_measurements(panel)
+    note("levels")
+    levels = panel.design.levels_with_ends(panel.level)
+    found += level_measurements(panel, levels)
+    note("contrasts")
+    return (*found, *_comparisons(panel, Comparisons.of_table(panel.table, study, style), levels, rng))
 
 
-def _divisors(study: Study) -> tuple[int, int]:
-    """The plan's divisor, and the other one."""
-    return study.inference.ddof, 1 - study.inference.ddof
-
-
-def _comparisons(
-    panel: Panel, levels: Levels, rng: np.random.Generator, style: Mapping[str, Mapping[str, float]] | None
-) -> Iterator[Measurement]:
+def _comparisons(panel: Panel, found: Comparisons, levels: Levels, rng: np.random.Generator) -> Iterator[Measurement]:
     """Contrasts, what each judge alone would have found, and how ranks come out over resamples."""
     tests = pair_tests(panel, rng)
-    found = Comparisons.of_table(panel.table, panel.study, style)
     yield from order_measurements(found, OrderPlan.of(panel.study), panel.measure, tests)
-    yield from alpha_measurements(found, panel.study.inference.level, panel.measure)
+    yield from alpha_measurements(found, panel.level, panel.measure)
     yield from variance_measurements(found, panel.measure)
     yield from single_measurements(panel, levels, tests)
     yield from rank_measurements(panel, rng)
+
+
+def analyse_sums(
+    sums: ScoreSums, study: Study, *, rng: np.random.Generator, progress: Progress = None
+) -> tuple[Measurement, ...]:
+    """Every measurement of `analyse` that a table without repeated trials and replicates has, from its sums alone."""
+    note = progress or (lambda _part: None)
+    panel = panel_of_sums(sums, study)
+    note("agreement")
+    found = list(pooled_agreement(panel, sums, rng))
+    note("judges")
+    found += judge_measurements(panel)
+    note("levels")
+    levels = panel.design.levels_with_ends(panel.level)
+    for item in level_measurements(panel, levels):
+        if item.name == "score.length_correlation" and sums.lengths is not None and sums.n:
+            n, (x, xx, y, yy, xy) = sums.n, sums.lengths
+            spread = (n * xx - x * x) * (n * yy - y * y)
+            if n < 3 or spread <= 0:
+                found.append(replace(item, state="undefined: fewer than three trajectories, or no variation"))
+            else:
+                found.append(replace(item, value=(n * xy - x * y) / math.sqrt(spread), state="ok"))
+        else:
+            found.append(item)
+    note("contrasts")
+    return (*found, *_comparisons(panel, Comparisons.of_sums(sums, study), levels, rng))
+
+
+def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) -> Iterator[Measurement]:
+    """`agreement` from contingency tables: what `agreement_measurements` finds in the ratings themselves."""
+    judges, scale = len(sums.layout.judges), np.arange(1, CATEGORIES + 1)
+
+    def rated(table: Ints, rating: Ints) -> Ints:
+        """A table of levels [F, G, P, S, S] as one of ratings: ``rating`` [S] is what each level is rounded to."""
+        to = (rating[:, None] == scale).astype(np.int64)
+        return np.asarray(to.T @ table @ to)
+
+    # Tables of ratings [K, F, G, P, 5, 5] over every pair of judges, halves up and halves to even.
+    values = [sums.layout.values(k) for k in range(len(sums.tables))]
+    rounded = [np.clip(np.rint(np.round(one, 9)), 1, CATEGORIES).astype(np.int64) for one in values]
+    up = np.stack([rated(table, categories_of(one)) for table, one in zip(sums.tables, values, strict=True)])
+    even = np.stack([rated(table, one) for table, one in zip(sums.tables, rounded, strict=True)])
+
+    def sizes(f: int | None) -> Ints:
+        return np.asarray(sums.sizes.sum(axis=0) if f is None else sums.sizes[f])
+
+    def kappa_sums(tables: Ints) -> KappaSums:
+        """The sums behind every kappa of judges of different families, from tables [K, G, P, 5, 5] of all pairs."""
+        x, pairs, wanted = scale - _MIDDLE, judge_pairs(judges), cross_family_pairs(panel.table.families)
+        margins = np.empty((judges, *tables.shape[:2], CATEGORIES), dtype=np.int64)
+        for p, (a, b) in enumerate(pairs):
+            margins[a], margins[b] = tables[:, :, p].sum(axis=3), tables[:, :, p].sum(axis=2)
+        products = [np.einsum("kgij,i,j->kg", tables[:, :, pairs.index(pair)], x, x) for pair in wanted]
+        n = tables[:, :, 0].sum(axis=(2, 3))
+        columns = np.concatenate([n[None], margins @ x, margins @ (x * x), np.stack(products)])
+        return KappaSums(columns.astype(np.float64), judges, tuple(wanted))
+
+    def counted(f: int | None) -> Counted:
+        there = np.flatnonzero(sizes(f))
+        some, halves = ((part.sum(axis=1) if f is None else part[:, f])[:, there] for part in (up, even))
+        pairs = judge_pairs(judges)
+        places = [pairs.index(pair) for pair in cross_family_pairs(panel.table.families)]
+        return Counted(kappa_sums(some), kappa_sums(halves).points(), some.sum(axis=1)[:, places], there)
+
+    def fleiss() -> list[float | str]:
+        tables = up.sum(axis=(1, 2))
+        agree = np.trace(tables, axis1=2, axis2=3).sum(axis=1)
+        # Every judge is in J - 1 pairs, so the margins of all pairs count each rating J - 1 times.
+        counts = (tables.sum(axis=(1, 3)) + tables.sum(axis=(1, 2))) // (judges - 1)
+        return fleiss_values(agree, counts, sums.n, judges)
+
+    def correlation(tables: Ints) -> float | str:
+        """Mean Pearson correlation over pairs of judges of one name, from tables [P, S, S] of unrounded levels."""
+        levels, found = np.arange(tables.shape[1]), []
+        spread = np.zeros(judges, dtype=np.int64)
+        for table, (a, b) in zip(tables, sums.layout.pairs, strict=True):
+            for judge, margin in ((a, table.sum(axis=1)), (b, table.sum(axis=0))):
+                spread[judge] = np.ptp(np.flatnonzero(margin))
+            # 0 where one side does not vary.
+            weights: Floats = table / table.sum()
+            one, other = weights.sum(axis=1), weights.sum(axis=0)
+            x, y = levels - one @ levels, levels - other @ levels
+            squares = float((one @ (x * x)) * (other @ (y * y)))
+            found.append(float(x @ weights @ y) / math.sqrt(squares) if squares > 0 else 0.0)
+        if not spread.min():
+            return f"undefined: judge {int(spread.argmin()) + 1} gave a single score"
+        return float(np.clip(np.mean(found), -1, 1))
+
+    yield from agreement(
+        panel, rng, size=lambda f: (int(sizes(f).sum()), int(np.count_nonzero(sizes(f)))), counted=counted,
+        fleiss=fleiss, redundancy=lambda: [correlation(table.sum(axis=(0, 1))) for table in sums.tables],
+    )  # fmt: skip
+
+
+def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
+    """What `panel_of` makes of the table itself, without its rows: no row is left to have scores of its own."""
+    layout, none = sums.layout, np.empty(0, dtype=np.int64)
+    present = np.unique(sums.places)
+    place, kept, judges = np.searchsorted(present, sums.places), drops_of(layout.families), len(layout.judges)
+    # Score sums [R, A, columns] of the whole panel, of each judge alone, and without each family.
+    scores = sums.scores.astype(np.float64)
+    stacked = np.concatenate([(scores @ layout.share)[..., None], scores], axis=3)
+    alone = stacked.reshape(*stacked.shape[:2], -1)
+    without = (stacked[:, :, keep].mean(axis=2) for keep in kept.values())
+    columns = np.concatenate([stacked.mean(axis=2), alone, *without], axis=2)
+    # In a line-up two agents have the same number of decisions in every cycle.
+    means, meetings = columns / np.maximum(sums.lineups, 1)[:, :, None], []
+    for a, b in combinations(range(len(sums.agents)), 2):
+        common = np.flatnonzero((sums.lineups[:, a] > 0) & (sums.lineups[:, b] > 0))
+        clusters, which = np.unique(place[common], return_inverse=True)
+        found, cycles = np.zeros((clusters.size, columns.shape[2])), np.zeros(clusters.size, dtype=np.int64)
+        np.add.at(found, which, means[common, a] - means[common, b])
+        np.add.at(cycles, which, sums.cycles[common])
+        meetings.append(Meeting(a, b, clusters, found, cycles))
+    totals = np.zeros((len(sums.agents), max(1, present.size), columns.shape[2]))
+    np.add.at(totals.transpose(1, 0, 2), place, columns)
+    design = PooledDesign(sums.decisions.T.astype(np.float64), columns.sum(axis=1), totals, place,
+                          sums.cycles.astype(np.float64))  # fmt: skip
+    usable = zip(layout.judges, sums.calls.tolist(), strict=True)
+    calls = {judge: Calls(ok, bad, 0, {MISSING_SCORE: bad} if bad else {}) for judge, (ok, bad) in usable}
+    # The names and counts of the table. The number of trajectories is all that is asked of them.
+    table = ScoreTable(
+        trajectories=cast("tuple[str, ...]", range(sums.n)), agents=sums.agents, agent=none, cycles=(), cycle=none,
+        clusters=tuple(sums.clusters[k] for k in present), cluster=none, formats=sums.formats, format=none,
+        judges=layout.judges, families=layout.families, dimensions=layout.dimensions, weights=layout.share,
+        scores=np.empty((0, judges, len(layout.dimensions))), replicates={}, calls=calls, lengths=None, left_out=(),
+        trials={judge: np.broadcast_to(0.0, (one.ok, 1)) for judge, one in calls.items()}, digest=sums.digest,
+        agent_families=sums.agent_families,
+    )  # fmt: skip
+    return Panel(
+        table, study, np.empty((0, judges, 1 + len(layout.dimensions))),
+        {family: k for k, family in enumerate(kept, start=1 + judges)}, np.empty((0, columns.shape[2])), design,
+        tuple(meetings),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PooledDesign(Design):
+    """A `Design` in which one column stands for all cycles with one line-up in one cluster, ``cycles`` [R] of them.
+
+    Normal equations add up over cycles, so they are the same; only means over cycles have to count each of them.
+    """
+
+    cycles: Floats
+
+    def parts(self, columns: slice = slice(None)) -> Parts:
+        """What each cluster adds to the normal equations, and its means over single cycles."""
+        # The sums of a column are those of its cycles, so each cycle has one part in ``cycles`` of them.
+        parts = Design.parts(self, columns)
+        size = np.maximum(self.counts.sum(axis=0), 1)
+        share = self.counts / size * self.cycles
+        means, seats = np.zeros_like(parts.cycle_means), np.zeros_like(parts.seats)
+        for g in range(self.clusters):
+            own = self.cluster == g
+            means[g] = share[:, own] @ (self.cycle_sums[own, columns] / size[own, None])
+            seats[g] = share[:, own].sum(axis=1)
+        return replace(parts, cycle_means=means, seats=seats)

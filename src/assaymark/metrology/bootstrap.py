@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints, probability
-from assaymark.metrology.kappa import Pair, cluster_codes, jackknife_se, judge_pairs, neighbour_blocks
+from assaymark.metrology.estimates import cluster_codes, jackknife_se, neighbour_blocks
+from assaymark.metrology.kappa import Pair, judge_pairs
 from assaymark.quantiles import t_quantile, wilson_ends
 
 # What an interval looks like, and the interval of a share.
@@ -126,12 +127,7 @@ class Resamples:
 
 @cache
 def all_resamples(clusters: int) -> Resamples:
-    """All C(2G-1, G) ways to draw G clusters with replacement, order aside, each with its share of the G^G draws.
-
-    >>> table = all_resamples(5)
-    >>> table.times.shape, float(table.mass.sum()) == 5**5
-    ((126, 5), True)
-    """
+    """All C(2G-1, G) ways to draw G clusters with replacement, order aside, each with its share of the G^G draws."""
     draws = np.array(list(combinations_with_replacement(range(clusters), clusters)))
     times = _tally(draws, clusters)
     factorial = np.array([math.factorial(k) for k in range(clusters + 1)], dtype=np.float64)
@@ -160,14 +156,9 @@ def resamples_of(clusters: int, resamples: int, rng: np.random.Generator | None,
 
 
 def bootstrap_kappa(
-    ratings: ArrayLike,
-    clusters: Sequence[Any] | NDArray[Any],
-    *,
-    categories: int = 5,
-    level: float = 0.95,
-    resamples: int = 10_000,
-    rng: np.random.Generator | None = None,
-) -> Interval:
+    ratings: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *, categories: int = 5, level: float = 0.95,
+    resamples: int = 10_000, rng: np.random.Generator | None = None,
+) -> Interval:  # fmt: skip
     """Percentile interval of the mean pairwise kappa from a cluster bootstrap.
 
     Clusters (regimes, rounds, weeks) are drawn with replacement; items never leave their cluster. With up to 8
@@ -222,45 +213,11 @@ def bootstrap_kappa(
 
 
 def jackknife_kappa(
-    ratings: ArrayLike,
-    clusters: Sequence[Any] | NDArray[Any],
-    *,
-    categories: int = 5,
-    level: float = 0.95,
+    ratings: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *, categories: int = 5, level: float = 0.95,
     consecutive: bool = False,
-) -> Interval:
-    """Delete-one-cluster jackknife interval of the mean pairwise kappa, with Student's t on G-1 degrees of freedom.
-
-    The interval to print: with few clusters it is wider than that of `bootstrap_kappa`, and close to its level. The
-    variance is centred at the kappa of all data, ``se^2 = (G-1)/G sum_g (kappa_(-g) - kappa)^2`` (Cameron and Miller
-    2015, equation 12). Ends are cut at -1 and 1.
-
-    Parameters
-    ----------
-    ratings, clusters, categories, level
-        As for `bootstrap_kappa`.
-    consecutive : bool
-        The clusters follow each other in time, as they first occur: the jackknife leaves out blocks of neighbours.
-
-    Raises
-    ------
-    NotMeasurableError
-        One cluster or one block of neighbours, or kappa is undefined, in all data or without one of the clusters, or it
-        is the same without any of them.
-    InputError
-        Wrong shapes, or ratings off the scale.
-
-    References
-    ----------
-    Cameron, A. C. and Miller, D. L. (2015). A practitioner's guide to cluster-robust inference. Journal of Human
-    Resources 50(2), 317-372.
-
-    Examples
-    --------
-    >>> ratings = [[1, 1], [2, 3], [4, 4], [5, 4], [3, 3], [2, 2]]
-    >>> print(jackknife_kappa(ratings, ["w1", "w1", "w2", "w2", "w3", "w3"]))
-    [0.5763, 1.0000] (delete-one-cluster jackknife, t(2))
-    """
+) -> Interval:  # fmt: skip
+    """Delete-one-cluster jackknife interval of the mean pairwise kappa, with Student's t on G-1 degrees of freedom
+    (Cameron 2015)."""
     size = checks.categories_of("jackknife_kappa", categories)
     table = checks.ratings("jackknife_kappa", "ratings", ratings, size, ndim=2)
     codes = cluster_codes("jackknife_kappa", clusters, table.shape[0], "clusters")
@@ -366,10 +323,7 @@ class KappaSums:
         ]
 
     def jackknife(self, *, level: float, blocks: Ints | None = None) -> list[Interval | str]:
-        """Delete-one-cluster interval of each column, or why it has none; see `jackknife_kappa`.
-
-        With ``blocks`` [G], the clusters of one block are left out together.
-        """
+        """Delete-one-cluster interval of each column, or why it has none; see `jackknife_kappa`."""
         parts = self.columns
         if blocks is not None:
             parts = parts @ (blocks[:, None] == np.arange(blocks.max() + 1)).astype(np.float64)
@@ -394,13 +348,7 @@ class KappaSums:
 
 
 def percentile_ends(values: Floats, mass: Floats | None, level: float) -> Floats:
-    """Ends [2, K] of the central ``level`` of each row [K, R] by the inverse (weighted) distribution function.
-
-    An end is the smallest value whose cumulative mass reaches its share; without ``mass`` all values weigh the same.
-
-    >>> percentile_ends(np.array([[3.0, 1.0, 2.0, 4.0]]), None, 0.5).tolist()
-    [[1.0], [3.0]]
-    """
+    """Ends [2, K] of the central ``level`` of each row [K, R] by the inverse (weighted) distribution function."""
     shares = ((1 - level) / 2, 1 - (1 - level) / 2)
     size = values.shape[1]
     if mass is None:
@@ -462,18 +410,7 @@ class Ratio:
 
 
 def block_length(values: ArrayLike) -> float:
-    """Mean length of the blocks for the stationary bootstrap of a mean, 1 or more.
-
-    Autocorrelations up to the last one that stands out are weighed by a flat-top window, and the length that
-    minimises the mean squared error of the variance follows from them.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> noise = rng.standard_normal(1000)
-    >>> block_length(noise) < block_length(np.convolve(noise, np.ones(20)))
-    True
-    """
+    """Mean length of the blocks for the stationary bootstrap of a mean, 1 or more."""
     series = _series("block_length", np.asarray(values, dtype=float)[None])[0]
     n = series.size
     centred = series - series.mean()
@@ -494,34 +431,16 @@ def block_length(values: ArrayLike) -> float:
 
 
 def sharpe_ratios(
-    returns: ArrayLike,
-    pairs: Sequence[tuple[int, int]] = (),
-    *,
-    rng: np.random.Generator,
-    rf: float = 0.04,
-    periods: int = 252,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    block: float | None = None,
-) -> tuple[tuple[Ratio, ...], tuple[Ratio, ...]]:
-    """The Sharpe ratio of each history, and differences of two, by the stationary block bootstrap.
-
-    Read an interval as what the ratio might have been in another stretch of the same market. It is symmetric: as wide
-    on each side as the share ``level`` of the resampled ratios strays from the observed one at most, so that 0 lies
-    outside when ``p`` is below 1 - ``level``.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> market = rng.normal(0.0006, 0.01, 250)
-    >>> histories = np.stack([market, market + 0.0005])
-    >>> (one, two), (gap,) = sharpe_ratios(histories, [(1, 0)], rng=rng)
-    >>> one.low < 0 < one.high, gap.low > 0
-    (True, True)
-    """
+    returns: ArrayLike, pairs: Sequence[tuple[int, int]] = (), *, rng: np.random.Generator, rf: float = 0.04,
+    periods: int = 252, level: float = 0.95, resamples: int = RESAMPLES, block: float | None = None,
+) -> tuple[tuple[Ratio, ...], tuple[Ratio, ...]]:  # fmt: skip
+    """The Sharpe ratio of each history, and differences of two, by the stationary block bootstrap."""
     probability("sharpe_ratios", "level", level)
     series = _series("sharpe_ratios", np.atleast_2d(np.asarray(returns, dtype=float)))
-    _check_pairs(pairs, len(series))
+    k = len(series)
+    wrong = [pair for pair in pairs if not all(0 <= one < k for one in pair)]
+    if wrong:
+        raise InputError("sharpe_ratios", [Problem("pairs", f"must name histories 0 to {k - 1} (got {wrong[0]})")])
     n = series.shape[1]
     length = block if block is not None else _longest(series, pairs)
     observed = _sharpe(series.mean(axis=1), np.square(series).mean(axis=1), n, rf, periods)
@@ -589,9 +508,3 @@ def _series(source: str, values: Floats) -> Floats:
     for row in np.flatnonzero(spread <= _BLOCK_BOOTSTRAP_FLAT * (1.0 + np.abs(values).max(axis=1))):
         raise NotMeasurableError(f"{source}: history {row} does not vary")
     return values
-
-
-def _check_pairs(pairs: Sequence[tuple[int, int]], k: int) -> None:
-    wrong = [pair for pair in pairs if not all(0 <= one < k for one in pair)]
-    if wrong:
-        raise InputError("sharpe_ratios", [Problem("pairs", f"must name histories 0 to {k - 1} (got {wrong[0]})")])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,8 +18,8 @@ import pyarrow.compute as pc
 
 from assaymark.errors import LISTED, InputError, Problem
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.scores import SCALE, read_table
-from assaymark.records import AGGREGATE, DerivationKind
+from assaymark.metrology.scores import SCALE, Calls, ScoreTable, assembled, read_table, weight_problems, weight_shares
+from assaymark.records import AGGREGATE, DerivationKind, Measurement, canonical_json
 
 TEXTS: Final = ("trajectory", "agent", "cluster", "judge", "family")
 """Columns that a score table must have, beside ``trial`` and at least one dimension."""
@@ -60,13 +62,7 @@ class _Findings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """A checked score table, rows in the order they were given.
-
-    ``codes`` [rows] index the sorted ``names`` of each text column; ``numbers`` [rows] hold the whole-number columns;
-    ``scores`` [rows, D] are NaN where one is missing, in the order of the sorted ``dimensions``. ``unused`` are the
-    numeric columns that nobody named a dimension. ``families_known`` is False where the table has no families of
-    judges: each judge then is one.
-    """
+    """A checked score table, rows in the order they were given."""
 
     names: Mapping[str, tuple[str, ...]]
     codes: Mapping[str, Ints]
@@ -95,13 +91,10 @@ class Columns:
         numbers = {name: _whole(table, name, found) for name in WHOLE if name in table.column_names}
         columns = cls(
             names={name: names for name, (names, _) in coded.items()},
-            codes={name: codes for name, (_, codes) in coded.items()},
-            numbers=numbers,
-            dimensions=chosen,
-            scores=np.stack(scores, axis=1),
-            unused=tuple(name for name in numeric if name not in chosen),
+            codes={name: codes for name, (_, codes) in coded.items()}, numbers=numbers, dimensions=chosen,
+            scores=np.stack(scores, axis=1), unused=tuple(name for name in numeric if name not in chosen),
             families_known=known,
-        )
+        )  # fmt: skip
         if not found.problems:
             columns._check(found)
         if found.problems:
@@ -129,10 +122,7 @@ class Columns:
         return {ids[self.codes["trajectory"][row]]: texts[self.codes[name][row]] for row in rows.tolist()}
 
     def to_arrow(self) -> pa.Table:
-        """The table with its types: names as dictionaries, whole numbers as int64, scores as float64 with nulls.
-
-        Its metadata say which columns are the dimensions, so that nobody has to name them again.
-        """
+        """The table with its types: names as dictionaries, whole numbers as int64, scores as float64 with nulls."""
         columns: dict[str, Any] = {}
         for name in KNOWN:
             if name in self.codes:
@@ -211,45 +201,7 @@ class Columns:
 def read_scores(
     source: Path | str | pa.Table | pa.RecordBatchReader, *, dimensions: Sequence[str] | None = None
 ) -> pa.Table:
-    """A table of scores from any tool, checked and typed.
-
-    One row for each trajectory, judge and trial. Columns ``trajectory``, ``agent``, ``cluster``, ``judge`` and
-    ``trial`` must be there; ``family`` (of the judge; without it each judge counts as one), ``cycle``, ``format``,
-    ``length``, ``agent_family``, ``replicate``, ``derivation`` and ``parent`` may be. Rubric dimensions, with scores on
-    1..5, are the columns that are named here. Where the only other column with numbers is called ``score``, ``rating``
-    or ``grade``, it is the score and need not be named. An empty score, or NaN, is a call without a
-    usable answer.
-
-    Parameters
-    ----------
-    source : path, Arrow table or Arrow reader
-        Files: CSV (any usual delimiter), JSON lines, Parquet, Arrow IPC (Feather).
-    dimensions : sequence of column names or comma list, optional
-        Which columns are dimensions; others beyond those above are left out. Default: those that were named when the
-        table was checked before, else the one score.
-
-    Returns
-    -------
-    pyarrow.Table
-        In the order of the rows given; names dictionary-encoded, whole numbers int64, scores float64 with nulls. Its
-        metadata name the dimensions.
-
-    Raises
-    ------
-    InputError
-        Everything wrong at once, at most 20 problems listed and the rest counted: columns missing or twice there,
-        numeric columns of which nobody said whether they are dimensions, empty names, text where numbers belong, scores
-        off 1..5, a judge with two families, a trajectory with two agents, clusters or cycles, a cycle in two clusters,
-        two rows for one trajectory, judge and trial, or no score at all.
-
-    Examples
-    --------
-    >>> rows = {"trajectory": ["t1", "t1"], "agent": ["ash", "ash"], "cluster": ["w1", "w1"], "judge": ["a", "b"],
-    ...         "family": ["north", "south"], "trial": [1, 1], "risk": [4, None], "seconds": [9, 12]}
-    >>> table = read_scores(pa.table(rows), dimensions=["risk"])
-    >>> table.column("risk").to_pylist(), str(table.schema.field("agent").type)
-    ([4.0, None], 'dictionary<values=string, indices=int32, ordered=0>')
-    """
+    """A table of scores from any tool, checked and typed."""
     table, name = raw_scores(source)
     return Columns.of(table, name, dimensions).to_arrow()
 
@@ -280,9 +232,6 @@ def raw_scores(source: Path | str | pa.Table | pa.RecordBatchReader) -> tuple[pa
     raise InputError("scores", [Problem("source", what)])
 
 
-# --- columns of a raw table -------------------------------------------------------------------------------------------
-
-
 def numeric_columns(table: pa.Table | pa.Schema) -> list[str]:
     """The columns beyond the documented ones that hold numbers; in a table, also text of which all is numbers."""
     found = []
@@ -302,10 +251,7 @@ def numeric_columns(table: pa.Table | pa.Schema) -> list[str]:
 def named_dimensions(
     schema: pa.Schema, wanted: Sequence[str] | None, numeric: Sequence[str]
 ) -> tuple[tuple[str, ...], list[Problem]]:
-    """The columns that are dimensions, sorted, and what the header lacks, has too much of, or leaves open.
-
-    ``wanted`` are names or a comma list of them. Without it none of the `numeric_columns` becomes a dimension silently.
-    """
+    """The columns that are dimensions, sorted, and what the header lacks, has too much of, or leaves open."""
     columns = schema.names
     unknown = [name for name in columns if name not in KNOWN]
     twice = sorted({name for name in columns if columns.count(name) > 1})
@@ -455,3 +401,188 @@ def _mask(mask: pa.Array | pa.ChunkedArray) -> Bools:
 def _shown(value: Any) -> str:
     plain = value.as_py() if isinstance(value, pa.Scalar) else value
     return "nothing" if plain is None else f"{plain!r:.60}"
+
+
+MISSING_SCORE: Final = "a score is missing"
+"""The reason recorded for a row without a score on every dimension."""
+
+_NUMBERS: Final = {name: pa.float64() for name in ("value", "low", "high", "level")} | {"n": pa.int64()}
+_FIELDS: Final = ("name", "labels", *_NUMBERS, "n_of", "method", "state", "unit", "inputs", "detail")
+_KINDS: Final = {"labels": pa.map_(pa.string(), pa.string())} | _NUMBERS
+MEASUREMENT_SCHEMA: Final = pa.schema([(name, _KINDS.get(name, pa.string())) for name in _FIELDS])
+"""Columns of `measurements_to_arrow`: those of ``tables/measurements.parquet``, and the rest of the record."""
+
+
+def table_from_arrow(
+    source: pa.Table | pa.RecordBatchReader | Path | str,
+    *,
+    weights: Mapping[str, float] | None = None,
+    dimensions: Sequence[str] | None = None,
+) -> ScoreTable:
+    """The score table of judgments that were made elsewhere: what `score_table` gives for the same judgments."""
+    table, name = raw_scores(source)
+    named = tuple(weights) if dimensions is None and weights is not None else dimensions
+    return score_table_of(Columns.of(table, name, named), weights=weights)
+
+
+def score_table_of(
+    columns: Columns, *, weights: Mapping[str, float] | None = None, derivation: str = "honest"
+) -> ScoreTable:
+    """`table_from_arrow` on columns that were checked, for the rows of one derivation."""
+    share = weights_of(columns.dimensions, weights)
+    rows = _Rows(columns, share, derivation)
+    whole = rows.scored.all(axis=1)
+    complete, rest = (np.flatnonzero(rows.first & which) for which in (whole, rows.scored.any(axis=1) & ~whole))
+    kept, n, names = np.concatenate([complete, rest]), complete.size, columns.names["trajectory"]
+    agents, agent = _index(columns, "agent", rows.of["agent"], np.flatnonzero(rows.first))
+    clusters, cluster = _index(columns, "cluster", rows.of["cluster"], kept)
+    cycles, cycle = clusters, cluster
+    if "cycle" in columns.codes:
+        cycles, cycle = _index(columns, "cycle", rows.of["cycle"], kept)
+    formats: tuple[str, ...] = ("",)
+    format_ = np.zeros(kept.size, dtype=np.int64)
+    if "format" in columns.codes:
+        formats, every = _index(columns, "format", rows.of["format"], complete)
+        format_ = every[kept]
+    makers = None
+    if "agent_family" in columns.codes:
+        where = np.unique(columns.codes["agent"], return_index=True)[1]
+        families = (columns.names["agent_family"][k] for k in columns.codes["agent_family"][where])
+        makers = {agent: family or agent for agent, family in zip(columns.names["agent"], families, strict=True)}
+    return assembled(
+        n, tuple(names[k] for k in rows.ids[kept]), rows.mean[kept], rows.opening[kept],
+        bool((rows.usable_trials > 1).any()), rows.repeats(), agent=agent[kept], cycle=cycle[kept],
+        cluster=cluster[kept],
+        lengths=rows.of["length"][kept].astype(np.float64) if "length" in columns.numbers else None, agents=agents,
+        cycles=cycles, clusters=clusters, formats=formats, format=format_[:n], judges=rows.judges,
+        families=rows.families, dimensions=columns.dimensions, weights=share,
+        trials={judge: rows.trial_aggregates(j) for j, judge in enumerate(rows.judges)},
+        calls={judge: rows.calls(j) for j, judge in enumerate(rows.judges)},
+        left_out=tuple(names[k] for k in rows.ids[rows.first & ~whole]), digest=columns.digest(share),
+        lacking=rows.lacking(agent, len(agents)), agent_families=makers, families_known=columns.families_known,
+    )  # fmt: skip
+
+
+def weights_of(dimensions: tuple[str, ...], weights: Mapping[str, float] | None) -> Floats:
+    """Weights that sum to 1, in the order of the dimensions."""
+    problems = weight_problems(dimensions, weights, of="scores")
+    if problems:
+        raise InputError("scores", problems)
+    return weight_shares(dimensions, weights)
+
+
+class _Rows:
+    """The rows of one derivation in the order of trajectory, judge and trial, gathered by trajectory [N] and judge [J].
+
+    ``of`` holds what belongs to a trajectory; ``mean`` and ``opening`` [N, J, D] the mean and the first of the usable
+    trials, NaN where ``scored`` [N, J] says there is none.
+    """
+
+    def __init__(self, columns: Columns, weights: Floats, derivation: str) -> None:
+        codes = columns.codes
+        kept = np.ones(codes["judge"].size, dtype=bool)
+        if "derivation" in codes:
+            kept = codes["derivation"] == columns.names["derivation"].index(derivation)
+        order = np.lexsort((columns.numbers["trial"], codes["judge"], codes["trajectory"]))
+        order = order[kept[order]]
+        self.ids, self.start, self.trajectory = np.unique(
+            codes["trajectory"][order], return_index=True, return_inverse=True
+        )
+        found, where, self.judge = np.unique(codes["judge"][order], return_index=True, return_inverse=True)
+        self.judges = tuple(columns.names["judge"][k] for k in found)
+        self.families = tuple(columns.names["family"][k] for k in codes["family"][order[where]])
+        of = {**codes, **columns.numbers}
+        self.of = {name: values[order[self.start]] for name, values in of.items() if name not in ("judge", "trial")}
+        self.first: Bools = self.of.get("replicate", np.ones(self.ids.size, dtype=np.int64)) == 1
+        self.trial = columns.numbers["trial"][order]
+        self.usable: Bools = columns.usable[order]
+        self.scores = columns.scores[order]
+        self.weights = weights
+        self.agents = columns.names["agent"]
+        self._gather()
+
+    def _gather(self) -> None:
+        """Means and first trials by trajectory and judge."""
+        shape = (self.ids.size, len(self.judges))
+        slot = (self.trajectory * shape[1] + self.judge)[self.usable]
+        scores = self.scores[self.usable]
+        counts = np.bincount(slot, minlength=shape[0] * shape[1])
+        sums = [np.bincount(slot, weights=column, minlength=counts.size) for column in scores.T]
+        with np.errstate(invalid="ignore"):
+            self.mean: Floats = (np.stack(sums, axis=1) / counts[:, None]).reshape(*shape, -1)
+        opening = np.full((counts.size, scores.shape[1]), np.nan)
+        opening[slot[::-1]] = scores[::-1]  # the last to be written is the lowest trial
+        self.opening: Floats = opening.reshape(*shape, -1)
+        self.usable_trials: Ints = counts.reshape(shape)
+        self.scored: Bools = self.usable_trials > 0
+
+    def trial_aggregates(self, judge: int) -> Floats:
+        """One judge's aggregate in every trial [m, T], where all of its trials were usable."""
+        rows = self.judge == judge
+        numbers, column = np.unique(self.trial[rows], return_inverse=True)
+        grid = np.full((self.ids.size, numbers.size), np.nan)
+        grid[self.trajectory[rows], column] = self.scores[rows] @ self.weights  # NaN where a score is missing
+        return np.asarray(grid[self.first & ~np.isnan(grid).any(axis=1)])
+
+    def calls(self, judge: int) -> Calls:
+        """What became of one judge's calls."""
+        usable = self.usable[self.judge == judge]
+        ok, invalid = int(usable.sum()), int((~usable).sum())
+        return Calls(ok, invalid, 0, {MISSING_SCORE: invalid} if invalid else {})
+
+    def lacking(self, agent: Ints, agents: int) -> Ints:
+        """How many first records of each agent a judge was asked about without a usable answer [J, A]."""
+        asked = np.zeros_like(self.scored)
+        asked[self.trajectory, self.judge] = True
+        which, judge = np.nonzero(asked & ~self.scored & self.first[:, None])
+        return np.bincount(judge * agents + agent[which], minlength=len(self.judges) * agents).reshape(-1, agents)
+
+    def repeats(self) -> dict[str, tuple[Floats, ...]]:
+        """Aggregates [R, J, 2] (mean trial, first trial) of the cycles that an agent decided more than once."""
+        if "replicate" not in self.of:
+            return {}
+        agent, cycle = self.of["agent"], self.of.get("cycle", self.of["cluster"])
+        scored = np.flatnonzero(self.scored.all(axis=1))
+        # Ties keep the order of trajectories, of which the first stands for its replicate.
+        scored = scored[np.lexsort((self.of["replicate"][scored], cycle[scored], agent[scored]))]
+        key = np.stack([agent[scored], cycle[scored], self.of["replicate"][scored]])
+        fresh = np.ones(scored.size, dtype=bool)
+        fresh[1:] = (key[:, 1:] != key[:, :-1]).any(axis=0)
+        scored, key = scored[fresh], key[:, fresh]
+        starts = np.flatnonzero(np.r_[True, (key[:2, 1:] != key[:2, :-1]).any(axis=0)]) if scored.size else scored
+        aggregates = np.stack([self.mean[scored] @ self.weights, self.opening[scored] @ self.weights], axis=-1)
+        found: dict[int, list[Floats]] = defaultdict(list)
+        for start, stop in zip(starts, [*starts[1:], scored.size], strict=True):
+            if stop - start > 1:
+                found[int(key[0, start])].append(aggregates[start:stop])
+        return {self.agents[code]: tuple(groups) for code, groups in found.items()}
+
+
+def _index(columns: Columns, name: str, values: Ints, rows: Ints) -> tuple[tuple[str, ...], Ints]:
+    """The names that occur in some ``rows``, and for every row the place of its name among them (there only)."""
+    used = np.unique(values[rows])
+    return tuple(columns.names[name][k] for k in used), np.searchsorted(used, values).astype(np.int64)
+
+
+def measurements_to_arrow(measurements: Iterable[Measurement]) -> pa.Table:
+    """Measurements as an Arrow table, in the order given: one column a field, labels as a map, detail as JSON text."""
+    rows = [
+        {
+            **{name: getattr(item, name) for name in MEASUREMENT_SCHEMA.names},
+            "labels": sorted(item.labels.items()),
+            "detail": canonical_json(item.detail),
+        }
+        for item in measurements
+    ]
+    return pa.Table.from_pylist(rows, schema=MEASUREMENT_SCHEMA)
+
+
+def measurements_from_arrow(table: pa.Table) -> tuple[Measurement, ...]:
+    """The measurements of a table that `measurements_to_arrow` made."""
+    missing = [name for name in MEASUREMENT_SCHEMA.names if name not in table.column_names]
+    if missing:
+        raise InputError("measurements", [Problem(name, "this column is missing") for name in missing])
+    return tuple(
+        Measurement(**{**row, "labels": dict(row["labels"]), "detail": json.loads(row["detail"])})
+        for row in table.select(MEASUREMENT_SCHEMA.names).to_pylist()
+    )

@@ -19,6 +19,8 @@ from numpy.typing import ArrayLike
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import settle
+from assaymark.metrology.estimates import group_sums
+from assaymark.metrology.kappa import drops_of
 from assaymark.metrology.moderated import pairs_of, table_of
 from assaymark.metrology.scores import ScoreTable
 from assaymark.metrology.sums import ScoreSums
@@ -30,54 +32,14 @@ from assaymark.protocol import Study
 
 @dataclass(frozen=True, slots=True)
 class PanelScores:
-    """What a panel says of N records; None where a record has no grade.
-
-    Attributes
-    ----------
-    scores : tuple of N floats or None
-        Score of each record, in grade points, at the level of the average judge of its part.
-    part : tuple of N ints or None
-        Records with one number are linked by common judges, directly or through other records. Scores of different
-        parts rest on different judges and must not be compared. Numbered from 0 in the order of the records.
-    """
+    """What a panel says of N records; None where a record has no grade."""
 
     scores: tuple[float | None, ...]
     part: tuple[int | None, ...]
 
 
 def panel_scores(grades: ArrayLike) -> PanelScores:
-    """Score of each record of a cluster when not every judge graded every record.
-
-    The mean over whichever judges are there would reward a record for having missed a severe judge. Least squares on
-    ``grade = judge + record``, judge effects summing to zero within each linked part, takes the severity of judges
-    out (a two-way layout without interaction, unequal numbers; Scheffe 1959, chapter 4). With nothing missing it is
-    the plain mean.
-
-    Parameters
-    ----------
-    grades : float array of shape (N, J)
-        One grade per record and judge of a cluster, trials averaged; None or NaN where there is none.
-
-    Returns
-    -------
-    PanelScores
-
-    Raises
-    ------
-    InputError
-        Empty, not two axes, or an infinite grade.
-
-    References
-    ----------
-    Scheffe, H. (1959). The Analysis of Variance. Wiley.
-
-    Examples
-    --------
-    The second judge gives one point less than the first. The last record is linked to no other.
-
-    >>> panel_scores([[4, 3, None], [3, 2, None], [5, None, None], [None, None, 2]])
-    PanelScores(scores=(3.5, 2.5, 4.5, 2.0), part=(0, 0, 0, 1))
-    """
+    """Score of each record of a cluster when not every judge graded every record (Scheffe 1959)."""
     table = table_of("panel_scores", "grades", grades, "records by judges")
     scores, part = panel_fit(table, np.zeros(len(table), dtype=np.int64), 1)
     number = {label: k for k, label in enumerate(dict.fromkeys(part[part >= 0].tolist()))}
@@ -88,11 +50,7 @@ def panel_scores(grades: ArrayLike) -> PanelScores:
 
 
 def panel_fit(grades: Floats, codes: Ints, clusters: int) -> tuple[Floats, Ints]:
-    """`panel_scores` of all clusters at once, from grades [N, J] and the cluster [N] of each record.
-
-    Scores [N], NaN without a grade, and the part [N] of each within its cluster: the first judge that it is linked to,
-    -1 without a grade.
-    """
+    """`panel_scores` of all clusters at once, from grades [N, J] and the cluster [N] of each record."""
     graded = ~np.isnan(grades)
     if graded.all():
         return np.asarray(grades.mean(axis=1)), np.zeros(len(grades), dtype=np.int64)
@@ -102,9 +60,9 @@ def panel_fit(grades: Floats, codes: Ints, clusters: int) -> tuple[Floats, Ints]
     mean = values.sum(axis=1) / some
     # Normal equations of the judges after the records are swept out: the Laplacian of the graph in which records link
     # judges. Its pseudo-inverse has effects that sum to zero in each linked part.
-    shared = _by_code(graded[:, :, None] * (graded / some[:, None])[:, None, :], codes, clusters)
+    shared = group_sums(graded[:, :, None] * (graded / some[:, None])[:, None, :], codes, clusters)
     laplacian = np.eye(grades.shape[1]) * shared.sum(axis=2)[:, None] - shared
-    surplus = _by_code(np.where(graded, values - mean[:, None], 0.0), codes, clusters)
+    surplus = group_sums(np.where(graded, values - mean[:, None], 0.0), codes, clusters)
     effects = (np.linalg.pinv(laplacian, rcond=1e-12, hermitian=True) @ surplus[:, :, None])[:, :, 0]
     scores = np.where(count > 0, mean - np.where(graded, effects[codes], 0.0).sum(axis=1) / some, np.nan)
     linked = (shared > 0) | np.eye(grades.shape[1], dtype=bool)
@@ -115,34 +73,7 @@ def panel_fit(grades: Floats, codes: Ints, clusters: int) -> tuple[Floats, Ints]
 
 
 def cluster_differences(records: Iterable[Sequence[Any]], K: int) -> dict[tuple[int, int], dict[Hashable, float]]:
-    """Mean paired difference of every pair of agents in every cluster, from single records.
-
-    A pair is compared in the cycles in which both agents have a record, and in no other. Each cycle counts once, each
-    cluster will count once: nothing here is weighted by how many records there are.
-
-    Parameters
-    ----------
-    records : iterable of (cluster, cycle, agent, score) or (cluster, cycle, agent, score, part)
-        ``agent`` is a number 0..K-1. Of several records of one agent in one cycle the first counts. With ``part``
-        (`panel_scores`) only records of one part are compared.
-    K : int
-        Number of agents.
-
-    Returns
-    -------
-    dict of (i, j) to {cluster: difference}
-        Score of i minus score of j, i < j; every pair is there, clusters without a common cycle are not.
-
-    Raises
-    ------
-    InputError
-        A record of another length, an agent outside 0..K-1, or a score that is not finite.
-
-    Examples
-    --------
-    >>> cluster_differences([("w1", 1, 0, 4.0), ("w1", 1, 1, 3.5), ("w1", 2, 0, 2.0), ("w2", 3, 1, 5.0)], 2)
-    {(0, 1): {'w1': 0.5}}
-    """
+    """Mean paired difference of every pair of agents in every cluster, from single records."""
     source, agents = "cluster_differences", checks.whole("cluster_differences", "K", K, least=1)
     clusters: dict[Hashable, int] = {}
     rows: dict[tuple[int, Hashable], dict[int, tuple[float, Any]]] = {}
@@ -169,11 +100,7 @@ def cluster_differences(records: Iterable[Sequence[Any]], K: int) -> dict[tuple[
 
 
 def paired_differences(scores: Floats, part: Floats | Ints | None, codes: Ints, clusters: int) -> Floats:
-    """Mean paired difference [G, pairs] of every pair, NaN without a common cycle.
-
-    From scores [cycles, K], NaN where absent, their parts [cycles, K] (None: all one) and the cluster [cycles] of each
-    cycle.
-    """
+    """Mean paired difference [G, pairs] of every pair, NaN without a common cycle."""
     agents = scores.shape[1]
     blocks = [np.empty((clusters, 0))]
     for a in range(agents - 1):
@@ -181,21 +108,10 @@ def paired_differences(scores: Floats, part: Floats | Ints | None, codes: Ints, 
         common = ~np.isnan(gaps)
         if part is not None:
             common &= part[:, a, None] == part[:, a + 1 :]
-        cycles = _by_code(common.astype(np.float64), codes, clusters)
+        cycles = group_sums(common.astype(np.float64), codes, clusters)
         with np.errstate(invalid="ignore"):  # a cluster without a common cycle has no mean
-            blocks.append(_by_code(np.where(common, gaps, 0.0), codes, clusters) / cycles)
+            blocks.append(group_sums(np.where(common, gaps, 0.0), codes, clusters) / cycles)
     return np.concatenate(blocks, axis=1)
-
-
-def _by_code(values: Floats, codes: Ints, size: int) -> Floats:
-    """Sums of the rows of ``values`` that share a code 0..size-1."""
-    order = np.argsort(codes, kind="stable")
-    counts = np.bincount(codes, minlength=size)
-    present = np.flatnonzero(counts)
-    sums = np.zeros((size, *values.shape[1:]))
-    if present.size:
-        sums[present] = np.add.reduceat(values[order], (np.cumsum(counts) - counts)[present], axis=0)
-    return sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,10 +153,7 @@ class Ungrouped:
     agent: Ints
 
     def cell_scores(self, judges: Sequence[int], cluster: Ints, shape: tuple[int, int]) -> tuple[Floats, Ints]:
-        """Scores [C, K, S] over some judges and their linked part [C, K], fitted before records are averaged.
-
-        A mean over the grades of a cell would reward an agent for the weak records that a judge left out.
-        """
+        """Scores [C, K, S] over some judges and their linked part [C, K], fitted before records are averaged."""
         codes, place = cluster[self.cycle], self.cycle * shape[1] + self.agent
         scales = range(self.values.shape[2])
         fits = [panel_fit(self.values[:, judges, s], codes, int(cluster.max()) + 1) for s in scales]
@@ -252,31 +165,12 @@ class Ungrouped:
         order = np.lexsort((-part, size))
         main[place[order]] = part[order]
         scores[part != main[place]] = np.nan
-        return _by_place(scores, place, main.size).reshape(*shape, -1), main.reshape(shape)
+        return _means(scores, place, main.size).reshape(*shape, -1), main.reshape(shape)
 
 
 @dataclass(frozen=True)
 class Comparisons:
-    """What every judge gave every agent in every cycle, with what is needed to compare the agents.
-
-    Attributes
-    ----------
-    names : scales: the aggregate, then the dimensions
-    agents, judges : names
-    families : family of each judge
-    agent_families : family of each agent, or None where the table does not say
-    clusters : names, in the order of time where `order` is "consecutive"
-    cluster : int array [C], index of each cycle's cluster, ascending
-    weight : int array [C], how many cycles a row stands for (sums of large tables have one row for many)
-    cells : float array [C, K, J, S], NaN where a judge has no score of an agent in a cycle
-    lengths : float array [C, K, Q] of what else may explain a score (the plan's `claims.length`: log2 words and other
-        counts of the texts), or None where the plan asks for none or the table does not have it
-    order : whether clusters may be exchanged, or follow each other in time
-    families_known : whether the table gives the judges' families
-    in_parts : whether only sums of the table were kept, which do not say what needs single records
-    judged : False for scores that are computed, which stand in the place of one judge's
-    records : the single grades, where some are missing and several records share a cell; else None
-    """
+    """What every judge gave every agent in every cycle, with what is needed to compare the agents."""
 
     names: tuple[str, ...]
     agents: tuple[str, ...]
@@ -298,10 +192,7 @@ class Comparisons:
     def of_table(
         cls, table: ScoreTable, study: Study, style: Mapping[str, Mapping[str, float]] | None = None
     ) -> Comparisons:
-        """The first replicates of a score table, also those that some judges have no grade of.
-
-        ``style`` has the plan's covariates beside length, by name and trajectory.
-        """
+        """The first replicates of a score table, also those that some judges have no grade of."""
         grades = table.grades
         a, c = len(table.agents), len(table.cycles)
         values = np.concatenate([(grades.values @ table.weights)[..., None], grades.values], axis=2)
@@ -309,11 +200,11 @@ class Comparisons:
         covariates = _covariates(table, study.claims.covariates, style)
         lengths = None
         if covariates is not None:
-            lengths = _by_place(covariates, place, a * c).reshape(c, a, -1)
+            lengths = _means(covariates, place, a * c).reshape(c, a, -1)
         cluster = np.zeros(c, dtype=np.int64)
         cluster[grades.cycle] = grades.cluster
         present = np.unique(grades.cycle)
-        cells = _by_place(values, place, a * c).reshape(c, a, *values.shape[1:])
+        cells = _means(values, place, a * c).reshape(c, a, *values.shape[1:])
         records = None
         if np.isnan(values).any() and np.unique(place).size < place.size:
             records = Ungrouped(values, np.searchsorted(present, grades.cycle), grades.agent)
@@ -361,15 +252,10 @@ class Comparisons:
         cluster = place[self.cluster]
         rows = np.argsort(cluster, kind="stable")  # jackknives over time number the clusters as they come
         return replace(
-            self,
-            clusters=tuple(self.clusters[g] for g in ranked),
-            cluster=cluster[rows],
-            weight=self.weight[rows],
-            cells=self.cells[rows],
-            lengths=None if self.lengths is None else self.lengths[rows],
-            order=order,
+            self, clusters=tuple(self.clusters[g] for g in ranked), cluster=cluster[rows], weight=self.weight[rows],
+            cells=self.cells[rows], lengths=None if self.lengths is None else self.lengths[rows], order=order,
             records=None if self.records is None else replace(self.records, cycle=np.argsort(rows)[self.records.cycle]),
-        )
+        )  # fmt: skip
 
     @property
     def consecutive(self) -> bool:
@@ -399,8 +285,7 @@ class Comparisons:
     @cached_property
     def drops(self) -> dict[str, list[int]]:
         """The judges that stay when each family is left out; empty with one family."""
-        families = dict.fromkeys(self.families)
-        return {one: [j for j, f in enumerate(self.families) if f != one] for one in families if len(families) > 1}
+        return drops_of(self.families)
 
     @cached_property
     def missing(self) -> bool:
@@ -411,7 +296,7 @@ class Comparisons:
     @cached_property
     def judge_means(self) -> Floats:
         """Cluster means [S, G, J, K] of every judge and agent, NaN where a judge has no score of an agent."""
-        found = self._by_cluster(self.cells)
+        found = _means(self.cells, self.cluster, len(self.clusters), self.weight)
         return np.asarray(found.transpose(3, 0, 2, 1))
 
     def gaps(self, judges: Sequence[int] | None = None) -> Gaps:
@@ -430,7 +315,7 @@ class Comparisons:
         np.add.at(sums, self.cluster, np.where(there[..., None], gap, 0.0) * weight[..., None])
         with np.errstate(invalid="ignore"):
             means = sums / np.where(cycles > 0, cycles, np.nan)[..., None]
-        return Gaps(means, cycles, self._by_cluster(scores))
+        return Gaps(means, cycles, _means(scores, self.cluster, len(self.clusters), self.weight))
 
     @cached_property
     def panel(self) -> Floats:
@@ -446,16 +331,6 @@ class Comparisons:
         codes = np.repeat(self.cluster, k)
         fits = [panel_fit(cells[..., s].reshape(-1, judges), codes, len(self.clusters)) for s in range(scales)]
         return np.stack([scores for scores, _ in fits], axis=1).reshape(c, k, scales), fits[0][1].reshape(c, k)
-
-    def _by_cluster(self, values: Floats) -> Floats:
-        """Means [G, ...] over the cycles of each cluster of values [C, ...], NaN where there are none."""
-        there = ~np.isnan(values)
-        weight = np.where(there, self.weight.reshape(-1, *[1] * (values.ndim - 1)), 0.0)
-        counts, sums = (np.zeros((len(self.clusters), *values.shape[1:])) for _ in range(2))
-        np.add.at(counts, self.cluster, weight)
-        np.add.at(sums, self.cluster, np.where(there, values, 0.0) * weight)
-        with np.errstate(invalid="ignore"):
-            return sums / np.where(counts > 0, counts, np.nan)
 
 
 def _covariates(
@@ -485,15 +360,16 @@ def _mean(values: Floats) -> Floats:
     return np.asarray(np.where(there, values, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan))
 
 
-def _by_place(values: Floats, place: Ints, places: int) -> Floats:
-    """Means [places, ...] of the rows of values [N, ...] by their place, of what is there; NaN where nothing is."""
-    if np.unique(place).size == place.size:
-        found = np.full((places, *values.shape[1:]), np.nan)
-        found[place] = values
+def _means(values: Floats, codes: Ints, size: int, weight: Ints | None = None) -> Floats:
+    """Means [size, ...] of the rows of values [N, ...] by their code, of what is there; NaN where nothing is."""
+    if weight is None and np.unique(codes).size == codes.size:
+        found = np.full((size, *values.shape[1:]), np.nan)
+        found[codes] = values
         return found
     there = ~np.isnan(values)
-    counts, sums = (np.zeros((places, *values.shape[1:])) for _ in range(2))
-    np.add.at(counts, place, there)
-    np.add.at(sums, place, np.where(there, values, 0.0))
+    share = there * (1.0 if weight is None else weight.reshape(-1, *[1] * (values.ndim - 1)).astype(np.float64))
+    counts, sums = (np.zeros((size, *values.shape[1:])) for _ in range(2))
+    np.add.at(counts, codes, share)
+    np.add.at(sums, codes, np.where(there, values, 0.0) * share)
     with np.errstate(invalid="ignore"):
         return sums / np.where(counts > 0, counts, np.nan)

@@ -1,9 +1,7 @@
-"""Control cells: what the panel does with records whose right treatment is known (ValueBlindBench sections 3.5, 5.5).
+"""Do the judges agree on what a control cell shows?
 
-A cell is held against the honest records. Verbose-but-wrong records (cell A, and red-team cells) must fall below the
-honest first quartile; terse-but-correct ones (cell B) must stay near the honest mean; a paraphrase must score like the
-record it was made from, and a record with one number changed must score lower than it. Each gate is also computed
-without the judges of the family that wrote the cell (halo) and without each judge family (drops).
+All texts of a control cell deserve one score, so that within it there is no spread to agree about, and kappa is near 0
+whatever the judges do. The claim is about a difference from honest records; agreement is asked about that difference.
 """
 
 from __future__ import annotations
@@ -11,27 +9,191 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
 from typing import Any, Final, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import natural
 from assaymark.metrology.contrasts import Contrast, Tested, contrast_of, holm, t_test
-from assaymark.metrology.control_agreement import cell_agreement
 from assaymark.metrology.design import planning_mde
-from assaymark.metrology.effects import group_sums
-from assaymark.metrology.measure_kappa import ONE_FAMILY
+from assaymark.metrology.estimates import (
+    NO_SCORES,
+    ONE_FAMILY,
+    POINTS,
+    cluster_codes,
+    group_sums,
+    jackknife_se,
+    leave_out,
+    neighbour_blocks,
+    number,
+    scores_of,
+    student_estimate,
+)
+from assaymark.metrology.kappa import averaging, drops_of, gated, round_half_up
 from assaymark.metrology.measure_panel import agreement_measurements
 from assaymark.metrology.panel import panel_of
 from assaymark.metrology.scores import ScoreTable
-from assaymark.metrology.stability import averaging, drops_of, gated
 from assaymark.protocol import Cells, Study
 from assaymark.records import JSON, DerivationKind, Measurement
 
-# The rules of the control cells: what a cell's number says, at the plan's cut-offs (ValueBlindBench section 3.5).
+CellStatus = Literal["publish", "methodology", "halt", "not measurable"]
+
+PUBLISH = 0.4
+METHODOLOGY = 0.2
+
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class CellShift:
+    """How far judges move a control cell from honest records; negative is below.
+
+    ``p`` is one-sided, against "not more than the threshold below". Without a standard error p is 1: all of the cell's
+    or all honest records lie in one cluster.
+    """
+
+    delta: float
+    se: float | None
+    df: float
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class CellAgreement:
+    """Whether judge families agree on what a control cell shows; see `cell_agreement`."""
+
+    status: CellStatus
+    unanimous: bool
+    leave_one_out: bool
+    pooled_kappa: float | None
+    panel: CellShift
+    each: dict[str, CellShift]
+    drops: dict[str, CellShift]
+
+
+def cell_agreement(
+    cell: ArrayLike, cell_cluster: Sequence[Any] | NDArray[Any], honest: ArrayLike,
+    honest_cluster: Sequence[Any] | NDArray[Any], families: Sequence[str], *, threshold: float = 0.0,
+    quantile: float | None = None, alpha: float = 0.05, consecutive: bool = False,
+) -> CellAgreement:  # fmt: skip
+    """Agreement of judge families on the difference between a control cell and honest records (Berger 1982)."""
+    source = "cell_agreement"
+    checks.probability(source, "alpha", alpha)
+    if quantile is not None:
+        checks.probability(source, "quantile", quantile)
+    names = list(dict.fromkeys(families))
+    tables = _by_family(source, "cell", cell, families), _by_family(source, "honest", honest, families)
+    checks.labels(source, "cell_cluster", cell_cluster, len(tables[0]))
+    checks.labels(source, "honest_cluster", honest_cluster, len(tables[1]))
+    codes = cluster_codes(source, [*honest_cluster, *cell_cluster], len(tables[0]) + len(tables[1]))
+    in_cell, in_honest = (~np.isnan(table).any(axis=1) for table in tables)
+    for name, whole in (("cell", in_cell), ("honest", in_honest)):
+        if not whole.any():
+            raise NotMeasurableError(f"cell_agreement: no {name} record has a score from every judge family")
+    texts, records = tables[0][in_cell], tables[1][in_honest]
+    _, codes = np.unique(codes[np.concatenate([in_honest, in_cell])], return_inverse=True)
+
+    count = len(names)
+    panels = np.concatenate([np.eye(count), np.full((count, 1), 1 / count)], axis=1)
+    if count > 1:
+        panels = np.concatenate([panels, (1 - np.eye(count)) / (count - 1)], axis=1)
+    places = codes[len(records) :], codes[: len(records)]
+    shifts = _shifts((texts @ panels, records @ panels), places, threshold, quantile, consecutive)
+    each, drops = dict(zip(names, shifts, strict=False)), dict(zip(names, shifts[count + 1 :], strict=False))
+    # Mean pairwise kappa of families [., F] on both sets, each with half of the weight.
+    ratings = np.asarray(round_half_up(np.concatenate([texts, records])))
+    weights = np.repeat([1 / len(texts), 1 / len(records)], [len(texts), len(records)])
+    pairs = combinations(range(ratings.shape[1]), 2)
+    kappas = [kappa_of_records(ratings[:, a], ratings[:, b], weights) for a, b in pairs]
+    known = [kappa for kappa in kappas if kappa is not None]
+    kappa = float(np.mean(known)) if known and len(known) == len(kappas) else None
+    unanimous = all(shift.p <= alpha + _SLACK for shift in each.values())
+    left = bool(drops) and all(shift.p <= alpha + _SLACK for shift in drops.values())
+    status: CellStatus = "halt"
+    if count < 2:
+        status = "not measurable"
+    elif kappa is not None and unanimous and kappa >= PUBLISH - _SLACK:
+        status = "publish"
+    elif kappa is not None and left and kappa >= METHODOLOGY - _SLACK:
+        status = "methodology"
+    return CellAgreement(status, unanimous, left, kappa, shifts[count], each, drops)
+
+
+def cell_equivalent(found: CellAgreement, *, margin: float = 0.3, alpha: float = 0.05) -> bool:
+    """Whether every judge family scores the cell like honest records, to within a margin (Schuirmann 1987)."""
+    checks.probability("cell_equivalent", "alpha", alpha)
+    if not margin > 0:
+        checks.fail("cell_equivalent", "margin", f"must be above 0 (got {margin!r})")
+    return all(
+        shift.se is not None and student_estimate(margin - abs(shift.delta), shift.se, shift.df).p_up <= alpha + _SLACK
+        for shift in found.each.values()
+    )
+
+
+def kappa_of_records(x: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> float | None:
+    """Quadratic-weighted kappa of two raters whose records have weights; None where both gave one rating only."""
+    first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    share = np.ones(first.size) if weights is None else np.asarray(weights, dtype=np.float64)
+    share = share / share.sum()
+    means = share @ first, share @ second
+    variance = share @ np.square(first - means[0]) + share @ np.square(second - means[1])
+    if variance <= 1e-12:
+        return None
+    return float(1 - share @ np.square(first - second) / (variance + (means[0] - means[1]) ** 2))
+
+
+def _by_family(source: str, name: str, table: ArrayLike, families: Sequence[str]) -> Floats:
+    """Mean over the judges of each family [n, F], NaN where none has a score."""
+    scores = scores_of(source, name, table, 2)
+    judges = scores.shape[1]
+    if judges != len(families):
+        checks.fail(source, "families", f"must have one entry for each of {judges} judges (got {len(families)})")
+    known = ~np.isnan(scores)
+    member = np.array([[family == other for other in dict.fromkeys(families)] for family in families], dtype=np.float64)
+    counts = known @ member
+    return np.asarray((np.where(known, scores, 0.0) @ member) / np.where(counts > 0, counts, np.nan))
+
+
+def _shifts(
+    scores: tuple[Floats, Floats], places: tuple[Ints, Ints], threshold: float, quantile: float | None,
+    consecutive: bool,
+) -> list[CellShift]:  # fmt: skip
+    """The shift of every column of cell and honest scores, tested by leaving out clusters of both."""
+    clusters = int(max(place.max() for place in places)) + 1
+    sums = np.zeros((2, clusters, scores[0].shape[1]))
+    counts = np.zeros((2, clusters))
+    for which, (table, place) in enumerate(zip(scores, places, strict=True)):
+        np.add.at(sums[which], place, table)
+        np.add.at(counts[which], place, 1)
+    # Cells are held against the honest mean of their own cluster where it has one, else against one reference.
+    matched = (counts[1] > 0) & (quantile is None)
+    means = sums[1] / np.maximum(counts[1], 1)[:, None]
+    held = np.where(matched[:, None], sums[0] - counts[0][:, None] * means, sums[0])
+    held, alone = leave_out(held, consecutive), leave_out(np.where(matched, 0.0, counts[0]), consecutive)
+    n, m = leave_out(counts[0], consecutive)[:, None], leave_out(counts[1], consecutive)[:, None]
+    if quantile is None:
+        reference = leave_out(sums[1], consecutive) / np.where(m > 0, m, np.nan)
+    else:
+        units = (neighbour_blocks(clusters) if consecutive else np.arange(clusters))[places[1]]
+        kept = [np.ones(units.size, dtype=np.bool_), *(units != unit for unit in range(len(n) - 1))]
+        reference = np.full((len(n), held.shape[1]), np.nan)
+        for row, rows in enumerate(kept):
+            if rows.any():
+                reference[row] = np.quantile(scores[1][rows], quantile, axis=0)
+    deltas = (held - alone[:, None] * np.where(alone[:, None] > 0, reference, 0.0)) / np.where(n > 0, n, np.nan)
+    df = len(deltas) - 2
+    if df < 1 or np.isnan(deltas).any():
+        return [CellShift(delta, None, 0, 1.0) for delta in deltas[0].tolist()]
+    return [
+        CellShift(delta, se, df, student_estimate(-delta - threshold, se, df).p_up)
+        for delta, se in zip(deltas[0].tolist(), jackknife_se(deltas[0], deltas[1:]).tolist(), strict=True)
+    ]
 
 
 TerseOutcome = Literal["substance", "verbosity-bias", "inconclusive", "terse-favoured"]
@@ -45,8 +207,15 @@ TOLERANCE: Final = 1e-9
 FALLING: Final = ("cell_a", "red_team", "fact_flip")
 """Cells that have to score lower: their test is one-sided, at the plan's ``cells.alpha``."""
 
+PAIRED: Final = ("paraphrase", "fact_flip", "length_matched")
+"""Cells whose records are each held against the honest record they were made from."""
+
+GATED: Final = ("cell_a", "cell_b", "paraphrase", "fact_flip", "length_matched", "red_team")
+"""Cells with a rule. Ladders and vacuum records have none here: only their scores are reported."""
+
 SUBSTANCE: Final = 0.3
 VERBOSITY: Final = 0.5
+_ONE_CLUSTER = "undefined: one cluster cannot be tested, needs two"
 
 
 def cell_b_outcome(
@@ -54,30 +223,8 @@ def cell_b_outcome(
 ) -> TerseOutcome:
     """What the terse-but-correct control says about the rubric (ValueBlindBench section 3.5).
 
-    Parameters
-    ----------
-    delta : float
-        Mean score of the cell minus that of honest rationales, in rubric points: negative is a penalty for brevity.
-    significant : bool
-        Whether the difference survives the correction for multiple comparisons.
-    substance, verbosity : float
-        Cut-offs in rubric points.
-
-    Returns
-    -------
-    "substance", "verbosity-bias", "inconclusive" or "terse-favoured"
-        Within ``substance`` of honest; more than ``verbosity`` below and significant; between, or below without
-        significance; more than ``substance`` above. The last two cases are not defined by the source.
-
-    Raises
-    ------
-    NotMeasurableError
-        ``delta`` is NaN: the cell was not scored.
-
-    Examples
-    --------
-    >>> cell_b_outcome(-2.81, True), cell_b_outcome(4.05 - 4.35, False), cell_b_outcome(-0.6, False)
-    ('verbosity-bias', 'substance', 'inconclusive')
+    "substance" within ``substance`` of honest; "verbosity-bias" more than ``verbosity`` below and significant; between,
+    or below without significance, "inconclusive"; "terse-favoured" more than ``substance`` above.
     """
     if math.isnan(delta):
         raise NotMeasurableError("the outcome of cell B is undefined: its difference from honest records is NaN")
@@ -91,14 +238,7 @@ def cell_b_outcome(
 def cell_outcome(
     cell: str, value: float, p: float, p_holm: float, *, flat: bool, cells: Cells, alpha: float
 ) -> CellOutcome:
-    """What the rule of a control cell says of its number (ValueBlindBench section 3.5).
-
-    Examples
-    --------
-    >>> rule = {"flat": False, "cells": Cells(), "alpha": 0.05}
-    >>> cell_outcome("cell_a", -2.9, 1e-5, 1e-5, **rule), cell_outcome("paraphrase", 0.1, 0.3, 0.3, **rule)
-    ('passed', 'invariant')
-    """
+    """What the rule of a control cell says of its number (ValueBlindBench section 3.5)."""
     if cell in FALLING:
         if p < cells.alpha:
             return "noticed" if cell == "fact_flip" else "passed"
@@ -110,17 +250,6 @@ def cell_outcome(
     if abs(value) <= cells.substance + TOLERANCE:
         return "invariant"
     return "style-sensitive" if p_holm <= alpha else "inconclusive"
-
-
-POINTS: Final = "rubric points"
-PAIRED: Final = ("paraphrase", "fact_flip", "length_matched")
-"""Cells whose records are each held against the honest record they were made from."""
-
-GATED: Final = ("cell_a", "cell_b", "paraphrase", "fact_flip", "length_matched", "red_team")
-"""Cells with a rule. Ladders and vacuum records have none here: only their scores are reported."""
-
-_ONE_CLUSTER = "undefined: one cluster cannot be tested, needs two"
-_NO_SCORES = "not measurable: no trajectory has a usable score from every judge"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,171 +273,10 @@ class Cell:
             checks.fail("Cell", "kind", "honest records are what a cell is held against, not a cell")
 
 
-# --- the rules ------------------------------------------------------------------------------------------------------
-
-
-def _outcome(held: _Held, column: int, p_holm: float, study: Study) -> CellOutcome:
-    """The outcome of the gate whose number and test are in one column."""
-    kind, number, p = held.cell.kind, float(held.tested.difference[column]), float(held.p[column])
-    if held.state:
-        return "inconclusive" if held.state == _ONE_CLUSTER and kind not in FALLING else "not tested"
-    # All clusters fall alike: the sign test that is left cannot reach alpha with so few of them.
-    flat = bool(np.isnan(held.tested.low[column]))
-    return cell_outcome(kind, number, p, p_holm, flat=flat, cells=study.cells, alpha=study.inference.alpha)
-
-
-def _cutoff(kind: str, study: Study) -> str:
-    """The rule of a gate in words."""
-    cells, alpha = study.cells, f"at {study.inference.alpha:g} after Holm over all cell gates"
-    if kind == "fact_flip":
-        return f"noticed if below the unchanged record at one-sided p < {cells.alpha:g}"
-    if kind in FALLING:
-        return f"passed if below the honest first quartile at one-sided p < {cells.alpha:g}"
-    if kind == "cell_b":
-        return (
-            f"substance within {cells.substance:g} of honest records; verbosity-bias more than {cells.verbosity:g} "
-            f"below and significant {alpha}; terse-favoured more than {cells.substance:g} above"
-        )
-    return f"invariant within {cells.substance:g} of the original; beyond it style-sensitive if significant {alpha}"
-
-
-# --- one cell held against the honest records -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Honest:
-    """Honest panel scores [V, n, K] of every variant: the whole panel, then without each judge family."""
-
-    table: ScoreTable
-    drops: Mapping[str, list[int]]
-    scores: Floats
-
-    @classmethod
-    def of(cls, table: ScoreTable) -> _Honest:
-        try:
-            drops = drops_of(table.families)
-        except NotMeasurableError:
-            drops = {}
-        return cls(table, drops, _variants(table, drops))
-
-    def seen(self, variant: Ints, which: str) -> float | None:
-        """Mean or first quartile of the aggregate under the judges of each record, averaged over records."""
-        if not self.table.n or not variant.size:
-            return None
-        found = self.scores[:, :, 0].mean(axis=1) if which == "mean" else self.quartile
-        return float(found[variant].mean())
-
-    @property
-    def quartile(self) -> Floats:
-        """First quartile of the aggregate under every variant."""
-        return np.asarray(np.quantile(self.scores[:, :, 0], 0.25, axis=1))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Held:
-    """A cell's aggregate minus what it is held against, summed by cluster and tested.
-
-    Columns of ``tested``, ``p`` and ``sums`` [G, V + 2] are the variants, then each record without the judges of its
-    composer's family, then the whole panel minus that: the halo. ``own`` [n] is the variant without a record's own
-    family, 0 where no judge shares it. ``rows`` are the records that can be compared.
-    """
-
-    cell: Cell
-    scores: Floats
-    rows: Ints
-    own: Ints
-    family: str | None
-    state: str | None
-    method: str
-    clusters: tuple[str, ...]
-    counts: Ints
-    sums: Floats
-    tested: Tested
-    p: Floats
-
-    def triggered(self, study: Study) -> bool:
-        """Whether the composer's own judges move the gate number so far that it is primary without them."""
-        measured = self.family is not None and self.state in (None, _ONE_CLUSTER)
-        return measured and abs(float(self.tested.difference[-1])) >= study.cells.halo - TOLERANCE
-
-    def primary(self, study: Study) -> tuple[int, Ints, str]:
-        """Column of the gate, variant of each record, and the words for it."""
-        if self.cell.kind in GATED and self.triggered(study):
-            return self.sums.shape[1] - 2, self.own, f"without {self.family}"
-        return 0, np.zeros_like(self.own), "panel"
-
-    def chosen(self, study: Study) -> Floats:
-        """The cell's primary panel scores [n, K]."""
-        return np.asarray(self.scores[self.primary(study)[1], np.arange(self.cell.table.n)])
-
-
 def _variants(table: ScoreTable, drops: Mapping[str, list[int]]) -> Floats:
     """Panel scores [V, n, K] of the whole panel and without each family."""
     stacked = table.stacked
     return np.stack([stacked.mean(axis=1), *(stacked[:, keep].mean(axis=1) for keep in drops.values())])
-
-
-def _hold(cell: Cell, honest: _Honest, study: Study) -> _Held:
-    """Differences of one cell from what its kind is held against, under every variant of the panel."""
-    table = cell.table
-    scores = _variants(table, honest.drops)
-    place = {family: v for v, family in enumerate(honest.drops, start=1)}
-    own = np.array([place.get(family, 0) for family in cell.composers], dtype=np.int64)
-    rows, base, method = _reference(cell, honest)
-    gaps = scores[:, rows, 0] - base
-    without = gaps[own[rows], np.arange(rows.size)]
-    codes, at = np.unique(table.cluster[rows], return_inverse=True)
-    counts = np.bincount(at, minlength=codes.size)
-    sums = group_sums(np.column_stack([gaps.T, without, gaps[0] - without]), at, codes.size)
-    state = _state(honest.table.n, table.n, rows.size, codes.size)
-    blank = np.full(sums.shape[1], np.nan)
-    tested = Tested(np.zeros_like(blank), np.ones_like(blank), blank, blank, 0, ("",) * blank.size)
-    if state in (None, _ONE_CLUSTER):
-        tested = t_test(sums, counts, level=study.inference.level)
-    falls = cell.kind in FALLING
-    return _Held(
-        cell=cell,
-        scores=scores,
-        rows=rows,
-        own=own,
-        family=", ".join(sorted(set(cell.composers) & set(table.families))) or None,
-        state=state,
-        method=method,
-        clusters=tuple(table.clusters[c] for c in codes),
-        counts=counts,
-        sums=sums,
-        tested=tested,
-        p=np.where(tested.difference < 0, tested.p / 2, 1 - tested.p / 2) if falls else tested.p,
-    )
-
-
-def _state(honest: int, scored: int, compared: int, clusters: int) -> str | None:
-    """Why the gate of a cell has no number, or None."""
-    if not honest:
-        return "not measurable: no honest trajectory has a usable score from every judge"
-    if not scored:
-        return _NO_SCORES
-    if not compared:
-        return "not measurable: no record of the cell was made from an honest record that was scored"
-    return _ONE_CLUSTER if clusters < 2 else None
-
-
-def _reference(cell: Cell, honest: _Honest) -> tuple[Ints, Floats, str]:
-    """Records of the cell that can be compared [m], what each is held against [V, m], and how that reads."""
-    table, scores, everything = cell.table, honest.scores[:, :, 0], np.arange(cell.table.n)
-    if cell.kind in PAIRED:
-        place = {key: row for row, key in enumerate(honest.table.trajectories)}
-        found = np.array([place.get(parent or "", -1) for parent in cell.parents], dtype=np.int64)
-        rows = np.flatnonzero(found >= 0)
-        return rows, scores[:, found[rows]], "mean paired difference from the honest record it was made from"
-    if not honest.table.n:
-        return everything, np.zeros((scores.shape[0], table.n)), "difference from honest records"
-    if cell.kind == "cell_b":
-        base, alone = _matched(scores.T, honest.table, table)
-        method = "mean difference from the honest mean of the same cluster"
-        return everything, base.T, f"{method} ({alone} without one: from the mean of all)" if alone else method
-    base = np.repeat(honest.quartile[:, None], table.n, axis=1)
-    return everything, base, "mean difference from the honest first quartile"
 
 
 def _matched(reference: Floats, table: ScoreTable, onto: ScoreTable) -> tuple[Floats, int]:
@@ -321,7 +289,105 @@ def _matched(reference: Floats, table: ScoreTable, onto: ScoreTable) -> tuple[Fl
     return means[where], int((where < 0).sum())
 
 
-# --- measurements ---------------------------------------------------------------------------------------------------
+class _Held:
+    """A cell's aggregate minus what it is held against, summed by cluster and tested.
+
+    Variants of the panel are the whole panel, then without each judge family. Columns of ``tested``, ``p`` and ``sums``
+    [G, V + 2] are the variants, then each record without the judges of its composer's family, then the whole panel
+    minus that: the halo. ``own`` [n] is the variant without a record's own family, 0 where no judge shares it.
+    ``rows`` are the records that can be compared, ``state`` says why there is no number.
+    """
+
+    def __init__(self, cell: Cell, honest: ScoreTable, reference: Floats, study: Study) -> None:
+        self.cell, self.honest, self.reference, self.study = cell, honest, reference[:, :, 0], study
+        table, kind, self.drops = cell.table, cell.kind, drops_of(honest.families)
+        self.scores, self.rows = _variants(table, self.drops), np.arange(table.n)
+        place = {family: v for v, family in enumerate(self.drops, start=1)}
+        self.own = np.array([place.get(family, 0) for family in cell.composers], dtype=np.int64)
+        self.family = ", ".join(sorted(set(cell.composers) & set(table.families))) or None
+        if kind in PAIRED:
+            where = {key: row for row, key in enumerate(honest.trajectories)}
+            found = np.array([where.get(parent or "", -1) for parent in cell.parents], dtype=np.int64)
+            self.rows = np.flatnonzero(found >= 0)
+            base = self.reference[:, found[self.rows]]
+            self.method = "mean paired difference from the honest record it was made from"
+        elif not honest.n:
+            base, self.method = np.zeros((len(self.scores), table.n)), "difference from honest records"
+        elif kind == "cell_b":
+            means, alone = _matched(self.reference.T, honest, table)
+            base, self.method = means.T, "mean difference from the honest mean of the same cluster"
+            self.method += f" ({alone} without one: from the mean of all)" if alone else ""
+        else:
+            base = np.repeat(self.quartile[:, None], table.n, axis=1)
+            self.method = "mean difference from the honest first quartile"
+        rows = self.rows
+        gaps = self.scores[:, rows, 0] - base
+        without = gaps[self.own[rows], np.arange(rows.size)]
+        codes, at = np.unique(table.cluster[rows], return_inverse=True)
+        self.clusters, self.counts = [table.clusters[c] for c in codes], np.bincount(at, minlength=codes.size)
+        self.sums = group_sums(np.column_stack([gaps.T, without, gaps[0] - without]), at, codes.size)
+        self.state: str | None = _ONE_CLUSTER if codes.size < 2 else None
+        if not rows.size:
+            self.state = "not measurable: no record of the cell was made from an honest record that was scored"
+        if not table.n:
+            self.state = NO_SCORES
+        if not honest.n:
+            self.state = "not measurable: no honest trajectory has a usable score from every judge"
+        blank = np.full(self.sums.shape[1], np.nan)
+        self.tested = Tested(np.zeros_like(blank), np.ones_like(blank), blank, blank, 0, ("",) * blank.size)
+        if self.state in (None, _ONE_CLUSTER):
+            self.tested = t_test(self.sums, self.counts, level=study.inference.level)
+        p, falls = self.tested.p, kind in FALLING
+        self.p = np.where(self.tested.difference < 0, p / 2, 1 - p / 2) if falls else p
+
+    @property
+    def quartile(self) -> Floats:
+        """First quartile of the honest aggregate under every variant."""
+        return np.asarray(np.quantile(self.reference, 0.25, axis=1))
+
+    @cached_property
+    def triggered(self) -> bool:
+        """Whether the composer's own judges move the gate number so far that it is primary without them."""
+        measured = self.family is not None and self.state in (None, _ONE_CLUSTER)
+        return measured and abs(float(self.tested.difference[-1])) >= self.study.cells.halo - TOLERANCE
+
+    @cached_property
+    def primary(self) -> tuple[int, Ints, str]:
+        """Column of the gate, variant of each record, and the words for it."""
+        if self.cell.kind in GATED and self.triggered:
+            return self.sums.shape[1] - 2, self.own, f"without {self.family}"
+        return 0, np.zeros_like(self.own), "panel"
+
+    @property
+    def chosen(self) -> Floats:
+        """The cell's primary panel scores [n, K]."""
+        return np.asarray(self.scores[self.primary[1], np.arange(self.cell.table.n)])
+
+    def outcome(self, column: int, p_holm: float, state: str | None) -> CellOutcome:
+        """The outcome of the gate whose number and test are in one column."""
+        kind, study = self.cell.kind, self.study
+        if state:
+            return "inconclusive" if state == _ONE_CLUSTER and kind not in FALLING else "not tested"
+        # All clusters fall alike: the sign test that is left cannot reach alpha with so few of them.
+        flat = bool(np.isnan(self.tested.low[column]))
+        number, p = float(self.tested.difference[column]), float(self.p[column])
+        return cell_outcome(kind, number, p, p_holm, flat=flat, cells=study.cells, alpha=study.inference.alpha)
+
+    def decided(self, column: int, p_holm: float, state: str | None) -> dict[str, JSON]:
+        """The outcome with its p-values."""
+        p = None if state else float(self.p[column])
+        return {"outcome": self.outcome(column, p_holm, state), "p": p, "p_holm": None if state else p_holm}
+
+    def measure(
+        self, name: str, column: int, state: str | None, detail: dict[str, JSON], method: str = "", **labels: str
+    ) -> Measurement:
+        """One column of differences as a measurement."""
+        found = None if state else contrast_of(self.tested, column, n=self.rows.size)
+        return measured(
+            name, {"cell": self.cell.kind, **labels}, found, self.study, method=method or self.method,
+            state=state or "ok", n=self.rows.size, n_of="trajectories", detail=detail,
+            inputs=f"{self.honest.digest}+{self.cell.table.digest}",
+        )  # fmt: skip
 
 
 def cell_measurements(
@@ -329,69 +395,10 @@ def cell_measurements(
 ) -> Iterator[Measurement]:
     """Scores, agreement, gate, halo and drops of every control cell (ValueBlindBench sections 3.5 and 5.5).
 
-    Read ``detail["outcome"]`` of ``cell.gate`` first: what the rule says. Its value is the number that the rule looks
-    at, in rubric points of the aggregate. Cell B is compared with the honest records of its own clusters, so that the
-    difficulty of a regime cancels; where it is spread over clusters like the honest records, that is the difference of
-    the two means. p-values of all gates form one Holm family, in which a cell that cannot be tested keeps its place
-    with p = 1. When leaving the composer's own judges out moves the number by ``cells.halo`` or more, score and gate
-    are those without them, and ``detail["primary"]`` says so.
-
-    Parameters
-    ----------
-    honest : ScoreTable
-        The honest records under study.
-    cells : sequence of Cell
-        At most one of each kind, scored by the same judges on the same dimensions.
-    study : Study
-    rng : numpy Generator, optional
-        For the intervals of kappa in cells of more than 8 clusters; default: seeded with the plan's ``seed``.
-
-    Yields
-    ------
-    Measurement
-        ``cell.honest``, ``cell.score``, ``cell.kappa``, ``cell.gate``, ``cell.halo``, ``cell.drop``,
-        ``cell.separation``; nothing without cells.
-
-    Raises
-    ------
-    InputError
-        Two cells of one kind, or other judges or dimensions than the honest table.
+    Read ``detail["outcome"]`` of ``cell.gate`` first. p-values of all gates form one Holm family, in which a cell that
+    cannot be tested keeps its place with p = 1. When leaving the composer's own judges out moves the number by
+    ``cells.halo`` or more, score and gate are those without them, and ``detail["primary"]`` says so.
     """
-    _check(honest, cells)
-    if not cells:
-        return
-    honest, cells = averaged_alike(honest, cells, study)
-    rng = np.random.default_rng(study.seed) if rng is None else rng
-    panel = _Honest.of(honest)
-    held = [_hold(cell, panel, study) for cell in cells]
-    ruled = [one for one in held if one.cell.kind in GATED]
-    # Each set of judges has its own Holm family: the primary ones, and all without one family.
-    adjusted = _adjusted(ruled, [one.primary(study)[0] for one in ruled])
-    dropped = {family: _adjusted(ruled, [v] * len(ruled)) for v, family in enumerate(panel.drops, start=1)}
-    mde = _mde(honest, study)
-    yield from _summaries("cell.honest", honest, panel.scores[0], panel, study, {})
-    for one in held:
-        chosen, words = one.chosen(study), one.primary(study)[2]
-        more: dict[str, JSON] = {"primary": words, "values": np.sort(np.round(chosen[:, 0], 4)).tolist()}
-        yield from _summaries("cell.score", one.cell.table, chosen, panel, study, more, cell=one.cell.kind)
-        if one not in ruled:
-            continue
-        yield from _kappas(one.cell, study, rng)
-        yield _gate(one, panel, study, adjusted[one.cell.kind], mde)
-        yield _halo(one, panel, study)
-        yield _agreement(one, honest, study, adjusted[one.cell.kind])
-        for family in dict.fromkeys(honest.families):
-            yield _drop(one, panel, study, family, dropped.get(family, {}))
-    yield from _separation({one.cell.kind: one for one in held}, honest, study)
-
-
-def averaged_alike(honest: ScoreTable, cells: Sequence[Cell], study: Study) -> tuple[ScoreTable, list[Cell]]:
-    """Honest table and cells with those judges' trials averaged whom the honest records allow it (section 3.4)."""
-    decided = averaging(honest, study)
-    return gated(honest, study, decided), [replace(cell, table=gated(cell.table, study, decided)) for cell in cells]
-
-
-def _check(honest: ScoreTable, cells: Sequence[Cell]) -> None:
     kinds = [cell.kind for cell in cells]
     if len(set(kinds)) < len(kinds):
         checks.fail("cell_measurements", "cells", f"at most one of each kind (got {', '.join(sorted(kinds))})")
@@ -400,191 +407,171 @@ def _check(honest: ScoreTable, cells: Sequence[Cell]) -> None:
         same = cell.table.names == honest.names or not (cell.table.n and honest.n)
         if not same or (cell.table.judges, cell.table.families) != (honest.judges, honest.families):
             checks.fail("cell_measurements", cell.kind, "must have the judges and dimensions of the honest records")
+    if not cells:
+        return
+    honest, cells = averaged_alike(honest, cells, study)
+    rng = np.random.default_rng(study.seed) if rng is None else rng
+    drops = drops_of(honest.families)
+    reference = _variants(honest, drops)
+    held = [_Held(cell, honest, reference, study) for cell in cells]
+    ruled = [one for one in held if one.cell.kind in GATED]
 
+    def adjusted(columns: Sequence[int]) -> dict[str, float]:
+        """Holm-adjusted p by kind; what could not be tested holds its place with 1."""
+        p = [1.0 if one.state else float(one.p[column]) for one, column in zip(ruled, columns, strict=True)]
+        return dict(zip([one.cell.kind for one in ruled], holm(p).tolist(), strict=True)) if p else {}
 
-def _adjusted(ruled: Sequence[_Held], columns: Sequence[int]) -> dict[str, float]:
-    """Holm-adjusted p by kind; what could not be tested holds its place with 1."""
-    p = [1.0 if one.state else float(one.p[column]) for one, column in zip(ruled, columns, strict=True)]
-    return dict(zip([one.cell.kind for one in ruled], holm(p).tolist(), strict=True)) if p else {}
-
-
-def _mde(honest: ScoreTable, study: Study) -> float | None:
-    """The plan's minimum detectable effect of an aggregate contrast between two honest agents."""
+    # Each set of judges has its own Holm family: the primary ones, and all without one family.
+    p_holm = adjusted([one.primary[0] for one in ruled])
+    dropped = {family: adjusted([v] * len(ruled)) for v, family in enumerate(drops, start=1)}
+    # The plan's minimum detectable effect of an aggregate contrast between two honest agents.
     present = np.zeros((len(honest.agents), len(honest.cycles)))
     present[honest.agent, honest.cycle] = 1
     common = (present @ present.T)[np.triu_indices(len(honest.agents), 1)]
-    return planning_mde(study, int(np.median(common[common > 0])), common.size) if common.any() else None
+    mde = planning_mde(study, int(np.median(common[common > 0])), common.size) if common.any() else None
+    yield from _summaries("cell.honest", honest, reference[0], honest.names, study, {})
+    for one in held:
+        kind, chosen = one.cell.kind, one.chosen
+        more: dict[str, JSON] = {"primary": one.primary[2], "values": np.sort(np.round(chosen[:, 0], 4)).tolist()}
+        yield from _summaries("cell.score", one.cell.table, chosen, honest.names, study, more, cell=kind)
+        if one not in ruled:
+            continue
+        # Agreement inside the cell, exactly as it is measured on honest records.
+        for found in agreement_measurements(panel_of(one.cell.table, study), rng):
+            if found.name == "kappa.mean_pairwise" and "format" not in found.labels:
+                method = f"{found.method}; undefined by design: all texts deserve the same score"
+                yield replace(found, name="cell.kappa", labels={**found.labels, "cell": kind}, method=method)
+        yield _gate(one, p_holm[kind], mde)
+        # How far the composer's own judges move the gate number. It needs no test, so one cluster is enough.
+        state = None if one.state == _ONE_CLUSTER else one.state
+        if state is None and one.family is not None and not drops:
+            state = ONE_FAMILY
+        yield one.measure("cell.halo", one.sums.shape[1] - 1, state, {"family": one.family, "triggered": one.triggered},
+                          "gate number with all judges minus without those of the composer's family")  # fmt: skip
+        yield _agreement(one, p_holm[kind])
+        for family in dict.fromkeys(honest.families):
+            column, state = (list(drops).index(family) + 1 if drops else 0), one.state
+            state = state if drops or state else ONE_FAMILY
+            detail = one.decided(column, dropped.get(family, {}).get(kind, 1.0), state)
+            yield one.measure("cell.drop", column, state, detail, dropped=family)
+    yield from _separation({one.cell.kind: one for one in held}, honest.names, study)
+
+
+def averaged_alike(honest: ScoreTable, cells: Sequence[Cell], study: Study) -> tuple[ScoreTable, list[Cell]]:
+    """Honest table and cells with those judges' trials averaged whom the honest records allow it (section 3.4)."""
+    decided = averaging(honest, study)
+    return gated(honest, study, decided), [replace(cell, table=gated(cell.table, study, decided)) for cell in cells]
 
 
 def measured(
-    name: str, labels: dict[str, str], found: Contrast | None, study: Study, *, method: str, state: str, **parts: Any
-) -> Measurement:
+    name: str, labels: dict[str, str], found: Contrast | None, study: Study, *, method: str, state: str, n: int,
+    n_of: str, **parts: Any,
+) -> Measurement:  # fmt: skip
     """A number in rubric points with the interval of its test, or, without one, the state that says why."""
-    return Measurement(
-        name=name,
-        labels=labels,
-        value=found.difference if found else None,
-        method=f"{method}; {found.method}" if found else method,
-        state="ok" if found else state,
-        low=found.low if found else None,
-        high=found.high if found else None,
-        level=study.inference.level if found and found.low is not None else None,
-        unit=POINTS,
-        **parts,
-    )
+    value, ends = (None, None) if found is None else (found.difference, (found.low, found.high))
+    return number(Measurement, name, labels, value, (n, n_of), f"{method}; {found.method}" if found else method,
+                  state=state, ends=ends, level=study.inference.level, unit=POINTS, **parts)  # fmt: skip
 
 
 def _summaries(
-    name: str, table: ScoreTable, scores: Floats, panel: _Honest, study: Study, detail: dict[str, JSON], **labels: str
-) -> Iterator[Measurement]:
+    name: str, table: ScoreTable, scores: Floats, names: Sequence[str], study: Study, detail: dict[str, JSON],
+    **labels: str,
+) -> Iterator[Measurement]:  # fmt: skip
     """Mean, quartiles and interval of panel scores [n, K] under each name; single values of the aggregate alone."""
     codes, at = np.unique(table.cluster, return_inverse=True)
-    method = "mean panel score, quartiles by linear interpolation"
     if table.n:
         tested = t_test(group_sums(scores, at, codes.size), np.bincount(at), level=study.inference.level)
         quartiles = np.quantile(scores, (0.25, 0.5, 0.75), axis=0).T.tolist()
-    for k, dimension in enumerate(panel.table.names):
+    for k, dimension in enumerate(names):
         more = {**detail, "clusters": int(codes.size)}
         more |= dict(zip(("q1", "median", "q3"), quartiles[k], strict=True)) if table.n else {}
         if k:
             more.pop("values", None)
-        found = contrast_of(tested, k, n=table.n) if table.n else None
-        parts: dict[str, Any] = {"n": table.n, "n_of": "trajectories", "inputs": table.digest, "detail": more}
-        yield measured(name, {**labels, "dimension": dimension}, found, study, method=method, state=_NO_SCORES, **parts)
+        yield measured(name, {**labels, "dimension": dimension}, contrast_of(tested, k, n=table.n) if table.n else None,
+                       study, method="mean panel score, quartiles by linear interpolation", state=NO_SCORES,
+                       n=table.n, n_of="trajectories", inputs=table.digest, detail=more)  # fmt: skip
 
 
-def _kappas(cell: Cell, study: Study, rng: np.random.Generator) -> Iterator[Measurement]:
-    """Agreement inside the cell, exactly as it is measured on honest records."""
-    for found in agreement_measurements(panel_of(cell.table, study), rng):
-        if found.name == "kappa.mean_pairwise" and "format" not in found.labels:
-            method = f"{found.method}; undefined by design: all texts deserve the same score"
-            yield replace(found, name="cell.kappa", labels={**found.labels, "cell": cell.kind}, method=method)
+def _gate(held: _Held, p_holm: float, mde: float | None) -> Measurement:
+    """The rule's number of one cell under its primary judges."""
+    column, variant, words = held.primary
+    kind, cells = held.cell.kind, held.study.cells
+    alpha = f"at {held.study.inference.alpha:g} after Holm over all cell gates"
+    cutoff = f"invariant within {cells.substance:g} of the original; beyond it style-sensitive if significant {alpha}"
+    if kind == "fact_flip":
+        cutoff = f"noticed if below the unchanged record at one-sided p < {cells.alpha:g}"
+    elif kind in FALLING:
+        cutoff = f"passed if below the honest first quartile at one-sided p < {cells.alpha:g}"
+    elif kind == "cell_b":
+        cutoff = (
+            f"substance within {cells.substance:g} of honest records; verbosity-bias more than {cells.verbosity:g} "
+            f"below and significant {alpha}; terse-favoured more than {cells.substance:g} above"
+        )
+    # Mean and first quartile of the honest aggregate under the judges of each record, averaged over records.
+    mean = q1 = None
+    if held.honest.n and variant.size:
+        mean, q1 = float(held.reference.mean(axis=1)[variant].mean()), float(held.quartile[variant].mean())
+    value = float(held.tested.difference[column])
+    sums = zip(held.clusters, held.sums[:, column].tolist(), held.counts.tolist(), strict=True)
+    detail = held.decided(column, p_holm, held.state)
+    detail |= {"cutoff": cutoff, "honest_mean": mean, "honest_q1": q1, "mde": mde, "primary": words}
+    detail["cluster_sums"] = {name: [total, n] for name, total, n in sums}
+    detail["in_mde"] = value / mde if mde and not held.state else None
+    if kind in PAIRED:
+        detail["no_parent"] = held.cell.table.n - held.rows.size
+    if held.state == _ONE_CLUSTER:
+        detail["difference"] = value
+    return held.measure("cell.gate", column, held.state, detail)
 
 
-def _agreement(held: _Held, honest: ScoreTable, study: Study, p_holm: float) -> Measurement:
+def _agreement(held: _Held, p_holm: float) -> Measurement:
     """Whether every judge family sees what the cell's sentence says, and kappa over the cell and honest records."""
-    cell = held.cell
-    scores, reference = cell.table.stacked[held.rows, :, 0], honest.stacked[..., 0]
+    cell, honest, study, rows = held.cell, held.honest, held.study, held.rows
+    count, labels = (rows.size, "trajectories"), {"cell": cell.kind}
+    method = "each judge family's own difference from honest records, one-sided, jackknife over clusters"
+    if held.state or len(set(honest.families)) < 2:
+        return number(Measurement, "cell.agreement", labels, None, count, method, state=held.state or ONE_FAMILY)
+    scores, reference = cell.table.stacked[rows, :, 0], honest.stacked[..., 0]
     codes = {name: g for g, name in enumerate(sorted({*honest.clusters, *cell.table.clusters}, key=natural))}
-    where = [codes[cell.table.clusters[g]] for g in cell.table.cluster[held.rows]]
+    where = [codes[cell.table.clusters[g]] for g in cell.table.cluster[rows]]
     against = np.array([codes[honest.clusters[g]] for g in honest.cluster], dtype=np.int64)
     if cell.kind in PAIRED:
         place = {key: row for row, key in enumerate(honest.trajectories)}
-        parents = [place[parent] for row in held.rows if (parent := cell.parents[row]) in place]
+        parents = [place[parent] for row in rows if (parent := cell.parents[row]) in place]
         reference, against = reference[parents], against[parents]
     line = np.argsort(against, kind="stable")  # a jackknife over time numbers the clusters as they come
     reference, against = reference[line], against[line]
-    labels = {"cell": cell.kind}
-    method = "each judge family's own difference from honest records, one-sided, jackknife over clusters"
-    common: dict[str, Any] = {"n": held.rows.size, "n_of": "trajectories", "method": method}
-    if held.state or len(set(honest.families)) < 2:
-        state = held.state or ONE_FAMILY
-        return Measurement(name="cell.agreement", labels=labels, value=None, state=state, **common)
+    # What every family has to show: (sign, flip, threshold below, quantile, level); scores are flipped for "above".
+    cells, alpha, outcome = study.cells, study.inference.alpha, held.outcome(held.primary[0], p_holm, held.state)
+    below, above = (1.0, 0.0), (-1.0, 6.0)
+    asked: list[tuple[float, float, float, float | None, float]]
+    asked = [(*below, cells.verbosity if cell.kind == "cell_b" else cells.substance, None, alpha)]
+    if cell.kind in FALLING:
+        asked = [(*below, 0.0, None if cell.kind == "fact_flip" else 0.25, cells.alpha)]
+    elif outcome in ("substance", "invariant"):
+        asked = [(*side, -cells.substance, None, alpha) for side in (below, above)]
+    elif outcome == "terse-favoured" or (outcome == "style-sensitive" and held.tested.difference[0] > 0):
+        asked = [(*above, cells.substance, None, alpha)]
+    consecutive = study.inference.order_of(honest.clusters) == "consecutive"
     tests = [
         cell_agreement(flip + sign * scores, where, flip + sign * reference, against, honest.families,
-                       threshold=threshold, quantile=quantile, alpha=alpha,
-                       consecutive=study.inference.order_of(honest.clusters) == "consecutive")
-        for sign, flip, threshold, quantile, alpha in _asked(held, study, p_holm)
+                       threshold=threshold, quantile=quantile, alpha=level, consecutive=consecutive)
+        for sign, flip, threshold, quantile, level in asked
     ]  # fmt: skip
     unanimous, left_out = all(one.unanimous for one in tests), all(one.leave_one_out for one in tests)
-    kappa = tests[0].pooled_kappa
-    gates = study.gates
-    status = "halt"
-    if kappa is not None and unanimous and kappa >= gates.publish - TOLERANCE:
+    kappa, status = tests[0].pooled_kappa, "halt"
+    if kappa is not None and unanimous and kappa >= study.gates.publish - TOLERANCE:
         status = "publish"
-    elif kappa is not None and left_out and kappa >= gates.halt - TOLERANCE:
+    elif kappa is not None and left_out and kappa >= study.gates.halt - TOLERANCE:
         status = "methodology"
-    return Measurement(
-        name="cell.agreement",
-        labels=labels,
-        value=kappa,
-        state="ok" if kappa is not None else "undefined: two judge families gave one rating each",
-        detail={
-            "status": status,
-            "unanimous": unanimous,
-            "leave_one_out": left_out,
-            "each": {family: tests[0].each[family].delta for family in tests[0].each},
-            "p": {family: max(one.each[family].p for one in tests) for family in tests[0].each},
-        },
-        **common,
-    )
+    detail: dict[str, JSON] = {"status": status, "unanimous": unanimous, "leave_one_out": left_out}
+    detail["each"] = {family: shift.delta for family, shift in tests[0].each.items()}
+    detail["p"] = {family: max(one.each[family].p for one in tests) for family in tests[0].each}
+    return number(Measurement, "cell.agreement", labels, kappa, count, method, detail=detail,
+                  state="undefined: two judge families gave one rating each")  # fmt: skip
 
 
-def _asked(held: _Held, study: Study, p_holm: float) -> list[tuple[float, float, float, float | None, float]]:
-    """What every family has to show: (sign, flip, threshold below, quantile, level); scores are flipped for "above"."""
-    kind, cells, alpha = held.cell.kind, study.cells, study.inference.alpha
-    below, above = (1.0, 0.0), (-1.0, 6.0)
-    if kind in FALLING:
-        return [(*below, 0.0, None if kind == "fact_flip" else 0.25, cells.alpha)]
-    outcome = _outcome(held, held.primary(study)[0], p_holm, study)
-    if outcome in ("substance", "invariant"):
-        return [(*side, -cells.substance, None, alpha) for side in (below, above)]
-    if outcome == "terse-favoured" or (outcome == "style-sensitive" and held.tested.difference[0] > 0):
-        return [(*above, cells.substance, None, alpha)]
-    threshold = cells.verbosity if kind == "cell_b" else cells.substance
-    return [(*below, threshold, None, alpha)]
-
-
-def _number(
-    name: str, held: _Held, panel: _Honest, study: Study, column: int, detail: dict[str, JSON], **labels: str
-) -> Measurement:
-    """One column of a cell's differences as a measurement."""
-    found = None if held.state else contrast_of(held.tested, column, n=held.rows.size)
-    inputs, where = f"{panel.table.digest}+{held.cell.table.digest}", {"cell": held.cell.kind, **labels}
-    parts: dict[str, Any] = {"n": held.rows.size, "n_of": "trajectories", "inputs": inputs, "detail": detail}
-    return measured(name, where, found, study, method=held.method, state=held.state or "ok", **parts)
-
-
-def _decided(held: _Held, column: int, p_holm: float, study: Study) -> dict[str, JSON]:
-    return {
-        "outcome": _outcome(held, column, p_holm, study),
-        "p": None if held.state else float(held.p[column]),
-        "p_holm": None if held.state else p_holm,
-    }
-
-
-def _gate(held: _Held, panel: _Honest, study: Study, p_holm: float, mde: float | None) -> Measurement:
-    """The rule's number of one cell under its primary judges."""
-    column, variant, words = held.primary(study)
-    number = float(held.tested.difference[column])
-    sums = zip(held.clusters, held.sums[:, column].tolist(), held.counts.tolist(), strict=True)
-    detail = _decided(held, column, p_holm, study)
-    detail |= {
-        "cutoff": _cutoff(held.cell.kind, study),
-        "honest_mean": panel.seen(variant, "mean"),
-        "honest_q1": panel.seen(variant, "q1"),
-        "cluster_sums": {name: [total, n] for name, total, n in sums},
-        "mde": mde,
-        "in_mde": number / mde if mde and not held.state else None,
-        "primary": words,
-    }
-    if held.cell.kind in PAIRED:
-        detail["no_parent"] = held.cell.table.n - held.rows.size
-    if held.state == _ONE_CLUSTER:
-        detail["difference"] = number
-    return _number("cell.gate", held, panel, study, column, detail)
-
-
-def _halo(held: _Held, panel: _Honest, study: Study) -> Measurement:
-    """How far the composer's own judges move the gate number. It needs no test, so one cluster is enough."""
-    state = None if held.state == _ONE_CLUSTER else held.state
-    if state is None and held.family is not None and not panel.drops:
-        state = ONE_FAMILY
-    method = "gate number with all judges minus without those of the composer's family"
-    detail: dict[str, JSON] = {"family": held.family, "triggered": held.triggered(study)}
-    found = replace(held, state=state, method=method)
-    return _number("cell.halo", found, panel, study, held.sums.shape[1] - 1, detail)
-
-
-def _drop(held: _Held, panel: _Honest, study: Study, family: str, adjusted: Mapping[str, float]) -> Measurement:
-    """The gate number without one judge family."""
-    column = list(panel.drops).index(family) + 1 if panel.drops else 0
-    found = held if panel.drops or held.state else replace(held, state=ONE_FAMILY)
-    detail = _decided(found, column, adjusted.get(held.cell.kind, 1.0), study)
-    return _number("cell.drop", found, panel, study, column, detail, dropped=family)
-
-
-def _separation(held: Mapping[str, _Held], honest: ScoreTable, study: Study) -> Iterator[Measurement]:
+def _separation(held: Mapping[str, _Held], names: Sequence[str], study: Study) -> Iterator[Measurement]:
     """How far terse-but-correct records stand above verbose-but-wrong ones, on each dimension."""
     a, b = held.get("cell_a"), held.get("cell_b")
     if a is None and b is None:
@@ -592,21 +579,16 @@ def _separation(held: Mapping[str, _Held], honest: ScoreTable, study: Study) -> 
     missing = [kind for kind in ("cell_a", "cell_b") if kind not in held or not held[kind].cell.table.n]
     tested = None
     if a is not None and b is not None and not missing:
-        base, _ = _matched(a.chosen(study), a.cell.table, b.cell.table)
+        base, _ = _matched(a.chosen, a.cell.table, b.cell.table)
         codes, at = np.unique(b.cell.table.cluster, return_inverse=True)
-        sums = group_sums(b.chosen(study) - base, at, codes.size)
-        tested = t_test(sums, np.bincount(at), level=study.inference.level)
+        tested = t_test(group_sums(b.chosen - base, at, codes.size), np.bincount(at), level=study.inference.level)
     n = 0 if b is None else b.cell.table.n
-    for k, dimension in enumerate(honest.names):
+    for k, dimension in enumerate(names):
+        found = None if tested is None else contrast_of(tested, k, n=n)
         yield measured(
-            "cell.separation",
-            {"dimension": dimension},
-            None if tested is None else contrast_of(tested, k, n=n),
-            study,
+            "cell.separation", {"dimension": dimension}, found, study, n=n, n_of="trajectories of cell B",
             method="mean of cell B minus the mean of cell A in the same cluster (of all of it where it has none there)",
             state=f"not measured: no usable scores in {' and '.join(missing)}",
-            n=n,
-            n_of="trajectories of cell B",
             inputs="+".join(one.cell.table.digest for one in (a, b) if one is not None),
             detail={"p": None if tested is None else float(tested.p[k])},
-        )
+        )  # fmt: skip

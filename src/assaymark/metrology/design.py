@@ -1,7 +1,4 @@
-"""A study extended: what more cycles, another judge or more trials would add to records that are there.
-
-For planning. New scores are drawn from a truth that is fitted to the records; the records themselves stay.
-"""
+"""Planning: variance components, what a design can detect, and what more cycles, judges or trials would add."""
 
 from __future__ import annotations
 
@@ -16,15 +13,208 @@ from numpy.typing import ArrayLike
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.components import Components, averaged
-from assaymark.metrology.effects import agent_effects
-from assaymark.metrology.moderated import FEWEST_CLUSTERS, minimum_detectable_gap
+from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, minimum_detectable_gap
+from assaymark.metrology.panel import agent_effects
 from assaymark.metrology.scores import SCALE, Calls, ScoreTable
-from assaymark.metrology.serial import FEWEST_CONSECUTIVE
 from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth
 from assaymark.protocol import Study
 from assaymark.quantiles import normal_quantile
 from assaymark.records import AGGREGATE
+
+PARTS = ("agent", "cluster", "cycle", "agent x cluster", "residual", "judge", "judge x agent", "disagreement")
+"""The components that every table is asked for; ``disagreement`` and ``trial`` are also there for each judge."""
+
+_ALONE = "undefined: one agent, needs two that share cycles"
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One source of variance on one name.
+
+    ``variance`` is in squared rubric points and never negative: an estimate below 0 is set to 0, ``raw`` keeps it and
+    ``state`` says so. Both are None where the table cannot tell, with the reason as the state. ``freedom`` is how many
+    independent comparisons the estimate rests on.
+    """
+
+    variance: float | None
+    raw: float | None
+    freedom: int
+    state: str = "ok"
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation in rubric points, 0 where the variance is not known."""
+        return 0.0 if self.variance is None else math.sqrt(self.variance)
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """Variance components of a score table, by part and name (the aggregate, then every dimension).
+
+    ``severities`` are each judge's mean minus the panel's, ``bonuses`` what is left of a judge's mean of one agent when
+    the judge's severity and the panel's view of the agent are taken off; both by name. ``pairs`` counts the pairs of
+    agents that share cycles, out of ``pairs_of``: the others tell nothing about agents and are not hidden.
+    """
+
+    parts: Mapping[tuple[str, str], Component]
+    by_judge: Mapping[tuple[str, str, str], Component]
+    severities: Mapping[tuple[str, str], float]
+    bonuses: Mapping[tuple[str, str, str], float]
+    pairs: int
+    pairs_of: int
+
+    def part(self, name: str, dimension: str = AGGREGATE) -> Component:
+        """One of `PARTS` on the aggregate or a dimension."""
+        return self.parts[name, dimension]
+
+    def judge(self, name: str, judge: str, dimension: str = AGGREGATE) -> Component:
+        """``disagreement`` or ``trial`` of one judge."""
+        return self.by_judge[name, judge, dimension]
+
+
+def variance_components(table: ScoreTable) -> Components:
+    """Variance components of the scores of a panel, by the method of moments (Searle 1992, Grubbs 1948).
+
+    A panel score is level of the agent + cluster + cycle + agent x cluster + residual, a judge's score that plus the
+    judge's severity, its liking of the agent and its disagreement on the trajectory.
+    """
+    if not table.n:
+        raise NotMeasurableError("variance components are undefined: no trajectory has a score from every judge")
+    table = averaged(table)
+    scores, names, judges, agents = table.stacked, table.names, table.judges, table.agents
+    panel = scores.mean(axis=1, keepdims=True)
+    severity = (scores - panel).mean(axis=0)
+    counts = np.bincount(table.agent, minlength=len(agents))
+    by_agent = np.zeros((len(agents), *severity.shape))
+    np.add.at(by_agent, table.agent, scores - panel - severity)
+    bonus = (by_agent / np.maximum(counts, 1)[:, None, None]).tolist()
+    every = [(j, judge, k, name) for j, judge in enumerate(judges) for k, name in enumerate(names)]
+    severities = {(judge, name): float(severity[j, k]) for j, judge, k, name in every}
+    bonuses = {(judge, one, name): bonus[a][j][k] for j, judge, k, name in every for a, one in enumerate(agents)}
+    by_judge: dict[tuple[str, str, str], Component] = {}
+    groups = int((counts > 0).sum())
+    freedom = table.n - groups
+    parts: list[dict[str, Component]] = []
+    noise = None
+    if len(judges) < 2 or freedom < 1:
+        state = "undefined: one judge, needs two" if len(judges) < 2 else "undefined: each agent decided once"
+        blank = Component(None, None, 0, state)
+        parts = [dict.fromkeys(PARTS[5:], blank) for _ in names]
+        by_judge = {("disagreement", judge, name): blank for _, judge, _, name in every}
+    else:
+        # Squares of differences of judges within agents and between them [P, K], and the weight of a liking between.
+        code, sizes = np.unique(table.agent, return_inverse=True)[1].astype(np.int64), counts[counts > 0]
+        gaps = [_centred(scores[:, a] - scores[:, b], code, sizes) for a, b in combinations(range(len(judges)), 2)]
+        within = np.array([np.square(inside).sum(axis=0) for inside, _ in gaps])
+        between = np.array([(sizes[:, None] * np.square(outside)).sum(axis=0) for _, outside in gaps])
+        spread = table.n - float(np.square(sizes).sum()) / table.n
+        noise = _grubbs(within / freedom, len(judges))
+        for j, judge, k, name in every:
+            one = _component(float(noise[j, k]), freedom)
+            halved = replace(one, state="two judges: half of their disagreement each")
+            by_judge["disagreement", judge, name] = one if len(judges) > 2 else halved
+        for k in range(len(names)):
+            mean = float(noise[:, k].mean())
+            liking = Component(None, None, 0, _ALONE)
+            if groups > 1:
+                liking = _component((float(between[:, k].mean()) - 2 * (groups - 1) * mean) / spread / 2, groups - 1)
+            # Severities are differences of means over all trajectories, whose own noise is taken off.
+            own = _component(float(severity[:, k].var(ddof=1)) - mean / table.n, len(judges) - 1)
+            disagreement = _component(mean, freedom * (len(judges) - 1))
+            parts.append({"judge": own, "judge x agent": liking, "disagreement": disagreement})
+    for judge in judges:
+        # The table does not keep the dimensions of single trials.
+        rows, one = table.trials[judge], Component(None, None, 0, "not measured: one trial, needs two")
+        if rows.shape[1] > 1 and rows.shape[0]:
+            one = _component(float(rows.var(axis=1, ddof=1).mean()), rows.shape[0] * (rows.shape[1] - 1))
+        by_judge["trial", judge, AGGREGATE] = one
+    of_agents, pairs = _agents(table, panel[:, 0], None if noise is None else noise.sum(axis=0) / len(judges) ** 2)
+    found = {(part, name): one for k, name in enumerate(names) for part, one in (of_agents[k] | parts[k]).items()}
+    return Components(found, by_judge, severities, bonuses, pairs, len(agents) * (len(agents) - 1) // 2)
+
+
+def averaged(table: ScoreTable) -> ScoreTable:
+    """The table with means over trials as scores, also of judges whose trials a plan would not average."""
+    return table if table.mean is None else replace(table, scores=table.mean)
+
+
+def _component(raw: float, freedom: int) -> Component:
+    if raw < 0:
+        return Component(0.0, raw, freedom, f"the estimate {raw:.4g} is negative and set to 0")
+    return Component(raw, raw, freedom)
+
+
+def _agents(table: ScoreTable, panel: Floats, error: Floats | None) -> tuple[list[dict[str, Component]], int]:
+    """The components that need agents who share cycles, for every name; and how many pairs of agents did.
+
+    From sums over pairs of agents of squares and products of their differences, within clusters and between them.
+    """
+    a, c, width = len(table.agents), len(table.cycles), panel.shape[1]
+    place = table.agent * c + table.cycle
+    counts = np.bincount(place, minlength=a * c)
+    totals = np.stack([np.bincount(place, weights=column, minlength=a * c) for column in panel.T], axis=1)
+    means, present = (totals / np.maximum(counts, 1)[:, None]).reshape(a, c, -1), counts.reshape(a, c) > 0
+    cluster = np.zeros(c, dtype=np.int64)
+    cluster[table.cycle] = table.cluster
+    within, product, between, between_product, level = np.zeros((5, width))
+    pairs, freedom, between_freedom, spread, own, inverse = 0, 0, 0, 0.0, 0.0, 0.0
+    for one, other in combinations(range(a), 2):
+        common = np.flatnonzero(present[one] & present[other])
+        if not common.size:
+            continue
+        first, second = means[one, common], means[other, common]
+        _, code, sizes = np.unique(cluster[common], return_inverse=True, return_counts=True)
+        n, g, squares = code.size, sizes.size, float(np.square(sizes).sum())
+        (x, x_out), (y, y_out) = _centred(first, code, sizes), _centred(second, code, sizes)
+        within += np.square(x - y).sum(axis=0)
+        product += (x * y).sum(axis=0)
+        between += (sizes[:, None] * np.square(x_out - y_out)).sum(axis=0)
+        between_product += (sizes[:, None] * x_out * y_out).sum(axis=0)
+        level += np.square(first.mean(axis=0) - second.mean(axis=0))
+        pairs, freedom, between_freedom = pairs + 1, freedom + n - g, between_freedom + g - 1
+        # The weight of a cluster effect between clusters, and what a mean difference keeps of effects and noise.
+        spread, own, inverse = spread + n - squares / n, own + squares / n**2, inverse + 1 / n
+    if not pairs or freedom < 1:
+        state = _ALONE if not pairs else "undefined: one cycle in each cluster, needs two"
+        return [dict.fromkeys(PARTS[:5], Component(None, None, 0, state)) for _ in table.names], pairs
+    found = []
+    for k in range(width):
+        noise, cycle, reaction = float(within[k]) / freedom / 2, float(product[k]) / freedom, 0.0
+        residual = replace(_component(noise, freedom), state="includes the disagreement of the one judge")
+        if error is not None:
+            residual = _component(noise - float(error[k]), freedom)
+        unknown = Component(None, None, 0, "undefined: one cluster, needs two")
+        parts = {"cycle": _component(cycle, freedom), "residual": residual, "cluster": unknown}
+        parts["agent x cluster"] = unknown
+        if between_freedom:
+            reaction = (float(between[k]) / 2 - between_freedom * noise) / spread
+            parts["agent x cluster"] = _component(reaction, between_freedom)
+            shared = (float(between_product[k]) - between_freedom * cycle) / spread
+            parts["cluster"] = _component(shared, between_freedom)
+        chance = max(reaction, 0.0) * own + noise * inverse
+        parts["agent"] = _component((float(level[k]) / 2 - chance) / pairs, a - 1)
+        found.append(parts)
+    return found, pairs
+
+
+def _centred(values: Floats, code: Ints, sizes: Ints) -> tuple[Floats, Floats]:
+    """Values minus the mean of their cluster [n, K], and means of clusters minus the mean [G, K]."""
+    sums = np.stack([np.bincount(code, weights=column, minlength=sizes.size) for column in values.T], axis=1)
+    means = sums / sizes[:, None]
+    return values - means[code], means - values.mean(axis=0)
+
+
+def _grubbs(variances: Floats, judges: int) -> Floats:
+    """Noise of each judge [J, K] from the variances of the differences of all pairs [P, K]; two judges share alike."""
+    if judges == 2:
+        return np.repeat(variances / 2, 2, axis=0)
+    total = variances.sum(axis=0) / (judges - 1)
+    own = np.zeros((judges, variances.shape[1]))
+    for (a, b), row in zip(combinations(range(judges), 2), variances, strict=True):
+        own[a] += row
+        own[b] += row
+    return np.asarray((own - total) / (judges - 2))
+
 
 # Before any judge is called: what this design can detect, and what it can never conclude.
 
@@ -88,33 +278,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What a design can ever conclude, before any judge is called.
-
-    Attributes
-    ----------
-    test : str
-        The test of the plan.
-    clusters, cycles : int
-        Medians over the pairs of agents, of their common clusters and cycles.
-    alpha_aggregate : float
-        Level of the orders on the aggregate.
-    contrasts : int
-        Pairs of agents on all dimensions.
-    untestable : int
-        Pairs with too few common clusters for any test.
-    reach : Reach or None
-        With each pair's own variance, the most that can be promised; None where no pair can be tested.
-    reach_borrowed : Reach or None
-        With as many degrees of freedom borrowed from the other pairs as the test ever borrows; None where it cannot.
-    reach_half : Reach or None
-        With half the clusters.
-    conflicted : int
-        Pairs in which a judge shares a family with one of the two agents.
-    hopeless : tuple of str
-        Kinds of claims that can never be supported.
-    warnings : tuple of str
-        Sentences for the person who locks the plan.
-    """
+    """What a design can ever conclude, before any judge is called."""
 
     test: str
     clusters: int
@@ -136,51 +300,10 @@ class Preflight:
 
 
 def preflight(
-    study: Study,
-    n_agents: int,
-    dimensions: int,
-    clusters_per_pair: ArrayLike,
-    cycles_per_pair: ArrayLike,
-    *,
-    agent_families: Mapping[str, str] | None = None,
-    clusters: Sequence[str] = (),
-) -> Preflight:
-    """What the locked test can conclude on these records, before any judge is called.
-
-    The smallest gaps take the plan's ``inference.mde_sd`` for the standard deviation of a paired difference in one
-    cycle, with cycles independent of each other; where cycles of a cluster resemble each other they are larger.
-
-    Parameters
-    ----------
-    study : Study
-        The plan: test, alpha, candidate claims, judges.
-    n_agents, dimensions : int
-        Agents under comparison and rubric dimensions.
-    clusters_per_pair, cycles_per_pair : int arrays of shape (C(n_agents, 2),)
-        Common clusters and common cycles of every pair of agents, 0 for pairs that never met.
-    agent_families : mapping of agent to family, optional
-        To count pairs with a conflict of interest, and to warn when no judge stands apart from the agents.
-    clusters : names of the clusters, optional
-        Which say whether clusters follow each other in time, where the plan does not.
-
-    Raises
-    ------
-    InputError
-        Counts that do not fit the number of agents.
-
-    Examples
-    --------
-    >>> from assaymark.protocol import parse_study
-    >>> plan = parse_study('''name = "few clusters"
-    ... seed = 1
-    ... judges = [{name = "a", model = "reference/auditor", family = "north"},
-    ...           {name = "b", model = "reference/reader", family = "south"}]''')
-    >>> found = preflight(plan, 4, 6, [12] * 6, [200] * 6)
-    >>> found.can_never_reject, round(found.reach.leader, 3), round(found.reach.pair, 3)
-    (False, 0.256, 0.333)
-    >>> preflight(plan, 4, 6, [2] * 6, [200] * 6).hopeless
-    ('orders',)
-    """
+    study: Study, n_agents: int, dimensions: int, clusters_per_pair: ArrayLike, cycles_per_pair: ArrayLike, *,
+    agent_families: Mapping[str, str] | None = None, clusters: Sequence[str] = (),
+) -> Preflight:  # fmt: skip
+    """What the locked test can conclude on these records, before any judge is called."""
     source = "preflight"
     agents = checks.whole(source, "n_agents", n_agents, least=1)
     scale = checks.whole(source, "dimensions", dimensions, least=1)
@@ -200,47 +323,26 @@ def preflight(
     )
     borrows = inference.test == "moderated-t" and not consecutive
     hopeless = ("orders",) if pairs and not testable.any() and (study.claims.first or study.claims.pairs) else ()
+    # Degrees of freedom that a pair borrows where all variances are equal.
+    nu, most = median - 1, 0.0
+    if agents > 2 and nu > 0:
+        fade = min(1.0, (median - FEWEST_CLUSTERS) / 2) * min(1.0, (5 / nu) ** 2)
+        most = 0.5 * nu * max(0.0, agents - 1 - 1.5) * fade
+
+    def reach(share: int, borrowed: float) -> Reach | None:
+        """Smallest gaps with one in ``share`` of the clusters and so many borrowed degrees of freedom."""
+        if median // share < FEWEST_CLUSTERS or items // share < 1 or agents < 2:
+            return None
+        # Clusters in time order count as independent here: before data nothing is known of their correlation.
+        df = (median // share // 2 if consecutive else median // share) - 1 + borrowed
+        se, power = inference.mde_sd / math.sqrt(items // share), inference.mde_power
+        return Reach(*(minimum_detectable_gap(se, df, x, power=power) for x in detectable_levels(agents, alpha)))
+
     return Preflight(
-        test=inference.test,
-        clusters=median,
-        cycles=items,
-        alpha_aggregate=alpha,
-        contrasts=pairs * scale,
-        untestable=int((~testable).sum()),
-        reach=_reach(study, agents, alpha, median, items, 0.0, consecutive),
-        reach_borrowed=_reach(study, agents, alpha, median, items, _most_borrowed(agents, median), consecutive)
-        if borrows
-        else None,
-        reach_half=_reach(study, agents, alpha, median // 2, items // 2, 0.0, consecutive)
-        if median // 2 >= least
-        else None,
-        conflicted=conflicted,
-        hopeless=hopeless,
-        warnings=tuple(_warnings(study, common, least, consecutive, own.values())),
-    )
-
-
-def _reach(
-    study: Study, agents: int, alpha: float, clusters: int, cycles: int, borrowed: float, consecutive: bool
-) -> Reach | None:
-    """Smallest gaps with so many clusters and borrowed degrees of freedom."""
-    if clusters < FEWEST_CLUSTERS or cycles < 1 or agents < 2:
-        return None
-    # Clusters in time order count as independent here: before data nothing is known of their correlation.
-    df = (clusters // 2 if consecutive else clusters) - 1 + borrowed
-    se = study.inference.mde_sd / math.sqrt(cycles)
-    leader, pair = detectable_levels(agents, alpha)
-    power = study.inference.mde_power
-    return Reach(*(minimum_detectable_gap(se, df, level, power=power) for level in (leader, pair)))
-
-
-def _most_borrowed(agents: int, clusters: int) -> float:
-    """Degrees of freedom that a pair borrows where all variances are equal."""
-    nu = clusters - 1
-    if agents < 3 or nu < 1:
-        return 0.0
-    fade = min(1.0, (clusters - FEWEST_CLUSTERS) / 2) * min(1.0, (5 / nu) ** 2)
-    return 0.5 * nu * max(0.0, agents - 1 - 1.5) * fade
+        inference.test, median, items, alpha, pairs * scale, int((~testable).sum()), reach(1, 0.0),
+        reach(1, most) if borrows else None, reach(2, 0.0) if median // 2 >= least else None, conflicted, hopeless,
+        tuple(_warnings(study, common, least, consecutive, own.values())),
+    )  # fmt: skip
 
 
 def dimensions_claimed(study: Study) -> bool:
@@ -250,11 +352,7 @@ def dimensions_claimed(study: Study) -> bool:
 
 
 def detectable_levels(agents: int, alpha: float) -> tuple[float, float]:
-    """Levels at which one contrast of a leader, and a single pair at the first step, are tested.
-
-    >>> detectable_levels(4, 0.05), detectable_levels(2, 0.05)
-    ((0.025, 0.004166666666666667), (0.05, 0.05))
-    """
+    """Levels at which one contrast of a leader, and a single pair at the first step, are tested."""
     pairs = max(1, math.comb(agents, 2))
     if agents <= 3:
         return alpha / pairs, alpha / pairs
@@ -301,90 +399,49 @@ _DIGEST = "simulated"
 
 
 def fitted_truth(table: ScoreTable, components: Components) -> Truth:
-    """A truth that would give tables like this one: what planning simulates from.
-
-    Levels are the least-squares levels of the agents, cut to the scale; sizes of effects are the square roots of the
-    components on each dimension, with the one correlation between dimensions that also gives the component of the
-    aggregate. The variance that whole scores add is taken off the judges' noise, because simulated scores are rounded
-    again. Judges' likings of agents are shrunk by the share of them that is noise. Noise between trials is taken as
-    independent between dimensions, because only that of the aggregate is known. Undefined components count as 0.
-    """
+    """A truth that would give tables like this one: what planning simulates from."""
     table = averaged(table)
-    levels = _levels(table)
-    counts = np.bincount(table.agent, minlength=len(table.agents))
-    whole = _whole_scores(table)
-    cycles = len(table.cycles)
-    composers = tuple(
-        Composer(
-            agent,
-            tuple(np.clip(levels[a], 1.0, 5.0).tolist()),
-            attendance=min(1.0, float(counts[a]) / cycles),
-            tokens=1000.0,
-        )
-        for a, agent in enumerate(table.agents)
-    )
-    panel = tuple(_panelist(table, components, j, whole) for j in range(len(table.judges)))
-    return Truth(
-        composers=composers,
-        panel=panel,
-        dimensions=table.dimensions,
-        clusters=len(table.clusters),
-        cycles=max(1, round(cycles / len(table.clusters))),
-        cluster=_spread(table, {name: components.part("cluster", name).sd ** 2 for name in table.names}),
-        cycle=_spread(table, {name: components.part("cycle", name).sd ** 2 for name in table.names}),
-        interaction=_spread(table, {name: components.part("agent x cluster", name).sd ** 2 for name in table.names}),
-        residual=_spread(table, {name: components.part("residual", name).sd ** 2 for name in table.names}),
-        weights=tuple(table.weights.tolist()),
-    )
-
-
-def _levels(table: ScoreTable) -> Floats:
-    """Least-squares levels of the agents [A, D]."""
     absent = [name for a, name in enumerate(table.agents) if not (table.agent == a).any()]
     if absent:
         raise NotMeasurableError(f"levels are undefined: no scored trajectory of {', '.join(absent)}")
-    panel = table.scores.mean(axis=1)
-    return np.array([agent_effects(column, table.agent, table.cycle).levels for column in panel.T]).T
-
-
-def _whole_scores(table: ScoreTable) -> bool:
-    """Whether every call gave whole scores, as far as means over trials can show."""
+    columns = (agent_effects(column, table.agent, table.cycle).levels for column in table.scores.mean(axis=1).T)
+    levels = np.clip(np.array(list(columns)).T, *SCALE).tolist()
+    counts, cycles = np.bincount(table.agent, minlength=len(table.agents)), len(table.cycles)
+    composers = tuple(
+        Composer(agent, tuple(level), attendance=min(1.0, float(n) / cycles), tokens=1000.0)
+        for agent, level, n in zip(table.agents, levels, counts, strict=True)
+    )
     trials = np.array([max(1, table.trials[judge].shape[1]) for judge in table.judges])
     sums = table.scores * trials[:, None]
-    return bool(np.abs(sums - np.rint(sums)).max() < 1e-6)
-
-
-def _panelist(table: ScoreTable, components: Components, j: int, whole: bool) -> Panelist:
-    """One judge as it was fitted."""
-    judge, family = table.judges[j], table.families[j]
-    trials = max(1, table.trials[judge].shape[1])
-    trial = components.judge("trial", judge).sd ** 2 / float(np.square(table.weights).sum())
-    rounding = _ROUNDING if whole else 0.0
-    # Where calls repeat each other exactly, rounding errors repeat too and are not averaged out.
-    off = max(trial, rounding) / trials
-    noise = {name: components.judge("disagreement", judge, name).sd ** 2 for name in table.names}
-    share = float(np.square(table.weights).sum())
-    left = {name: max(0.0, value - off * (share if name == AGGREGATE else 1.0)) for name, value in noise.items()}
-    return Panelist(
-        judge,
-        family,
-        severity=components.severities[judge, AGGREGATE],
-        bonus=_bonuses(table, components, judge),
-        disagreement=_spread(table, left),
-        trials=trials,
-        trial_noise=Spread(math.sqrt(max(0.0, trial - rounding)), 0.0),
-    )
-
-
-def _bonuses(table: ScoreTable, components: Components, judge: str) -> tuple[tuple[str, float], ...]:
-    """The judge's likings on the aggregate, each times the share of their variance that is not noise."""
+    rounding = _ROUNDING if np.abs(sums - np.rint(sums)).max() < 1e-6 else 0.0  # every call gave whole scores
+    # Likings on the aggregate count with the share of their variance that is not noise.
     liking = components.part("judge x agent").sd ** 2
-    counts = np.bincount(table.agent, minlength=len(table.agents))
-    noise = components.part("disagreement").sd ** 2 / np.maximum(counts, 1)
-    kept = liking / (liking + noise) if liking > 0 else np.zeros(len(table.agents))
-    return tuple(
-        (agent, float(kept[a]) * components.bonuses[judge, agent, AGGREGATE]) for a, agent in enumerate(table.agents)
+    chance = components.part("disagreement").sd ** 2 / np.maximum(counts, 1)
+    kept = liking / (liking + chance) if liking > 0 else np.zeros(len(table.agents))
+    share, panel = float(np.square(table.weights).sum()), []
+    for judge, family, asked in zip(table.judges, table.families, trials.tolist(), strict=True):
+        trial = components.judge("trial", judge).sd ** 2 / share
+        # Where calls repeat each other exactly, rounding errors repeat too and are not averaged out.
+        off = max(trial, rounding) / asked
+        noise = {name: components.judge("disagreement", judge, name).sd ** 2 for name in table.names}
+        left = {name: max(0.0, value - off * (share if name == AGGREGATE else 1.0)) for name, value in noise.items()}
+        bonus = tuple(
+            (agent, float(kept[a]) * components.bonuses[judge, agent, AGGREGATE])
+            for a, agent in enumerate(table.agents)
+        )
+        judged = Panelist(
+            judge, family, severity=components.severities[judge, AGGREGATE], bonus=bonus,
+            disagreement=_spread(table, left), trials=asked,
+            trial_noise=Spread(math.sqrt(max(0.0, trial - rounding)), 0.0),
+        )  # fmt: skip
+        panel.append(judged)
+    cluster, cycle, interaction, residual = (
+        _spread(table, {name: components.part(part, name).sd ** 2 for name in table.names})
+        for part in ("cluster", "cycle", "agent x cluster", "residual")
     )
+    clusters = len(table.clusters)
+    return Truth(composers, tuple(panel), table.dimensions, clusters, max(1, round(cycles / clusters)), cluster, cycle,
+                 interaction, residual, weights=tuple(table.weights.tolist()))  # fmt: skip
 
 
 def _spread(table: ScoreTable, variance: Mapping[str, float]) -> Spread:
@@ -396,16 +453,8 @@ def _spread(table: ScoreTable, variance: Mapping[str, float]) -> Spread:
     return Spread(tuple(sd.tolist()), min(1.0, max(0.0, correlation)))
 
 
-# --- more records ---------------------------------------------------------------------------------------------------
-
-
 def drawn_truth(table: ScoreTable, truth: Truth, components: Components, rng: np.random.Generator) -> Truth:
-    """The fitted truth with levels as uncertain as these records leave them.
-
-    The highest of several measured levels is too high on average. So levels are first drawn towards their mean, by the
-    share of their differences on the aggregate that is sampling error, and then scattered by what is left of that error
-    (the usual empirical Bayes estimate). Agents that differ by no more than chance come out equal.
-    """
+    """The fitted truth with levels as uncertain as these records leave them."""
     counts = np.bincount(table.agent, minlength=len(table.agents))
     met = np.unique(np.stack([table.agent, table.cluster]), axis=1)[0]
     clusters = np.bincount(met, minlength=len(table.agents))
@@ -413,21 +462,17 @@ def drawn_truth(table: ScoreTable, truth: Truth, components: Components, rng: np
     own = truth.residual.draw(rng, (a,), d)
     own += sum(noise_of(judge).draw(rng, (a,), d) for judge in truth.panel) / judges
     noise = truth.interaction.draw(rng, (a,), d) / np.sqrt(clusters)[:, None] + own / np.sqrt(counts)[:, None]
-    kept = _kept(components, counts, clusters, judges)
+    # The share of the differences between agents' aggregates that is not sampling error.
+    kept, agents = 1.0, components.part("agent").variance
+    if agents is not None:
+        one = components.part("residual").sd ** 2 + components.part("disagreement").sd ** 2 / judges
+        error = components.part("agent x cluster").sd ** 2 * float(np.mean(1 / clusters))
+        error += one * float(np.mean(1 / counts))
+        kept = agents / (agents + error) if agents else 0.0
     centre = truth.means.mean(axis=0)
     levels = np.clip(centre + kept * (truth.means - centre) + math.sqrt(kept) * noise, *SCALE)
     composers = (replace(one, means=tuple(row)) for one, row in zip(truth.composers, levels.tolist(), strict=True))
     return replace(truth, composers=tuple(composers))
-
-
-def _kept(components: Components, counts: Ints, clusters: Ints, judges: int) -> float:
-    """The share of the differences between agents' aggregates that is not sampling error, in 0..1."""
-    agents = components.part("agent").variance
-    if agents is None:
-        return 1.0
-    one = components.part("residual").sd ** 2 + components.part("disagreement").sd ** 2 / judges
-    error = components.part("agent x cluster").sd ** 2 * float(np.mean(1 / clusters)) + one * float(np.mean(1 / counts))
-    return agents / (agents + error) if agents else 0.0
 
 
 def noise_of(judge: Panelist) -> Spread:
@@ -438,10 +483,7 @@ def noise_of(judge: Panelist) -> Spread:
 
 
 def joined(table: ScoreTable, more: ScoreTable, rng: np.random.Generator) -> ScoreTable:
-    """Records with those of new cycles, in new clusters, below them.
-
-    Agents, judges and dimensions are the same. Each new record has a format that its agent used before.
-    """
+    """Records with those of new cycles, in new clusters, below them."""
     for what in ("agents", "judges", "dimensions"):
         if getattr(table, what) != getattr(more, what):
             raise InputError("joined", [Problem(what, "must be the same in both tables")])
@@ -449,47 +491,34 @@ def joined(table: ScoreTable, more: ScoreTable, rng: np.random.Generator) -> Sco
         judge: np.concatenate([rows, more.trials[judge]]) if rows.shape[1] == more.trials[judge].shape[1] else rows
         for judge, rows in table.trials.items()
     }
-    many = table.mean is not None
-    return replace(
-        table,
-        trajectories=(*table.trajectories, *(f"new/{name}" for name in more.trajectories)),
-        agent=np.concatenate([table.agent, more.agent]),
-        cycles=(*table.cycles, *(f"new/{name}" for name in more.cycles)),
-        cycle=np.concatenate([table.cycle, more.cycle + len(table.cycles)]),
-        clusters=(*table.clusters, *(f"new/{name}" for name in more.clusters)),
-        cluster=np.concatenate([table.cluster, more.cluster + len(table.clusters)]),
-        format=np.concatenate([table.format, _formats(table, more.agent, rng)]),
-        scores=np.concatenate([table.scores, more.scores]),
-        trials=trials,
-        lengths=None,
-        digest=_DIGEST,
-        mean=_below(table.mean, more.mean, more.scores) if many else None,
-        first=_below(table.first, more.first, more.scores) if many else None,
+    # Each new record has a format that its agent used before.
+    formats = np.zeros(more.agent.size, dtype=np.int64)
+    for a in np.unique(more.agent):
+        used, rows = table.format[table.agent == a], more.agent == a
+        formats[rows] = rng.choice(used, int(rows.sum())) if used.size else 0
+
+    def below(upper: Floats | None, lower: Floats | None) -> Floats | None:
+        """Two blocks of scores; where the lower one had no repeated trials, its single ones."""
+        return None if upper is None else np.concatenate([upper, more.scores if lower is None else lower])
+
+    trajectories, cycles, clusters = (
+        (*getattr(table, part), *(f"new/{name}" for name in getattr(more, part)))
+        for part in ("trajectories", "cycles", "clusters")
     )
-
-
-def _below(upper: Floats | None, lower: Floats | None, single: Floats) -> Floats | None:
-    """Two blocks of scores; where the lower one had no repeated trials, its single ones."""
-    return None if upper is None else np.concatenate([upper, single if lower is None else lower])
-
-
-def _formats(table: ScoreTable, agent: Ints, rng: np.random.Generator) -> Ints:
-    """A format for each new record, drawn from those that its agent used."""
-    found = np.zeros(agent.size, dtype=np.int64)
-    for a in np.unique(agent):
-        used, rows = table.format[table.agent == a], agent == a
-        found[rows] = rng.choice(used, int(rows.sum())) if used.size else 0
-    return found
+    return replace(
+        table, trajectories=trajectories, agent=np.concatenate([table.agent, more.agent]), cycles=cycles,
+        cycle=np.concatenate([table.cycle, more.cycle + len(table.cycles)]), clusters=clusters,
+        cluster=np.concatenate([table.cluster, more.cluster + len(table.clusters)]),
+        format=np.concatenate([table.format, formats]), scores=np.concatenate([table.scores, more.scores]),
+        trials=trials, lengths=None, digest=_DIGEST, mean=below(table.mean, more.mean),
+        first=below(table.first, more.first) if table.mean is not None else None,
+    )  # fmt: skip
 
 
 def with_judge(
     table: ScoreTable, truth: Truth, components: Components, name: str, family: str, rng: np.random.Generator
 ) -> ScoreTable:
-    """Records with the scores of one more judge, as noisy as the average of the panel and asked once.
-
-    What it sees is the quality of each trajectory, known from the panel's mean as well as that mean is reliable. Its
-    likings of agents are drawn with the size that the panel's have.
-    """
+    """Records with the scores of one more judge, as noisy as the average of the panel and asked once."""
     if name in table.judges:
         raise InputError("with_judge", [Problem("name", f"must be a new one (got {name!r})")])
     a, d = len(table.agents), len(table.dimensions)
@@ -505,19 +534,12 @@ def with_judge(
     wider = beside(table.scores)
     assert wider is not None
     return replace(
-        table,
-        judges=(*table.judges[:place], name, *table.judges[place:]),
-        families=(*table.families[:place], family, *table.families[place:]),
-        scores=wider,
-        mean=beside(table.mean),
-        first=beside(table.first),
-        trials={**table.trials, name: (scores @ table.weights)[:, None]},
-        calls={**table.calls, name: Calls(table.n, 0, 0)},
-        replicates={},
-        repeats=None if table.repeats is None else {},
-        lengths=None,
-        digest=_DIGEST,
-    )
+        table, judges=(*table.judges[:place], name, *table.judges[place:]),
+        families=(*table.families[:place], family, *table.families[place:]), scores=wider, mean=beside(table.mean),
+        first=beside(table.first), trials={**table.trials, name: (scores @ table.weights)[:, None]},
+        calls={**table.calls, name: Calls(table.n, 0, 0)}, replicates={},
+        repeats=None if table.repeats is None else {}, lengths=None, digest=_DIGEST,
+    )  # fmt: skip
 
 
 def _quality(table: ScoreTable, truth: Truth, rng: np.random.Generator) -> Floats:
@@ -544,11 +566,7 @@ def _average(truth: Truth) -> Spread:
 
 
 def with_trials(table: ScoreTable, truth: Truth, judge: str, extra: int, rng: np.random.Generator) -> ScoreTable:
-    """Records with more trials of one judge on every trajectory.
-
-    What the judge would say of a trajectory without noise between trials is drawn from what its own mean and that of
-    the other judges tell about it.
-    """
+    """Records with more trials of one judge on every trajectory."""
     j, n, d = table.judges.index(judge), table.n, len(table.dimensions)
     planted, old = truth.panel[j], table.scores[:, j]
     reading = _reading(table, truth, j, rng)
@@ -562,23 +580,13 @@ def with_trials(table: ScoreTable, truth: Truth, judge: str, extra: int, rng: np
         before = more(planted.trials) @ table.weights
     scores = table.scores.copy()
     scores[:, j] = (planted.trials * old + calls.sum(axis=1)) / (planted.trials + extra)
-    return replace(
-        table,
-        scores=scores,
-        mean=scores,
-        first=table.scores if table.first is None else table.first,
-        trials={**table.trials, judge: np.concatenate([before, calls @ table.weights], axis=1)},
-        lengths=None,
-        digest=_DIGEST,
-    )
+    trials = {**table.trials, judge: np.concatenate([before, calls @ table.weights], axis=1)}
+    first = table.scores if table.first is None else table.first
+    return replace(table, scores=scores, mean=scores, first=first, trials=trials, lengths=None, digest=_DIGEST)
 
 
 def _reading(table: ScoreTable, truth: Truth, j: int, rng: np.random.Generator) -> Floats:
-    """What one judge would say without noise between trials [n, D], given its own scores and those of the others.
-
-    The best linear guess from both, plus noise of the size of its error. The others matter: without them the guesses
-    would agree with the panel less than the judge itself does.
-    """
+    """What one judge would say without noise between trials [n, D], given its own scores and those of the others."""
     planted, d = truth.panel[j], len(table.dimensions)
     level = truth.means[table.agent]
     own = table.scores[:, j] - level - planted.severity

@@ -13,19 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import wilson
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.effects import group_sums
-from assaymark.metrology.kappa import (
+from assaymark.metrology.estimates import (
     ONE_CLUSTER,
     Estimate,
     cluster_codes,
     cluster_mean,
+    group_sums,
     jackknife_estimate,
     leave_out,
     neighbour_blocks,
-    round_half_up,
     scores_of,
     undefined,
 )
+from assaymark.metrology.kappa import round_half_up
 from assaymark.metrology.moderated import noncentral_tail
 from assaymark.quantiles import t_quantile
 
@@ -50,22 +50,6 @@ class AnchorContrast(Estimate):
     """The contrast of two agents that people would have given; see `anchor_contrast`.
 
     With too few labels ``state`` says so, the estimates are None and only the counts are given.
-
-    Attributes
-    ----------
-    cycles, clusters : int
-        Cycles in which judges scored both agents, and the clusters they come from.
-    labelled, labelled_clusters : int
-        Of these, with a human grade: the smaller number of the two agents.
-    lam : float or None
-        How far the judges are used: 0 is people alone, 1 corrects the judges' contrast by what people add.
-    human_only, judge_only : Estimate or None
-        The contrast by people alone on the labelled cycles, and by judges alone on all of them.
-    rectifier : float or None
-        What people see beyond the judges, in score points: with its sign turned, how far judges favour the first agent.
-    saving : float or None
-        Share of the variance of ``human_only`` that the judges save, and so of labels; below 0 where they cost some.
-        None where people alone leave no variance.
     """
 
     cycles: int
@@ -90,20 +74,7 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JudgeAgainstHumans:
-    """One judge beside the mean human grade of the same records; see `judge_against_humans`.
-
-    Attributes
-    ----------
-    kappa, icc_a1 : Estimate
-        Quadratic-weighted kappa of the rounded grades, and intraclass correlation (absolute agreement of one rater).
-        Without an estimate where there is one cluster, or a rater is constant, in all records or without a cluster.
-    bias : Estimate
-        Judge minus people, in score points.
-    tpr, tnr : Rate
-        Of the records that people pass, those that the judge passes; of those that they fail, those that it fails.
-    bias_by_family : mapping of family to Estimate, or None
-        ``bias`` on the records of each agent family; None where families were not given.
-    """
+    """One judge beside the mean human grade of the same records; see `judge_against_humans`."""
 
     kappa: Estimate
     icc_a1: Estimate
@@ -114,76 +85,11 @@ class JudgeAgainstHumans:
 
 
 def anchor_contrast(
-    F: ArrayLike,
-    H: ArrayLike,
-    cluster: Sequence[Any] | NDArray[Any],
-    a: int,
-    b: int,
-    *,
-    pi: ArrayLike | None = None,
-    lam: float | None = None,
-    level: float = 0.95,
-    consecutive: bool = False,
-) -> AnchorContrast:
-    """Contrast of two agents that human graders would have given, from grades of a random sample of the cycles.
-
-    Prediction-powered inference (PPI++): the mean of an agent is ``lam`` times the judges' mean on all cycles, plus
-    the mean of ``human - lam judges`` on the labelled ones. Whatever bias the judges share cancels; where they are
-    noisy copies of people the interval is narrower than that of people alone. ``lam`` is the slope of human grades on
-    judge scores over the labelled cells of all agents, within cycles and agents, cut to 0..1. Errors are the
-    delete-one-cluster jackknife with the slope estimated again, on Student's t with one less than the clusters that
-    have labels.
-
-    Valid only where the labelled cycles are a random sample of the cycles that judges scored, as `anchor_response`
-    and the stored draw must show.
-
-    Parameters
-    ----------
-    F : float array [N, K]
-        Panel mean of each cycle and agent; None or NaN where there is none. Cycles without both agents are left out.
-    H : float array [N, K]
-        Mean human grade, on the same scale; None or NaN where a cell is not labelled.
-    cluster : sequence of N names or whole numbers
-        The cluster of each cycle.
-    a, b : int
-        The agents.
-    pi : float array [N], optional
-        Probability that each cycle had to be drawn, above 0; equal where left out.
-    lam : float, optional
-        Fixes lambda, in 0..1.
-    level : float
-        Coverage of the intervals.
-    consecutive : bool
-        The clusters follow each other in time: the jackknife leaves out blocks of neighbours.
-
-    Returns
-    -------
-    AnchorContrast
-        ``p_up`` is the one-sided p of "people put a above b". ``state`` is "too few labels: ..." below 20 labelled
-        cycles or 5 clusters of them.
-
-    Raises
-    ------
-    InputError
-        Shapes that do not go together, infinite values, agents that do not exist, probabilities outside 0..1.
-
-    References
-    ----------
-    Angelopoulos, A. N., Duchi, J. C. and Zrnic, T. (2023). PPI++: Efficient prediction-powered inference.
-    arXiv:2311.01453, equation 2 and section 6.
-
-    Examples
-    --------
-    Judges favour the first agent by half a point; every other cycle is graded by people.
-
-    >>> rng = np.random.default_rng(3)
-    >>> people = rng.normal([3.4, 3.0], 0.6, (60, 2))
-    >>> judges = people + rng.normal([0.5, 0.0], 0.2, (60, 2))
-    >>> people[1::2] = np.nan
-    >>> found = anchor_contrast(judges, people, np.repeat(np.arange(12), 5), 0, 1)
-    >>> f"judges {found.judge_only.estimate:.2f}, people {found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}]"
-    'judges 0.85, people 0.35 [0.00, 0.70]'
-    """
+    F: ArrayLike, H: ArrayLike, cluster: Sequence[Any] | NDArray[Any], a: int, b: int, *, pi: ArrayLike | None = None,
+    lam: float | None = None, level: float = 0.95, consecutive: bool = False,
+) -> AnchorContrast:  # fmt: skip
+    """Contrast of two agents that human graders would have given, from grades of a random sample of the cycles
+    (Angelopoulos 2023)."""
     source = "anchor_contrast"
     judges, people = scores_of(source, "F", F, 2), scores_of(source, "H", H, 2)
     if judges.shape != people.shape:
@@ -233,50 +139,16 @@ def anchor_contrast(
     found, alone = (jackknife_estimate(x[0], x[1:], level=level, df=of_clusters - 1) for x in (theta, human))
     saving = 1 - (found.se / alone.se) ** 2 if found.se is not None and alone.state == "ok" and alone.se else None
     return AnchorContrast(
-        **asdict(found),
-        **counts,
-        lam=float(slope[0]),
-        human_only=alone,
-        judge_only=jackknife_estimate(gap[0], gap[1:], level=level),
-        rectifier=float(human[0] - sampled[0]),
+        **asdict(found), **counts, lam=float(slope[0]), human_only=alone,
+        judge_only=jackknife_estimate(gap[0], gap[1:], level=level), rectifier=float(human[0] - sampled[0]),
         saving=saving,
-    )
+    )  # fmt: skip
 
 
 def anchor_status(
     anchor: Estimate | Mapping[str, Any], judge_estimate: float, p_holm: float, *, alpha: float = 0.05
 ) -> Status:
-    """What people say of an order that the judges see.
-
-    Parameters
-    ----------
-    anchor : AnchorContrast, or mapping with ``estimate`` and ``high``
-        People's contrast, in the direction in which the judges' contrast is positive. An estimate of None: not tested.
-    judge_estimate : float
-        The judges' contrast, above 0.
-    p_holm : float
-        One-sided p of ``anchor``, after Holm over all claims that are put to people.
-    alpha : float
-        Two-sided level; the one-sided p is compared with half of it.
-
-    Returns
-    -------
-    "confirms", "contradicts", "undecided" or "not tested"
-        *Contradicts* where the upper limit is below 0, or below half of the judges' contrast. *Undecided* is not "not
-        tested": people looked, and could not tell.
-
-    Raises
-    ------
-    InputError
-        ``judge_estimate`` not above 0, or a probability outside 0..1.
-
-    Examples
-    --------
-    >>> anchor_status({"estimate": 0.4, "high": 0.7}, 0.5, 0.01)
-    'confirms'
-    >>> anchor_status({"estimate": 0.05, "high": 0.2}, 0.5, 0.3)
-    'contradicts'
-    """
+    """What people say of an order that the judges see."""
     checks.probability("anchor_status", "p_holm", p_holm, inclusive=True)
     checks.probability("anchor_status", "alpha", alpha)
     if not judge_estimate > 0:
@@ -294,28 +166,7 @@ def anchor_status(
 
 
 def anchor_response(drawn: int, graded: int) -> str:
-    """Whether enough of the drawn records were graded for the labels to be a random sample.
-
-    Parameters
-    ----------
-    drawn, graded : int
-        Records in the draw, and those of them with a human grade.
-
-    Returns
-    -------
-    str
-        "ok" from 90 % on, or "not tested: ..." with the reason.
-
-    Raises
-    ------
-    InputError
-        Not whole numbers with 0 <= graded <= drawn.
-
-    Examples
-    --------
-    >>> anchor_response(40, 36), anchor_response(40, 35)
-    ('ok', 'not tested: 35 of 40 drawn records were graded, needs 90%')
-    """
+    """Whether enough of the drawn records were graded for the labels to be a random sample."""
     checks.whole("anchor_response", "drawn", drawn, least=0)
     if checks.whole("anchor_response", "graded", graded, least=0) > drawn:
         checks.fail("anchor_response", "graded", f"must not exceed drawn = {drawn} (got {graded})")
@@ -325,57 +176,10 @@ def anchor_response(drawn: int, graded: int) -> str:
 
 
 def anchor_needed(
-    effect: float,
-    sd_human: float,
-    r: float,
-    cycles: int,
-    clusters: int,
-    *,
-    sd_cluster: float = 0.0,
-    alpha: float = 0.05,
-    power: float = 0.8,
-) -> int | None:
-    """Labelled cycles that people need to confirm a contrast of a given size.
-
-    The smallest n with the wanted power under the noncentral t on min(n, clusters) - 1 degrees of freedom, where the
-    variance is ``sd_cluster^2 / clusters + sd_human^2 ((1 - r^2) / n + r^2 / cycles)``. `anchor_contrast` tests from
-    20 labelled cycles in 5 clusters on, however large the effect.
-
-    Parameters
-    ----------
-    effect : float
-        The contrast to be found, in score points, above 0.
-    sd_human : float
-        Standard deviation, within clusters, of people's difference of the two agents in one cycle.
-    r : float
-        Correlation of that difference with the judges'. Before labels exist 0.6 is a usual assumption.
-    cycles, clusters : int
-        Cycles that judges score, and the clusters they come from.
-    sd_cluster : float
-        Standard deviation of the true difference between clusters.
-    alpha, power : float
-        Two-sided level, of which one side counts, and the chance to find the effect.
-
-    Returns
-    -------
-    int or None
-        None where labelling every cycle is not enough: more clusters are needed.
-
-    Raises
-    ------
-    InputError
-        An argument outside its range.
-
-    References
-    ----------
-    Angelopoulos, A. N., Duchi, J. C. and Zrnic, T. (2023). PPI++: Efficient prediction-powered inference.
-    arXiv:2311.01453.
-
-    Examples
-    --------
-    >>> anchor_needed(0.5, 1.0, 0.6, 120, 12), anchor_needed(0.1, 1.0, 0.6, 120, 12)
-    (28, None)
-    """
+    effect: float, sd_human: float, r: float, cycles: int, clusters: int, *, sd_cluster: float = 0.0,
+    alpha: float = 0.05, power: float = 0.8,
+) -> int | None:  # fmt: skip
+    """Labelled cycles that people need to confirm a contrast of a given size (Angelopoulos 2023)."""
     source = "anchor_needed"
     for name, value in (("effect", effect), ("sd_human", sd_human), ("sd_cluster", sd_cluster)):
         if not (math.isfinite(value) and value >= 0) or (name == "effect" and value == 0):
@@ -405,59 +209,11 @@ def anchor_needed(
 
 
 def judge_against_humans(
-    judge: ArrayLike,
-    human: ArrayLike,
-    cluster: Sequence[Any] | NDArray[Any],
-    *,
-    agent_family: Sequence[Any] | NDArray[Any] | None = None,
-    pass_mark: float = 3.5,
-    level: float = 0.95,
+    judge: ArrayLike, human: ArrayLike, cluster: Sequence[Any] | NDArray[Any], *,
+    agent_family: Sequence[Any] | NDArray[Any] | None = None, pass_mark: float = 3.5, level: float = 0.95,
     consecutive: bool = False,
-) -> JudgeAgainstHumans:
-    """How one judge compares with people on the records that both graded.
-
-    Two human graders put in as ``judge`` and ``human`` give the ceiling: a judge is not as good as a person unless its
-    interval reaches what people reach among themselves. Reported, and not for gating: people are an instrument too.
-
-    Parameters
-    ----------
-    judge, human : float array [n]
-        Scores of the judge, and mean grades of people, of the same records and on the same scale.
-    cluster : sequence of n names or whole numbers
-        The cluster of each record.
-    agent_family : sequence of n names or whole numbers, optional
-        Maker of the agent of each record.
-    pass_mark : float
-        A score from which a record passes.
-    level : float
-        Coverage of the intervals: delete-one-cluster jackknife on Student's t, and Wilson's for the two rates.
-    consecutive : bool
-        The clusters follow each other in time: the jackknife leaves out blocks of neighbours.
-
-    Returns
-    -------
-    JudgeAgainstHumans
-
-    Raises
-    ------
-    InputError
-        Empty, not finite, or lengths that differ.
-
-    References
-    ----------
-    McGraw, K. O. and Wong, S. P. (1996). Forming inferences about some intraclass correlation coefficients.
-    Psychological Methods 1(1), 30-46.
-    Cohen, J. (1968). Weighted kappa. Psychological Bulletin 70(4), 213-220.
-
-    Examples
-    --------
-    >>> judge, people = [4, 2, 5, 3, 4, 1, 5, 3, 2, 4], [3.5, 2, 4.5, 2.5, 4, 1, 4, 3, 2, 3]
-    >>> found = judge_against_humans(judge, people, ["a", "a", "b", "b", "c", "c", "d", "d", "e", "e"])
-    >>> f"{found.kappa.estimate:.2f} {found.icc_a1.estimate:.2f} {found.bias.estimate:+.2f}"
-    '0.93 0.91 +0.35'
-    >>> found.tpr[:2], found.tnr[:2]
-    ((4, 4), (5, 6))
-    """
+) -> JudgeAgainstHumans:  # fmt: skip
+    """How one judge compares with people on the records that both graded (McGraw 1996, Cohen 1968)."""
     source = "judge_against_humans"
     x, y = checks.finite(source, "judge", judge), checks.finite(source, "human", human)
     if x.size != y.size:
@@ -477,12 +233,9 @@ def judge_against_humans(
         by_family = {name: _bias(x[row] - y[row], codes[row], level) for name, row in zip(names, rows, strict=True)}
     return JudgeAgainstHumans(
         kappa=_agreement(*rounded, codes, of_sample=False, level=level),
-        icc_a1=_agreement(x, y, codes, of_sample=True, level=level),
-        bias=_bias(x - y, codes, level),
-        tpr=_rate(passes[good], level),
-        tnr=_rate(~passes[~good], level),
-        bias_by_family=by_family,
-    )
+        icc_a1=_agreement(x, y, codes, of_sample=True, level=level), bias=_bias(x - y, codes, level),
+        tpr=_rate(passes[good], level), tnr=_rate(~passes[~good], level), bias_by_family=by_family,
+    )  # fmt: skip
 
 
 def _most_clusters(pair: Bools, codes: Ints, clusters: int) -> int:
@@ -514,11 +267,7 @@ def _slopes(judges: Floats, people: Floats, weight: Floats, cells: Bools, codes:
 
 
 def _agreement(x: Floats, y: Floats, codes: Ints, *, of_sample: bool, level: float) -> Estimate:
-    """Quadratic-weighted kappa of two raters, or (``of_sample``) their ICC(A,1), from moments of each cluster.
-
-    Both are twice the covariance over the squared difference of two grades of different records; the ICC does without
-    the pairs that are one record.
-    """
+    """Quadratic-weighted kappa of two raters, or (``of_sample``) their ICC(A,1), from moments of each cluster."""
     middle = (x.mean() + y.mean()) / 2  # numbers around 0 keep their digits when squared
     x, y = x - middle, y - middle
     parts = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)

@@ -1,23 +1,20 @@
-"""One estimate with its uncertainty: leave one cluster out at a time, and read the spread on Student's t."""
+"""Do judges agree, with each other and with themselves, and does the order of agents depend on who judges?"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import special
+from numpy.typing import ArrayLike
 
-from assaymark.errors import InputError, NotMeasurableError, Problem
+from assaymark.errors import AssayError, InputError, NotMeasurableError, Problem
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
-
-# Do the judges agree? Quadratic-weighted kappa, its mean over judge pairs, and Fleiss' kappa beside it.
-
+from assaymark.metrology.scores import ScoreTable, panel_replicates
+from assaymark.protocol import Study
 
 Pair = tuple[int, int]
 
@@ -101,11 +98,7 @@ def weighted_kappa(a: ArrayLike, b: ArrayLike, *, categories: int = 5) -> float:
 
 
 def contingency(a: ArrayLike, b: ArrayLike, *, categories: int = 5, source: str = "contingency") -> Ints:
-    """How often judge a gave i+1 while judge b gave j+1, as an array of shape (categories, categories).
-
-    >>> contingency([1, 2, 2], [1, 2, 3], categories=3).tolist()
-    [[1, 0, 0], [0, 1, 1], [0, 0, 0]]
-    """
+    """How often judge a gave i+1 while judge b gave j+1, as an array of shape (categories, categories)."""
     size = checks.categories_of(source, categories)
     table = _count_at_once(a, b, size)
     if table is not None:
@@ -117,13 +110,7 @@ def contingency(a: ArrayLike, b: ArrayLike, *, categories: int = 5, source: str 
 
 
 def kappa_of_table(table: ArrayLike) -> float:
-    """Quadratic-weighted kappa of a contingency table of counts, in whole numbers up to the last division.
-
-    Raises `NotMeasurableError` when both margins are constant, `InputError` when the table is no square of counts.
-
-    >>> kappa_of_table([[2, 0], [1, 1]])
-    0.5
-    """
+    """Quadratic-weighted kappa of a contingency table of counts, in whole numbers up to the last division."""
     cells = np.asarray(table)
     if cells.ndim != 2 or cells.shape[0] != cells.shape[1] or cells.dtype.kind not in "iu" or (cells < 0).any():
         checks.fail("kappa_of_table", "table", f"must be a square of counts (got shape {cells.shape}, {cells.dtype})")
@@ -185,11 +172,7 @@ def mean_pairwise_kappa(ratings: ArrayLike, *, categories: int = 5) -> float:
 
 
 def judge_pairs(judges: int) -> list[Pair]:
-    """Every pair of judge columns; one judge alone has none, which is not measurable.
-
-    >>> judge_pairs(3)
-    [(0, 1), (0, 2), (1, 2)]
-    """
+    """Every pair of judge columns; one judge alone has none, which is not measurable."""
     if judges < 2:
         raise NotMeasurableError(f"agreement needs at least two judges (got {judges})")
     return list(combinations(range(judges), 2))
@@ -249,28 +232,7 @@ def fleiss_kappa(ratings: ArrayLike, *, categories: int = 5) -> float:
 
 
 def mean_correlation(scores: ArrayLike) -> float:
-    """Mean Pearson correlation over all pairs of judges: how much they repeat each other, right or wrong.
-
-    Reported as *redundancy*. It says nothing about errors, so it is not the correlation from which an effective
-    number of judges follows; that one needs items of known quality.
-
-    Parameters
-    ----------
-    scores : float array of shape (n, J)
-        Trial-averaged scores, not rounded.
-
-    Raises
-    ------
-    NotMeasurableError
-        Fewer than two judges, or one of them is constant.
-    InputError
-        Empty, not two axes, or not finite.
-
-    Examples
-    --------
-    >>> round(mean_correlation([[1.0, 2.0], [2.0, 3.0], [4.0, 5.0]]), 6)
-    1.0
-    """
+    """Mean Pearson correlation over all pairs of judges: how much they repeat each other, right or wrong."""
     table = checks.finite("mean_correlation", "scores", scores, ndim=2)
     pairs = judge_pairs(table.shape[1])
     spread = np.ptp(table, axis=0)
@@ -316,135 +278,153 @@ def _kappa_of_pair(table: Ints, pair: Pair) -> float:
         raise NotMeasurableError(f"judges {pair[0] + 1} and {pair[1] + 1}: {exc}") from None
 
 
-ONE_CLUSTER = "undefined: one cluster, needs two"
-ZERO_VARIANCE = "zero variance: sign test"
-
-_ZERO = 1e-9  # scores are means of small whole numbers; below this an estimate is float noise
-_FLAT = 1e-12  # relative; below this a standard error is
+_TOLERANCE = 1e-9  # gates compare with it, so that float noise closes none
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """An estimate with its standard error, interval and test against zero.
+def repetition_stability(trials: ArrayLike, *, ddof: int = 1) -> float:
+    """One minus the variance between trials of one item over the variance of all trials.
 
-    ``p`` is two-sided, ``p_up`` one-sided against "not above zero". ``state`` is "ok", or says why there is no
-    interval: where the clusters agree exactly the sign test speaks instead, and one cluster says nothing (p = 1).
-    ``estimate`` is None where the quantity itself is undefined; `undefined` makes that record.
+    1 means that asking again changes nothing; the protocol wants at least 0.90 before it averages trials
+    (ValueBlindBench section 3.4). It is a ratio of variances, not an intraclass correlation. The source does not say
+    which divisor its variances have, and that alone moves some judges across 0.90: ``ddof`` applies to both.
+
+    Parameters
+    ----------
+    trials : float array of shape (n, T)
+        Aggregate score of each item (row) in each trial, two or more of each.
+    ddof : 0 or 1
+        Variances divide by their count minus this.
+
+    Returns
+    -------
+    float
+        Dimensionless, at most 1; below 0 when items differ less than trials of one item do.
+
+    Raises
+    ------
+    NotMeasurableError
+        One trial, one item, or the same score throughout.
+    InputError
+        Empty, not two axes, not finite, or another ``ddof``.
+
+    Examples
+    --------
+    >>> round(repetition_stability([[3.0, 3.1], [4.0, 4.0], [1.9, 2.0]]), 4)
+    0.9961
     """
-
-    estimate: float | None
-    se: float | None
-    df: float | None
-    low: float | None
-    high: float | None
-    p: float
-    p_up: float
-    state: str
-
-    def parts(self) -> dict[str, Any]:
-        """The fields by name, for a record that has more of them."""
-        return {name: getattr(self, name) for name in Estimate.__slots__}
+    table = checks.finite("repetition_stability", "trials", trials, ndim=2)
+    if isinstance(ddof, bool) or ddof not in (0, 1):
+        checks.fail("repetition_stability", "ddof", f"must be 0 or 1 (got {ddof!r})")
+    n, repeats = table.shape
+    if repeats < 2:
+        raise NotMeasurableError("repetition stability is undefined: one trial, needs two")
+    if n < 2:
+        raise NotMeasurableError("repetition stability is undefined: one item, needs two")
+    if np.ptp(table) <= 1e-9:
+        raise NotMeasurableError(f"repetition stability is undefined: every trial of all {n} items has one score")
+    return float(1.0 - table.var(axis=1, ddof=ddof).mean() / table.var(ddof=ddof))
 
 
-def undefined(state: str, estimate: float | None = None) -> Estimate:
-    """The record of what cannot be tested, and why."""
-    return Estimate(estimate, None, None, None, None, 1.0, 1.0, state)
+def leave_one_family_out(scores: ArrayLike, families: Sequence[str]) -> dict[str, float]:
+    """Spearman correlation of the agents' ranking with and without each judge family.
 
+    1 is the same order without that family's judges; with four agents anything below 0.9 means some change of order
+    (ValueBlindBench sections 3.5 and 5.2). The panel score of an agent is the mean over judges.
 
-def jackknife_se(full: Floats | float, without: Floats) -> Floats:
-    """Delete-one-cluster standard errors [...] of estimates [...] from those without each cluster [G, ...].
+    Parameters
+    ----------
+    scores : float array of shape (A, J)
+        Level of each agent (row) under each judge (column), two or more agents.
+    families : sequence of J names
+        Family of each judge; a family's judges are dropped together.
 
-    ``sqrt((G-1)/G sum_g (theta_(-g) - theta)^2)``, centred at the full estimate (the jackknife CR3 of Cameron and
-    Miller 2015, section VI.B, J. Human Resources 50(2), 317-372). For the mean of equal clusters it is the standard
-    error of the cluster means.
+    Returns
+    -------
+    dict from family to rho in [-1, 1], in the order of the first judge of each family
+
+    Raises
+    ------
+    NotMeasurableError
+        One judge family, one agent, or a ranking in which all agents tie.
+    InputError
+        Empty, not two axes, not finite, or not one family for each judge.
+
+    Examples
+    --------
+    >>> scores = [[4.6, 4.5, 4.4], [4.0, 4.4, 4.2], [4.2, 4.1, 4.1]]
+    >>> leave_one_family_out(scores, ["north", "south", "east"])
+    {'north': 1.0, 'south': 0.5, 'east': 1.0}
     """
-    g = without.shape[0]
-    return np.asarray(np.sqrt((g - 1) / g * np.square(without - full).sum(axis=0)))
+    table = checks.finite("leave_one_family_out", "scores", scores, ndim=2)
+    names = list(families)
+    if len(names) != table.shape[1] or not all(isinstance(name, str) for name in names):
+        what = f"must name one family for each of the {table.shape[1]} judges (got {len(names)})"
+        checks.fail("leave_one_family_out", "families", what)
+    drops = drops_of(names)
+    if not drops:
+        raise NotMeasurableError("leaving a judge family out: one judge family, needs two")
+    if table.shape[0] < 2:
+        raise NotMeasurableError("a ranking needs at least two agents (got 1)")
+    panel = table.mean(axis=1)
+    return {family: spearman(panel, table[:, keep].mean(axis=1)) for family, keep in drops.items()}
 
 
-def jackknife_estimate(full: float, without: Floats, *, level: float = 0.95, df: float | None = None) -> Estimate:
-    """The record of one estimate from those without each cluster [G], on Student's t with G - 1 (or ``df``).
-
-    >>> means = np.array([0.2, 0.4, 0.9])
-    >>> found = jackknife_estimate(means.mean(), (means.sum() - means) / 2)
-    >>> f"{found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}] p={found.p:.3f}"
-    '0.50 [-0.40, 1.40] p=0.138'
-    """
-    g = without.shape[0]
-    if g < 2:
-        return student_estimate(full, 0.0, 0)
-    return student_estimate(full, float(jackknife_se(full, without)), g - 1 if df is None else df, level=level)
+def drops_of(families: Sequence[str]) -> dict[str, list[int]]:
+    """For each judge family, the columns of the judges that stay when it is left out; empty with one family."""
+    distinct = dict.fromkeys(families)
+    return {one: [j for j, f in enumerate(families) if f != one] for one in distinct if len(distinct) > 1}
 
 
-def student_estimate(estimate: float, se: float, df: float, *, level: float = 0.95) -> Estimate:
-    """The record of an estimate with a standard error that has ``df`` degrees of freedom (0: a single cluster)."""
-    estimate, se = float(estimate), float(se)
-    if df <= 0:
-        return Estimate(estimate, None, 0, None, None, 1.0, 1.0, ONE_CLUSTER)
-    if se <= _FLAT * max(1.0, abs(estimate)):
-        # All clusters say the same: of the 2^(df+1) patterns of signs one is as far out (two, both ways).
-        one = 2.0 ** -(df + 1)
-        p, up = (1.0, 1.0) if abs(estimate) <= _ZERO else (2 * one, one if estimate > 0 else 1.0)
-        return Estimate(estimate, se, df, None, None, p, up, ZERO_VARIANCE)
-    half = float(special.stdtrit(df, 0.5 + level / 2)) * se
-    up = float(special.stdtr(df, -estimate / se))
-    p = 2 * float(special.stdtr(df, -abs(estimate) / se))
-    return Estimate(estimate, se, df, estimate - half, estimate + half, p, up, "ok")
+def averaging(table: ScoreTable, study: Study, *, ddof: int | None = None) -> dict[str, bool]:
+    """For each judge that was asked more than once, whether its trials may be averaged."""
+    found = {}
+    for judge, trials in table.trials.items():
+        if trials.shape[1] > 1:
+            try:
+                value = repetition_stability(trials, ddof=study.inference.ddof if ddof is None else ddof)
+            except AssayError:
+                value = -np.inf
+            found[judge] = bool(value >= study.gates.repetition_stability - _TOLERANCE)
+    return found
 
 
-def cluster_mean(values: Floats, codes: Ints | None = None, *, level: float = 0.95) -> Estimate:
-    """Mean of values [n] whose clusters have codes 0..G-1 [n] (left out: each value is a cluster), jackknifed."""
-    places = np.arange(values.size) if codes is None else codes
-    means = leave_out(np.bincount(places, weights=values)) / leave_out(np.bincount(places))
-    return jackknife_estimate(means[0], means[1:], level=level)
+def gated(table: ScoreTable, study: Study, averaged: Mapping[str, bool] | None = None) -> ScoreTable:
+    """The table with the first trial alone of every judge whose trials may not be averaged."""
+    decided = averaging(table, study) if averaged is None else averaged
+    treatment = [0 if decided.get(judge, True) else 1 for judge in table.judges]
+    if table.mean is None or table.first is None:
+        return table  # nobody was asked twice
+    opening = np.array(treatment, dtype=bool)[:, None]
+    scores = np.where(opening, table.first, table.mean)
+    scores.setflags(write=False)
+    rest = table.incomplete
+    if rest is not None and rest.mean is not None and rest.first is not None:
+        rest = dataclasses.replace(rest, values=np.where(opening, rest.first, rest.mean))
+        rest.values.setflags(write=False)
+    replicates = panel_replicates(table.repeats or {}, treatment)
+    return dataclasses.replace(table, scores=scores, replicates=replicates, incomplete=rest)
 
 
-@cache
-def neighbour_blocks(clusters: int) -> Ints:
-    """For each of so many clusters in time order, the block of neighbours that a jackknife leaves out with it.
-
-    Clusters that follow each other are alike, so leaving out one alone understates the spread. Blocks grow with the
-    number of clusters; a short last block joins its neighbour.
-
-    >>> neighbour_blocks(11).tolist()
-    [0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2]
-    """
-    steps = ((8, 2), (15, 3), (20, 4), (47, 5))
-    size = next((size for most, size in steps if clusters <= most), clusters // 8)
-    blocks = np.minimum(np.arange(clusters) // size, max(1, clusters // size) - 1)
-    blocks.setflags(write=False)
-    return blocks
+def spearman(a: Floats, b: Floats) -> float:
+    """Spearman's rank correlation, ties at average ranks; levels within 1e-9 tie, as float noise is no order."""
+    (rho,) = spearman_columns(a[:, None], b[:, None])
+    if rho is None:
+        raise NotMeasurableError(f"rank correlation is undefined: all {a.size} agents are tied")
+    return rho
 
 
-def leave_out(sums: NDArray[Any], consecutive: bool = False) -> NDArray[Any]:
-    """Sums [G, ...] over all clusters, then without each of them, or each block of neighbours [1+U, ...].
-
-    One unit leaves nothing to compare: the sum over all is then alone.
-    """
-    units = sums
-    if consecutive:
-        starts = np.flatnonzero(np.diff(neighbour_blocks(sums.shape[0]), prepend=-1))
-        units = np.add.reduceat(sums, starts, axis=0)
-    total = units.sum(axis=0, keepdims=True)
-    return total if len(units) < 2 else np.concatenate([total, total - units])
+def spearman_columns(a: Floats, b: Floats) -> list[float | None]:
+    """`spearman` of each column of ``a`` [A, K] with the same column of ``b``; None where one of them is all ties."""
+    first, second = average_ranks(a), average_ranks(b)
+    first, second = first - first.mean(axis=0), second - second.mean(axis=0)
+    # Sums of half-integers are exact, so full agreement is exactly 1.
+    squares = (first * first).sum(axis=0) * (second * second).sum(axis=0)
+    rho = (first * second).sum(axis=0) / np.sqrt(np.where(squares > 0, squares, 1.0))
+    return [value if known else None for value, known in zip(rho.tolist(), (squares > 0).tolist(), strict=True)]
 
 
-def cluster_codes(source: str, clusters: Sequence[Any] | NDArray[Any], n: int, name: str = "cluster") -> Ints:
-    """Codes 0..G-1 [n] of the clusters, numbered as they come: in time order where the records are."""
-    _, codes = checks.labels(source, name, clusters, n)
-    _, first = np.unique(codes, return_index=True)
-    return np.asarray(np.argsort(np.argsort(first))[codes], dtype=np.int64)
-
-
-def scores_of(source: str, name: str, values: ArrayLike, ndim: int) -> Floats:
-    """Scores with ``ndim`` axes and NaN for None."""
-    try:
-        table = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        checks.fail(source, name, "must be a rectangular array of numbers, None where one is missing")
-    if table.ndim != ndim or not table.size:
-        axes = "1 axis" if ndim == 1 else f"{ndim} axes"
-        checks.fail(source, name, f"must have {axes} and at least one element (got shape {table.shape})")
-    if np.isinf(table).any():
-        checks.fail(source, name, "scores must be finite, or None where one is missing")
-    return table
+def average_ranks(x: Floats) -> Floats:
+    """Ranks from 1 in each column [A, K], ties at their average; what agrees to nine decimals ties."""
+    settled = np.round(x, 9)
+    below, tied = ((test(settled[None], settled[:, None])).sum(axis=1) for test in (np.less, np.equal))
+    return np.asarray(below + (tied + 1) / 2)

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.kappa import (
+from assaymark.metrology.estimates import (
     Estimate,
     cluster_codes,
     cluster_mean,
+    group_sums,
     jackknife_estimate,
     jackknife_se,
     leave_out,
@@ -24,7 +25,7 @@ from assaymark.metrology.kappa import (
     student_estimate,
     undefined,
 )
-from assaymark.metrology.moderated import pairs_of
+from assaymark.metrology.moderated import FEWEST_CONSECUTIVE, pairs_of
 from assaymark.metrology.recusal import (
     NO_LINK,
     TOLERANCE,
@@ -37,7 +38,6 @@ from assaymark.metrology.recusal import (
     moderated_tests,
     untested,
 )
-from assaymark.metrology.serial import FEWEST_CONSECUTIVE
 
 # Regressions of scores on length within agents and cycles, and recusal contrasts at equal length, from sums.
 
@@ -76,9 +76,11 @@ class EqualLength:
         codes = cluster_codes(source, cluster, cycles)
         interest = interest_of(source, own, (judges, agents))
         used = np.stack([usable_cells(scores[:, j], covariates) for j in range(judges)], axis=1)
-        counts = sums_by_cluster(used.astype(np.float64), codes)
-        means = sums_by_cluster(np.where(used, scores, 0.0), codes) / np.where(counts > 0, counts, np.nan)
-        held = sums_by_cluster(np.where(used[..., None], covariates[:, None], 0.0), codes)
+        counts = group_sums(used.astype(np.float64), codes, int(codes.max()) + 1)
+        means = group_sums(np.where(used, scores, 0.0), codes, int(codes.max()) + 1) / np.where(
+            counts > 0, counts, np.nan
+        )
+        held = group_sums(np.where(used[..., None], covariates[:, None], 0.0), codes, int(codes.max()) + 1)
         fit = RecusalFit.of(means, interest)
         exposure = np.einsum("gajk,gjkq->gajq", fit.weights, held / np.maximum(counts, 1)[..., None])
         patterns = [used[:, j].tobytes() for j in range(judges)]
@@ -154,18 +156,8 @@ def usable_cells(scores: Floats, covariates: Floats) -> Bools:
     return np.asarray(used & (used.sum(axis=1, keepdims=True) > 1))
 
 
-def sums_by_cluster(values: Floats, codes: Ints) -> Floats:
-    """Sums [G, ...] of values [N, ...] by code, each of which occurs."""
-    order = np.argsort(codes, kind="stable")
-    starts = np.searchsorted(codes[order], np.arange(codes.max() + 1))
-    return np.asarray(np.add.reduceat(values[order], starts, axis=0))
-
-
 def regression_sums(scores: Floats, covariates: Floats, used: Bools, codes: Ints) -> Floats:
-    """Products, by cluster [G, K+Q+R, K+Q+R], of agent indicators, covariates and R columns of scores [N, R, K].
-
-    All are centred within the cycle over the cells in use, so that cycle effects are out of them.
-    """
+    """Products, by cluster [G, K+Q+R, K+Q+R], of agent indicators, covariates and R columns of scores [N, R, K]."""
     cycles, agents = used.shape
     indicators = np.broadcast_to(np.eye(agents), (cycles, agents, agents))
     columns = np.concatenate([indicators, covariates, scores.transpose(0, 2, 1)], axis=2)
@@ -173,7 +165,7 @@ def regression_sums(scores: Floats, covariates: Floats, used: Bools, codes: Ints
     present = used.sum(axis=1)
     columns = columns - (columns.sum(axis=1) / np.maximum(present, 1)[:, None])[:, None]
     columns = np.where(used[:, :, None], columns, 0.0)
-    return sums_by_cluster(columns.transpose(0, 2, 1) @ columns, codes)
+    return group_sums(columns.transpose(0, 2, 1) @ columns, codes, int(codes.max()) + 1)
 
 
 def solve_regression(normal: Floats, agents: int, columns: int) -> tuple[Floats, Floats, bool]:
@@ -209,22 +201,7 @@ LengthWord = Literal["clear", "may be length", "length"]
 
 @dataclass(frozen=True, slots=True)
 class LengthAdjusted:
-    """The contrast of two agents before and after length is held equal; see `length_adjusted`.
-
-    Attributes
-    ----------
-    raw : Estimate
-        Mean paired difference over common cycles, in score points.
-    slopes : tuple of Estimate
-        Points per unit of each covariate (per doubling, for log2 of length), within agents and within cycles.
-    adjusted : Estimate
-        The contrast at equal covariates.
-    gap : tuple of float
-        Mean difference of each covariate, first agent minus second.
-    overlap : float
-        Smaller of the two shares of texts whose length lies within the other agent's range. Below .2 the adjustment
-        is extrapolated.
-    """
+    """The contrast of two agents before and after length is held equal; see `length_adjusted`."""
 
     raw: Estimate
     slopes: tuple[Estimate, ...]
@@ -253,62 +230,11 @@ class SignedTest(Protocol):
 
 
 def length_adjusted(
-    Y: ArrayLike,
-    X: ArrayLike,
-    cluster: Sequence[Any] | NDArray[Any],
-    a: int,
-    b: int,
-    *,
-    level: float = 0.95,
+    Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], a: int, b: int, *, level: float = 0.95,
     consecutive: bool = False,
-) -> LengthAdjusted:
-    """Contrast of two agents with length held equal: the regression ``score = agent + cycle + slope length``.
-
-    The slope is that within agents and within cycles; the one between agents is never fitted, since it would take a
-    better agent's quality for its length. So it says what a longer text of the same agent earns, not whether length
-    itself is liked: an agent that writes more when it has more to say has a slope too.
-
-    Parameters
-    ----------
-    Y : float array [N, K]
-        Score of each cycle and agent, of one judge family or the panel; None or NaN where missing. Such a cell is
-        left out, and so is a cycle with one agent left.
-    X : float array [N, K] or [N, K, Q]
-        log2 of the length of each text, or up to three covariates with length first.
-    cluster : sequence of N names or whole numbers
-        The cluster of each cycle. Those in which both agents have scores count.
-    a, b : int
-        The agents.
-    level : float
-        Coverage of the intervals (delete-one-cluster jackknife, Student's t).
-    consecutive : bool
-        The clusters follow each other in time, as they first occur: the jackknife leaves out blocks of neighbours.
-
-    Returns
-    -------
-    LengthAdjusted
-
-    Raises
-    ------
-    NotMeasurableError
-        The agents have no cycle in common.
-    InputError
-        Shapes that do not go together, infinite values, agents that do not exist.
-
-    References
-    ----------
-    Dubois, Y., Galambosi, B., Liang, P. and Hashimoto, T. B. (2024). Length-controlled AlpacaEval: a simple way to
-    debias automatic evaluators. COLM.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(3)
-    >>> lengths = rng.normal([9, 8, 8], 0.5, (40, 3))
-    >>> scores = 3 + 0.4 * (lengths - 8) + rng.normal(0, 0.1, (40, 3))
-    >>> found = length_adjusted(scores, lengths, np.repeat(np.arange(8), 5), 0, 1)
-    >>> f"{found.raw.estimate:.2f}, at equal length {found.adjusted.estimate:.2f}, slope {found.slopes[0].estimate:.2f}"
-    '0.37, at equal length -0.00, slope 0.39'
-    """
+) -> LengthAdjusted:  # fmt: skip
+    """Contrast of two agents with length held equal: the regression ``score = agent + cycle + slope length`` (Dubois
+    2024)."""
     source = "length_adjusted"
     scores = scores_of(source, "Y", Y, 2)
     covariates = centred_covariates(source, X, scores.shape)
@@ -319,57 +245,10 @@ def length_adjusted(
 
 
 def length_recused(
-    Y: ArrayLike,
-    X: ArrayLike,
-    cluster: Sequence[Any] | NDArray[Any],
-    own: ArrayLike,
-    a: int,
-    b: int,
-    *,
-    causal: ArrayLike | None = None,
-    level: float = 0.95,
-    consecutive: bool = False,
-) -> LengthRecused:
-    """The recusal contrast at equal length: judges stand aside for their own family, each with its own slope.
-
-    Each judge's slope comes from the regression of `length_adjusted` on its scores (its liking of its own family is in
-    the agent effect). The cluster means of score minus slope times length go into `recusal_contrast`; the jackknife
-    estimates all slopes again. The whole panel's contrast at equal length is no substitute: where judges favour their
-    family *and* length, testing that published false orders in 26 % (20 clusters) to 84 % (60) of simulated studies,
-    this in 2 to 3 %.
-
-    Parameters
-    ----------
-    Y : float array [N, J, K]
-        Score of each cycle, judge and agent; None or NaN where missing.
-    X, cluster, a, b, level, consecutive
-        As for `length_adjusted`.
-    own : array [J, K] of 0 and 1
-        1 where judge and agent are of one family.
-    causal : float array [J, 3], optional
-        Slope per doubling, its standard error and degrees of freedom, of each judge, from texts that differ in length
-        alone. They take the place of the fitted slopes and bring their own uncertainty; only they tell padding from
-        content.
-
-    Returns
-    -------
-    LengthRecused
-        Student's t on clusters less one, or the smallest of the degrees of freedom.
-
-    Raises
-    ------
-    InputError
-        As for `length_adjusted`.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(3)
-    >>> lengths = rng.normal([9, 8, 8], 0.5, (40, 3))
-    >>> scores = 3 + 0.4 * (lengths[:, None] - 8) + rng.normal(0, 0.2, (40, 2, 3))
-    >>> found = length_recused(scores, lengths, np.repeat(np.arange(8), 5), [[1, 0, 0], [0, 0, 0]], 0, 1)
-    >>> f"{found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}]"
-    '0.03 [-0.08, 0.13]'
-    """
+    Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], own: ArrayLike, a: int, b: int, *,
+    causal: ArrayLike | None = None, level: float = 0.95, consecutive: bool = False,
+) -> LengthRecused:  # fmt: skip
+    """The recusal contrast at equal length: judges stand aside for their own family, each with its own slope."""
     equal = EqualLength.of("length_recused", Y, X, cluster, own)
     checks.probability("length_recused", "level", level)
     _check_agents("length_recused", a, b, equal.fit.effects.shape[1])
@@ -392,53 +271,10 @@ def length_recused(
 
 
 def length_p(
-    Y: ArrayLike,
-    X: ArrayLike,
-    cluster: Sequence[Any] | NDArray[Any],
-    own: ArrayLike,
-    *,
-    causal: ArrayLike | None = None,
-    borrow: bool = True,
-    consecutive: bool = False,
-) -> dict[Pair, RecusalTest]:
-    """Test every pair of agents on its recusal contrast at equal length, all pairs at once.
-
-    The contrasts of `length_recused`, with the variances of their jackknife, are put to `moderated_contrasts`. An order
-    may be a headline only if it is significant at this p too (1 where the signs differ; see `headline_p`).
-
-    Where no text's length varies within its agent and cycle, length and agent cannot be told apart: p is 1 for every
-    pair whose lengths differ by .03 doublings or more.
-
-    Parameters
-    ----------
-    Y, X, cluster, own, causal
-        As for `length_recused`.
-    borrow : bool
-        As for `moderated_contrasts`.
-    consecutive : bool
-        The clusters follow each other in time, as they first occur: the jackknife leaves out blocks of neighbours, its
-        t on blocks less one is the test, and below 12 common clusters there is none. With causal slopes
-        `serial_contrasts` is the test.
-
-    Returns
-    -------
-    dict of RecusalTest
-        Keyed (i, j) with i < j.
-
-    Raises
-    ------
-    InputError
-        As for `length_adjusted`.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(3)
-    >>> lengths = rng.normal([9, 8, 8], 0.5, (40, 3))
-    >>> scores = 3 + 0.4 * (lengths[:, None] - 8) + rng.normal(0, 0.2, (40, 2, 3))
-    >>> found = length_p(scores, lengths, np.repeat(np.arange(8), 5), [[0, 0, 0], [0, 0, 0]])
-    >>> f"{found[0, 1].p:.2f}"
-    '0.21'
-    """
+    Y: ArrayLike, X: ArrayLike, cluster: Sequence[Any] | NDArray[Any], own: ArrayLike, *,
+    causal: ArrayLike | None = None, borrow: bool = True, consecutive: bool = False,
+) -> dict[Pair, RecusalTest]:  # fmt: skip
+    """Test every pair of agents on its recusal contrast at equal length, all pairs at once."""
     equal = EqualLength.of("length_p", Y, X, cluster, own)
     gaps, effects = equal.gaps, equal.fit.effects
     first, second = pairs_of(effects.shape[1])
@@ -457,50 +293,11 @@ def length_p(
 
 
 def length_rule(
-    raw: Estimate | Mapping[str, Any],
-    adjusted: SignedTest | Mapping[str, Any],
-    slope: Estimate | Mapping[str, Any] | Sequence[Estimate | Mapping[str, Any]],
-    gap: float | Sequence[float],
-    causal: Sequence[float] | None = None,
-    *,
-    alpha: float = 0.05,
-) -> LengthWord:
-    """What may be said about length beside an order of two agents: one word.
-
-    Parameters
-    ----------
-    raw : Estimate, or mapping with ``estimate``, ``se`` and ``df``
-        The contrast as it is; positive.
-    adjusted : Estimate, or mapping with ``estimate`` and ``p_up``
-        The contrast at equal length that decides (`length_recused`).
-    slope : Estimate, or mapping with ``estimate`` and ``p``
-        The panel's slope (`length_adjusted`), or one for each covariate.
-    gap : float, or one for each covariate
-        Mean difference of log2 length, first agent minus second.
-    causal : (slope, standard error, degrees of freedom), optional
-        The panel's slope per doubling from texts that differ in length alone. It takes the place of ``slope`` and
-        ``adjusted``, and no gap is too small for it.
-    alpha : float
-        Two-sided level.
-
-    Returns
-    -------
-    "clear", "may be length" or "length"
-        Clear: lengths that differ by less than .03 doublings (2 %), or a contrast that is still there at equal length
-        (one-sided alpha/2). Length: nothing is left of it, and the slope is significant (with causal slopes: nothing
-        is left). Both of the other words cap a claim, since a longer text may be a better one.
-
-    Raises
-    ------
-    InputError
-        A negative ``raw`` contrast, or ``alpha`` outside 0..1.
-
-    Examples
-    --------
-    >>> raw, slope = {"estimate": 0.2, "se": 0.05, "df": 11}, {"estimate": 0.12, "p": 0.2}
-    >>> length_rule(raw, {"estimate": 0.07, "p_up": 0.15}, slope, 1.07)
-    'may be length'
-    """
+    raw: Estimate | Mapping[str, Any], adjusted: SignedTest | Mapping[str, Any],
+    slope: Estimate | Mapping[str, Any] | Sequence[Estimate | Mapping[str, Any]], gap: float | Sequence[float],
+    causal: Sequence[float] | None = None, *, alpha: float = 0.05,
+) -> LengthWord:  # fmt: skip
+    """What may be said about length beside an order of two agents: one word."""
     checks.probability("length_rule", "alpha", alpha)
     estimate = float(field_of(raw, "estimate"))
     if estimate < 0:
@@ -534,36 +331,7 @@ def headline_p(
     slope_gap: float | None = None,  # noqa: ARG001 - asked for no more, but callers give it
     gap: float | Sequence[float] | None = None,
 ) -> tuple[float, float]:
-    """The two p-values that an order of two agents is tested at: may it be published, and may it be a headline?
-
-    Parameters
-    ----------
-    p, estimate : float
-        The contrast's own test and sign.
-    recusal : RecusalTest, record or mapping with ``p`` and ``estimate``, or None
-        The recusal contrast. None: no judge shares a family with either agent. An estimate of None: every judge
-        shares one, so that the order can be published but never be a headline.
-    length : like ``recusal``
-        The recusal contrast at equal length. None: lengths are not known, or not asked about.
-    slope_gap : float, optional
-        Not used: the sign of an estimated slope exempts nobody.
-    gap : float or sequence of floats, optional
-        Mean difference of length in doublings. A single one below .03 asks nothing of ``length``; None, or other
-        covariates beside it, exempts nobody (causal slopes neither: leave it out).
-
-    Returns
-    -------
-    (publish, headline) : p-values
-        The largest of p and the recusal test's, and of these and the length test's; a test whose sign is not that of
-        ``estimate`` counts as 1. Each goes into its own run of the correction over all pairs.
-
-    Examples
-    --------
-    >>> headline_p(0.001, 0.4, {"p": 0.01, "estimate": 0.3}, {"p": 0.2, "estimate": 0.1}, gap=1.0)
-    (0.01, 0.2)
-    >>> headline_p(0.001, 0.4, {"p": 0.01, "estimate": -0.3}, None)
-    (1.0, 1.0)
-    """
+    """The two p-values that an order of two agents is tested at: may it be published, and may it be a headline?"""
     publish = headline = p
     if recusal is not None:
         agreeing = _p_of(recusal, estimate)

@@ -2,46 +2,44 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy import special
 
 from assaymark.errors import NotMeasurableError
+from assaymark.metrology import checks
+from assaymark.metrology.bootstrap import percentile_ends
 from assaymark.metrology.checks import Floats
-from assaymark.metrology.comparisons import Comparisons
+from assaymark.metrology.comparisons import Comparisons, natural
+from assaymark.metrology.contrasts import cluster_t
 from assaymark.metrology.design import detectable_levels
-from assaymark.metrology.dimensions import (
-    Discriminant,
-    DistinctDimension,
-    discriminant,
-    multitrait_multimethod,
-    specific_contrast,
-)
-from assaymark.metrology.kappa import Estimate
+from assaymark.metrology.estimates import IN_PARTS, NEVER, ONE_FAMILY, Ends, Estimate, Maker, number, state_of
+from assaymark.metrology.kappa import spearman_columns
 from assaymark.metrology.length import LengthAdjusted, adjusted_pairs, length_p, length_rule, usable_cells
-from assaymark.metrology.measure_kappa import ONE_FAMILY
-from assaymark.metrology.moderated import FEWEST_CLUSTERS, minimum_detectable_gap
-from assaymark.metrology.order_tests import OTHER_MARGINS, OrderPlan, OrderTests
-from assaymark.metrology.orders import equivalence_p
-from assaymark.metrology.panel import state_of
+from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, autocorrelations, minimum_detectable_gap
+from assaymark.metrology.orders import OTHER_MARGINS, OrderPlan, OrderTests, equivalence_p
 from assaymark.metrology.recusal import RecusalTest, own_family, recusal_p
-from assaymark.metrology.reliability import random_judges
-from assaymark.metrology.serial import FEWEST_CONSECUTIVE, autocorrelations
+from assaymark.metrology.reliability import discriminant, multitrait_multimethod, random_judges, specific_contrast
+from assaymark.plan import ClusterOrder
 from assaymark.records import JSON, Measurement
 
 if TYPE_CHECKING:
-    from assaymark.metrology.paired import PairTests
-
+    from assaymark.metrology.comparisons import Comparisons
+    from assaymark.metrology.panel import PairTests
 
 _COVARIATES: Final[Mapping[str, str]] = {
     "log2": "log2 words", "digits": "digits", "lists": "list items", "hedges": "hedging words"
 }  # fmt: skip
+_MEAN: Final = "mean over clusters of the paired difference within common cycles"
 
-Maker = Callable[..., Measurement]
+Pair = tuple[int, int]
 
 
 def order_measurements(
@@ -50,7 +48,17 @@ def order_measurements(
     """Every measurement that claims about orders rest on."""
     tests = OrderTests(found, plan)
     if found.judged:
-        yield _families(found, make)
+        # Which judges share a family with which agents, and whose families the table does not give.
+        lacking = [] if found.families_known else ["judges"]
+        lacking += [] if found.agent_families is not None else ["agents"]
+        shared = {
+            judge: [agent for agent, own in zip(found.agents, row, strict=True) if own]
+            for judge, row in zip(found.judges, found.own.tolist(), strict=True)
+        }
+        detail: dict[str, Any] = {"unknown": " and ".join(lacking), "own": shared, "in_parts": found.in_parts}
+        yield number(make, "panel.families", {}, len(set(found.families)), (len(found.judges), "judges"),
+                     "families of judges; a judge without a family counts as one",
+                     detail=detail | {"missing": found.missing})  # fmt: skip
     if len(found.agents) > 1:
         yield from _contrasts(tests, make, other)
     if found.judged:
@@ -60,110 +68,99 @@ def order_measurements(
         yield from _designs(tests, make)
 
 
-def _families(found: Comparisons, make: Maker) -> Measurement:
-    """Which judges share a family with which agents, and whose families the table does not give."""
-    lacking = [] if found.families_known else ["judges"]
-    lacking += [] if found.agent_families is not None else ["agents"]
-    shared = {
-        judge: [agent for agent, own in zip(found.agents, row, strict=True) if own]
-        for judge, row in zip(found.judges, found.own.tolist(), strict=True)
-    }
-    return make(
-        "panel.families",
-        {},
-        value=float(len(set(found.families))),
-        n=len(found.judges),
-        n_of="judges",
-        method="families of judges; a judge without a family counts as one",
-        detail={
-            "unknown": " and ".join(lacking),
-            "own": shared,
-            "in_parts": found.in_parts,
-            "missing": found.missing,
-        },
-    )
-
-
-# --- pairs ----------------------------------------------------------------------------------------------------------
-
-
-def _contrasts(tests: OrderTests, make: Maker, other: PairTests | None) -> Iterator[Measurement]:
-    found, panel = tests.found, tests.panel
-    half = panel.half(tests.plan.level)
-    rows = _OtherRows.of(tests, other)
-    for s, name in enumerate(found.names):
-        recused = _recused(tests, s)
-        by_family = _by_family(found, s)
-        equal = _at_equal_length(tests, s)
-        for k, pair in enumerate(found.pairs):
-            turn = -1.0 if panel.gap[k, s] < 0 else 1.0
-            labels = {"dimension": name, **_sides(found, pair, turn)}
-            yield _contrast(tests, make, labels, k, s, turn, float(half[k, s]), rows)
-            yield from _dropped(tests, make, labels, k, s, turn)
-            if (one := recused.get(pair)) is not None:
-                yield _recusal(tests, make, labels, pair, s, turn, one)
-            if equal is not None and pair in equal.adjusted:
-                yield _length(tests, make, labels, pair, s, turn, equal)
-            if len(by_family) > 2:
-                yield _others(tests, make, labels, pair, turn, by_family)
-
-
-def _sides(found: Comparisons, pair: tuple[int, int], turn: float) -> dict[str, str]:
-    """Which agent is higher: the larger mean, and by name where there is no difference (agents are sorted)."""
-    first, second = found.agents[pair[0]], found.agents[pair[1]]
-    return {"high": first, "low": second} if turn > 0 else {"high": second, "low": first}
-
-
 def cannot_be_tested(clusters: int, *, consecutive: bool) -> str:
-    """Why a pair has no test.
-
-    >>> cannot_be_tested(2, consecutive=False)
-    'cannot be tested (2 common clusters; 3 are needed, 5 or more to have a chance)'
-    """
+    """Why a pair has no test."""
     shared = f"{clusters} common cluster{'' if clusters == 1 else 's'}"
     if consecutive:
         return f"cannot be tested ({shared} that follow each other in time; {FEWEST_CONSECUTIVE} are needed)"
     return f"cannot be tested ({shared}; {FEWEST_CLUSTERS} are needed, 5 or more to have a chance)"
 
 
+def _contrasts(tests: OrderTests, make: Maker, other: PairTests | None) -> Iterator[Measurement]:
+    """Every pair on every scale, without each family, and what may explain its difference."""
+    found, panel, names = tests.found, tests.panel, tests.found.names
+    half = panel.half(tests.plan.level)
+    # p-values of the other tests by their name in the detail. Clusters in time order never borrow: it would be the
+    # same.
+    beside = {} if found.consecutive else {"p_own_variance": tests.tested(tests.gaps, borrow=False).p}
+    if other is not None:
+        beside |= {f"p_{test.replace('-', '_')}": other.p(test, len(names)) for test in other.tested}
+    families = np.array(found.families)
+    for s, name in enumerate(names):
+        recused: Mapping[Pair, RecusalTest | None] = {}
+        if found.own.any():
+            means = found.judge_means[s]
+            recused = recusal_p(means, found.own, borrow=tests.borrow, consecutive=found.consecutive)
+        means = found.judge_means[s]
+        by_family = [means[:, families == family].mean(axis=1) for family in dict.fromkeys(found.families)]
+        equal = _at_equal_length(tests, s)
+        for k, pair in enumerate(found.pairs):
+            turn = -1.0 if panel.gap[k, s] < 0 else 1.0
+            # The larger mean is higher, and by name where there is no difference (agents are sorted).
+            high, low = (found.agents[a] for a in (pair if turn > 0 else pair[::-1]))
+            labels = {"dimension": name, "high": high, "low": low}
+            rows = {test: float(p[k, s]) for test, p in beside.items()}
+            yield _contrast(tests, make, labels, k, s, turn, float(half[k, s]), rows)
+            for family, one in tests.drops.items():
+                comparable = one.clusters[k] > 0
+                detail = one.detail(k, s) | {"p_adjusted": float(tests.adjusted_without[family][k, s])}
+                if s == 0:
+                    detail["within"] = bool(abs(one.gap[k, s]) < tests.delta)
+                method = "mean over clusters without the family"
+                yield number(make, "lofo.contrast", {**labels, "dropped": family},
+                             turn * float(one.gap[k, s]) + 0.0 if comparable else None,
+                             (one.clusters[k], "common clusters"),
+                             f"{method}; {one.method(k, s)}" if one.testable[k] else method, state=NEVER,
+                             unit=tests.plan.unit, detail=detail)  # fmt: skip
+            if (alone := recused.get(pair)) is not None:
+                yield _recusal(tests, make, labels, pair, s, turn, alone)
+            if equal is not None and pair in equal[1]:
+                yield _length(tests, make, labels, s, turn, equal[0][pair], equal[1][pair])
+            if len(by_family) > 2:
+                # Whether other judges like these would agree: judge families as a sample.
+                contrast = turn * np.stack([means[:, pair[0]] - means[:, pair[1]] for means in by_family])
+                whole = contrast[:, ~np.isnan(contrast).any(axis=0)]
+                many = random_judges(whole, level=tests.plan.level, consecutive=found.consecutive)
+                method = "two-way variance of judge families and clusters, and t of the families' own contrasts; "
+                method += "the larger p"
+                yield number(make, "judges.contrast", labels, many.estimate if many.state == "ok" else None,
+                             (len(by_family), "judge families"), method, state=many.state, ends=(many.low, many.high),
+                             level=tests.plan.level, unit=tests.plan.unit,
+                             detail={"p": many.p, "df": many.df, "se": many.se})  # fmt: skip
+
+
 def _contrast(
-    tests: OrderTests, make: Maker, labels: dict[str, str], k: int, s: int, turn: float, half: float, rows: _OtherRows
-) -> Measurement:
-    found, panel, gaps = tests.found, tests.panel, tests.gaps
+    tests: OrderTests, make: Maker, labels: dict[str, str], k: int, s: int, turn: float, half: float,
+    rows: Mapping[str, float],
+) -> Measurement:  # fmt: skip
+    """One pair on one scale under the plan's test."""
+    found, panel, gaps, plan = tests.found, tests.panel, tests.gaps, tests.plan
     cycles = gaps.cycles[:, k]
-    there = cycles > 0
+    there = np.flatnonzero(cycles)
     sums = {
-        found.clusters[g]: [turn * float(gaps.means[g, k, s]) * int(cycles[g]) + 0.0, int(cycles[g])]
-        for g in np.flatnonzero(there)
+        found.clusters[g]: [turn * float(gaps.means[g, k, s]) * int(cycles[g]) + 0.0, int(cycles[g])] for g in there
     }
-    detail = panel.detail(k, s) | {"cluster_sums": sums, "resolved": bool(tests.resolved[k, s])} | rows.of_pair(k, s)
-    common: dict[str, Any] = {"n": int(cycles.sum()), "n_of": f"common {tests.plan.cycle}s", "unit": tests.plan.unit}
-    value = None if not there.any() else turn * float(panel.gap[k, s]) + 0.0
+    detail = panel.detail(k, s) | {"cluster_sums": sums, "resolved": bool(tests.resolved[k, s])} | dict(rows)
+    count = int(cycles.sum()), f"common {plan.cycle}s"
+    gap, se, df = (float(column[k, s]) for column in (panel.gap, panel.se, panel.df))
+    value = turn * gap + 0.0 if there.size else None
     if value is None or not panel.testable[k]:
         why = cannot_be_tested(int(panel.clusters[k]), consecutive=found.consecutive)
-        method = "mean over clusters of the paired difference within common cycles"
-        return make("contrast", labels, value=None, state=why, method=method, detail=detail | {"gap": value}, **common)
-    level = tests.plan.level
+        return number(make, "contrast", labels, None, count, _MEAN, state=why, unit=plan.unit,
+                      detail=detail | {"gap": value})  # fmt: skip
     if s == 0:
-        gap, se, df = (float(column[k, s]) for column in (panel.gap, panel.se, panel.df))
         detail |= _equivalence(gap, se, df, int(panel.clusters[k]), tests)
         # Two one-sided tests at 1 - level go with the interval of 2 level - 1.
-        inner = float(special.stdtrit(panel.df[k, s], level) * panel.se[k, s])
+        inner = float(special.stdtrit(df, plan.level) * se)
         detail["equivalence_interval"] = None if math.isnan(inner) else [value - inner, value + inner]
     elif found.judged and len(found.names) > 2:
-        detail |= _beside(tests, k, s, turn)
-    known = math.isfinite(half) and half > 0
-    return make(
-        "contrast",
-        labels,
-        value=value,
-        method=f"mean over clusters of the paired difference within common cycles; {panel.method(k, s)}",
-        low=value - half if known else None,
-        high=value + half if known else None,
-        level=level if known else None,
-        detail=detail,
-        **common,
-    )
+        # The same pair on the other dimensions: their mean difference, and whether this one's is larger.
+        means, others = turn * gaps.means[:, k, 1:], np.delete(panel.gap[k, 1:], s - 1)
+        specific = specific_contrast(means, np.arange(len(means)), s - 1, consecutive=found.consecutive)
+        detail |= {"others": turn * float(others.mean()) + 0.0, "p_specific": float(specific.p_up)}
+    ends = (value - half, value + half) if math.isfinite(half) and half > 0 else None
+    return number(make, "contrast", labels, value, count, f"{_MEAN}; {panel.method(k, s)}", ends=ends,
+                  level=plan.level, unit=plan.unit, detail=detail)  # fmt: skip
 
 
 def _equivalence(
@@ -173,161 +170,6 @@ def _equivalence(
     margins = [share * tests.plan.span for share in OTHER_MARGINS]
     other: dict[str, JSON] = {f"{one:g}": equivalence_p(gap, se, df, clusters, one) for one in margins}
     return {"p_equivalence": equivalence_p(gap, se, df, clusters, tests.delta), "p_equivalence_at": other}
-
-
-def _beside(tests: OrderTests, k: int, s: int, turn: float) -> dict[str, JSON]:
-    """The same pair on the other dimensions: their mean difference, and whether this one's is larger."""
-    means = turn * tests.gaps.means[:, k, 1:]
-    others = np.delete(tests.panel.gap[k, 1:], s - 1)
-    specific = specific_contrast(means, np.arange(len(means)), s - 1, consecutive=tests.found.consecutive)
-    return {"others": turn * float(others.mean()) + 0.0, "p_specific": float(specific.p_up)}
-
-
-def _dropped(
-    tests: OrderTests, make: Maker, labels: dict[str, str], k: int, s: int, turn: float
-) -> Iterator[Measurement]:
-    """The same difference without each family, in the same direction: negative is reversed."""
-    for family, one in tests.drops.items():
-        comparable = one.clusters[k] > 0
-        detail = one.detail(k, s) | {"p_adjusted": float(tests.adjusted_without[family][k, s])}
-        if s == 0:
-            detail["within"] = bool(abs(one.gap[k, s]) < tests.delta)
-        yield make(
-            "lofo.contrast",
-            {**labels, "dropped": family},
-            value=turn * float(one.gap[k, s]) + 0.0 if comparable else None,
-            n=int(one.clusters[k]),
-            n_of="common clusters",
-            method=f"mean over clusters without the family; {one.method(k, s)}"
-            if one.testable[k]
-            else "mean over clusters without the family",
-            state="ok" if comparable else "never compared",
-            unit=tests.plan.unit,
-            detail=detail,
-        )
-
-
-# --- what may explain a difference ----------------------------------------------------------------------------------
-
-
-def _recused(tests: OrderTests, s: int) -> Mapping[tuple[int, int], RecusalTest | None]:
-    """The contrast of every conflicted pair with judges standing aside for their own family."""
-    found = tests.found
-    if not found.own.any():
-        return {}
-    return recusal_p(found.judge_means[s], found.own, borrow=tests.borrow, consecutive=found.consecutive)
-
-
-def _recusal(
-    tests: OrderTests,
-    make: Maker,
-    labels: dict[str, str],
-    pair: tuple[int, int],
-    s: int,
-    turn: float,
-    one: RecusalTest,
-) -> Measurement:
-    found, level = tests.found, tests.plan.level
-    aside = found.own[:, pair[0]] | found.own[:, pair[1]]
-    families = sorted({found.families[j] for j in np.flatnonzero(aside)})
-    value, detail = _without_interest(tests, one, s, turn)
-    detail |= {"families": list(families), "free": [found.judges[j] for j in np.flatnonzero(~aside)]}
-    half = None if one.se is None or one.df is None else float(special.stdtrit(one.df, 0.5 + level / 2)) * one.se
-    wide = value is not None and half is not None and half > 0
-    return make(
-        "recusal.contrast",
-        labels,
-        value=value,
-        n=int(one.clusters),
-        n_of="clusters",
-        method="judges stand aside for agents of their own family: judge + agent fit on the other cells of a cluster",
-        state="undefined: every judge shares its family with one of the two" if value is None else "ok",
-        low=value - half if wide and value is not None and half is not None else None,
-        high=value + half if wide and value is not None and half is not None else None,
-        level=level if wide else None,
-        unit=tests.plan.unit,
-        detail=detail,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _EqualLength:
-    """All pairs of one scale at equal length: the contrasts that gate headlines, and the panel's own with its slope."""
-
-    gating: Mapping[tuple[int, int], RecusalTest]
-    adjusted: Mapping[tuple[int, int], LengthAdjusted]
-
-
-def _at_equal_length(tests: OrderTests, s: int) -> _EqualLength | None:
-    found, plan = tests.found, tests.plan
-    if found.lengths is None:
-        return None
-    scores = np.ascontiguousarray(found.cells[..., s].transpose(0, 2, 1))
-    gating = length_p(
-        scores, found.lengths, found.cluster, found.own, borrow=tests.borrow, consecutive=found.consecutive
-    )
-    used = usable_cells(found.panel[..., s], found.lengths)
-    turned = {
-        pair: pair if gap >= 0 else pair[::-1]
-        for pair, gap in zip(found.pairs, tests.panel.gap[:, s], strict=True)
-        if (used[:, pair[0]] & used[:, pair[1]]).any()
-    }
-    adjusted = adjusted_pairs(
-        found.panel[..., s],
-        found.lengths,
-        found.cluster,
-        list(turned.values()),
-        level=plan.level,
-        consecutive=found.consecutive,
-    )
-    return _EqualLength(gating, dict(zip(turned, adjusted, strict=True)))
-
-
-def _length(
-    tests: OrderTests,
-    make: Maker,
-    labels: dict[str, str],
-    pair: tuple[int, int],
-    s: int,
-    turn: float,
-    equal: _EqualLength,
-) -> Measurement:
-    """The difference at equal length, and how a longer text may explain it."""
-    plan, one, adjusted = tests.plan, equal.gating[pair], equal.adjusted[pair]
-    contrast = Estimate(
-        None if one.difference is None else turn * one.difference, one.se, one.df, None, None, one.p,
-        _one_sided(one.p, turn * (one.difference or 0.0)), one.state,
-    )  # fmt: skip
-    word = "may be length"
-    # Unequal clusters can turn the mean over cycles, which then says nothing of what length explains.
-    if adjusted.raw.estimate is not None and adjusted.raw.estimate >= 0:
-        word = length_rule(adjusted.raw, contrast, adjusted.slopes, adjusted.gap, alpha=plan.inference.alpha)
-    slope = adjusted.slopes[0]
-    value, detail = _without_interest(tests, one, s, turn)
-    detail |= {
-        "word": word,
-        "covariates": list(plan.claims.covariates),
-        "gap": float(adjusted.gap[0]),
-        "slope": slope.estimate,
-        "slope_p": slope.p,
-        "raw": adjusted.raw.estimate,
-        "overlap": adjusted.overlap,
-    }
-    if len(adjusted.slopes) > 1:
-        detail["slopes"] = [found.estimate for found in adjusted.slopes]
-        detail["gaps"] = [float(gap) for gap in adjusted.gap]
-    return make(
-        "length.contrast",
-        labels,
-        value=value,
-        n=int(one.clusters),
-        n_of="clusters",
-        method="contrast at equal length: each judge's own slope on "
-        f"{' and '.join(_COVARIATES[name] for name in plan.claims.covariates)}, judges standing aside for their family",
-        state="undefined: the two cannot be compared at equal length" if value is None else "ok",
-        unit=tests.plan.unit,
-        detail=detail,
-    )
 
 
 def _without_interest(tests: OrderTests, one: RecusalTest, s: int, turn: float) -> tuple[float | None, dict[str, JSON]]:
@@ -340,223 +182,285 @@ def _without_interest(tests: OrderTests, one: RecusalTest, s: int, turn: float) 
     return turn * one.difference + 0.0, detail
 
 
-def _one_sided(p: float, value: float) -> float:
-    """The one-sided p of "above zero" from a two-sided one."""
-    return p / 2 if value > 0 else 1 - p / 2
-
-
-def _by_family(found: Comparisons, s: int) -> Floats:
-    """Cluster means [F, G, K] of every judge family and agent."""
-    families = np.array(found.families)
-    means = found.judge_means[s]
-    return np.stack([means[:, families == family].mean(axis=1) for family in dict.fromkeys(found.families)])
-
-
-def _others(
-    tests: OrderTests, make: Maker, labels: dict[str, str], pair: tuple[int, int], turn: float, by_family: Floats
+def _recusal(
+    tests: OrderTests, make: Maker, labels: dict[str, str], pair: Pair, s: int, turn: float, one: RecusalTest
 ) -> Measurement:
-    """Whether other judges like these would agree: judge families as a sample."""
-    found = tests.found
-    contrast = turn * (by_family[:, :, pair[0]] - by_family[:, :, pair[1]])
-    one = random_judges(contrast[:, ~np.isnan(contrast).any(axis=0)], level=tests.plan.level,
-                        consecutive=found.consecutive)  # fmt: skip
-    known = one.estimate is not None and one.state == "ok"
-    return make(
-        "judges.contrast",
-        labels,
-        value=one.estimate if known else None,
-        n=len(by_family),
-        n_of="judge families",
-        method="two-way variance of judge families and clusters, and t of the families' own contrasts; the larger p",
-        state=one.state,
-        low=one.low if known else None,
-        high=one.high if known else None,
-        level=tests.plan.level if known and one.low is not None else None,
-        unit=tests.plan.unit,
-        detail={"p": one.p, "df": one.df, "se": one.se},
-    )
+    """The contrast of a conflicted pair with judges standing aside for their own family."""
+    found, level = tests.found, tests.plan.level
+    aside = found.own[:, pair[0]] | found.own[:, pair[1]]
+    value, detail = _without_interest(tests, one, s, turn)
+    detail["families"] = [*sorted({found.families[j] for j in np.flatnonzero(aside)})]
+    detail["free"] = [found.judges[j] for j in np.flatnonzero(~aside)]
+    half = 0.0 if one.se is None or one.df is None else float(special.stdtrit(one.df, 0.5 + level / 2)) * one.se
+    ends: Ends | None = (value - half, value + half) if value is not None and half > 0 else None
+    method = "judges stand aside for agents of their own family: judge + agent fit on the other cells of a cluster"
+    return number(make, "recusal.contrast", labels, value, (one.clusters, "clusters"), method,
+                  state="undefined: every judge shares its family with one of the two", ends=ends, level=level,
+                  unit=tests.plan.unit, detail=detail)  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _OtherRows:
-    """p-values of the other tests of a pair, by the name that they have in a contrast's detail."""
+def _at_equal_length(
+    tests: OrderTests, s: int
+) -> tuple[Mapping[Pair, RecusalTest], Mapping[Pair, LengthAdjusted]] | None:
+    """All pairs of one scale at equal length: the contrasts that gate headlines, and the panel's own with its slope."""
+    found, lengths = tests.found, tests.found.lengths
+    if lengths is None:
+        return None
+    scores, panel = np.ascontiguousarray(found.cells[..., s].transpose(0, 2, 1)), found.panel[..., s]
+    gating = length_p(scores, lengths, found.cluster, found.own, borrow=tests.borrow, consecutive=found.consecutive)
+    used = usable_cells(panel, lengths)
+    turned = {
+        pair: pair if gap >= 0 else pair[::-1]
+        for pair, gap in zip(found.pairs, tests.panel.gap[:, s], strict=True)
+        if (used[:, pair[0]] & used[:, pair[1]]).any()
+    }
+    adjusted = adjusted_pairs(panel, lengths, found.cluster, list(turned.values()), level=tests.plan.level,
+                              consecutive=found.consecutive)  # fmt: skip
+    return gating, dict(zip(turned, adjusted, strict=True))
 
-    p: Mapping[str, Floats]
 
-    @classmethod
-    def of(cls, tests: OrderTests, other: PairTests | None) -> _OtherRows:
-        # Clusters in time order never borrow: the test would be the same.
-        found = {} if tests.found.consecutive else {"p_own_variance": tests.tested(tests.gaps, borrow=False).p}
-        if other is not None:
-            width = len(tests.found.names)
-            found |= {f"p_{test.replace('-', '_')}": other.p(test, width) for test in other.tested}
-        return cls(found)
-
-    def of_pair(self, k: int, s: int) -> dict[str, JSON]:
-        return {name: float(values[k, s]) for name, values in self.p.items()}
-
-
-# --- judges and dimensions ------------------------------------------------------------------------------------------
+def _length(
+    tests: OrderTests, make: Maker, labels: dict[str, str], s: int, turn: float, one: RecusalTest,
+    adjusted: LengthAdjusted,
+) -> Measurement:  # fmt: skip
+    """The difference at equal length, and how a longer text may explain it."""
+    plan, turned = tests.plan, None if one.difference is None else turn * one.difference
+    p_up = one.p / 2 if (turned or 0.0) > 0 else 1 - one.p / 2
+    contrast = Estimate(turned, one.se, one.df, None, None, one.p, p_up, one.state)
+    raw, word = adjusted.raw, "may be length"
+    # Unequal clusters can turn the mean over cycles, which then says nothing of what length explains.
+    if raw.estimate is not None and raw.estimate >= 0:
+        word = length_rule(raw, contrast, adjusted.slopes, adjusted.gap, alpha=plan.inference.alpha)
+    slope, covariates = adjusted.slopes[0], plan.claims.covariates
+    value, detail = _without_interest(tests, one, s, turn)
+    detail |= {"word": word, "covariates": list(covariates), "gap": float(adjusted.gap[0]), "slope": slope.estimate,
+               "slope_p": slope.p, "raw": raw.estimate, "overlap": adjusted.overlap}  # fmt: skip
+    if len(adjusted.slopes) > 1:
+        detail["slopes"] = [found.estimate for found in adjusted.slopes]
+        detail["gaps"] = [float(gap) for gap in adjusted.gap]
+    named = " and ".join(_COVARIATES[name] for name in covariates)
+    method = f"contrast at equal length: each judge's own slope on {named}, judges standing aside for their family"
+    return number(make, "length.contrast", labels, value, (one.clusters, "clusters"), method,
+                  state="undefined: the two cannot be compared at equal length", unit=plan.unit, detail=detail,
+    )  # fmt: skip
 
 
 def _own_family(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
     """How much more each judge gives agents of its own family than the other judges do."""
-    found = tests.found
+    found, level = tests.found, tests.plan.level
     if not found.own.any() or len(found.agents) < 2:
         return
     for s, name in enumerate(found.names):
-        result = own_family(found.judge_means[s], found.own, level=tests.plan.level, consecutive=found.consecutive)
-        shown = [(found.judges[j], one, p) for j, one, p in zip(
-            result.judges, result.by_judge or (), result.p_holm or (), strict=False)]  # fmt: skip
-        for judge, one, p in [*shown, ("common", result.common, None)]:
-            if one is None:
-                continue
-            known = one.estimate is not None
-            yield make(
-                "judge.own_family",
-                {"dimension": name, "judge": judge},
-                value=one.estimate,
-                n=len(found.clusters),
-                n_of="clusters",
-                method="judge + agent + own family fit in each cluster, t over clusters",
-                state="ok" if known else one.state,
-                low=one.low,
-                high=one.high,
-                level=tests.plan.level if one.low is not None else None,
-                unit=tests.plan.unit,
-                detail={"p": one.p, "p_holm": p},
-            )
+        result = own_family(found.judge_means[s], found.own, level=level, consecutive=found.consecutive)
+        each = zip(result.judges, result.by_judge or (), result.p_holm or (), strict=False)
+        for judge, one, p in [*((found.judges[j], one, p) for j, one, p in each), ("common", result.common, None)]:
+            if one is not None:
+                yield number(make, "judge.own_family", {"dimension": name, "judge": judge}, one.estimate,
+                             (len(found.clusters), "clusters"),
+                             "judge + agent + own family fit in each cluster, t over clusters", state=one.state,
+                             ends=(one.low, one.high), level=level, unit=tests.plan.unit,
+                             detail={"p": one.p, "p_holm": p})  # fmt: skip
 
 
 def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
     """Whether the judges tell each dimension from their overall impression, and the correlations that show it."""
     found, plan = tests.found, tests.plan
-    if len(found.names) < 3:
+    names, judges = found.names[1:], found.judges
+    if len(names) < 2:
         return
-    whole = ~np.isnan(found.cells).any(axis=(2, 3))
-    rows, agents = np.nonzero(whole)
-    scores = found.cells[rows, agents, :, 1:]
-    cluster = found.cluster[rows]
-    result, matrix, flat = None, None, ""
+    rows, agents = np.nonzero(~np.isnan(found.cells).any(axis=(2, 3)))
+    scores, cluster = found.cells[rows, agents, :, 1:], found.cluster[rows]
+    result, matrix = None, None
+    state = IN_PARTS if found.in_parts else "not measurable: no record has a grade from every judge on every dimension"
+    if not found.in_parts and len(set(found.families)) < 2:
+        state = ONE_FAMILY
+    flat = state
     if scores.size and not found.in_parts and len(set(found.families)) > 1:
+        result = discriminant(scores, cluster, distinct=plan.claims.distinct, level=plan.level,
+                              consecutive=found.consecutive)  # fmt: skip
+        flat = state = result.state
         try:
             matrix = multitrait_multimethod(scores, cluster)
         except NotMeasurableError as exc:
             flat = state_of(exc)
-        result = discriminant(
-            scores,
-            cluster,
-            distinct=plan.claims.distinct,
-            level=plan.level,
-            consecutive=found.consecutive,
-        )
-    for d, name in enumerate(found.names[1:]):
+    count, other_judge = (rows.size, "records"), ~np.eye(len(judges), dtype=bool)
+    for d, name in enumerate(names):
         one = None if result is None or result.state != "ok" else result.dimensions[d]
-        yield make(
-            "dimension.distinct",
-            {"dimension": name},
-            value=None if one is None else one.phi,
-            n=int(rows.size),
-            n_of="records",
-            method="correlation with the mean of the other dimensions, corrected for disagreement of judges; jackknife",
-            state="ok" if one is not None and one.phi is not None else _state_of(found, result, one),
-            low=None if one is None else one.low,
-            high=None if one is None else one.high,
-            level=plan.level if one is not None and one.low is not None else None,
-            detail={"p": None if one is None else one.p, "p_holm": None if one is None else one.p_holm,
-                    "distinct": plan.claims.distinct},
-        )  # fmt: skip
-        yield make(
-            "dimension.mtmm",
-            {"dimension": name},
-            n=int(rows.size),
-            n_of="records",
-            method="mean correlation of two judges' scores of this dimension within clusters (multitrait-multimethod)",
-            **({"value": None, "state": flat or _state_of(found, result, None)} if matrix is None
-               else _correlations(found, matrix, d)),
-        )  # fmt: skip
-
-
-def _correlations(found: Comparisons, matrix: Floats, d: int) -> dict[str, Any]:
-    """One dimension's rows of the matrix [J, D, J, D], and means of the three kinds of correlations in them."""
-    other_judge, other = ~np.eye(len(found.judges), dtype=bool), np.arange(matrix.shape[1]) != d
-    rows = matrix[:, d]
-    detail = {
-        "other_judges": float(rows[other_judge][:, other].mean()),
-        "same_judge": float(rows[~other_judge][:, other].mean()),
-        "matrix": {
-            judge: {
-                one: dict(zip(found.names[1:], values, strict=True))
-                for one, values in zip(found.judges, row, strict=True)
+        ends = None if one is None else (one.low, one.high)
+        detail: dict[str, JSON] = {"p": None if one is None else one.p, "p_holm": None if one is None else one.p_holm}
+        yield number(make, "dimension.distinct", {"dimension": name}, None if one is None else one.phi, count,
+                     "correlation with the mean of the other dimensions, corrected for disagreement of judges; "
+                     "jackknife",
+                     state=state if one is None else "undefined: judges share nothing on it", ends=ends,
+                     level=plan.level, detail=detail | {"distinct": plan.claims.distinct})  # fmt: skip
+        agreed, more = None, dict[str, Any]()
+        if matrix is not None:
+            # One dimension's rows of the matrix [J, D, J, D], and means of the three kinds of correlations in them.
+            row, other = matrix[:, d], np.arange(len(names)) != d
+            agreed = float(row[other_judge][:, d].mean())
+            more["other_judges"] = float(row[other_judge][:, other].mean())
+            more["same_judge"] = float(row[~other_judge][:, other].mean())
+            more["matrix"] = {
+                judge: {one: dict(zip(names, values, strict=True)) for one, values in zip(judges, part, strict=True)}
+                for judge, part in zip(judges, row.tolist(), strict=True)
             }
-            for judge, row in zip(found.judges, rows.tolist(), strict=True)
-        },
-    }
-    return {"value": float(rows[other_judge][:, d].mean()), "detail": detail}
-
-
-def _state_of(found: Comparisons, result: Discriminant | None, one: DistinctDimension | None) -> str:
-    if found.in_parts:
-        return "not measurable: the table was read in parts, of which only sums were kept"
-    if len(set(found.families)) < 2:
-        return ONE_FAMILY
-    if result is None:
-        return "not measurable: no record has a grade from every judge on every dimension"
-    return result.state if one is None else "undefined: judges share nothing on it"
-
-
-# --- the design -----------------------------------------------------------------------------------------------------
+        yield number(make, "dimension.mtmm", {"dimension": name}, agreed, count,
+                     "mean correlation of two judges' scores of this dimension within clusters "
+                     "(multitrait-multimethod)",
+                     state=flat, detail=more)  # fmt: skip
 
 
 def _designs(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
     """Dependence of clusters that follow each other, and the smallest gap that this design can find."""
-    found = tests.found
+    found, plan, panel = tests.found, tests.plan, tests.panel
     for s, name in enumerate(found.names):
         levels = tests.gaps.levels[:, :, s]
         levels = levels[:, ~np.isnan(levels).all(axis=0)]  # an agent that is nowhere says nothing of those that are
         lags, flag = autocorrelations(levels) if levels.size else ([], None)
-        yield make(
-            "order.autocorrelation",
-            {"dimension": name},
-            value=lags[0] if lags else None,
-            n=len(found.clusters),
-            n_of="clusters",
-            method="lag-1 autocorrelation of the agents' cluster means, centred by agent and cluster",
-            state="ok" if lags else "undefined: too few clusters",
-            detail={"lags": lags, "flagged": bool(lags and flag is not None and lags[0] > flag), "flag": flag,
-                    "order": found.order},
+        detail: dict[str, Any] = {"lags": lags, "flagged": bool(lags and flag is not None and lags[0] > flag)}
+        yield number(make, "order.autocorrelation", {"dimension": name}, lags[0] if lags else None,
+                     (len(found.clusters), "clusters"),
+                     "lag-1 autocorrelation of the agents' cluster means, centred by agent and cluster",
+                     state="undefined: too few clusters", detail=detail | {"flag": flag, "order": found.order},
         )  # fmt: skip
-    yield _detectable(tests, make)
-
-
-def _detectable(tests: OrderTests, make: Maker) -> Measurement:
-    plan, panel = tests.plan, tests.panel
-    agents = len(tests.found.agents)
-    pairs = agents * (agents - 1) // 2
-    share = plan.inference.aggregate_share if tests.shared else 1.0
-    alpha = share * plan.inference.alpha
-    leader, single = detectable_levels(agents, alpha)
+    agents = len(found.agents)
+    alpha = (plan.inference.aggregate_share if tests.shared else 1.0) * plan.inference.alpha
     rows = np.flatnonzero(panel.testable & ~np.isnan(panel.df[:, 0]))
-    detail: dict[str, JSON] = {
-        "alpha_aggregate": alpha,
-        "leader": None,
-        "pair": None,
-        "power": plan.power,
-    }
+    leader = pair = None
     if rows.size:
         se, df = float(np.median(panel.se[rows, 0])), float(np.median(panel.df[rows, 0]))
-        detail |= {
-            "leader": minimum_detectable_gap(se, df, leader, power=plan.power),
-            "pair": minimum_detectable_gap(se, df, single, power=plan.power),
-        }
-    return make(
-        "order.detectable",
-        {"dimension": tests.found.names[0]},
-        value=detail["leader"],
-        n=pairs,
-        n_of="pairs",
-        method="noncentral t with the median standard error and degrees of freedom of the tested pairs",
-        state="ok" if rows.size else "undefined: no pair can be tested",
-        unit=tests.plan.unit,
-        detail=detail,
-    )
+        levels_ = detectable_levels(agents, alpha)
+        leader, pair = (minimum_detectable_gap(se, df, level, power=plan.power) for level in levels_)
+    detail = {"alpha_aggregate": alpha, "leader": leader, "pair": pair, "power": plan.power}
+    yield number(make, "order.detectable", {"dimension": found.names[0]}, leader, (agents * (agents - 1) // 2, "pairs"),
+                 "noncentral t with the median standard error and degrees of freedom of the tested pairs",
+                 state="undefined: no pair can be tested", unit=plan.unit, detail=detail)  # fmt: skip
+
+
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredItems:
+    """What several models scored on the same items."""
+
+    models: tuple[str, ...]
+    values: Floats
+    clusters: tuple[str, ...]
+    parts: tuple[str, ...]
+    unscored: Mapping[str, str] = field(default_factory=dict)
+
+    def table(self, clusters: Sequence[str] | None = None) -> Floats:
+        """Cluster means [G, m], in the order of ``clusters`` (default: by name)."""
+        names = sorted(set(self.clusters)) if clusters is None else clusters
+        place = {name: g for g, name in enumerate(names)}
+        member = np.eye(len(place))[[place[name] for name in self.clusters]]
+        return np.asarray((self.values @ member / member.sum(axis=0)).T)
+
+    def of(self, models: Sequence[str]) -> ScoredItems:
+        """The same items with these of the models, in their order."""
+        return dataclasses.replace(self, models=tuple(models), values=self.values[[*map(self.models.index, models)]])
+
+    @property
+    def scored(self) -> tuple[str, ...]:
+        """The models that have a score."""
+        return tuple(model for model in self.models if model not in self.unscored)
+
+    def without(self, part: str) -> ScoredItems:
+        """The items of all other parts."""
+        kept = [k for k, name in enumerate(self.parts) if name != part]
+        clusters, parts = (tuple(each[k] for k in kept) for each in (self.clusters, self.parts))
+        return dataclasses.replace(self, values=self.values[:, kept], clusters=clusters, parts=parts)
+
+    def gap(self, high: str, low: str) -> float:
+        """Mean over clusters of what one model scored more than another."""
+        level = self.table().mean(axis=0)
+        return float(level[self.models.index(high)] - level[self.models.index(low)])
+
+
+def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str], *, level: float) -> list[Measurement]:
+    """The mean score of each model, with a cluster-t interval where there are two clusters or more."""
+    found = []
+    for model, row in zip(items.models, items.values, strict=True):
+        about, count = {"model": model, **labels}, (row.size, "items")
+        if model in items.unscored:
+            state = f"no score: {items.unscored[model]}"
+            found.append(number(Measurement, name, about, None, count, "mean", state=state))
+            continue
+        tested = cluster_t(row, items.clusters, level=level)
+        ends = None if tested.low is None or tested.high is None else (max(0.0, tested.low), min(1.0, tested.high))
+        found.append(number(Measurement, name, about, tested.difference, count, tested.method, ends=ends, level=level))
+    return found
+
+
+def board_measurements(
+    boards: Mapping[str, ScoredItems], plan: OrderPlan, *, others: Mapping[str, ScoredItems] = MappingProxyType({}),
+    order: ClusterOrder = "exchangeable",
+) -> Iterator[Measurement]:  # fmt: skip
+    """Levels of models on leaderboards, and every measurement that orders of them rest on."""
+    first = next(iter(boards.values()))
+    clusters = tuple(sorted(set(first.clusters), key=natural if order == "consecutive" else None))
+    models, counts = tuple(sorted(first.models)), Counter(first.clusters)
+    for name, items in boards.items():
+        table = items.table(clusters)
+        each = ScoredItems(items.models, table.T, clusters, clusters, items.unscored)
+        for one in level_measurements("bench.level", each, {"board": name}, level=plan.level):
+            yield dataclasses.replace(one, n=len(items.clusters))
+    cells = np.stack([items.of(models).table(clusters) for items in boards.values()], axis=2)[:, :, None]
+    found = Comparisons(
+        names=tuple(boards), agents=models, judges=("score",), families=("score",), agent_families=None,
+        clusters=clusters, cluster=np.arange(len(clusters)), weight=np.array([counts[one] for one in clusters]),
+        cells=cells, lengths=None, order=order, judged=False,
+    )  # fmt: skip
+
+    def make(name: str, labels: Mapping[str, str], **parts: Any) -> Measurement:
+        made = Measurement(name=name, labels=labels, **parts)
+        if name != "contrast":
+            return made
+        board, pair = labels["dimension"], (labels["high"], labels["low"])
+        items, detail = boards[board], dict(made.detail)
+        if lacking := sorted(set(pair) & set(items.unscored)):
+            return dataclasses.replace(
+                made, state="; ".join(f"{one} has no score: {items.unscored[one]}" for one in lacking)
+            )
+        if board in others and not set(pair) & set(others[board].unscored):
+            detail["other"] = others[board].gap(*pair)
+        if len(windows := sorted(set(items.parts))) > 1:
+            detail["without"] = {part: items.without(part).gap(*pair) for part in windows}
+        return dataclasses.replace(made, detail=detail)
+
+    yield from order_measurements(found, plan, make)
+
+
+def rank_agreement(
+    name: str, one: ScoredItems, two: ScoredItems, labels: Mapping[str, str], *, rng: np.random.Generator, level: float,
+    resamples: int = RESAMPLES,
+) -> Measurement:  # fmt: skip
+    """Spearman's rank correlation of the models' means on two sets of items, with an interval for these models."""
+    if one.models != two.models or len(one.models) < 3:
+        checks.fail("rank_agreement", "models", "the same three or more in both sets are needed")
+    names = [model for model in one.scored if model not in two.unscored]
+    one, two = one.of(names), two.of(names)
+    method = f"Spearman's rank correlation; {resamples} draws of clusters of either set, percentile"
+    state, rho, ends, detail = f"not defined: needs three models with a score (got {len(names)})", None, None, {}
+    if len(names) > 2:
+        (rho,) = spearman_columns(one.values.mean(axis=1)[:, None], two.values.mean(axis=1)[:, None])
+        state = "not defined: all models are tied in one of the two"
+    if rho is not None:
+        drawn = spearman_columns(_redrawn(one, rng, resamples), _redrawn(two, rng, resamples))
+        known = np.array([value for value in drawn if value is not None])
+        detail = {"undefined": resamples - len(known)}
+        if len(known) >= level * resamples:
+            low, high = percentile_ends(known[None], None, level)[:, 0].tolist()
+            ends = low, high
+    return number(Measurement, name, labels, rho, (len(names), "models"), method, state=state, ends=ends, level=level,
+                  detail=detail)  # fmt: skip
+
+
+def _redrawn(items: ScoredItems, rng: np.random.Generator, resamples: int) -> Floats:
+    """Means [m, R] of every model over clusters drawn with replacement."""
+    names, codes = np.unique(np.array(items.clusters), return_inverse=True)
+    member = np.eye(len(names))[codes]
+    sums, counts = items.values @ member, member.sum(axis=0)
+    times = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=resamples).T.astype(float)
+    return np.asarray((sums @ times) / (counts @ times))

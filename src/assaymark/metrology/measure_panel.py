@@ -1,4 +1,4 @@
-"""Measurements of the panel as an instrument: kappa by dimension and format, and what each judge's calls were worth."""
+"""Measurements of the panel: kappa by dimension and format, what each judge's calls were worth, how agents behaved."""
 
 from __future__ import annotations
 
@@ -7,37 +7,29 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from itertools import combinations
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
 from assaymark.errors import NotMeasurableError
-from assaymark.metrology.bootstrap import KappaSums, wilson
+from assaymark.metrology.bootstrap import Interval, KappaSums, wilson
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.comparisons import Comparisons
+from assaymark.metrology.comparisons import Comparisons, natural
 from assaymark.metrology.contrasts import cluster_t
-from assaymark.metrology.decision_study import contrast_components, dstudy_variance, generalizability
-from assaymark.metrology.kappa import Pair, judge_pairs
-from assaymark.metrology.measure_kappa import (
-    KAPPA,
-    ONE_FAMILY,
-    Counted,
-    categories_of,
-    cross_family_pairs,
-    kappa_measurements,
-    kappa_state,
-    plain_measurements,
+from assaymark.metrology.estimates import IN_PARTS, ONE_FAMILY, POINTS, Maker, neighbour_blocks, number, state_of
+from assaymark.metrology.kappa import Pair, averaging, judge_pairs, repetition_stability, round_half_up
+from assaymark.metrology.panel import RESAMPLES, Panel
+from assaymark.metrology.reliability import (
+    alpha_report,
+    contrast_components,
+    dstudy_variance,
+    generalizability,
+    icc,
+    judge_agent_variance,
 )
-from assaymark.metrology.panel import Panel, state_of
-from assaymark.metrology.reliability import alpha_report, icc, judge_agent_variance
 from assaymark.metrology.scores import ScoreTable
-from assaymark.metrology.stability import averaging, repetition_stability
 from assaymark.records import AGGREGATE, JSON, Measurement, content_id
-
-# What agents did, apart from how good it was: answers in the form asked for, limits kept, time and length.
-#
-# None of it is graded by a judge, and none of it is a ranking: an agent that keeps every limit may still reason badly.
-
 
 _WILSON: Final = (
     "Wilson interval, which takes decisions as independent; decisions of one cluster hang together, so detail has the "
@@ -49,22 +41,8 @@ _WILSON: Final = (
 class Conduct:
     """One question that was put to an agent, and what came back.
 
-    Parameters
-    ----------
-    agent, cluster : str
-        Who was asked, in which cluster (regime).
-    usable : bool
-        Whether the answer had the form that was asked for.
-    flags : tuple of str
-        What is to be said of it, such as ``refused`` or ``rejected-order``.
-    checks : tuple of (rule, kept), or None
-        Every numeric limit held against the book after the orders; None where there is no book or no answer.
-    seconds : float or None
-        Of the call; None where nobody took the time.
-    output_tokens : int or None
-        As the provider counted them; None where it did not.
-    tokens : int
-        Length of the text that is judged, in words as `terse.share` counts them.
+    ``checks`` are the numeric limits held against the book after the orders, as (rule, kept); None without a book or
+    answer. ``seconds`` and ``output_tokens`` are of the call, None where not known; ``tokens`` are words of the text.
     """
 
     agent: str
@@ -78,36 +56,7 @@ class Conduct:
 
 
 def conduct_measurements(asked: Iterable[Conduct], *, level: float = 0.95) -> Iterator[Measurement]:
-    """How the agents of a study behaved: five measurements for each of them, agents in alphabetical order.
-
-    ``agent.answered`` is the share of questions that were answered in the form asked for, and ``agent.limits_kept`` the
-    share of usable decisions whose orders keep every numeric limit. ``agent.seconds``, ``agent.output_tokens`` and
-    ``agent.text_tokens`` are medians over usable decisions, with their quartiles in ``detail``.
-
-    Parameters
-    ----------
-    asked : iterable of Conduct
-        Every question, those without a usable answer included.
-    level : float
-        Coverage of the intervals, strictly between 0 and 1.
-
-    Yields
-    ------
-    Measurement
-        With a named state where nothing was counted or timed.
-
-    Examples
-    --------
-    >>> two = [Conduct(agent="ash", cluster="calm", usable=True, checks=(("min_cash", True),), tokens=80),
-    ...        Conduct(agent="ash", cluster="calm", usable=False, flags=("refused",))]
-    >>> for item in conduct_measurements(two):
-    ...     print(item.id, item.value, item.n, item.state)
-    agent.answered[agent=ash] 0.5 2 ok
-    agent.limits_kept[agent=ash] 1.0 1 ok
-    agent.seconds[agent=ash] None 0 no timing: no usable decision has a time
-    agent.output_tokens[agent=ash] None 0 not counted: no usable decision has a token count of its provider
-    agent.text_tokens[agent=ash] 80.0 1 ok
-    """
+    """How the agents of a study behaved: five measurements for each of them, agents in alphabetical order."""
     by_agent: dict[str, list[Conduct]] = {}
     for one in asked:
         by_agent.setdefault(one.agent, []).append(one)
@@ -115,284 +64,178 @@ def conduct_measurements(asked: Iterable[Conduct], *, level: float = 0.95) -> It
         own = sorted(by_agent[agent], key=lambda one: one.cluster)
         inputs = content_id(sorted(content_id(one) for one in own))
         usable = [one for one in own if one.usable]
-        yield _answered(agent, own, level, inputs)
-        yield _kept(agent, usable, level, inputs)
-        for name, unit, absent, read in _MEDIANS:
-            yield _median(name, agent, [read(one) for one in usable], unit, absent, inputs)
-
-
-_MEDIANS: Final[Sequence[tuple[str, str, str, Callable[[Conduct], float | None]]]] = (
-    ("agent.seconds", "seconds", "no timing: no usable decision has a time", lambda one: one.seconds),
-    (
-        "agent.output_tokens",
-        "tokens",
-        "not counted: no usable decision has a token count of its provider",
-        lambda one: one.output_tokens,
-    ),
-    ("agent.text_tokens", "words", "undefined: no usable decision", lambda one: one.tokens),
-)
-"""Name, unit, the state without any value, and where the value is read."""
+        flags = Counter(flag for one in own for flag in one.flags)
+        yield _share(
+            "agent.answered", agent, [(one.cluster, one.usable) for one in own], "questions", level, inputs,
+            "answers in the form asked for over all questions", {"flags": dict(sorted(flags.items()))},
+        )  # fmt: skip
+        held = [(one.cluster, one.checks) for one in usable if one.checks is not None]
+        broken = Counter(rule for _, checks in held for rule in sorted({rule for rule, kept in checks if not kept}))
+        yield _share(
+            "agent.limits_kept", agent, [(cluster, all(kept for _, kept in checks)) for cluster, checks in held],
+            "usable decisions with a book", level, inputs,
+            "decisions whose orders keep every numeric limit over all with a book",
+            {"breaches": dict(sorted(broken.items()))},
+        )  # fmt: skip
+        for name, unit, absent in (
+            ("seconds", "seconds", "no timing: no usable decision has a time"),
+            ("output_tokens", "tokens", "not counted: no usable decision has a token count of its provider"),
+            ("text_tokens", "words", "undefined: no usable decision"),
+        ):
+            values = [getattr(one, name.removeprefix("text_")) for one in usable]
+            known = [float(value) for value in values if value is not None]
+            lower, middle, upper = np.quantile(known, (0.25, 0.5, 0.75)).tolist() if known else (None, None, None)
+            detail = {"lower": lower, "upper": upper, "unknown": len(values) - len(known)} if known else {}
+            method = "median over usable decisions where it is known; quartiles by linear interpolation"
+            yield number(Measurement, f"agent.{name}", {"agent": agent}, middle, (len(known), "usable decisions"),
+                         method, state=absent, unit=unit, inputs=inputs, detail=detail)  # fmt: skip
 
 
 def flagged_measurements(texts: Iterable[tuple[str, str, bool]], *, level: float = 0.95) -> Iterator[Measurement]:
-    """``agent.flagged_texts``: the share of each agent's decisions with instruction-like text; nothing if none has any.
+    """``agent.flagged_texts``: share of each agent's decisions (agent, cluster, flagged) with instruction-like text.
 
-    Parameters
-    ----------
-    texts : iterable of (agent, cluster, whether it is flagged)
-        One for each honest decision.
-    level : float
-        Coverage of Wilson's interval.
-
-    Examples
-    --------
-    >>> for item in flagged_measurements([("ash", "calm", True), ("ash", "calm", False), ("elm", "calm", False)]):
-    ...     print(item.id, item.value, item.n)
-    agent.flagged_texts[agent=ash] 0.5 2
-    agent.flagged_texts[agent=elm] 0.0 1
+    Nothing where no text is flagged.
     """
     found = sorted(texts)
     if not any(flag for *_, flag in found):
         return
     for agent in sorted({agent for agent, *_ in found}):
         own = [(cluster, flag) for one, cluster, flag in found if one == agent]
-        yield _share(
-            "agent.flagged_texts",
-            agent,
-            [flag for _, flag in own],
-            [cluster for cluster, _ in own],
-            n_of="decisions",
-            method=f"decisions whose texts address the judge or imitate its prompt over all decisions, {_WILSON}",
-            detail={},
-            level=level,
-            inputs=content_id(own),
-        )
-
-
-def _answered(agent: str, own: Sequence[Conduct], level: float, inputs: str) -> Measurement:
-    flags = Counter(flag for one in own for flag in one.flags)
-    return _share(
-        "agent.answered",
-        agent,
-        [one.usable for one in own],
-        [one.cluster for one in own],
-        n_of="questions",
-        method=f"answers in the form asked for over all questions, {_WILSON}",
-        detail={"flags": dict(sorted(flags.items()))},
-        level=level,
-        inputs=inputs,
-    )
-
-
-def _kept(agent: str, usable: Sequence[Conduct], level: float, inputs: str) -> Measurement:
-    held = [(one.cluster, one.checks) for one in usable if one.checks is not None]
-    broken = Counter(rule for _, checks in held for rule in sorted({rule for rule, kept in checks if not kept}))
-    return _share(
-        "agent.limits_kept",
-        agent,
-        [all(kept for _, kept in checks) for _, checks in held],
-        [cluster for cluster, _ in held],
-        n_of="usable decisions with a book",
-        method=f"decisions whose orders keep every numeric limit over all with a book, {_WILSON}",
-        detail={"breaches": dict(sorted(broken.items()))},
-        level=level,
-        inputs=inputs,
-    )
+        what = "decisions whose texts address the judge or imitate its prompt over all decisions"
+        yield _share("agent.flagged_texts", agent, own, "decisions", level, content_id(own), what, {})
 
 
 def _share(
-    name: str,
-    agent: str,
-    hits: Sequence[bool],
-    clusters: Sequence[str],
-    *,
-    n_of: str,
-    method: str,
-    detail: Mapping[str, JSON],
-    level: float,
-    inputs: str,
-) -> Measurement:
-    """A share of decisions with Wilson's interval, and the ends that clusters give it."""
-    n = len(hits)
-    parts: dict[str, Any] = {"name": name, "labels": {"agent": agent}, "n": n, "n_of": n_of, "method": method}
-    if not n:
-        return Measurement(value=None, state=f"undefined: no {n_of}", inputs=inputs, **parts)
-    low, high = wilson(sum(hits), n, level=level)
-    return Measurement(
-        value=sum(hits) / n,
-        low=low,
-        high=high,
-        level=level,
-        inputs=inputs,
-        detail={"count": sum(hits), **_over_clusters(hits, clusters, level), **detail},
-        **parts,
-    )
+    name: str, agent: str, hits: Sequence[tuple[str, bool]], n_of: str, level: float, inputs: str, what: str,
+    more: Mapping[str, JSON],
+) -> Measurement:  # fmt: skip
+    """A share of decisions (cluster, hit) with Wilson's interval, and the ends that clusters give it, within 0..1."""
+    n, found = len(hits), sum(hit for _, hit in hits)
+    detail: dict[str, JSON] = {}
+    if n:
+        clusters, shares = [cluster for cluster, _ in hits], np.array([float(hit) for _, hit in hits])
+        detail = {"count": found, "clusters": len(set(clusters)), "t_low": None, "t_high": None, **more}
+        if len(set(clusters)) > 1 and np.ptp(shares):
+            test = cluster_t(shares, clusters, level=level)
+            if test.low is not None and test.high is not None and test.high > test.low:
+                detail |= {"t_low": max(0.0, test.low), "t_high": min(1.0, test.high)}
+    return number(Measurement, name, {"agent": agent}, found / n if n else None, (n, n_of), f"{what}, {_WILSON}",
+                  state=f"undefined: no {n_of}", ends=wilson(found, n, level=level) if n else None, level=level,
+                  inputs=inputs, detail=detail)  # fmt: skip
 
 
-def _over_clusters(hits: Sequence[bool], clusters: Sequence[str], level: float) -> dict[str, JSON]:
-    """The cluster t interval of a share, held inside 0..1; no ends where all clusters agree or there is only one."""
-    found: dict[str, JSON] = {"clusters": len(set(clusters)), "t_low": None, "t_high": None}
-    shares = np.array([float(hit) for hit in hits])
-    if len(set(clusters)) < 2 or np.ptp(shares) == 0:
-        return found
-    test = cluster_t(shares, clusters, level=level)
-    if test.low is not None and test.high is not None and test.high > test.low:
-        found |= {"t_low": max(0.0, test.low), "t_high": min(1.0, test.high)}
-    return found
-
-
-def _median(name: str, agent: str, values: Sequence[float | None], unit: str, absent: str, inputs: str) -> Measurement:
-    """The median of what is known, with its quartiles; how many are not known stands beside them."""
-    known = [float(value) for value in values if value is not None]
-    parts: dict[str, Any] = {
-        "name": name,
-        "labels": {"agent": agent},
-        "n": len(known),
-        "n_of": "usable decisions",
-        "method": "median over usable decisions where it is known; quartiles by linear interpolation",
-        "unit": unit,
-        "inputs": inputs,
-    }
-    if not known:
-        return Measurement(value=None, state=absent, **parts)
-    lower, middle, upper = (float(end) for end in np.quantile(known, (0.25, 0.5, 0.75)))
-    return Measurement(
-        value=middle, detail={"lower": lower, "upper": upper, "unknown": len(values) - len(known)}, **parts
-    )
-
-
-_ALPHA = "Krippendorff's alpha, interval scale, of all records that two judges scored; jackknife over clusters"
-_ICC = ("icc_a1", "icc_ak", "icc_c1", "icc_ck")
-_IN_PARTS = "not measurable: the table was read in parts, of which only sums were kept"
-_NO_RECORD = "not measurable: no record has a score"
-_NO_PAIR = "undefined: no two agents share two clusters with scores from every judge"
-_ONE_CYCLE = "undefined: one cycle in each cluster, needs two"
-_FLAT = "undefined: agents and errors have no variance"
-_LIKING = (
-    "(MS of judges - MS of judges x clusters) / clusters of a contrast, half of it for each agent, mean over pairs"
+KAPPA = (
+    "mean of pairwise quadratic-weighted kappa over judges of different families; "
+    "trials averaged, halves rounded up, clipped to 1..5"
 )
-_SQUARES = "mean squares of the differences between agents in common cycles, judges crossed with cycles in clusters"
-_GENERAL = "variance of agents over itself plus half the variance of a contrast; judges and clusters as samples"
-_COMPONENTS = {
-    "agent": "agent", "agent_cluster": "agent x cluster", "residual": "agent x cycle", "judge_agent": "judge x agent",
-    "judge_agent_cluster": "judge x agent x cluster", "disagreement": "disagreement",
-}  # fmt: skip
-_WITHIN = {"agent_cluster": "agent x cycle", "judge_agent_cluster": "disagreement"}
 
 
-def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
-    """Kappa, Fleiss' kappa and redundancy of the aggregate and each dimension, and kappa within formats."""
-    table = panel.table
-    kappas = _Kappas.of(panel) if len(set(table.families)) > 1 and table.n else None
-    ratings = kappas.ratings if kappas else categories_of(panel.scores)
-    yield from _kappa(panel, kappas, None, rng)
-    yield from plain_measurements(panel, "kappa.fleiss", "Fleiss' unweighted kappa", lambda: _fleiss(ratings))
-    redundancy = "mean Pearson correlation over pairs of judges"
-    yield from plain_measurements(panel, "redundancy", redundancy, lambda: _redundancy(panel.scores))
-    if len(table.formats) > 1:
-        for f in range(len(table.formats)):
-            yield from _kappa(panel, kappas, f, rng)
-
-
-def other_ddof_measurements(panel: Panel, other: ScoreTable) -> Iterator[Measurement]:
-    """Mean pairwise kappa of every name had the plan's other divisor decided whose trials are averaged.
-
-    ``other`` is the table gated by that divisor. What a verdict would have been is not asked of numbers that come out
-    the same, so these are measured only where the two divisors disagree about a judge.
-    """
-    ddof = 1 - panel.study.inference.ddof
-    decided = averaging(panel.table, panel.study, ddof=ddof)
-    common = {
-        "n": panel.table.n,
-        "n_of": "trajectories",
-        "method": f"{KAPPA}, trials averaged where repetition stability with ddof {ddof} allows it",
-        "detail": {"ddof": ddof, "averaged": dict(decided)},
-    }
-    state = kappa_state(panel, None, panel.table.n, 0)
-    points: list[float | None] = [None] * len(panel.names)
-    if state is None:
-        ratings = categories_of(other.stacked)
-        pairs = cross_family_pairs(panel.table.families)
-        points = KappaSums.of(ratings, np.zeros(len(ratings), dtype=np.int64), 1, pairs).points()
-        state = f"undefined: a pair of judges gave one rating each to all {panel.table.n} trajectories"
-    for name, value in zip(panel.names, points, strict=True):
-        said = "ok" if value is not None else state
-        yield panel.measure("kappa.other_ddof", {"dimension": name}, value=value, state=said, **common)
-
-
-@dataclass(frozen=True, slots=True)
-class _Kappas:
-    """Every rating counted once: sums by format and cluster, and contingency tables by format.
-
-    ``sums`` have one place for each format and cluster, ``even`` one for each format, from halves rounded to even;
-    ``tables`` [F, K, P, 5, 5].
-    """
-
-    ratings: Ints
-    sums: KappaSums
-    even: KappaSums
-    tables: Ints
-
-    @classmethod
-    def of(cls, panel: Panel) -> _Kappas:
-        table, pairs = panel.table, cross_family_pairs(panel.table.families)
-        formats, clusters = len(table.formats), len(table.clusters)
-        settled = np.round(panel.scores, 9)
-        ratings = _on_scale(np.floor(settled + 0.5))
-        even = _on_scale(np.rint(settled))
-        return cls(
-            ratings,
-            KappaSums.of(ratings, table.format * clusters + table.cluster, formats * clusters, pairs),
-            KappaSums.of(even, table.format, formats, pairs),
-            _contingency(ratings, table.format, formats, pairs),
-        )
-
-    def part(self, panel: Panel, f: int | None) -> Counted:
-        """What was counted of one format or of all."""
-        formats, clusters = len(panel.table.formats), len(panel.table.clusters)
-        if f is not None:
-            places = np.arange(f * clusters, (f + 1) * clusters)
-            there = places[self.sums.columns[0, 0, places] > 0]
-            halves = self.even.of_clusters(np.array([f])).points()
-            return Counted(self.sums.of_clusters(there), halves, self.tables[f], there % clusters)
-        shape = (*self.sums.columns.shape[:2], formats, clusters)
-        pooled = replace(self.sums, columns=self.sums.columns.reshape(shape).sum(axis=2))
-        there = np.flatnonzero(pooled.columns[0, 0] > 0)  # of some clusters no trajectory is complete
-        return Counted(pooled.of_clusters(there), self.even.points(), self.tables.sum(axis=0), there)
-
-
-def _on_scale(rounded: Floats) -> Ints:
+def categories_of(scores: Floats) -> Ints:
+    """Averaged scores as ratings on 1..5: rounded at the ninth decimal, as thirds can miss a half; halves up;
+    clipped."""
+    rounded = np.asarray(round_half_up(np.round(scores, 9))) if scores.size else scores
     return np.clip(rounded, 1, 5).astype(np.int64)
 
 
-def _contingency(ratings: Ints, group: Ints, groups: int, pairs: list[Pair]) -> Ints:
-    """Contingency tables [groups, K, P, 5, 5] of ratings [n, J, K]."""
-    left, right = np.array(pairs).T
-    width, size = ratings.shape[2], 25
-    shape = (groups, width, len(pairs), 5, 5)
-    cells = (ratings[:, left] * 5 + ratings[:, right] - 6).transpose(0, 2, 1)
-    places = cells + size * np.arange(width * len(pairs)).reshape(width, -1)
-    places += size * width * len(pairs) * group[:, None, None]
-    return np.bincount(places.ravel(), minlength=groups * width * len(pairs) * size).reshape(shape)
+def cross_family_pairs(families: tuple[str, ...]) -> list[Pair]:
+    """Pairs of judges of different families: siblings agree with each other for reasons of their own."""
+    return [(a, b) for a, b in combinations(range(len(families)), 2) if families[a] != families[b]]
 
 
-def _kappa(panel: Panel, kappas: _Kappas | None, f: int | None, rng: np.random.Generator) -> Iterator[Measurement]:
-    """Mean pairwise kappas of one format or of all; without two families or trajectories nothing was counted."""
-    table = panel.table
-    rows = slice(None) if f is None else table.format == f
-    n, clusters = table.format[rows].size, int(np.count_nonzero(np.bincount(table.cluster[rows])))
-    state = kappa_state(panel, f, n, clusters)
-    counted = str(state) if state or kappas is None else kappas.part(panel, f)
-    yield from kappa_measurements(panel, f, n, clusters, counted, rng)
+class Counted(NamedTuple):
+    """The ratings of some trajectories, counted: sums by cluster, the points had halves gone to even, and tables.
+
+    ``halves`` [K] are mean pairwise kappas, ``tables`` [K, P, 5, 5] contingency tables over the pairs of ``sums``,
+    ``clusters`` [G] the indices of the clusters that ``sums`` are of.
+    """
+
+    sums: KappaSums
+    halves: list[float | None]
+    tables: Ints
+    clusters: Ints
 
 
-def _fleiss(ratings: Ints) -> list[float | str]:
-    """`fleiss_kappa` of every column of ratings [n, J, K], or its state."""
-    n, judges, width = ratings.shape
-    columns = np.ascontiguousarray(ratings.transpose(2, 1, 0))
-    agree = sum(np.count_nonzero(columns[:, a] == columns[:, b], axis=1) for a, b in judge_pairs(judges))
-    places = columns - 1 + 5 * np.arange(width)[:, None, None]
-    counts = np.bincount(places.ravel(), minlength=5 * width).reshape(width, 5)
+def agreement(
+    panel: Panel, rng: np.random.Generator, *, size: Callable[[int | None], tuple[int, int]],
+    counted: Callable[[int | None], Counted], fleiss: Callable[[], list[float | str]],
+    redundancy: Callable[[], list[float | str]],
+) -> Iterator[Measurement]:  # fmt: skip
+    """Kappa, Fleiss' kappa and redundancy of the aggregate and each dimension, and kappa within formats.
+
+    Read from rows or from contingency tables: ``size`` gives records and clusters and ``counted`` the ratings of a
+    format (None: of all); a text among values of the other two is a state.
+    """
+    table, gates, names = panel.table, panel.study.gates, panel.names
+    general = ONE_FAMILY if len(set(table.families)) < 2 else panel.missing
+
+    def kappas(f: int | None) -> Iterator[Measurement]:
+        n, clusters = size(f)
+        state = general
+        few = f is not None and (n < gates.format_min_records or clusters < gates.format_min_clusters)
+        if few and state != ONE_FAMILY:
+            state = f"too few to gate: {n} records in {clusters} cluster{'' if clusters == 1 else 's'}"
+        labels = {} if f is None else {"format": table.formats[f]}
+        yield from _kappas(panel, labels, n, clusters, str(state) if state else counted(f), rng)
+
+    yield from kappas(None)
+    for name, method, statistic in (
+        ("kappa.fleiss", "Fleiss' unweighted kappa", fleiss),
+        ("redundancy", "mean Pearson correlation over pairs of judges", redundancy),
+    ):
+        for dimension, value in zip(names, [general] * len(names) if general else statistic(), strict=True):
+            known, state = (value, "") if isinstance(value, float) else (None, str(value))
+            yield number(panel.measure, name, {"dimension": dimension}, known, (table.n, "trajectories"), method,
+                         state=state)  # fmt: skip
+    for f in range(len(table.formats)) if len(table.formats) > 1 else ():
+        yield from kappas(f)
+
+
+def _kappas(
+    panel: Panel, labels: dict[str, str], n: int, clusters: int, found: Counted | str, rng: np.random.Generator
+) -> Iterator[Measurement]:
+    """Mean pairwise kappas of all names with their two intervals; ``found`` may be the reason that there are none."""
+    kind, count = "kappa.mean_pairwise", (n, "trajectories")
+    if isinstance(found, str):
+        for name in panel.names:
+            yield number(panel.measure, kind, {"dimension": name, **labels}, None, count, KAPPA, state=found,
+                         detail={"clusters": clusters})  # fmt: skip
+        return
+    sums, plan, judges = found.sums, panel.study.inference, panel.table.judges
+    jacks: list[Interval | str] = ["no interval: one cluster, needs two"] * len(panel.names)
+    boots = jacks
+    if sums.clusters > 1:
+        boots = sums.bootstrap(level=plan.level, resamples=plan.resamples or RESAMPLES, rng=rng)
+        blocks = None
+        if plan.order_of(panel.table.clusters) == "consecutive":
+            times = [natural(panel.table.clusters[g]) for g in found.clusters]
+            blocks = neighbour_blocks(len(times))[np.argsort(sorted(range(len(times)), key=times.__getitem__))]
+        jacks = sums.jackknife(level=plan.level, blocks=blocks)
+    pairs, points = [f"{judges[a]}|{judges[b]}" for a, b in sums.pairs], sums.points()
+    for k, (name, kappas, tables) in enumerate(
+        zip(panel.names, sums.of_all().T.tolist(), found.tables.tolist(), strict=True)
+    ):
+        by_pair: dict[str, Any] = {
+            pair: None if math.isnan(one) else one for pair, one in zip(pairs, kappas, strict=True)
+        }
+        detail: dict[str, JSON] = {"clusters": clusters, "pairs": by_pair}
+        detail |= {"tables": dict(zip(pairs, tables, strict=True)), "half_even": found.halves[k]}
+        jack, boot, method, ends = jacks[k], boots[k], KAPPA, None
+        if points[k] is not None:
+            narrow = isinstance(boot, Interval) and boot.low < boot.high
+            second: dict[str, JSON] = {"low": None, "high": None}
+            if narrow and isinstance(boot, Interval):
+                second = {"low": boot.low, "high": boot.high}
+            detail["bootstrap"] = second | {"method": boot if isinstance(boot, str) else boot.method}
+            method = f"{KAPPA}; {jack if isinstance(jack, str) else jack.method}"
+            ends = None if isinstance(jack, str) else (jack.low, jack.high)
+        constant = ", ".join(pair for pair, kappa in by_pair.items() if kappa is None)
+        state = f"undefined: both judges gave one rating to all {n} trajectories ({constant})"
+        yield number(panel.measure, kind, {"dimension": name, **labels}, points[k], count, method, state=state,
+                     ends=ends, level=plan.level, detail=detail)  # fmt: skip
+
+
+def fleiss_values(agree: Ints, counts: Ints, n: int, judges: int) -> list[float | str]:
+    """`fleiss_kappa` or its state, of agreeing pairs [K] and ratings by category [K, 5]."""
     observed = 2 * agree / (n * judges * (judges - 1))
     chance = np.square(counts / (n * judges)).sum(axis=1)
     flat = (counts == n * judges).any(axis=1)
@@ -401,167 +244,188 @@ def _fleiss(ratings: Ints) -> list[float | str]:
     return [state if same else value for same, value in zip(flat.tolist(), kappa.tolist(), strict=True)]
 
 
-def _redundancy(scores: Floats) -> list[float | str]:
-    """`mean_correlation` of every column of scores [n, J, K], or its state."""
-    columns = np.ascontiguousarray(scores.transpose(1, 2, 0))
-    spread = np.ptp(columns, axis=2)
-    away = columns - columns.mean(axis=2, keepdims=True)
-    norms = np.sqrt(np.square(away).sum(axis=2))
-    away /= np.where(norms > 0, norms, 1.0)[:, :, None]
-    pairs = judge_pairs(columns.shape[0])
-    mean = sum((away[a] * away[b]).sum(axis=1) for a, b in pairs) / len(pairs)
-    flat, worst = (spread.min(axis=0) <= 1e-9).tolist(), (spread.argmin(axis=0) + 1).tolist()
-    return [
-        f"undefined: judge {judge} gave a single score" if same else value
-        for same, judge, value in zip(flat, worst, np.clip(mean, -1, 1).tolist(), strict=True)
-    ]
+def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
+    """`agreement` of the ratings of a table in memory, each of which is looked at once."""
+    table, settled = panel.table, np.round(panel.scores, 9)
+    ratings, even = (np.clip(x, 1, 5).astype(np.int64) for x in (np.floor(settled + 0.5), np.rint(settled)))
+    pairs, formats, clusters = cross_family_pairs(table.families), len(table.formats), len(table.clusters)
+    n, judges, width = ratings.shape
+    parts = None
+    if pairs and n:
+        left, right = np.array(pairs).T
+        cells = (ratings[:, left] * 5 + ratings[:, right] - 6).transpose(0, 2, 1)
+        size = 25 * width * len(pairs)
+        places = cells + 25 * np.arange(width * len(pairs)).reshape(width, -1) + size * table.format[:, None, None]
+        tables = np.bincount(places.ravel(), minlength=formats * size).reshape(formats, width, len(pairs), 5, 5)
+        # One place for each format and cluster, and one for each format where halves go to even.
+        sums = KappaSums.of(ratings, table.format * clusters + table.cluster, formats * clusters, pairs)
+        parts = sums, KappaSums.of(even, table.format, formats, pairs), tables
+
+    def counted(f: int | None) -> Counted:
+        assert parts is not None
+        sums, halves, tables = parts
+        if f is not None:
+            places = np.arange(f * clusters, (f + 1) * clusters)
+            there = places[sums.columns[0, 0, places] > 0]
+            points = halves.of_clusters(np.array([f])).points()
+            return Counted(sums.of_clusters(there), points, tables[f], there % clusters)
+        shape = (*sums.columns.shape[:2], formats, clusters)
+        pooled = replace(sums, columns=sums.columns.reshape(shape).sum(axis=2))
+        there = np.flatnonzero(pooled.columns[0, 0] > 0)  # of some clusters no trajectory is complete
+        return Counted(pooled.of_clusters(there), halves.points(), tables.sum(axis=0), there)
+
+    def size_of(f: int | None) -> tuple[int, int]:
+        rows = slice(None) if f is None else table.format == f
+        return table.format[rows].size, int(np.count_nonzero(np.bincount(table.cluster[rows])))
+
+    def fleiss() -> list[float | str]:
+        columns = np.ascontiguousarray(ratings.transpose(2, 1, 0))
+        agree = sum(np.count_nonzero(columns[:, a] == columns[:, b], axis=1) for a, b in judge_pairs(judges))
+        places = columns - 1 + 5 * np.arange(width)[:, None, None]
+        counts = np.bincount(places.ravel(), minlength=5 * width).reshape(width, 5)
+        return fleiss_values(np.asarray(agree), counts, n, judges)
+
+    def redundancy() -> list[float | str]:
+        columns = np.ascontiguousarray(panel.scores.transpose(1, 2, 0))
+        spread = np.ptp(columns, axis=2)
+        away = columns - columns.mean(axis=2, keepdims=True)
+        norms = np.sqrt(np.square(away).sum(axis=2))
+        away /= np.where(norms > 0, norms, 1.0)[:, :, None]
+        every = judge_pairs(judges)
+        mean = np.clip(sum((away[a] * away[b]).sum(axis=1) for a, b in every) / len(every), -1, 1).tolist()
+        flat, worst = (spread.min(axis=0) <= 1e-9).tolist(), (spread.argmin(axis=0) + 1).tolist()
+        said = [f"undefined: judge {judge} gave a single score" for judge in worst]
+        return [state if same else value for same, state, value in zip(flat, said, mean, strict=True)]
+
+    yield from agreement(panel, rng, size=size_of, counted=counted, fleiss=fleiss, redundancy=redundancy)
 
 
-def alpha_measurements(found: Comparisons, level: float, make: Callable[..., Measurement]) -> Iterator[Measurement]:
+def other_ddof_measurements(panel: Panel, other: ScoreTable) -> Iterator[Measurement]:
+    """Mean pairwise kappa of every name had the plan's other divisor decided whose trials are averaged (``other``)."""
+    ddof = 1 - panel.study.inference.ddof
+    method = f"{KAPPA}, trials averaged where repetition stability with ddof {ddof} allows it"
+    state = ONE_FAMILY if len(set(panel.table.families)) < 2 else panel.missing
+    points: list[float | None] = [None] * len(panel.names)
+    if state is None:
+        ratings, pairs = categories_of(other.stacked), cross_family_pairs(panel.table.families)
+        points = KappaSums.of(ratings, np.zeros(len(ratings), dtype=np.int64), 1, pairs).points()
+        state = f"undefined: a pair of judges gave one rating each to all {panel.table.n} trajectories"
+    detail: dict[str, JSON] = {"ddof": ddof, "averaged": dict(averaging(panel.table, panel.study, ddof=ddof))}
+    for name, value in zip(panel.names, points, strict=True):
+        yield number(panel.measure, "kappa.other_ddof", {"dimension": name}, value, (panel.table.n, "trajectories"),
+                     method, state=state, detail=detail)  # fmt: skip
+
+
+_ALPHA = "Krippendorff's alpha, interval scale, of all records that two judges scored; jackknife over clusters"
+_LIKING = (
+    "(MS of judges - MS of judges x clusters) / clusters of a contrast, half of it for each agent, mean over pairs"
+)
+_SQUARES = "mean squares of the differences between agents in common cycles, judges crossed with cycles in clusters"
+_GENERAL = "variance of agents over itself plus half the variance of a contrast; judges and clusters as samples"
+_NO_PAIR = "undefined: no two agents share two clusters with scores from every judge"
+_COMPONENTS = {
+    "agent": "agent", "agent_cluster": "agent x cluster", "residual": "agent x cycle", "judge_agent": "judge x agent",
+    "judge_agent_cluster": "judge x agent x cluster", "disagreement": "disagreement",
+}  # fmt: skip
+_WITHIN = {"agent_cluster": "agent x cycle", "judge_agent_cluster": "disagreement"}
+
+
+def alpha_measurements(found: Comparisons, level: float, make: Maker) -> Iterator[Measurement]:
     """Krippendorff's alpha on every scale, which judge pulls it down, and the panel's intraclass correlations."""
     for s, name in enumerate(found.names):
         grades, clusters = found.ratings(s)
-        parts: dict[str, Any] = {"n": len(grades), "n_of": "trajectories", "method": _ALPHA}
+        count, labels = (len(grades), "trajectories"), {"dimension": name}
         if len(set(found.families)) < 2 or found.in_parts or not grades.size:
-            state = _IN_PARTS if found.in_parts else ONE_FAMILY if len(set(found.families)) < 2 else _NO_RECORD
-            yield make("panel.alpha", {"dimension": name}, value=None, state=state, **parts)
+            one_family = ONE_FAMILY if len(set(found.families)) < 2 else "not measurable: no record has a score"
+            state = IN_PARTS if found.in_parts else one_family
+            yield number(make, "panel.alpha", labels, None, count, _ALPHA, state=state)
             continue
         line = np.argsort(clusters, kind="stable")
         report = alpha_report(grades[line], clusters[line], level=level, consecutive=found.consecutive)
-        one = report.alpha
         whole = grades[~np.isnan(grades).any(axis=1)]
         known = icc(whole) if len(whole) > 1 else None
-        without = {
-            found.judges[j]: {
-                "alpha": rest.alpha,
-                "gain": rest.gain.estimate,
-                "low": rest.gain.low,
-                "high": rest.gain.high,
-                "pulls_down": rest.pulls_down,
-            }
+        without: dict[str, Any] = {
+            found.judges[j]: {"alpha": rest.alpha, "gain": rest.gain.estimate, "low": rest.gain.low,
+                              "high": rest.gain.high, "pulls_down": rest.pulls_down}
             for j, rest in report.without.items()
-        }
-        yield make(
-            "panel.alpha",
-            {"dimension": name},
-            value=one.estimate,
-            state="ok" if one.estimate is not None else one.state,
-            low=one.low,
-            high=one.high,
-            level=level if one.low is not None else None,
-            detail={
-                "without": without if len(found.judges) > 2 else {},
-                "icc": {kind: None if known is None else getattr(known, kind) for kind in _ICC},
-            },
-            **parts,
-        )
+        }  # fmt: skip
+        kinds = ("icc_a1", "icc_ak", "icc_c1", "icc_ck")
+        detail: dict[str, JSON] = {"without": without if len(found.judges) > 2 else {}}
+        detail["icc"] = {kind: None if known is None else getattr(known, kind) for kind in kinds}
+        one = report.alpha
+        yield number(make, "panel.alpha", labels, one.estimate, count, _ALPHA, state=one.state,
+                     ends=(one.low, one.high), level=level, detail=detail)  # fmt: skip
 
 
-def variance_measurements(found: Comparisons, make: Callable[..., Measurement]) -> Iterator[Measurement]:
+def variance_measurements(found: Comparisons, make: Maker) -> Iterator[Measurement]:
     """Variance components of a contrast of two agents, and how well the design tells agents apart on average."""
-    parts: dict[str, Any] = {"n": len(found.clusters), "n_of": "clusters"}
+    count = len(found.clusters), "clusters"
     lacking = ONE_FAMILY if len(set(found.families)) < 2 else _NO_PAIR
-    state, known, liking = _IN_PARTS if found.in_parts else lacking, None, np.full(len(found.names), np.nan)
+    state, known, liking = IN_PARTS if found.in_parts else lacking, None, np.full(len(found.names), np.nan)
     if lacking == _NO_PAIR and found.judge_means.size:
         with suppress(NotMeasurableError):
             liking = np.array([judge_agent_variance(means) for means in found.judge_means])
         if not found.in_parts:
             known = contrast_components(found.cells, found.cluster, liking)
     for s, name in enumerate(found.names):
+        alone = known is not None and math.isnan(known.v["residual"][s])
         for part, title in _COMPONENTS.items():
-            value = (
-                float(liking[s]) if part == "judge_agent" else math.nan if known is None else float(known.v[part][s])
-            )
-            method = _LIKING if part == "judge_agent" else _SQUARES
-            alone = known is not None and math.isnan(known.v["residual"][s])
+            value, method, why = float(liking[s]), _LIKING, lacking
+            if part != "judge_agent":
+                value, method = math.nan if known is None else float(known.v[part][s]), _SQUARES
+                why = "undefined: one cycle in each cluster, needs two" if alone else state
             if alone and part in _WITHIN:
-                method = f"{method}; with one cycle in each cluster it includes {_WITHIN[part]}"
-            why = lacking if part == "judge_agent" else _ONE_CYCLE if alone else state
-            labels = {"dimension": name, "part": title}
-            one = {"value": None, "state": why} if math.isnan(value) else {"value": value}
-            yield make("panel.variance", labels, unit="squared points", method=f"{method}; not below 0", **one, **parts)
-        said: dict[str, Any] = {"value": None, "state": state}
+                method += f"; with one cycle in each cluster it includes {_WITHIN[part]}"
+            yield number(make, "panel.variance", {"dimension": name, "part": title}, value, count,
+                         f"{method}; not below 0", state=why, unit="squared points")  # fmt: skip
+        share, why, detail = None, state, dict[str, JSON]()
         if known is not None:
             v, agent = {part: float(value[s]) for part, value in known.of_means.items()}, float(known.v["agent"][s])
             clusters, judges = round(known.clusters), len(found.judges)
-            said = {"value": None, "state": _FLAT}
+            why = "undefined: agents and errors have no variance"
             with suppress(NotMeasurableError):
-                said = {"value": generalizability(agent, v, clusters, 1, judges, 1)}
-            said["detail"] = {"agent": agent, "error": dstudy_variance(v, clusters, 1, judges, 1) / 2}
-        yield make("panel.generalizability", {"dimension": name}, method=_GENERAL, **said, **parts)
+                share = generalizability(agent, v, clusters, 1, judges, 1)
+            detail = {"agent": agent, "error": dstudy_variance(v, clusters, 1, judges, 1) / 2}
+        yield number(make, "panel.generalizability", {"dimension": name}, share, count, _GENERAL, state=why,
+                     detail=detail)  # fmt: skip
 
 
 def judge_measurements(panel: Panel) -> Iterator[Measurement]:
     """Repetition stability under both divisors and share of unusable calls of each judge; noise floor of each agent."""
+    table, study = panel.table, panel.study
     for ddof in (0, 1):
-        decided = averaging(panel.table, panel.study, ddof=ddof)
-        for judge in panel.table.judges:
-            yield _stability(panel, judge, ddof, decided.get(judge, False))
-    for judge in panel.table.judges:
-        yield _invalid(panel, judge)
-    for agent in panel.table.agents:
-        yield _floor(panel, agent)
-
-
-def _stability(panel: Panel, judge: str, ddof: int, averaged: bool) -> Measurement:
-    """Repetition stability; ``averaged`` is whether this divisor lets the judge's trials be averaged."""
-    trials = panel.table.trials[judge]
-    common = {
-        "n": trials.shape[0],
-        "n_of": "trajectories",
-        "method": f"1 - mean variance within trajectories / variance of all trials, ddof {ddof}",
-        "detail": {
-            "gate": panel.study.gates.repetition_stability,
-            "trials": trials.shape[1],
-            "averaged": averaged,
-        },
-    }
-    labels = {"judge": judge, "ddof": str(ddof)}
-    if trials.shape[1] < 2:
-        state = "undefined: one trial, needs two"
-    elif trials.shape[0] < 2:
-        state = f"undefined: {trials.shape[0]} trajectories with every trial usable, needs two"
-    else:
-        try:
-            value = repetition_stability(trials, ddof=ddof)
-            return panel.measure("noise.repetition_stability", labels, value=value, **common)
-        except NotMeasurableError as exc:
-            state = state_of(exc)
-    return panel.measure("noise.repetition_stability", labels, value=None, state=state, **common)
-
-
-def _invalid(panel: Panel, judge: str) -> Measurement:
-    calls = panel.table.calls[judge]
-    low, high = wilson(calls.invalid + calls.refused, calls.total, level=panel.study.inference.level)
-    return panel.measure(
-        "judge.invalid_share",
-        {"judge": judge},
-        value=(calls.invalid + calls.refused) / calls.total,
-        n=calls.total,
-        n_of="calls",
-        method="calls without a usable score over all calls, Wilson interval",
-        low=low,
-        high=high,
-        level=panel.study.inference.level,
-        detail={"ok": calls.ok, "invalid": calls.invalid, "refused": calls.refused, "reasons": dict(calls.reasons)},
-    )
-
-
-def _floor(panel: Panel, agent: str) -> Measurement:
-    groups = panel.table.replicates.get(agent, ())
-    common = {
-        "n": sum(len(group) for group in groups),
-        "n_of": "replicates",
-        "method": "pooled standard deviation of the aggregate between replicates of one cycle",
-        "unit": "rubric points",
-        "detail": {"dimension": AGGREGATE, "cycles": len(groups)},
-    }
-    labels = {"agent": agent}
-    if not groups:
-        return panel.measure("noise.agent_floor", labels, value=None, state="undefined: no replicates", **common)
-    squares = sum(float(np.square(np.array(group) - np.mean(group)).sum()) for group in groups)
-    freedom = sum(len(group) - 1 for group in groups)
-    return panel.measure("noise.agent_floor", labels, value=float(np.sqrt(squares / freedom)), **common)
+        decided = averaging(table, study, ddof=ddof)
+        for judge in table.judges:
+            trials, value = table.trials[judge], None
+            state = "undefined: one trial, needs two"
+            if trials.shape[1] > 1:
+                state = f"undefined: {trials.shape[0]} trajectories with every trial usable, needs two"
+                if trials.shape[0] > 1:
+                    try:
+                        value = repetition_stability(trials, ddof=ddof)
+                    except NotMeasurableError as exc:
+                        state = state_of(exc)
+            method = f"1 - mean variance within trajectories / variance of all trials, ddof {ddof}"
+            detail: dict[str, JSON] = {"gate": study.gates.repetition_stability, "trials": trials.shape[1]}
+            yield number(panel.measure, "noise.repetition_stability", {"judge": judge, "ddof": str(ddof)}, value,
+                         (trials.shape[0], "trajectories"), method, state=state,
+                         detail=detail | {"averaged": decided.get(judge, False)})  # fmt: skip
+    for judge in table.judges:
+        calls = table.calls[judge]
+        bad = calls.invalid + calls.refused
+        detail = {"ok": calls.ok, "invalid": calls.invalid, "refused": calls.refused, "reasons": dict(calls.reasons)}
+        yield number(panel.measure, "judge.invalid_share", {"judge": judge}, bad / calls.total, (calls.total, "calls"),
+                     "calls without a usable score over all calls, Wilson interval", level=panel.level,
+                     ends=wilson(bad, calls.total, level=panel.level), detail=detail)  # fmt: skip
+    for agent in table.agents:
+        groups = table.replicates.get(agent, ())
+        squares = sum(float(np.square(np.array(group) - np.mean(group)).sum()) for group in groups)
+        floor = float(np.sqrt(squares / sum(len(group) - 1 for group in groups))) if groups else None
+        yield number(panel.measure, "noise.agent_floor", {"agent": agent}, floor,
+                     (sum(len(group) for group in groups), "replicates"),
+                     "pooled standard deviation of the aggregate between replicates of one cycle",
+                     state="undefined: no replicates", unit=POINTS,
+                     detail={"dimension": AGGREGATE, "cycles": len(groups)})  # fmt: skip
 
 
 class Replies(Protocol):
@@ -588,51 +452,32 @@ class Replies(Protocol):
 
 
 def missing_measurements(table: Replies, left_out: Mapping[str, str]) -> Iterator[Measurement]:
-    """Shares of replies that were asked for and did not come or could not be read, by judge and by agent.
+    """``missing.share`` of replies by judge and by agent, of the whole panel before ``left_out`` judges left it.
 
-    Parameters
-    ----------
-    table : ScoreTable or ScoreSums
-        Of the whole panel, before any judge was left out.
-    left_out : mapping of judge to reason
-        The judges that lack more than the plan tolerates.
-
-    Yields
-    ------
-    Measurement
-        ``missing.share``, 0..1; ``detail["left_out"]`` is why a judge was left out, empty where it was not. ``lacking``
-        has by agent how many records the judge gave no usable score, of how many, and ``p_more`` whether that is more
-        than on the other agents: Fisher's exact test, one-sided, times the number of all judges and agents.
+    ``detail["left_out"]`` is why a judge was left out. ``lacking`` has by agent how many records the judge gave no
+    usable score, of how many, and ``p_more`` whether that is more than on the other agents (see `lacking_records`).
     """
     (by_judge, by_pair), asked = table.missing(), table.asked
-    common: dict[str, Any] = {
-        "n_of": "replies asked for",
-        "method": "share without a usable reply",
-        "inputs": table.digest,
-    }
-    judges = [*asked]
+    name, n_of, method = "missing.share", "replies asked for", "share without a usable reply"
     for judge, share in by_judge.items():
         own = {agent: value for (one, agent), value in by_pair.items() if one == judge and value}
         detail: dict[str, JSON] = {"by_agent": own, "left_out": left_out.get(judge, "")}
         if own:
-            detail |= lacking_records(table.agents, table.replies, judges.index(judge))
-        yield Measurement(
-            name="missing.share",
-            labels={"judge": judge},
-            value=share,
-            n=asked[judge],
-            detail=detail,
-            **common,
-        )
+            detail |= lacking_records(table.agents, table.replies, [*asked].index(judge))
+        yield number(Measurement, name, {"judge": judge}, share, (asked[judge], n_of), method, inputs=table.digest,
+                     detail=detail)  # fmt: skip
     for agent in table.agents:
         shares = [share for (_, one), share in by_pair.items() if one == agent]
         if shares:
-            value = float(np.mean(shares))
-            yield Measurement(name="missing.share", labels={"agent": agent}, value=value, n=len(shares), **common)
+            yield number(Measurement, name, {"agent": agent}, float(np.mean(shares)), (len(shares), n_of), method,
+                         inputs=table.digest)  # fmt: skip
 
 
 def lacking_records(agents: Sequence[str], replies: Ints, at: int) -> dict[str, JSON]:
-    """Of whom judge ``at`` lacks records, and whether more than chance leaves out of the ``replies`` [J, A, 2]."""
+    """Of whom judge ``at`` lacks records, and whether more than chance leaves out of the ``replies`` [J, A, 2].
+
+    Fisher's exact test, one-sided, times the number of all judges and agents.
+    """
     from scipy.stats import hypergeom  # here, because it takes every command a third of a second to load
 
     usable, unusable = replies[at, :, 0], replies[at, :, 1]

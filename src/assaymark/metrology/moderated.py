@@ -1,4 +1,4 @@
-"""Paired contrasts of agents over clusters, all pairs at once: their gaps, and one t test that serves every size."""
+"""Paired contrasts of agents over clusters, all pairs at once: one t test, also for clusters that follow each other."""
 
 from __future__ import annotations
 
@@ -33,27 +33,6 @@ class ModeratedContrasts:
 
     Where a pair has fewer than three clusters, p is 1 and ``df``, ``se`` and ``prior_df`` are NaN. Where the
     differences do not vary and nothing can be borrowed, ``se`` is 0 and ``df`` NaN.
-
-    Attributes
-    ----------
-    gap : float array [..., pairs]
-        Mean difference, first agent minus second; float noise around zero is 0.
-    clusters : int array [pairs]
-        Common clusters.
-    tested : bool array [pairs]
-        Whether they are enough.
-    p, df, se : float array [..., pairs]
-        Two-sided p, degrees of freedom (own and borrowed) and standard error.
-    prior_df : float array [..., pairs]
-        Degrees of freedom borrowed from the other pairs.
-    mean_variance : float array [...]
-        Mean variance S of the tested pairs, in squared score points; 0 where no pair can be tested.
-    epsilon : (float array [...], float array [...]) or None
-        Greenhouse-Geisser and Huynh-Feldt measures of how equal the variances of the pairs are, in 0..1. None where
-        nothing is borrowed: fewer than three agents or complete clusters, or ``borrow=False``.
-    prior_df_estimate : float array [...]
-        How many degrees of freedom the mean variance is worth; infinite where the variances look equal, 0 where nothing
-        is borrowed.
     """
 
     gap: Floats
@@ -70,11 +49,7 @@ class ModeratedContrasts:
 
 @cache
 def pairs_of(agents: int) -> tuple[Ints, Ints]:
-    """First and second agent of every pair: (0, 1), (0, 2), ..., (1, 2), ...
-
-    >>> [axis.tolist() for axis in pairs_of(3)]
-    [[0, 0, 1], [1, 2, 2]]
-    """
+    """First and second agent of every pair: (0, 1), (0, 2), ..., (1, 2), ..."""
     first, second = np.triu_indices(agents, 1)
     first.setflags(write=False)
     second.setflags(write=False)
@@ -105,59 +80,8 @@ def table_of(source: str, name: str, values: ArrayLike, axes: str = "clusters by
 def moderated_contrasts(
     gaps: ArrayLike, variances: ArrayLike, counts: ArrayLike, effects: ArrayLike | None, *, borrow: bool = True
 ) -> ModeratedContrasts:
-    """Test every pair of agents by a cluster t whose variance is moderated towards the mean of all pairs.
-
-    A pair's variance over few clusters is a poor estimate. With n clusters it has n - 1 degrees of freedom; here it
-    borrows more from the other pairs' mean variance, as many as the method of moments finds (Smyth 2004, section
-    6.2), less where the agents' variances look unequal (Huynh-Feldt epsilon), and fewer and fewer above six clusters.
-    It is never taken below its own, so an erratic agent or a pair of clones gains nothing from the others. With two
-    agents, or three clusters, it is the plain t test of the cluster means.
-
-    It works on sums, so that any contrasts of agents that are means over clusters are tested alike: plain paired
-    differences, contrasts of a fit without conflicted judges, contrasts at equal length. For a contrast that has a
-    jackknife error se over n clusters, the variance is n se^2.
-
-    Parameters
-    ----------
-    gaps : float array [..., pairs]
-        Contrast of each pair, first agent minus second, in the order of `pairs_of` (all K(K-1)/2 pairs). Leading axes
-        are independent studies of one design.
-    variances : float array [..., pairs]
-        Variance of the cluster values of each contrast (divisor n - 1): n times its squared standard error.
-    counts : int array [pairs]
-        Clusters of each contrast. Below 3 the pair cannot be tested, and its gap and variance may be NaN.
-    effects : float array [..., clusters, K], or None
-        The agents' cluster means or fitted effects, NaN where an agent has none, from which the inequality of the
-        variances is judged: on the agents that occur in a tested pair, and the clusters that hold all of them. Only
-        differences within a cluster count. None: nothing is borrowed.
-    borrow : bool
-        False: the plain cluster t of each pair.
-
-    Returns
-    -------
-    ModeratedContrasts
-
-    Raises
-    ------
-    InputError
-        Shapes that do not go together; a tested pair whose gap or variance is not finite, or whose variance is
-        negative; leading axes with effects missing.
-
-    References
-    ----------
-    Smyth, G. K. (2004). Linear models and empirical Bayes methods for assessing differential expression. Statistical
-    Applications in Genetics and Molecular Biology 3(1), 3.
-    Huynh, H. and Feldt, L. S. (1976). Estimation of the Box correction for degrees of freedom from sample data.
-    Journal of Educational Statistics 1(1), 69-82.
-
-    Examples
-    --------
-    >>> scores = np.array([[4.1, 3.5, 3.4], [4.4, 3.6, 3.9], [3.6, 3.4, 3.2], [4.2, 3.7, 3.9], [3.9, 3.2, 3.6]])
-    >>> gaps = scores[:, [0, 0, 1]] - scores[:, [1, 2, 2]]
-    >>> found = moderated_contrasts(gaps.mean(axis=0), gaps.var(axis=0, ddof=1), [5, 5, 5], scores)
-    >>> found.p.round(4).tolist(), found.df.round(2).tolist()
-    ([0.0029, 0.0028, 0.3474], [5.0, 5.0, 5.0])
-    """
+    """Test every pair of agents by a cluster t whose variance is moderated towards the mean of all pairs (Smyth 2004,
+    Huynh 1976)."""
     source = "moderated_contrasts"
     gap, variance = np.asarray(gaps, dtype=np.float64), np.asarray(variances, dtype=np.float64)
     count = np.asarray(counts)
@@ -180,32 +104,7 @@ def moderated_contrasts(
 
 
 def table_contrasts(tables: ArrayLike, *, borrow: bool = True) -> ModeratedContrasts:
-    """`moderated_contrasts` of the paired differences in tables of cluster means, many studies at once.
-
-    Parameters
-    ----------
-    tables : float array [..., G, K]
-        Cluster means per agent. In a single table [G, K] NaN says that an agent is absent, and a pair is compared on
-        its common clusters. Leading axes are independent studies, whose tables must be complete: a simulation tests
-        thousands of them in one call, at a few microseconds each.
-    borrow : bool
-        False: the plain cluster t of each pair.
-
-    Returns
-    -------
-    ModeratedContrasts
-
-    Raises
-    ------
-    InputError
-        Fewer than two axes, no cluster or agent, an infinite value, or many studies with cells missing.
-
-    Examples
-    --------
-    >>> studies = np.random.default_rng(1).normal(3, 0.2, (1000, 6, 4))  # four equal agents, six clusters
-    >>> float((table_contrasts(studies).p <= 0.05).mean().round(2))
-    0.05
-    """
+    """`moderated_contrasts` of the paired differences in tables of cluster means, many studies at once."""
     values = np.asarray(tables, dtype=np.float64)
     if values.ndim < 2 or not min(values.shape[-2:]) or np.isinf(values).any():
         checks.fail("table_contrasts", "tables", f"must be finite values [..., clusters, agents] (got {values.shape})")
@@ -250,7 +149,20 @@ def moderate(
     table = _complete(effects, tested) if borrow and effects is not None else None
     epsilon, estimate, prior = None, np.zeros(lead), np.zeros_like(variance)
     if table is not None:
-        epsilon = _sphericity(table)
+        # Greenhouse-Geisser and Huynh-Feldt epsilon of complete tables [..., G, K].
+        g, k = table.shape[-2:]
+        rest = table - table.mean(axis=-1, keepdims=True)
+        rest -= rest.mean(axis=-2, keepdims=True)
+        # tr(C) and the sum of squares of C are the same for the matrix of clusters, which may be the smaller one.
+        turned = np.swapaxes(rest, -1, -2)
+        squares = np.square(turned @ rest if k <= g else rest @ turned).sum(axis=(-1, -2))
+        total = np.square(rest).sum(axis=(-1, -2))
+        varies = total > FLAT_VARIANCE * (g - 1)
+        low = np.where(varies, total**2 / ((k - 1) * np.where(varies, squares, 1.0)), 1.0)
+        left = g - 1 - (k - 1) * low
+        open_ = left > 1e-9
+        high = np.where(open_, (g * (k - 1) * low - 2) / ((k - 1) * np.where(open_, left, 1.0)), 1.0)
+        epsilon = low, np.clip(high, low, 1.0)
         agents = table.shape[-1]
         estimate = _prior_df(variance, nu, agents)
         freedom = np.maximum(0.0, epsilon[1] * (agents - 1) - 1.5)
@@ -275,27 +187,7 @@ def t_p(gap: Floats, error: Floats, df: Floats, clusters: Floats) -> Floats:
 
 
 def trigamma_inverse(y: ArrayLike) -> Floats:
-    """Where the trigamma function takes the value ``y``: Newton's method on its reciprocal (Smyth 2004, appendix).
-
-    Parameters
-    ----------
-    y : float array
-        Positive values.
-
-    Returns
-    -------
-    float array of the same shape
-
-    Raises
-    ------
-    InputError
-        Not finite, or not positive.
-
-    Examples
-    --------
-    >>> trigamma_inverse([1.6449340668, 0.001]).round(4).tolist()
-    [1.0, 1000.4999]
-    """
+    """Where the trigamma function takes the value ``y``: Newton's method on its reciprocal (Smyth 2004, appendix)."""
     values = np.asarray(y, dtype=np.float64)
     if not (np.isfinite(values) & (values > 0)).all():
         checks.fail("trigamma_inverse", "y", "must be positive and finite")
@@ -328,23 +220,6 @@ def _complete(effects: Floats, tested: Bools) -> Floats | None:
             checks.fail("moderated_contrasts", "effects", "many studies at once need complete tables")
         effects = effects[~holes]
     return effects if min(effects.shape[-2:]) >= 3 else None
-
-
-def _sphericity(effects: Floats) -> tuple[Floats, Floats]:
-    """Greenhouse-Geisser and Huynh-Feldt epsilon of complete tables [..., G, K]."""
-    g, k = effects.shape[-2:]
-    rest = effects - effects.mean(axis=-1, keepdims=True)
-    rest -= rest.mean(axis=-2, keepdims=True)
-    # tr(C) and the sum of squares of C are the same for the matrix of clusters, which may be the smaller one.
-    turned = np.swapaxes(rest, -1, -2)
-    squares = np.square(turned @ rest if k <= g else rest @ turned).sum(axis=(-1, -2))
-    total = np.square(rest).sum(axis=(-1, -2))
-    varies = total > FLAT_VARIANCE * (g - 1)
-    low = np.where(varies, total**2 / ((k - 1) * np.where(varies, squares, 1.0)), 1.0)
-    left = g - 1 - (k - 1) * low
-    open_ = left > 1e-9
-    high = np.where(open_, (g * (k - 1) * low - 2) / ((k - 1) * np.where(open_, left, 1.0)), 1.0)
-    return low, np.clip(high, low, 1.0)
 
 
 def _prior_df(variances: Floats, nu: Floats, agents: int) -> Floats:
@@ -386,41 +261,7 @@ _WEIGHTS = np.pi * np.cosh(_STEPS) * _NODES * special.expit(-np.pi * np.sinh(_ST
 
 
 def minimum_detectable_gap(se: float, df: float, alpha: float, *, power: float = 0.8) -> float:
-    """Smallest true difference that a two-sided t test finds with the stated power.
-
-    ``P(|T'(df, gap / se)| > t(1 - alpha/2, df)) = power`` for the noncentral t, which counts that the standard error is
-    estimated too. The normal approximation asks for a third less at four clusters, a tenth less at twelve.
-
-    Parameters
-    ----------
-    se : float
-        Standard error of the difference, above 0: sqrt(variance of a cluster's difference / clusters).
-    df : float
-        Its degrees of freedom, above 0; clusters - 1 where nothing is borrowed.
-    alpha : float
-        Two-sided level of the test.
-    power : float
-        Chance to find a difference of this size, above alpha.
-
-    Returns
-    -------
-    float
-        In the unit of ``se``.
-
-    Raises
-    ------
-    InputError
-        An argument outside its range.
-
-    References
-    ----------
-    Johnson, N. L. and Welch, B. L. (1940). Applications of the non-central t-distribution. Biometrika 31, 362-389.
-
-    Examples
-    --------
-    >>> round(minimum_detectable_gap(0.1, 4, 0.05), 4)
-    0.3761
-    """
+    """Smallest true difference that a two-sided t test finds with the stated power (Johnson 1940)."""
     source = "minimum_detectable_gap"
     for name, value in (("se", se), ("df", df)):
         if not (math.isfinite(value) and value > 0):
@@ -449,13 +290,7 @@ def _detectable_ratio(df: float, alpha: float, power: float) -> float:
 
 
 def noncentral_tail(critical: float, df: float, shift: float) -> float:
-    """P(T > critical) of the noncentral t with ``df`` degrees of freedom and noncentrality ``shift``; critical > 0.
-
-    The mean of Phi(shift - critical s) over s = sqrt(chi2(df) / df), integrated where neither factor is 0 or 1.
-
-    >>> round(noncentral_tail(2.776, 4, 2.776), 4)
-    0.5569
-    """
+    """P(T > critical) of the noncentral t with ``df`` degrees of freedom and noncentrality ``shift``; critical > 0."""
     half = df / 2
     least = math.sqrt(special.gammaincinv(half, _TAIL) / half)
     most = math.sqrt(special.gammainccinv(half, _TAIL) / half)
@@ -466,3 +301,165 @@ def noncentral_tail(critical: float, df: float, shift: float) -> float:
     s = start + (stop - start) * _NODES
     log_density = math.log(2) + half * math.log(half) - special.gammaln(half) + (df - 1) * np.log(s) - half * s * s
     return below + (stop - start) * float(_WEIGHTS @ (np.exp(log_density) * special.ndtr(shift - critical * s)))
+
+
+FEWEST_CONSECUTIVE = 12
+"""With fewer common clusters a pair that is compared over time cannot be tested."""
+
+_FEWEST_BLOCKS = 6
+_LARGEST_RHO = 0.9
+_FEWEST_EFFECTIVE = 2.5
+
+
+@dataclass(frozen=True, slots=True)
+class SerialContrast:
+    """One pair over clusters that follow each other. What it lacks is None."""
+
+    state: PairState
+    gap: float | None
+    block: Literal[1, 2] | None
+    rho: float | None
+    clusters: int
+    effective: float | None
+    df: float | None
+    se: float | None
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveT:
+    """The arrays [..., pairs] behind `SerialContrast`."""
+
+    gap: Floats
+    block: Ints
+    rho: Floats
+    clusters: Ints
+    effective: Floats
+    df: Floats
+    se: Floats
+    p: Floats
+
+
+def serial_contrasts(table: ArrayLike) -> dict[tuple[int, int], SerialContrast]:
+    """Test every pair of agents over clusters that follow each other in time (Bartlett 1935, Kendall 1954, Zieba
+    2011)."""
+    scores = table_of("serial_contrasts", "table", table)
+    return serial_tests(pair_differences(scores), scores)
+
+
+def serial_tests(differences: Floats, effects: Floats) -> dict[tuple[int, int], SerialContrast]:
+    """`serial_contrasts` of any contrasts of agents."""
+    agents = effects.shape[1]
+    present = ~np.isnan(differences)
+    counts = present.sum(axis=0)
+    tested = counts >= FEWEST_CONSECUTIVE
+    first, second = pairs_of(agents)
+    pairs = list(zip(first.tolist(), second.tolist(), strict=True))
+    occurs = np.zeros(agents, dtype=bool)
+    occurs[first[tested]] = occurs[second[tested]] = True
+    table = effects[:, occurs]
+    table = table[~np.isnan(table).any(axis=1)]
+    found: dict[tuple[int, int], SerialContrast] = {}
+    for k in np.flatnonzero(~tested).tolist():
+        gap = float(settle(differences[present[:, k], k].mean())) if counts[k] else None
+        found[pairs[k]] = SerialContrast("cannot be tested", gap, None, None, int(counts[k]), None, None, None, 1.0)
+    # Pairs that have the same clusters are tested together: all of them at once where nothing is missing.
+    patterns, pattern = np.unique(present[:, tested], axis=1, return_inverse=True)
+    for p, rows in enumerate(patterns.T):
+        columns = np.flatnonzero(tested)[pattern.ravel() == p]
+        result = effective_t(differences[np.ix_(rows, columns)], table)
+        for place, k in enumerate(columns.tolist()):
+            df = float(result.df[place])
+            found[pairs[k]] = SerialContrast(
+                state="tested", gap=float(result.gap[place]), block=1 if result.block[place] == 1 else 2,
+                rho=float(result.rho[place]), clusters=int(result.clusters[place]),
+                effective=float(result.effective[place]), df=None if math.isnan(df) else df, se=float(result.se[place]),
+                p=float(result.p[place]),
+            )  # fmt: skip
+    return {pair: found[pair] for pair in pairs}
+
+
+def effective_t(differences: Floats, table: Floats) -> EffectiveT:
+    """t test with the effective number of clusters of each column of differences [..., n, pairs], none missing."""
+    gap = settle(differences.mean(axis=-2))
+    best: EffectiveT | None = None
+    for block in (1, 2):
+        values = _blocks(differences, block)
+        n = values.shape[-2]
+        if block > 1 and n < _FEWEST_BLOCKS:
+            break
+        rest = values - values.mean(axis=-2, keepdims=True)
+        squares = np.square(rest).sum(axis=-2)
+        rho = _bound(_lagged(rest, 1), squares, n, 1)
+        if min(table.shape[-2] - FEWEST_CONSECUTIVE, table.shape[-1] - 2) >= 0:
+            common = _double_centred(_blocks(table, block))
+            total = np.square(common).sum(axis=(-2, -1))
+            shared = _bound(_lagged(common, 1).sum(axis=-1), total, common.shape[-2], common.shape[-1] - 1)
+            rho = np.maximum(rho, shared[..., None])
+        rho = np.clip(rho, 0.0, _LARGEST_RHO)
+        effective = effective_size(n, rho)
+        variance = squares / (n - 1)
+        variance = np.where(variance <= FLAT_VARIANCE, 0.0, variance)
+        # Dependent rows vary too little around their mean.
+        variance /= np.maximum(0.2, 1 - ((1 + rho) / (1 - rho) - 1) / (n - 1))
+        error = np.sqrt(variance / effective)
+        df = np.where(error == 0, np.nan, effective - 1)
+        p = t_p(gap, error, effective - 1, n)
+        rows = np.broadcast_to(np.int64(n), p.shape)
+        found = EffectiveT(gap, np.full(p.shape, block), rho, rows, effective, df, error, p)
+        best = found if best is None else _larger_p(best, found)
+    assert best is not None
+    return best
+
+
+def effective_size(rows: float, rho: ArrayLike) -> Floats:
+    """How many independent rows so many with a lag-1 autocorrelation ``rho`` are worth, at least 2.5."""
+    r = np.asarray(rho, dtype=np.float64)
+    return np.maximum(_FEWEST_EFFECTIVE, rows * (1 - r) / (1 + r))
+
+
+def autocorrelations(table: ArrayLike, *, lags: int = 4) -> tuple[list[float], float | None]:
+    """How far clusters resemble those before them: autocorrelations of the differences between agents."""
+    scores = table_of("autocorrelations", "table", table)
+    longest = checks.whole("autocorrelations", "lags", lags, least=1)
+    scores = scores[~np.isnan(scores).any(axis=1)]
+    clusters, agents = scores.shape
+    rest = _double_centred(scores) if clusters else scores
+    total = float(np.square(rest).sum())
+    if agents < 2 or clusters < 3 or total <= FLAT_VARIANCE * rest.size:
+        return [], None
+    found = [float(_lagged(rest, lag).sum()) / total for lag in range(1, min(longest, clusters - 1) + 1)]
+    return found, 1.645 / math.sqrt((clusters - 1) * (agents - 1)) - 1 / clusters
+
+
+def _blocks(values: Floats, size: int) -> Floats:
+    """Means of ``size`` neighbours along the rows [..., n, columns]; a short last block joins the one before."""
+    n = values.shape[-2]
+    if size == 1:
+        return values
+    starts = np.arange(n // size) * size
+    lengths = np.diff(np.append(starts, n))
+    return np.asarray(np.add.reduceat(values, starts, axis=-2) / lengths[:, None])
+
+
+def _double_centred(table: Floats) -> Floats:
+    rest = table - table.mean(axis=-1, keepdims=True)
+    return np.asarray(rest - rest.mean(axis=-2, keepdims=True))
+
+
+def _lagged(rest: Floats, lag: int) -> Floats:
+    return np.asarray((rest[..., lag:, :] * rest[..., :-lag, :]).sum(axis=-2))
+
+
+def _bound(products: Floats, squares: Floats, n: int, width: int) -> Floats:
+    """Lag-1 autocorrelation of n rows, corrected for its bias and raised by a quarter of its error; 0 if flat."""
+    varies = squares > FLAT_VARIANCE * (n - 1)
+    r = (products / np.where(varies, squares, 1.0) + 1 / n) / (1 - 3 / n)
+    raised = r + np.sqrt(np.maximum(1 - np.minimum(np.square(r), 0.95**2), 0.05) / (n * width)) / 4
+    return np.where(varies, raised, 0.0)
+
+
+def _larger_p(first: EffectiveT, second: EffectiveT) -> EffectiveT:
+    """The one with the larger p, pair by pair; the first where they are equal."""
+    later: Bools = second.p > first.p
+    return EffectiveT(*(np.where(later, getattr(second, name), getattr(first, name)) for name in EffectiveT.__slots__))

@@ -1,12 +1,12 @@
-"""Which agent may be said to be ahead, which are within a margin of each other, and which are not resolved."""
+"""Which orders of agents may be said together, which pairs lie within a margin, and what ranks remain."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from functools import cache, cached_property, lru_cache
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,17 +14,370 @@ from scipy import special
 
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.comparisons import Comparisons, Gaps
 from assaymark.metrology.contrasts import holm_rows, settle
+from assaymark.metrology.design import dimensions_claimed
 from assaymark.metrology.moderated import (
+    FEWEST_CLUSTERS,
+    FEWEST_CONSECUTIVE,
     ModeratedContrasts,
     PairState,
+    agents_of,
     difference_moments,
     moderate,
     pair_differences,
     pairs_of,
+    serial_tests,
     table_of,
 )
-from assaymark.metrology.order_tests import LEVEL_SLACK, publish_scales, require_p
+from assaymark.plan import BiasRules, OrderRules
+from assaymark.protocol import Study
+from assaymark.records import JSON
+
+# Which orders of agents may be said together: Shaffer's step-down over all pairs, and the claim to be first.
+
+
+LEVEL_SLACK = 1e-12
+"""Slack of every comparison of a p-value with its level."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedOrders:
+    """Decisions on all pairs of many studies at once."""
+
+    first: Ints
+    published: Bools
+    p_adjusted: Floats
+
+
+def publish_orders(gaps: ArrayLike, p: ArrayLike, alpha: float) -> PublishedOrders:
+    """Decide which orders are published, from the gap and the p-value of every pair, for many studies at once (Gutmann
+    1987)."""
+    gap, values = np.asarray(gaps, dtype=np.float64), np.asarray(p, dtype=np.float64)
+    if gap.shape != values.shape or not values.ndim:
+        checks.fail("publish_orders", "p", f"must have one entry for each gap (got {values.shape} for {gap.shape})")
+    k = agents_of("publish_orders", "p", values.shape[-1])
+    require_p("publish_orders", "p", values)
+    checks.probability("publish_orders", "alpha", alpha)
+    lead = values.shape[:-1]
+    rows = math.prod(lead)
+    gap, values = gap.reshape(rows, values.shape[-1]), values.reshape(rows, values.shape[-1])
+    kept = 0.5 if k > 3 else 0.0
+    adjusted = np.minimum(1.0, shaffer_rows(values, k) / (1 - kept))
+    own, sign, others = _pairs_of_agent(k)
+    ahead = gap[:, own] * sign > 0
+    if kept:
+        worst = np.where(ahead, values[:, own], np.inf).max(axis=2) / kept
+        study, leader = np.nonzero(worst <= alpha + LEVEL_SLACK)  # at most one of each study is ahead of all others
+        if study.size:
+            adjusted[study[:, None], own[leader]] = worst[study, leader][:, None]
+            remaining = values[study[:, None], others[leader]]
+            adjusted[study[:, None], others[leader]] = shaffer_rows(remaining, k - 1)
+    published = (adjusted <= alpha + LEVEL_SLACK) & (np.abs(gap) > 0)
+    wins: Bools = np.all(published[:, own] & ahead, axis=2)
+    first = np.where(wins.any(axis=1), wins.argmax(axis=1), -1) if k > 1 else np.full(rows, -1)
+    shape = (*lead, values.shape[-1])
+    return PublishedOrders(first.reshape(lead), published.reshape(shape), adjusted.reshape(shape))
+
+
+@lru_cache(maxsize=256)
+def attainable_equalities(K: int) -> tuple[int, ...]:
+    """How many of the pairs of K agents can be equal at once: the numbers that Shaffer's procedure counts with."""
+    # Bit x of sums[n] says that groups of n agents can have x equal pairs.
+    sums = [1]
+    for n in range(1, checks.whole("attainable_equalities", "K", K, least=1) + 1):
+        found = 0
+        for j in range(1, n + 1):
+            found |= sums[n - j] << (j * (j - 1) // 2)
+        sums.append(found)
+    return tuple(x for x in range(sums[K].bit_length()) if sums[K] >> x & 1)
+
+
+def shaffer(p: ArrayLike, K: int) -> Floats:
+    """Shaffer's step-down adjustment (S1) of the p-values of all pairs of K agents (Shaffer 1986)."""
+    return np.asarray(shaffer_rows(_all_pairs("shaffer", "p", p, K)[None], K)[0])
+
+
+def shaffer_rows(p: Floats, agents: int) -> Floats:
+    """`shaffer` of each row [B, pairs] of good p-values."""
+    order = np.argsort(p, axis=1, kind="stable")
+    steps = np.take_along_axis(p, order, axis=1) * _bounds(agents)[:-1]
+    adjusted = np.empty_like(p)
+    np.put_along_axis(adjusted, order, np.minimum(np.maximum.accumulate(steps, axis=1), 1.0), axis=1)
+    return adjusted
+
+
+def shaffer_pooled(p: Mapping[str, ArrayLike], K: int) -> dict[str, Floats]:
+    """One step-down over the pairs of K agents on several scales: `shaffer` with the bounds of the scales added up
+    (Goeman 2010)."""
+    if not p:
+        return {}
+    rows = np.array([_all_pairs("shaffer_pooled", name, values, K) for name, values in p.items()])
+    flat = rows.ravel()
+    order = np.argsort(flat, kind="stable")
+    here = order[:, None] // max(1, rows.shape[1]) == np.arange(len(rows))
+    steps = flat[order] * _bounds(K)[np.cumsum(here, axis=0) - here].sum(axis=1)
+    adjusted = np.empty_like(flat)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return dict(zip(p, adjusted.reshape(rows.shape), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedScales:
+    """Decisions on all pairs of several scales; ``alpha`` is the level of the main one, ``rest`` that of the others."""
+
+    first: int | None
+    published: Mapping[str, Bools]
+    p_adjusted: Mapping[str, Floats]
+    alpha: float
+    rest: float
+
+
+def publish_scales(
+    gaps: Mapping[str, Floats], p: Mapping[str, Floats], alpha: float, share: float, *, main: str = "aggregate"
+) -> PublishedScales:
+    """`publish_orders` on the main scale with its share of alpha, then one step-down over all others with the rest."""
+    level, rest, first = share * alpha, alpha, None
+    published: dict[str, Bools] = {}
+    adjusted: dict[str, Floats] = {}
+    others = {name: values for name, values in p.items() if name != main}
+    if main in p:
+        found = publish_orders(gaps[main], p[main], level)
+        published[main], adjusted[main] = found.published, found.p_adjusted
+        first = None if found.first < 0 else int(found.first)
+        rest = alpha if found.published.all() else alpha - level
+    if others:
+        agents = agents_of("publish_scales", "p", next(iter(others.values())).size)
+        adjusted |= shaffer_pooled(others, agents)
+        published |= {
+            name: (adjusted[name] <= rest + LEVEL_SLACK) & (rest > 0) & (np.abs(gaps[name]) > 0) for name in others
+        }
+    return PublishedScales(first, published, adjusted, level, rest)
+
+
+@cache
+def _bounds(agents: int) -> Floats:
+    """How many of the pairs [pairs + 1] can still be equal when 0, 1, ... of them are known not to be."""
+    pairs = agents * (agents - 1) // 2
+    attainable = np.array(attainable_equalities(agents))
+    found = attainable[np.searchsorted(attainable, np.arange(pairs, -1, -1), side="right") - 1].astype(np.float64)
+    found.setflags(write=False)
+    return found
+
+
+@cache
+def _pairs_of_agent(agents: int) -> tuple[Ints, Ints, Ints]:
+    """For each agent its pairs [K, K-1], its sign in each of them, and the pairs of the others [K, rest]."""
+    first, second = pairs_of(agents)
+    mine = (first == np.arange(agents)[:, None]) | (second == np.arange(agents)[:, None])
+    own = np.nonzero(mine)[1].reshape(agents, agents - 1)
+    sign = np.where(first[own] == np.arange(agents)[:, None], 1, -1)
+    return own, sign, np.nonzero(~mine)[1].reshape(agents, -1)
+
+
+def _all_pairs(source: str, name: str, p: ArrayLike, agents: int) -> Floats:
+    """Good p-values, one for each pair of so many agents."""
+    count = checks.whole(source, "K", agents, least=1)
+    values = np.asarray(p, dtype=np.float64)
+    if values.shape != (count * (count - 1) // 2,):
+        checks.fail(source, name, f"{count} agents have {count * (count - 1) // 2} pairs (got shape {values.shape})")
+    require_p(source, name, values)
+    return values
+
+
+def require_p(source: str, name: str, p: Floats) -> None:
+    """Raise unless all values are p-values."""
+    if not ((p >= 0) & (p <= 1)).all():
+        checks.fail(
+            source, name, f"p-values lie in 0..1 (first that does not: {float(p[~((p >= 0) & (p <= 1))][0])!r})"
+        )
+
+
+RANGE: Final = 4.0
+"""Points between the ends of a scale of 1 to 5, in which margins are shares of the scale."""
+OTHER_MARGINS: Final = (0.05, 0.1)
+"""Margins of equivalence that are tried beside the plan's, as shares of the scale."""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderPlan:
+    """How orders are tested: what the plans of studies, seasons and benchmarks say of it.
+
+    ``span`` are the points between the ends of the scale, ``unit`` is what they are called, ``level`` the coverage of
+    intervals and ``power`` that of smallest detectable gaps. ``dimensions`` says whether orders are claimed on
+    dimensions too, which then share alpha with the aggregate; ``cycle`` what a cycle is called where it is counted.
+    """
+
+    inference: OrderRules
+    claims: BiasRules = field(default_factory=BiasRules)
+    level: float = 0.95
+    power: float = 0.8
+    span: float = RANGE
+    unit: str = "rubric points"
+    dimensions: bool = True
+    cycle: str = "cycle"
+
+    @classmethod
+    def of(cls, study: Study) -> OrderPlan:
+        """The plan of a study."""
+        inference = study.inference
+        claimed = dimensions_claimed(study)
+        return cls(inference, study.claims, inference.level, inference.mde_power, dimensions=claimed)
+
+
+@dataclass(frozen=True)
+class OrderTests:
+    """Every pair of agents under the plan's test, as the whole panel sees it and without each judge family.
+
+    Arrays are [pairs, scales], pairs in the order of `pairs_of`.
+    """
+
+    found: Comparisons
+    plan: OrderPlan
+
+    @property
+    def delta(self) -> float:
+        """Largest difference that counts as none, in points."""
+        return self.plan.inference.margin * self.plan.span
+
+    @property
+    def shared(self) -> bool:
+        """Whether the aggregate shares alpha with dimensions; one dimension alone is the aggregate."""
+        return self.plan.dimensions and len(self.found.names) > 2
+
+    @property
+    def borrow(self) -> bool:
+        """Whether pairs borrow precision from each other."""
+        return self.plan.inference.test == "moderated-t"
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """Differences as the whole panel sees them."""
+        return self.found.gaps()
+
+    @cached_property
+    def panel(self) -> Tested:
+        """The whole panel's tests."""
+        return self.tested(self.gaps)
+
+    @cached_property
+    def drops(self) -> dict[str, Tested]:
+        """The same without each judge family."""
+        return {family: self.tested(self.found.gaps(kept)) for family, kept in self.found.drops.items()}
+
+    @cached_property
+    def resolved(self) -> Bools:
+        """Which pairs the order procedure publishes on their contrasts alone [P, S]."""
+        names, inference = self.found.names, self.plan.inference
+        gaps, p = (dict(zip(names, columns.T, strict=True)) for columns in (self.panel.gap, self.panel.p))
+        share = inference.aggregate_share if self.shared else 1.0
+        published: dict[str, Bools] = {}
+        for part in [names] if self.shared else [names[:1], names[1:]]:
+            some = {name: p[name] for name in part}
+            published |= publish_scales(gaps, some, inference.alpha, share, main=names[0]).published
+        return np.stack([published[name] for name in names], axis=1)
+
+    @cached_property
+    def adjusted_without(self) -> dict[str, Floats]:
+        """Shaffer-adjusted p-values [P, S] of each drop: the aggregate's pairs, and all pairs on all dimensions."""
+        agents, names = len(self.found.agents), self.found.names[1:]
+        found = {}
+        for family, drop in self.drops.items():
+            pooled = shaffer_pooled({name: drop.p[:, s] for s, name in enumerate(names, start=1)}, agents)
+            found[family] = np.stack([shaffer(drop.p[:, 0], agents), *(pooled[name] for name in names)], axis=1)
+        return found
+
+    def tested(self, gaps: Gaps, *, borrow: bool | None = None) -> Tested:
+        """The plan's test of every pair on every scale."""
+        if self.found.consecutive:
+            return Tested.serial(gaps)
+        return Tested.moderated(gaps, borrow=self.borrow if borrow is None else borrow)
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """Tests of all pairs on all scales [P, S]; ``testable`` [P]. NaN in ``se`` and ``df`` where there is no test.
+
+    ``variance`` is the pair's own, ``mean_variance`` [S] the mean of all pairs, ``prior`` the degrees of freedom
+    borrowed from it. Clusters in time order have ``rho``, their autocorrelation, and ``effective``, how many
+    independent clusters they are worth.
+    """
+
+    gap: Floats
+    p: Floats
+    se: Floats
+    df: Floats
+    variance: Floats
+    prior: Floats
+    mean_variance: Floats
+    clusters: Floats
+    testable: Bools
+    rho: Floats | None = None
+    effective: Floats | None = None
+
+    @classmethod
+    def moderated(cls, gaps: Gaps, *, borrow: bool) -> Tested:
+        """Moderated cluster t on each scale."""
+        difference, variance, clusters = gaps.difference, gaps.variance, gaps.clusters
+        testable = clusters >= FEWEST_CLUSTERS
+        # All scales at once, in the clusters that hold every agent of a tested pair on each of them.
+        first, second = pairs_of(gaps.levels.shape[1])
+        occurring = np.unique([first[testable], second[testable]])
+        whole = ~np.isnan(gaps.levels[:, occurring]).any(axis=(1, 2))
+        effects = gaps.levels[whole].transpose(2, 0, 1)
+        found = moderate(difference.T, variance.T, clusters, effects, borrow=borrow)
+        return cls(difference, found.p.T, found.se.T, found.df.T, variance, found.prior_df.T, found.mean_variance,
+                   clusters.astype(np.float64), testable)  # fmt: skip
+
+    @classmethod
+    def serial(cls, gaps: Gaps) -> Tested:
+        """t with the effective number of clusters on each scale, for clusters in time order."""
+        difference, variance, clusters = gaps.difference, gaps.variance, gaps.clusters
+        scales = range(difference.shape[1])
+        records = [list(serial_tests(gaps.means[:, :, s], gaps.levels[:, :, s]).values()) for s in scales]
+
+        def each(name: str) -> Floats:
+            found = [[getattr(one, name) for one in row] for row in records]
+            return np.array(found, dtype=np.float64).reshape(len(records), -1).T
+
+        testable = clusters >= FEWEST_CONSECUTIVE
+        mean = variance[testable].mean(axis=0) if testable.any() else np.zeros(len(records))
+        return cls(difference, each("p"), each("se"), each("df"), variance, np.zeros_like(difference), mean,
+                   clusters.astype(np.float64), testable, each("rho"), each("effective"))  # fmt: skip
+
+    def half(self, level: float) -> Floats:
+        """Half the width of the intervals [P, S], NaN where there is none."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(special.stdtrit(self.df, 0.5 + level / 2) * self.se)
+
+    def detail(self, k: int, s: int) -> dict[str, JSON]:
+        """What a reader needs to compute the p-value of one pair again."""
+        found: dict[str, JSON] = {
+            "p": float(self.p[k, s]), "se": _number(self.se[k, s]), "df": _number(self.df[k, s]),
+            "clusters": int(self.clusters[k]), "variance": _number(self.variance[k, s]),
+            "mean_variance": float(self.mean_variance[s]), "prior_df": _number(self.prior[k, s]),
+        }  # fmt: skip
+        if self.rho is not None and self.effective is not None:
+            found |= {"rho": _number(self.rho[k, s]), "effective": _number(self.effective[k, s])}
+        return found
+
+    def method(self, k: int, s: int) -> str:
+        """The test in words."""
+        clusters = int(self.clusters[k])
+        if math.isnan(self.df[k, s]):
+            return f"sign of {clusters} equal cluster differences"
+        over = f"t({self.df[k, s]:.1f}) over {clusters} clusters"
+        if self.effective is not None:
+            return f"cluster t for clusters in time order, {over} worth {self.effective[k, s]:.1f} independent ones"
+        # Rounded first, so that float noise turns no half up in one reading of a table and down in another.
+        own, mean = round(float(self.variance[k, s]), 12), round(float(self.mean_variance[s]), 12)
+        kind = "moderated cluster t" if self.prior[k, s] > 0 else "cluster t"
+        return f"{kind}, {over} (own variance {own:.3g}, mean of pairs {mean:.3g})"
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
 
 # Ranks that follow from published orders: simultaneous rank intervals, and tiers.
 
@@ -33,64 +386,14 @@ Pair = tuple[int, int]
 
 
 def rank_intervals(orders: Iterable[Pair], K: int) -> tuple[Pair, ...]:
-    """Rank intervals of K agents that hold together, from the orders that may be claimed.
-
-    Ranks lie in [1 + number claimed above, K - number claimed below]. All intervals are right whenever all orders are,
-    so no further error comes in (Mogstad, Romano, Shaikh and Wilhelm 2024). Agents whose interval starts at 1 are the
-    top set, which holds every truly best agent.
-
-    Parameters
-    ----------
-    orders : iterable of (high, low)
-        Indices of agents; an order is counted once.
-    K : int
-        Number of agents.
-
-    Returns
-    -------
-    tuple of (best, worst)
-        For each agent, ranks from 1.
-
-    Raises
-    ------
-    InputError
-        An index outside 0..K-1, an agent above itself, or a pair in both directions.
-
-    Examples
-    --------
-    >>> rank_intervals([(0, 1), (0, 2)], 3)
-    ((1, 1), (2, 3), (2, 3))
-    """
+    """Rank intervals of K agents that hold together, from the orders that may be claimed."""
     above = _above("rank_intervals", orders, K)
     best, worst = 1 + above.sum(axis=0), K - above.sum(axis=1)
     return tuple(zip(best.tolist(), worst.tolist(), strict=True))
 
 
 def tiers(orders: Iterable[Pair], K: int) -> tuple[tuple[int, ...], ...]:
-    """Agents in tiers: a cut runs where every agent above it is claimed above every agent below it, and only there.
-
-    A statement of what could be ranked, never that the agents of a tier are equal.
-
-    Parameters
-    ----------
-    orders, K
-        As for `rank_intervals`.
-
-    Returns
-    -------
-    tuple of tuples of int
-        From the top; each tier in the order of its indices.
-
-    Raises
-    ------
-    InputError
-        As for `rank_intervals`.
-
-    Examples
-    --------
-    >>> tiers([(2, 0), (2, 1), (2, 3), (0, 3)], 4)
-    ((2,), (0, 1, 3))
-    """
+    """Agents in tiers: a cut runs where every agent above it is claimed above every agent below it, and only there."""
     above = _above("tiers", orders, K)
     # Whoever is above a cut beats more agents than whoever is below it, so a cut can only run along this order.
     line = np.argsort(-above.sum(axis=1), kind="stable")
@@ -124,22 +427,7 @@ _MARGIN = 0.075  # of the scale's range: .3 on 1-5, from where the source counts
 
 @dataclass(frozen=True, slots=True)
 class PairTest:
-    """The test of one pair on one scale. What a pair that cannot be tested lacks is None.
-
-    Attributes
-    ----------
-    clusters : int
-        Common clusters; rows tested, for clusters that follow each other.
-    difference : float or None
-        First agent minus second, in score points; None without a common cluster.
-    state : str
-        ``"tested"`` or ``"cannot be tested"``.
-    p : float
-        Two-sided, before any correction; 1 where the pair cannot be tested.
-    df, se, prior_df : float or None
-        Degrees of freedom, standard error, and how many of the degrees of freedom other pairs lent. ``se`` is 0 and
-        ``df`` None where nothing varies.
-    """
+    """The test of one pair on one scale. What a pair that cannot be tested lacks is None."""
 
     clusters: int
     difference: float | None
@@ -150,12 +438,7 @@ class PairTest:
     prior_df: float | None
 
     def interval(self, level: float = 0.95) -> tuple[float, float] | None:
-        """Both ends of the interval of the difference; None where there is none.
-
-        >>> low, high = PairTest(5, 0.4, "tested", 0.02, 4.0, 0.1, 0.0).interval()
-        >>> f"[{low:.2f}, {high:.2f}]"
-        '[0.12, 0.68]'
-        """
+        """Both ends of the interval of the difference; None where there is none."""
         if self.difference is None or self.se is None or self.df is None:
             return None
         half = float(special.stdtrit(self.df, 0.5 + level / 2)) * self.se
@@ -173,39 +456,7 @@ class ScaleInfo:
 
 @dataclass(frozen=True, slots=True)
 class OrderAnalysis:
-    """What `order_analysis` found. Tuples of pairs are in the order (0, 1), (0, 2), ..., (1, 2), ...
-
-    Attributes
-    ----------
-    alpha_aggregate : float
-        Error rate of the orders on the aggregate.
-    margin : float
-        Largest difference that counts as none, in score points.
-    info : dict of str to ScaleInfo
-        By scale; not for scales whose tests were given.
-    scales : dict of str to dict of (i, j) to PairTest
-        Every pair on every scale, before any correction.
-    p_adjusted : tuple of float
-        Adjusted p of every pair on the aggregate, to be compared with ``alpha_aggregate``.
-    first : int or None
-        The agent that is ahead of all others.
-    order : tuple of (high, low)
-        Published orders on the aggregate.
-    alpha_dimensions : float or None
-        Error rate of all orders on dimensions together; None without dimensions.
-    dimension_p_adjusted, dimension_order : dict
-        The same by dimension.
-    equivalence_p_adjusted : tuple of float
-        Adjusted p of "the two differ by the margin or more", to be compared with alpha.
-    equivalent : tuple of (i, j)
-        Pairs within the margin.
-    rank_interval : tuple of (best, worst)
-        Simultaneous rank interval of every agent, from 1.
-    top_set : tuple of int
-        Agents whose interval starts at 1.
-    pair_state : tuple of str
-        Each pair in words. "Not resolved" is no tie.
-    """
+    """What `order_analysis` found. Tuples of pairs are in the order (0, 1), (0, 2), ..., (1, 2), ..."""
 
     alpha_aggregate: float
     margin: float
@@ -225,88 +476,30 @@ class OrderAnalysis:
 
 
 def order_analysis(
-    scales: Mapping[str, ArrayLike],
-    *,
-    alpha: float = 0.05,
-    borrow: bool = True,
-    share: float = 0.8,
-    score_range: tuple[float, float] = (1, 5),
-    margin: float | None = None,
+    scales: Mapping[str, ArrayLike], *, alpha: float = 0.05, borrow: bool = True, share: float = 0.8,
+    score_range: tuple[float, float] = (1, 5), margin: float | None = None,
     differences: Mapping[str, Mapping[Any, Mapping[Hashable, float]] | Floats] | None = None,
-    p_floor: Mapping[str, Mapping[Any, float]] | None = None,
-    contrasts: Mapping[str, Mapping[Any, Any]] | None = None,
+    p_floor: Mapping[str, Mapping[Any, float]] | None = None, contrasts: Mapping[str, Mapping[Any, Any]] | None = None,
     p_eq_floor: Mapping[Any, float] | None = None,
-) -> OrderAnalysis:
-    """Decide which orders of agents a study may publish, which pairs lie within a margin, and what ranks remain.
-
-    Every pair is tested by `moderated_contrasts`. The orders on the aggregate keep the chance of publishing any order
-    that is not strictly true at ``alpha`` together: with four agents or more, half of it is for naming a leader, who
-    must beat every other agent at that half, without correction (an intersection-union test; Berger 1982); the rest,
-    or after a leader all of it, is for Shaffer's (1986) step-down over the pairs that are left. Dimensions get what
-    ``share`` leaves, and all of alpha once every pair of the aggregate is published. Equivalence is two one-sided
-    tests (Schuirmann 1987) with Holm over pairs, an error rate of its own. Ranks follow from the published orders
-    (Mogstad et al. 2024) and can never contradict them.
-
-    What it cannot see: whether an order depends on who judges (`stability_state`), or on length, own families, and
-    other things that all judges share.
-
-    Parameters
-    ----------
-    scales : mapping of str to float array [G, K]
-        ``"aggregate"``, and a table for each dimension with claims of its own: cluster means per agent, None or NaN
-        where absent. A study of one dimension gives the aggregate alone.
-    alpha : float
-        Chance of any false order.
-    borrow : bool
-        False: pairs lend each other no degrees of freedom (the plain cluster t).
-    share : float
-        Share of alpha for the aggregate where there are dimensions, above 0.
-    score_range : (float, float)
-        Ends of the scale.
-    margin : float, optional
-        Largest difference that counts as none, in score points (default .075 of the range: .3 on 1-5).
-    differences : mapping of str to {pair: {cluster: difference}} or float array [clusters, pairs], optional
-        By scale, paired differences that replace those of the table (`cluster_differences`), where cycles are missing.
-    p_floor : mapping of str to {pair: p}, optional
-        By scale: an order needs this p to be small too.
-    contrasts : mapping of str to {pair: SerialContrast}, optional
-        By scale, tests that replace the moderated t (`serial_contrasts`): records or mappings.
-    p_eq_floor : mapping of pair to p, optional
-        Equivalence needs this p to be small too.
-
-    Returns
-    -------
-    OrderAnalysis
-
-    Raises
-    ------
-    InputError
-        No aggregate, tables that differ in agents, an unknown scale or pair, or an argument outside its range. Pairs
-        are (i, j) or "i-j", i < j.
-
-    References
-    ----------
-    Berger, R. L. (1982). Multiparameter hypothesis testing and acceptance sampling. Technometrics 24(4), 295-300.
-    Mogstad, M., Romano, J. P., Shaikh, A. M. and Wilhelm, D. (2024). Inference for ranks with applications to mobility
-    across neighbourhoods and academic achievement across countries. Rev. Econ. Stud. 91(1), 476-518.
-    Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power approach for assessing
-    the equivalence of average bioavailability. J. Pharmacokin. Biopharm. 15(6), 657-680.
-    Shaffer, J. P. (1986). Modified sequentially rejective multiple test procedures. JASA 81(395), 826-831.
-
-    Examples
-    --------
-    >>> scores = [[4.1, 3.5, 3.4], [4.4, 3.6, 3.9], [3.6, 3.4, 3.2], [4.2, 3.7, 3.7], [3.9, 3.2, 3.4], [4.3, 3.8, 3.7]]
-    >>> found = order_analysis({"aggregate": scores})
-    >>> found.first, found.order, found.rank_interval
-    (0, ((0, 1), (0, 2)), ((1, 1), (2, 3), (2, 3)))
-    >>> found.pair_state
-    ('ordered', 'ordered', 'within the margin')
-    """
+) -> OrderAnalysis:  # fmt: skip
+    """Decide which orders of agents a study may publish, which pairs lie within a margin, and what ranks remain (Berger
+    1982, Mogstad 2024, Schuirmann 1987, Shaffer 1986)."""
     checks.probability(_SOURCE, "alpha", alpha)
     if not 0 < share <= 1:
         checks.fail(_SOURCE, "share", f"must lie above 0, at most 1 (got {share!r})")
-    delta = _margin(score_range, margin)
-    tables = _tables(scales)
+    low, high = score_range
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        checks.fail(_SOURCE, "score_range", f"must be two finite numbers, the lower one first (got {score_range!r})")
+    delta = _MARGIN * (high - low) if margin is None else float(margin)
+    if not (math.isfinite(delta) and delta > 0):
+        checks.fail(_SOURCE, "margin", f"must be a finite number above 0 (got {margin!r})")
+    # The tables as arrays of one width, the aggregate among them.
+    tables = {name: table_of(_SOURCE, f"scales[{name!r}]", table) for name, table in scales.items()}
+    if "aggregate" not in tables:
+        checks.fail(_SOURCE, "scales", f"must have an aggregate (got {', '.join(map(repr, tables)) or 'none'})")
+    if len({table.shape[1] for table in tables.values()}) > 1:
+        widths = ", ".join(f"{name} {table.shape[1]}" for name, table in tables.items())
+        checks.fail(_SOURCE, "scales", f"all must have the same agents (got {widths})")
     k = tables["aggregate"].shape[1]
     for name, given in (("differences", differences), ("p_floor", p_floor), ("contrasts", contrasts)):
         unknown = set(given or ()) - set(tables)
@@ -331,33 +524,22 @@ def order_analysis(
     within = near <= alpha + LEVEL_SLACK
     ranks = rank_intervals(ordered, k)
     return OrderAnalysis(
-        alpha_aggregate=orders.alpha,
-        margin=delta,
+        alpha_aggregate=orders.alpha, margin=delta,
         info={name: _info(test) for name, test in tests.items() if name not in given_tests},
         scales={name: _records(test, k) for name, test in tests.items()},
-        p_adjusted=tuple(orders.p_adjusted["aggregate"].tolist()),
-        first=orders.first,
-        order=ordered,
+        p_adjusted=tuple(orders.p_adjusted["aggregate"].tolist()), first=orders.first, order=ordered,
         alpha_dimensions=orders.rest if dimensions else None,
         dimension_p_adjusted={name: tuple(orders.p_adjusted[name].tolist()) for name in dimensions},
         dimension_order={name: _oriented(gaps[name], orders.published[name], k) for name in dimensions},
         equivalence_p_adjusted=tuple(near.tolist()),
         equivalent=tuple(pair for pair, small in zip(_pairs(k), within.tolist(), strict=True) if small),
-        rank_interval=ranks,
-        top_set=tuple(agent for agent, (best, _) in enumerate(ranks) if best == 1),
+        rank_interval=ranks, top_set=tuple(agent for agent, (best, _) in enumerate(ranks) if best == 1),
         pair_state=tuple(map(_resolution, published.tolist(), within.tolist(), main.tested.tolist())),
-    )
+    )  # fmt: skip
 
 
 def equivalence_p(gap: float | None, se: float | None, df: float | None, clusters: int, margin: float) -> float:
-    """p of "the two differ by the margin or more": two one-sided t tests, the larger p (Schuirmann 1987).
-
-    Where nothing varies (``se`` 0) only the common sign speaks: 2^-clusters inside the margin, else 1. It is 1 for a
-    pair that cannot be tested (``se`` None or NaN).
-
-    >>> round(equivalence_p(0.04, 0.09, 6.0, 7, 0.3), 4), equivalence_p(0.1, 0.0, None, 5, 0.3)
-    (0.0139, 0.03125)
-    """
+    """p of "the two differ by the margin or more": two one-sided t tests, the larger p (Schuirmann 1987)."""
     known = np.array([[np.nan if value is None else value] for value in (gap, se, df)])
     return float(equivalence_tests(known[0], known[1], known[2], np.array([clusters]), margin)[0])
 
@@ -373,40 +555,7 @@ def equivalence_tests(gap: Floats, se: Floats, df: Floats, clusters: Ints, margi
 def stability_state(
     difference: float, drops: Mapping[str, Sequence[float | None]], *, alpha: float = 0.05
 ) -> tuple[Stability, tuple[str, ...]]:
-    """Whether a published order survives each judge family being left out.
-
-    The sign alone is not enough, since a family that likes its own agents moves every gap a little: without each
-    family the difference must keep its sign and still be seen, at 2 alpha / 3 with three families or more (alpha with
-    two), and at 2 alpha after correction for all pairs, so that one odd judge cannot carry it.
-
-    Parameters
-    ----------
-    difference : float
-        The published difference, not zero.
-    drops : mapping of str to (difference, p) or (difference, p, p_adjusted)
-        By family, the same without it. A difference of None: the two can no longer be compared. ``p_adjusted`` is left
-        out (or None) for the pairs of a leader that all pass the unadjusted level.
-    alpha : float
-        Error rate of the orders.
-
-    Returns
-    -------
-    state : str
-        ``"stable"``; ``"rests on"`` (the sign stays, but without these families it is not seen); ``"reversed
-        without"`` (the sign is lost); ``"not measurable"`` (fewer than two families).
-    families : tuple of str
-        Those that the state names, in the order given.
-
-    Raises
-    ------
-    InputError
-        A drop of another length, or alpha not strictly between 0 and 1.
-
-    Examples
-    --------
-    >>> stability_state(0.4, {"acme": (0.3, 0.002), "zeta": (0.35, 0.2)})
-    ('rests on', ('zeta',))
-    """
+    """Whether a published order survives each judge family being left out."""
     checks.probability("stability_state", "alpha", alpha)
     if len(drops) < 2:
         return "not measurable", ()
@@ -532,24 +681,3 @@ def _differences(values: Mapping[Any, Mapping[Hashable, float]] | Floats, agents
     if np.isinf(table).any():
         checks.fail(_SOURCE, "differences", "differences must be finite")
     return table
-
-
-def _tables(scales: Mapping[str, ArrayLike]) -> dict[str, Floats]:
-    """The tables as arrays of one width, the aggregate among them."""
-    tables = {name: table_of(_SOURCE, f"scales[{name!r}]", table) for name, table in scales.items()}
-    if "aggregate" not in tables:
-        checks.fail(_SOURCE, "scales", f"must have an aggregate (got {', '.join(map(repr, tables)) or 'none'})")
-    if len({table.shape[1] for table in tables.values()}) > 1:
-        widths = ", ".join(f"{name} {table.shape[1]}" for name, table in tables.items())
-        checks.fail(_SOURCE, "scales", f"all must have the same agents (got {widths})")
-    return tables
-
-
-def _margin(score_range: tuple[float, float], margin: float | None) -> float:
-    low, high = score_range
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        checks.fail(_SOURCE, "score_range", f"must be two finite numbers, the lower one first (got {score_range!r})")
-    delta = _MARGIN * (high - low) if margin is None else float(margin)
-    if not (math.isfinite(delta) and delta > 0):
-        checks.fail(_SOURCE, "margin", f"must be a finite number above 0 (got {margin!r})")
-    return delta

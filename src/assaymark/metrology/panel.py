@@ -1,30 +1,236 @@
-"""A score table made ready for analysis: panel scores with and without each family, and sums by pair of agents."""
+"""A score table made ready for analysis, and what it says of the agents: levels, ranks, and each judge alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from assaymark.errors import NotMeasurableError
+from assaymark.metrology import checks
+from assaymark.metrology.bootstrap import SMALL_PRODUCT, resamples_of
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.contrasts import settle
-from assaymark.metrology.effects import Design, group_sums
+from assaymark.metrology.contrasts import Test, Tested, bootstrap_tests, flip_tests, holm_rows, settle, t_test
+from assaymark.metrology.estimates import NEVER, NO_SCORES, ONE_FAMILY, POINTS, group_sums, number
+from assaymark.metrology.kappa import drops_of, spearman_columns
 from assaymark.metrology.scores import ScoreTable
-from assaymark.metrology.stability import drops_of
 from assaymark.protocol import Study
-from assaymark.records import Measurement
+from assaymark.quantiles import t_quantile
+from assaymark.records import AGGREGATE, JSON, Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEffects:
+    """Least-squares level of each agent, its raw mean beside it, and the number of its decisions."""
+
+    agents: tuple[Any, ...]
+    levels: tuple[float, ...]
+    raw_means: tuple[float, ...]
+    decisions: tuple[int, ...]
+    cycles: int
+
+
+def agent_effects(
+    scores: ArrayLike, agents: Sequence[Any] | NDArray[Any], cycles: Sequence[Any] | NDArray[Any]
+) -> AgentEffects:
+    """Least-squares agent levels beside cycle effects."""
+    values = checks.finite("agent_effects", "scores", scores)
+    names, who = checks.labels("agent_effects", "agents", agents, values.size)
+    rounds, when = checks.labels("agent_effects", "cycles", cycles, values.size)
+    design = Design.of(values[:, None], who, when, np.zeros(len(rounds), dtype=np.int64), len(names))
+    levels = design.levels(np.ones((1, 1)))[0]
+    if np.isnan(levels).any():
+        raise NotMeasurableError(
+            f"the agents form {len(design.groups())} groups without common cycles "
+            f"({'; '.join(', '.join(str(names[a]) for a in group) for group in design.groups())}): no common level"
+        )
+    counts = design.counts.sum(axis=1)
+    raw = design.totals.sum(axis=1)[:, 0] / counts
+    return AgentEffects(
+        names, tuple(levels[:, 0].tolist()), tuple(raw.tolist()), tuple(int(k) for k in counts), len(rounds)
+    )
+
+
+@dataclass(frozen=True)
+class Design:
+    """Sums of K scores by agent and cycle, from which levels follow for any subset of clusters.
+
+    ``counts`` [A, C] decisions, ``cycle_sums`` [C, K], ``totals`` [A, G, K] and ``cluster`` [C] the cluster of a cycle.
+    """
+
+    counts: Floats
+    cycle_sums: Floats
+    totals: Floats
+    cluster: Ints
+
+    @classmethod
+    def of(cls, scores: Floats, agent: Ints, cycle: Ints, cluster: Ints, agents: int) -> Design:
+        """Sums of ``scores`` [n, K]; ``cluster`` is given per cycle. Clusters without a score are none."""
+        used, own = np.unique(cluster[cycle], return_inverse=True)
+        cluster = np.zeros(cluster.size, dtype=np.int64)
+        cluster[cycle] = own
+        cycles, groups, width = cluster.size, max(1, used.size), scores.shape[1]
+        counts = np.bincount(agent * cycles + cycle, minlength=agents * cycles).reshape(agents, cycles)
+        place = agent * groups + cluster[cycle]
+        return cls(
+            counts.astype(np.float64),
+            group_sums(scores, cycle, cycles),
+            group_sums(scores, place, agents * groups).reshape(agents, groups, width),
+            cluster,
+        )
+
+    @property
+    def clusters(self) -> int:
+        """Number of clusters G."""
+        return int(self.totals.shape[1])
+
+    def groups(self) -> list[list[int]]:
+        """Agents that share cycles, directly or through others, largest group first (then most decisions)."""
+        (reached,) = self._reached(np.ones((1, self.clusters)))
+        found = {tuple(np.flatnonzero(row).tolist()) for row in reached if row.any()}
+        decisions = self.counts.sum(axis=1)
+        return [list(g) for g in sorted(found, key=lambda g: (-len(g), -decisions[list(g)].sum(), g[0]))]
+
+    def levels(self, times: Floats) -> Floats:
+        """Level of each agent [R, A, K] when each cluster counts ``times`` [R, G] over; NaN outside the main group."""
+        parts = self.parts()
+        inside = self.main_group(times)
+        held = inside[:, :, None]
+        effects = self._effects(times, parts, inside)
+        # Cycles belong to one group only, so what they add is shared out among their agents.
+        weight = np.where(inside, times @ parts.seats, 0.0)
+        means = np.where(held, _weigh(times, parts.cycle_means), 0.0) - weight[:, :, None] * effects
+        with np.errstate(invalid="ignore"):
+            shift = means.sum(axis=1) / weight.sum(axis=1)[:, None]
+        return np.where(held, effects + shift[:, None, :], np.nan)
+
+    def effects(self, times: Floats, parts: Parts) -> tuple[Floats, Bools]:
+        """Agent effects [R, A, K], which rank as `levels` do, and who is in the main group [R, A]."""
+        inside = self.main_group(times)
+        return self._effects(times, parts, inside), inside
+
+    def main_group(self, times: Floats) -> Bools:
+        """Who belongs to the largest group of agents that share cycles [R, A]; nobody where nobody decided."""
+        if not self.counts.shape[0]:
+            return np.zeros((len(times), 0), dtype=bool)
+        if self._met.all():
+            return np.repeat((times > 0).any(axis=1, keepdims=True), self.counts.shape[0], axis=1)
+        reached = self._reached(times)
+        own = times @ self._decisions
+        most = reached.sum(axis=2) * (own.sum(axis=1, keepdims=True) + 1) + (reached @ own[:, :, None])[:, :, 0]
+        # The first of the agents with the largest group stands for it.
+        return np.asarray(reached[np.arange(len(times)), most.argmax(axis=1)])
+
+    @cached_property
+    def _decisions(self) -> Floats:
+        """Decisions of each agent in each cluster [G, A]."""
+        return np.stack([self.counts[:, self.cluster == g].sum(axis=1) for g in range(self.clusters)])
+
+    @cached_property
+    def _met(self) -> Floats:
+        """Whether two agents share a cycle of a cluster [G, A, A], as 0 or 1."""
+        counts = (self.counts[:, self.cluster == g] for g in range(self.clusters))
+        return np.stack([c @ c.T > 0 for c in counts]).astype(np.float64)
+
+    def _reached(self, times: Floats) -> Bools:
+        """Which agents are on one scale, directly or through others [R, A, A], in the clusters that count."""
+        reached = _weigh((times > 0).astype(np.float64), self._met) > 0
+        while (further := _through(reached)).sum() > reached.sum():
+            reached = further
+        return reached
+
+    def parts(self, columns: slice = slice(None)) -> Parts:
+        """What each cluster adds to the normal equations of the chosen columns."""
+        size = np.maximum(self.counts.sum(axis=0), 1)
+        share = self.counts / size
+        matrix, right, means, seats = [], [], [], []
+        for g in range(self.clusters):
+            own = self.cluster == g
+            counts, scaled, sums = self.counts[:, own], share[:, own], self.cycle_sums[own, columns]
+            matrix.append(np.diag(counts.sum(axis=1)) - scaled @ counts.T)
+            right.append(self.totals[:, g, columns] - scaled @ sums)
+            means.append(scaled @ (sums / size[own, None]))
+            seats.append(scaled.sum(axis=1))
+        return Parts(np.stack(matrix), np.stack(right), np.stack(means), np.stack(seats))
+
+    def _effects(self, times: Floats, parts: Parts, inside: Bools) -> Floats:
+        """Solutions of the weighted normal equations, summing to 0 in the main group and 0 outside it."""
+        both = inside[:, :, None] & inside[:, None, :]
+        # The effects are free up to a constant; a one in every cell of the group pins their sum to zero.
+        matrix = np.where(both, _weigh(times, parts.matrix) + 1.0, 0.0)
+        outside = np.arange(inside.shape[1])
+        matrix[:, outside, outside] += ~inside
+        right = np.where(inside[:, :, None], _weigh(times, parts.right), 0.0)
+        return np.asarray(np.linalg.solve(matrix, right))
+
+    def levels_with_ends(self, level: float) -> tuple[Floats, Floats, Floats]:
+        """Levels [A, K] with jackknife ends, NaN where a level or an interval does not exist."""
+        g = self.clusters
+        centre, *others = self.levels(np.concatenate([np.ones((1, g)), 1 - np.eye(g)]))
+        if g < 2:
+            return centre, np.full_like(centre, np.nan), np.full_like(centre, np.nan)
+        without = np.stack(others)
+        error = np.sqrt((g - 1) / g * np.square(without - without.mean(axis=0)).sum(axis=0))
+        half = self._quantiles(level)[:, None] * error
+        return centre, centre - half, centre + half
+
+    def own_clusters(self) -> Ints:
+        """In how many clusters each agent decided [A]."""
+        inside = self.cluster == np.arange(self.clusters)[:, None]
+        return np.asarray((self.counts @ inside.T > 0).sum(axis=1), dtype=np.int64)
+
+    def _quantiles(self, level: float) -> Floats:
+        """Student's t quantile of each agent, NaN where it decided in one cluster only."""
+        own = self.own_clusters()
+        return np.array([t_quantile(0.5 + level / 2, int(k) - 1) if k > 1 else np.nan for k in own])
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Per cluster: normal equations [G, A, A] and their right sides [G, A, K]; cycle means [G, A, K] and the number of
+    cycles [G, A], both shared out among the agents of each cycle."""
+
+    matrix: Floats
+    right: Floats
+    cycle_means: Floats
+    seats: Floats
+
+
+def _weigh(times: Floats, parts: Floats) -> Floats:
+    """Sums [R, ...] of the clusters' parts [G, ...], each counted ``times`` [R, G]."""
+    flat = parts.reshape(parts.shape[0], -1)
+    rows = max(1, SMALL_PRODUCT // max(1, flat.size))
+    sums = [times[start : start + rows] @ flat for start in range(0, len(times), rows)]
+    return np.concatenate(sums).reshape(len(times), *parts.shape[1:])
+
+
+def _through(reached: Bools) -> Bools:
+    """Which agents reach each other in at most two steps."""
+    steps = reached.astype(np.float32)
+    return np.asarray(steps @ steps > 0)
+
+
+RESAMPLES = 10_000  # of clusters, where no error rate rests on them; also of pairs, whatever the number of contrasts
+_TOLERANCE = 1e-9
+_BLOCK = 1 << 19  # comparisons of two agents held in memory at a time
+_MOST = 0.5  # when more of the resamples than this leave agents apart, the rest is no picture of all
+_ONE_AGENT = "undefined: one agent, needs two"
+
+Levels = tuple[Floats, Floats, Floats]
+"""Least-squares levels [A, columns] and their jackknife ends, NaN where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """Where two agents met: paired differences (first minus second) summed by common cluster.
+    """Paired differences of two agents, first minus second, summed by common cluster: ``sums`` [G, columns].
 
-    ``sums`` [G, columns] and ``cycles`` [G] are over the common clusters, whose indices are in ``clusters``; ``n`` is
-    the number of common cycles.
+    ``clusters`` [G] are indices of common clusters, ``cycles`` [G] counts the common cycles in each.
     """
 
     first: int
@@ -33,16 +239,18 @@ class Meeting:
     sums: Floats
     cycles: Ints
 
-    n: int
+    @property
+    def n(self) -> int:
+        """Number of common cycles."""
+        return int(self.cycles.sum())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Panel:
     """Everything that the measurements share. Columns are names x (whole panel, each judge alone, each family out).
 
     ``scores`` [n, J, K] are the judges' scores with the aggregate in front, ``drops`` maps a family to its place among
-    the blocks of K columns (the whole panel is block 0, judge j alone block j + 1). ``differences`` [P, columns] are
-    the mean paired differences of every pair, first minus second, NaN where the two never met.
+    the blocks of K columns (the whole panel is block 0, judge j alone block j + 1).
     """
 
     table: ScoreTable
@@ -52,7 +260,6 @@ class Panel:
     columns: Floats
     design: Design
     meetings: tuple[Meeting, ...]
-    differences: Floats
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -60,21 +267,27 @@ class Panel:
         return self.table.names
 
     @property
+    def level(self) -> float:
+        """Coverage of the plan's intervals."""
+        return self.study.inference.level
+
+    @property
     def whole(self) -> Floats:
         """Panel score [n, K]: mean over all judges."""
         return self.columns[:, : len(self.names)]
 
-    def block(self, family: str) -> slice:
-        """The columns in which ``family`` is left out."""
-        return self._block(self.drops[family])
+    def block(self, place: int) -> slice:
+        """The columns of one block: 0 the whole panel, j + 1 judge j alone, then ``drops``."""
+        return slice(place * len(self.names), (place + 1) * len(self.names))
 
-    def alone(self, judge: int) -> slice:
-        """The columns in which the judge with this index stands alone."""
-        return self._block(judge + 1)
-
-    def _block(self, place: int) -> slice:
-        width = len(self.names)
-        return slice(place * width, (place + 1) * width)
+    @cached_property
+    def differences(self) -> Floats:
+        """Mean paired differences [P, columns] of every pair, first minus second, NaN where the two never met."""
+        found = np.full((len(self.meetings), self.columns.shape[1]), np.nan)
+        for pair, meeting in enumerate(self.meetings):
+            if meeting.n:
+                found[pair] = settle(meeting.sums.sum(axis=0) / meeting.n)
+        return found
 
     def measure(self, name: str, labels: Mapping[str, str], **parts: Any) -> Measurement:
         """A measurement on this table, carrying its digest."""
@@ -83,73 +296,261 @@ class Panel:
     @property
     def missing(self) -> str | None:
         """Why nothing about the panel can be measured, or None."""
-        return None if self.table.n else "not measurable: no trajectory has a usable score from every judge"
+        return None if self.table.n else NO_SCORES
 
 
 def panel_of(table: ScoreTable, study: Study) -> Panel:
-    """Panel scores, the design of agents and cycles, and every pair's meetings.
-
-    The table is taken as it is; `gated` decides before whose trials are averaged.
-    """
+    """Panel scores, the design of agents and cycles, and every pair's meetings, of a table that was gated before."""
     scores = table.stacked
     n, judges, width = scores.shape
-    try:
-        kept = drops_of(table.families)
-    except NotMeasurableError:
-        kept = {}
+    kept = drops_of(table.families)
     blocks = [scores.mean(axis=1), scores.reshape(n, judges * width)]
-    blocks += [scores[:, keep].mean(axis=1) for keep in kept.values()]
-    columns = np.concatenate(blocks, axis=1)
-    cluster = np.zeros(len(table.cycles), dtype=np.int64)
-    cluster[table.cycle] = table.cluster
-    meetings = tuple(_meetings(table, columns, cluster))
-    differences = np.full((len(meetings), columns.shape[1]), np.nan)
-    for pair, meeting in enumerate(meetings):
-        if meeting.n:
-            differences[pair] = settle(meeting.sums.sum(axis=0) / meeting.n)
-    return Panel(
-        table=table,
-        study=study,
-        scores=scores,
-        drops={family: k for k, family in enumerate(kept, start=1 + judges)},
-        columns=columns,
-        design=Design.of(columns, table.agent, table.cycle, cluster, len(table.agents)),
-        meetings=meetings,
-        differences=differences,
-    )
-
-
-def _meetings(table: ScoreTable, columns: Floats, cluster: Ints) -> list[Meeting]:
-    """Every pair of agents, in order; several decisions of one agent in one cycle count as their mean."""
-    order = np.argsort(cluster, kind="stable")
-    means, present = _cells(table, columns)
-    means, present, cluster = means[:, order], present[:, order], cluster[order]
-    found = []
-    for a, b in combinations(range(len(table.agents)), 2):
-        common = np.flatnonzero(present[a] & present[b])
-        counts = np.bincount(cluster[common])
-        clusters = np.flatnonzero(counts)
-        cycles = counts[clusters]
-        differences = means[a, common] - means[b, common]
-        # reduceat wants at least one segment.
-        sums = np.add.reduceat(differences, np.cumsum(cycles) - cycles, axis=0) if cycles.size else differences
-        found.append(Meeting(a, b, clusters, sums, cycles, common.size))
-    return found
-
-
-def _cells(table: ScoreTable, columns: Floats) -> tuple[Floats, Bools]:
-    """Mean score [A, C, columns] of each agent in each cycle, and whether there is one [A, C]."""
+    columns = np.concatenate([*blocks, *(scores[:, keep].mean(axis=1) for keep in kept.values())], axis=1)
     a, c = len(table.agents), len(table.cycles)
+    cluster = np.zeros(c, dtype=np.int64)
+    cluster[table.cycle] = table.cluster
+    # Several decisions of one agent in one cycle count as their mean.
     place = table.agent * c + table.cycle
     counts = np.bincount(place, minlength=a * c)
-    means = group_sums(columns, place, a * c) / np.maximum(counts, 1)[:, None]
-    return means.reshape(a, c, columns.shape[1]), counts.reshape(a, c) > 0
+    means = (group_sums(columns, place, a * c) / np.maximum(counts, 1)[:, None]).reshape(a, c, columns.shape[1])
+    order = np.argsort(cluster, kind="stable")
+    means, present, ordered = means[:, order], counts.reshape(a, c)[:, order] > 0, cluster[order]
+    meetings = []
+    for first, second in combinations(range(a), 2):
+        common = np.flatnonzero(present[first] & present[second])
+        found = np.bincount(ordered[common])
+        clusters = np.flatnonzero(found)
+        cycles, gaps = found[clusters], means[first, common] - means[second, common]
+        # reduceat wants at least one segment.
+        sums = np.add.reduceat(gaps, np.cumsum(cycles) - cycles, axis=0) if cycles.size else gaps
+        meetings.append(Meeting(first, second, clusters, sums, cycles))
+    drops = {family: k for k, family in enumerate(kept, start=1 + judges)}
+    return Panel(table, study, scores, drops, columns, Design.of(columns, table.agent, table.cycle, cluster, a),
+                 tuple(meetings))  # fmt: skip
 
 
-def state_of(error: NotMeasurableError) -> str:
-    """The reason in an error as the state of a measurement.
+def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
+    """Level of each agent, with and without each family; rank correlations; and the part that length plays."""
+    table, design, names = panel.table, panel.design, panel.names
+    counts, own = design.counts.sum(axis=1), design.own_clusters().tolist()
+    raw = (design.totals.sum(axis=1) / np.maximum(counts, 1)[:, None]).tolist()
+    details: list[list[dict[str, JSON]]] = [
+        [{"raw_mean": raw[a][k] if n else None, "clusters": own[a]} for a, n in enumerate(counts.tolist())]
+        for k in range(len(names))
+    ]
+    yield from _agent_levels(panel, "score.effect", levels, panel.block(0), {}, ends=True, details=details)
+    method = "Spearman correlation of agent levels with and without the family"
+    for family in dict.fromkeys(table.families):
+        if family not in panel.drops:
+            for name in names:
+                labels = {"dimension": name, "dropped": family}
+                count = len(table.agents), "agents"
+                yield number(panel.measure, "lofo.rho", labels, None, count, method, state=ONE_FAMILY)
+            continue
+        block = panel.block(panel.drops[family])
+        full, without = levels[0][:, : len(names)], levels[0][:, block]
+        ranked = np.flatnonzero(np.isfinite(full[:, 0]))
+        settled = np.round(-without[ranked], 9).T.tolist()
+        for k, (name, rho) in enumerate(zip(names, _rank_correlations(full, without, ranked), strict=True)):
+            order = [table.agents[a] for _, a in sorted(zip(settled[k], ranked.tolist(), strict=True))]
+            labels, state = {"dimension": name, "dropped": family}, _no_rho(panel, ranked.size)
+            yield number(panel.measure, "lofo.rho", labels, rho, (ranked.size, "agents"), method, state=state,
+                         detail={"order": order})  # fmt: skip
+        yield from _agent_levels(panel, "lofo.effect", levels, block, {"dropped": family}, ends=False)
+    lengths, scores, value = table.lengths, panel.whole[:, 0], None
+    state = panel.missing or "undefined: lengths of the judged texts were not given"
+    if not panel.missing and lengths is not None:
+        state = "undefined: fewer than three trajectories, or no variation"
+        if scores.size >= 3 and min(np.ptp(scores), np.ptp(lengths)) > 1e-9:
+            value = float(np.corrcoef(lengths, scores)[0, 1])
+    method = "Pearson correlation of token count and panel score"
+    yield number(panel.measure, "score.length_correlation", {"dimension": AGGREGATE}, value, (table.n, "trajectories"),
+                 method, state=state)  # fmt: skip
 
-    >>> state_of(NotMeasurableError("kappa is undefined: both judges are constant"))
-    'undefined: both judges are constant'
+
+def _agent_levels(
+    panel: Panel, name: str, levels: Levels, block: slice, labels: dict[str, str], *, ends: bool,
+    details: list[list[dict[str, JSON]]] | None = None,
+) -> Iterator[Measurement]:  # fmt: skip
+    """The levels of one block of columns, of every name and agent, or why an agent has none."""
+    counts = panel.design.counts.sum(axis=1).astype(int).tolist()
+    value, low, high = (part[:, block].tolist() for part in levels)
+    method = "least-squares agent effect beside cycle effects, plus the mean cycle effect"
+    for k, dimension in enumerate(panel.names):
+        for a, agent in enumerate(panel.table.agents):
+            between = ends and np.isfinite(low[a][k])
+            said = f"{method}; jackknife over clusters" if between else method
+            yield number(panel.measure, name, {"dimension": dimension, **labels, "agent": agent}, value[a][k],
+                         (counts[a], "decisions"), said, state=_no_level(counts[a]), unit=POINTS, level=panel.level,
+                         ends=(low[a][k], high[a][k]) if between else None, detail=details[k][a] if details else {},
+            )  # fmt: skip
+
+
+def _no_level(decisions: int) -> str:
+    if not decisions:
+        return "undefined: no trajectory with a usable score from every judge"
+    return "disconnected: shares no cycle with the main group of agents, directly or through others"
+
+
+def _rank_correlations(one: Floats, other: Floats, ranked: Ints) -> list[float | None]:
+    """Spearman correlations of the levels of the ranked agents, column by column; None where they have none."""
+    return spearman_columns(one[ranked], other[ranked]) if ranked.size > 1 else [None] * one.shape[1]
+
+
+def _no_rho(panel: Panel, agents: int) -> str:
+    if agents < 2:
+        return panel.missing or _ONE_AGENT
+    return f"undefined: all {agents} agents are tied"
+
+
+@dataclass(frozen=True, slots=True)
+class RankShares:
+    """Shares [A, A, K] of the resamples in which an agent (first axis) takes a rank (second), ties shared out.
+
+    ``left_out`` is the share of resamples in which some of the agents had no common level, and which do not count.
     """
-    return f"undefined: {str(error).rpartition('undefined: ')[2]}"
+
+    shares: Floats
+    resamples: int
+    exact: bool
+    left_out: float
+
+
+def rank_shares(
+    design: Design, agents: Ints, columns: slice, *, resamples: int, rng: np.random.Generator | None
+) -> RankShares:
+    """How the ranks of the chosen agents come out when clusters are drawn again; levels within 1e-9 share a rank."""
+    width, mass, kept = range(design.totals.shape[2])[columns], 0.0, 0.0
+    found, exact, count = np.zeros((agents.size, agents.size, len(width))), False, 0
+    parts = design.parts(columns)
+    rows = max(1, _BLOCK // (agents.size**2 * max(1, len(width))))
+    for chunk in resamples_of(design.clusters, resamples, rng, "rank_shares"):
+        exact, count = chunk.exact, count + chunk.size
+        weights = np.ones(chunk.size) if chunk.mass is None else chunk.mass
+        mass += float(weights.sum())
+        for start, times in enumerate(chunk.blocks(rows)):
+            effects, inside = design.effects(times.T, parts)
+            whole = inside[:, agents].all(axis=1)
+            weight = weights[start * rows : start * rows + rows][whole]
+            kept += float(weight.sum())
+            settled = np.round(effects[whole][:, agents], 9)
+            above = (settled[:, None] > settled[:, :, None]).sum(axis=2)
+            tied = (settled[:, None] == settled[:, :, None]).sum(axis=2)
+            share = weight[:, None, None] / tied
+            ranks = ((share * ((above <= r) & (r < above + tied))).sum(axis=0) for r in range(agents.size))
+            found += np.stack(list(ranks), axis=1)
+    return RankShares(found / kept if kept else found, count, exact, 1 - kept / mass)
+
+
+def rank_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
+    """``rank.first``: each agent's share of first ranks over cluster resamples (ValueBlindBench section 5.1).
+
+    It describes these clusters. With few of them it is no test, and equal agents reach high shares.
+    """
+    design = panel.design
+    agents = np.flatnonzero(design.main_group(np.ones((1, design.clusters)))[0])
+    method = "share of cluster resamples in which the least-squares level is the highest, ties shared"
+    detail: dict[str, JSON] = {"resamples": 0, "exact": False, "left_out": 0.0}
+    shares: list[list[list[float]]] = []
+    group = panel.missing or (_ONE_AGENT if agents.size < 2 else "undefined: one cluster, needs two")
+    if agents.size > 1 and design.clusters > 1:
+        resamples = panel.study.inference.resamples or RESAMPLES
+        found = rank_shares(design, agents, panel.block(0), resamples=resamples, rng=rng)
+        left_out = found.left_out if found.left_out > 1e-9 else 0.0
+        detail = {"resamples": found.resamples, "exact": found.exact, "left_out": left_out}
+        kind = "exact: all" if found.exact else "multinomial:"
+        method += f"; {kind} {found.resamples} resamples of {design.clusters} clusters"
+        method += f", {left_out:.3%} of them left out: agents apart" if left_out else ""
+        group = f"undefined: in {found.left_out:.0%} of the resamples some agents share no cycle with the others"
+        if not panel.missing and found.left_out <= _MOST:
+            shares = found.shares.transpose(2, 0, 1).tolist()
+        group = panel.missing or group
+    place = {a: i for i, a in enumerate(agents.tolist())}
+    decisions = design.counts.sum(axis=1).astype(int).tolist()
+    for k, name in enumerate(panel.names):
+        for a, agent in enumerate(panel.table.agents):
+            own = shares[k][place[a]] if shares and a in place else []
+            state = group if a in place else panel.missing or _no_level(decisions[a])
+            yield number(panel.measure, "rank.first", {"dimension": name, "agent": agent}, own[0] if own else None,
+                         (design.clusters, "clusters"), method, state=state, detail={"shares": list(own), **detail},
+            )  # fmt: skip
+
+
+def single_measurements(panel: Panel, levels: Levels, tests: PairTests) -> Iterator[Measurement]:
+    """Levels, rankings and discoveries of each judge alone, and the panel's beside them (ValueBlindBench section 5.4).
+
+    Every judge is read on the same trajectories, by a cluster t that weighs clusters by their records, in the same
+    Holm family as the panel.
+    """
+    judges, names, agents = panel.table.judges, panel.names, panel.table.agents
+    for j, judge in enumerate(judges):
+        yield from _agent_levels(panel, "single.level", levels, panel.block(j + 1), {"judge": judge}, ends=True)
+    method = "Spearman correlation of agent levels under each judge alone"
+    for a, b in combinations(range(len(judges)), 2):
+        one, other = levels[0][:, panel.block(a + 1)], levels[0][:, panel.block(b + 1)]
+        ranked = np.flatnonzero(np.isfinite(one[:, 0]))
+        for name, value in zip(names, _rank_correlations(one, other, ranked), strict=True):
+            labels = {"dimension": name, "a": judges[a], "b": judges[b]}
+            state = _no_rho(panel, ranked.size)
+            yield number(panel.measure, "single.rho", labels, value, (ranked.size, "agents"), method, state=state)
+    pairs, d, alpha = len(panel.meetings), len(panel.table.dimensions), panel.study.inference.alpha
+    state = panel.missing or ("ok" if any(meeting.n for meeting in panel.meetings) else NEVER if pairs else _ONE_AGENT)
+    method = f"contrasts with p <= {alpha:g} by a record-weighted cluster t after Holm over C(A,2)xD={pairs * d}"
+    whole: list[str] = []
+    for place, judge in enumerate(("", *judges)):
+        own, block = [], panel.block(place)
+        if pairs and d:
+            p = tests.p("cluster-t", block.stop)[:, block][:, 1:]
+            significant = holm_rows(p.reshape(1, -1)).reshape(p.shape) <= alpha + _TOLERANCE
+            for k, pair in np.argwhere(significant.T).tolist():
+                high, low = panel.meetings[pair].first, panel.meetings[pair].second
+                if panel.differences[pair, block][k + 1] < 0:
+                    high, low = low, high
+                own.append(f"{panel.table.dimensions[k]}|{agents[high]}|{agents[low]}")
+        detail: dict[str, JSON] = {"family": pairs * d}
+        if place:
+            detail |= {"overlap": sum(name in whole for name in own), "only": [n for n in own if n not in whole]}
+        else:
+            detail["found"] = list(whole := own)
+        yield number(panel.measure, "single.discoveries" if place else "panel.discoveries",
+                     {"judge": judge} if place else {}, float(len(own)) if state == "ok" else None,
+                     (pairs * d, "contrasts"), method, state=state, detail=detail)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PairTests:
+    """Each of the sources' own tests of every pair of agents [P]; pairs that never met hold p = 1 in every family.
+
+    Columns are those of the panel: the whole panel, then (for the cluster t) each judge alone.
+    """
+
+    tested: dict[Test, tuple[Tested, ...]]
+
+    def p(self, test: Test, columns: int) -> Floats:
+        """p-values [P, columns] of one test."""
+        return np.array([one.p[:columns] for one in self.tested[test]]).reshape(len(self.tested[test]), columns)
+
+
+def pair_tests(panel: Panel, rng: np.random.Generator) -> PairTests:
+    """The tests that the sources name, of all pairs; pairs with equally many clusters share their resamples."""
+    plan, width = panel.study.inference, len(panel.names)
+    wide = width * (1 + len(panel.table.judges))
+    parts = [(meeting.sums[:, :wide], meeting.cycles) for meeting in panel.meetings]
+    nothing = np.full(wide, np.nan)
+    blank = Tested(np.zeros(wide), np.ones(wide), nothing, nothing, 0, (NEVER,) * wide)
+    met: dict[int, list[int]] = defaultdict(list)
+    for pair, meeting in enumerate(panel.meetings):
+        met[meeting.clusters.size].append(pair)
+
+    def drawn(make: Callable[..., list[Tested]]) -> tuple[Tested, ...]:
+        found = [blank] * len(parts)
+        for _, pairs in sorted(item for item in met.items() if item[0]):
+            several = make([(parts[pair][0][:, :width], parts[pair][1]) for pair in pairs], rng=rng, leading=width,
+                           resamples=plan.resamples or RESAMPLES, level=plan.level, intervals=[False] * len(pairs),
+            )  # fmt: skip
+            for pair, one in zip(pairs, several, strict=True):
+                found[pair] = one
+        return tuple(found)
+
+    usual = tuple(t_test(*part, level=plan.level) if part[1].size else blank for part in parts)
+    return PairTests({"cluster-t": usual, "bootstrap": drawn(bootstrap_tests), "sign-flip": drawn(flip_tests)})

@@ -1,66 +1,49 @@
-"""Do agents do better on what they may have been trained on? Clusters after the cutoff against earlier ones."""
+"""Beside the panel: another rubric's wording, a held-out judge, the training cutoff, and an oracle of known scores."""
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
+from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology import checks
+from assaymark.metrology.bootstrap import bootstrap_kappa, jackknife_kappa
 from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.comparisons import natural
 from assaymark.metrology.contrasts import cluster_t, settle
 from assaymark.metrology.controls import measured
-from assaymark.metrology.effects import group_sums
-from assaymark.metrology.scores import ScoreTable
+from assaymark.metrology.estimates import NEVER, NO_SCORES, POINTS, Ends, group_sums, number, state_of
+from assaymark.metrology.kappa import contingency, kappa_of_table
+from assaymark.metrology.measure_panel import categories_of
+from assaymark.metrology.panel import RESAMPLES
+from assaymark.metrology.scores import SCALE, ScoreTable
 from assaymark.protocol import Study
 from assaymark.quantiles import t_quantile
 from assaymark.records import AGGREGATE, JSON, Measurement
-
-# Does a score hang on how a rubric words its anchors? The same records graded twice (ValueBlindBench section 5.6).
-
 
 Scores = Mapping[str, Mapping[str, float]]
 """Scores by trajectory, then by dimension."""
 
 _ZERO = 1e-9
-_SPREAD = "spread ratio: delete-one-cluster jackknife of its logarithm"
+_TOLERANCE = 1e-9  # 0.9 from ranks is not always 0.9 in binary floats
 
 
 def stratified(strata: Mapping[str, tuple[str, str]], size: int, rng: np.random.Generator) -> tuple[str, ...]:
-    """A subsample that keeps the shares of agents and clusters.
+    """A subsample of trajectories that keeps the shares of their strata (agent, cluster).
 
     Places go to strata in proportion to their sizes (Sainte-Lague divisors), one to each first when there are enough
     for all. Equal strata get their turn in random order, so that no agent is favoured for its name.
-
-    Parameters
-    ----------
-    strata : mapping of trajectory to (agent, cluster)
-    size : int
-        Trajectories wanted, from 1; all of them when there are no more than that.
-    rng : numpy Generator
-        Equal generators draw equal samples, whatever the order of the input.
-
-    Returns
-    -------
-    tuple of trajectories, sorted
-
-    Raises
-    ------
-    InputError
-        ``size`` is not a whole number from 1.
-
-    Examples
-    --------
-    >>> strata = {f"{agent}{k}": (agent, "w1") for agent, n in (("ash", 4), ("elm", 2)) for k in range(n)}
-    >>> sample = stratified(strata, 3, np.random.default_rng(1))
-    >>> len(sample), sum(name.startswith("ash") for name in sample)
-    (3, 2)
     """
     left = checks.whole("stratified", "size", size, least=1)
     members: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -69,103 +52,66 @@ def stratified(strata: Mapping[str, tuple[str, str]], size: int, rng: np.random.
     names = sorted(members)
     places = dict.fromkeys(names, 1 if left >= len(names) else 0)
     left -= sum(places.values())
-    turns = rng.permutation(len(names)).tolist()
-    waiting = [_claim(len(members[key]), places[key], turn, key) for key, turn in zip(names, turns, strict=True)]
+    turns = dict(zip(names, rng.permutation(len(names)).tolist(), strict=True))
+    waiting = [(-len(members[key]) / (2 * places[key] + 1), turns[key], key) for key in names]
     heapq.heapify(waiting)
     while left > 0 and waiting:
         _, turn, key = heapq.heappop(waiting)
         if places[key] < len(members[key]):
             places[key], left = places[key] + 1, left - 1
-            heapq.heappush(waiting, _claim(len(members[key]), places[key], turn, key))
+            heapq.heappush(waiting, (-len(members[key]) / (2 * places[key] + 1), turn, key))
     drawn = [rng.choice(members[key], size=places[key], replace=False).tolist() for key in names]
     return tuple(sorted(name for found in drawn for name in found))
 
 
-def _claim(size: int, places: int, turn: int, key: tuple[str, str]) -> tuple[float, int, tuple[str, str]]:
-    """How urgently a stratum that holds so many places waits for the next: smallest first."""
-    return -size / (2 * places + 1), turn, key
-
-
 def anchor_measurements(
-    before: Scores,
-    after: Scores,
-    agents: Mapping[str, str],
-    clusters: Mapping[str, str],
-    changed: frozenset[str],
-    judge: str,
-    rubric: str,
-    study: Study,
-) -> Iterator[Measurement]:
-    """What changes when one judge grades the same records under another rubric.
+    before: Scores, after: Scores, agents: Mapping[str, str], clusters: Mapping[str, str], changed: frozenset[str],
+    judge: str, rubric: str, study: Study,
+) -> Iterator[Measurement]:  # fmt: skip
+    """``anchor.shift``: new minus locked rubric, when one judge grades the same records twice (section 5.6).
 
-    The value is the mean of new minus locked rubric. A shift with a growing spread (``sd_after`` above ``sd_before``)
-    means that the new anchors tell records apart that the old ones did not; ``flips`` counts the pairs of agents whose
-    order turns. Dimensions whose anchors are the same in both rubrics show what re-grading alone does.
-
-    Parameters
-    ----------
-    before, after : mapping of trajectory to mapping of dimension to score
-        The judge's scores (means over its trials) under the locked and the new rubric. The aggregate is computed here,
-        with the weights of the plan.
-    agents, clusters : mapping of trajectory to name
-    changed : frozenset of str
-        Dimensions whose anchors differ.
-    judge, rubric : str
-        Who graded, and the name of the new rubric.
-    study : Study
-        Weights and level of the intervals.
-
-    Yields
-    ------
-    Measurement
-        ``anchor.shift`` of the aggregate and each dimension, over the trajectories that have both gradings.
-
-    Raises
-    ------
-    InputError
-        Gradings name different dimensions, or the weights of the plan are not those of the dimensions.
+    A shift with a growing spread means that the new anchors tell records apart that the old ones did not; ``flips``
+    counts the pairs of agents whose order turns. Dimensions not ``changed`` show what re-grading alone does.
     """
-    common = sorted(set(before) & set(after))
+    source, common = "anchor_measurements", sorted(set(before) & set(after))
     dimensions = sorted({name for scores in before.values() for name in scores} - {AGGREGATE})
     for key in common:
         if {*before[key]} - {AGGREGATE} != {*dimensions} or {*after[key]} - {AGGREGATE} != {*dimensions}:
-            checks.fail("anchor_measurements", key, f"both gradings must name {', '.join(dimensions)}")
-    old, new = (_with_aggregate(scores, common, dimensions, study) for scores in (before, after))
-    owners = [agents[key] for key in common]
-    groups = [clusters[key] for key in common]
-    for k, name in enumerate((AGGREGATE, *dimensions)):
-        detail: dict[str, JSON] = {"judge": judge, "rubric": rubric, "changed": name in changed}
-        if k == 0:
-            detail["changed"] = bool(changed)
-        found = cluster_t(new[:, k] - old[:, k], groups, level=study.inference.level) if common else None
-        if found:
-            detail |= {"p": found.p, "clusters": found.clusters}
-            detail |= _spread(old[:, k], new[:, k], groups, study.inference.level)
-            detail |= _orders(old[:, k], new[:, k], owners)
-        yield measured(
-            "anchor.shift",
-            {"dimension": name},
-            found,
-            study,
-            method=f"mean of new minus locked rubric on the same trajectories; {_SPREAD}",
-            state="not measured: no trajectory was graded under both rubrics",
-            n=len(common),
-            n_of="trajectories",
-            detail=detail,
-        )
-
-
-def _with_aggregate(scores: Scores, keys: Sequence[str], dimensions: Sequence[str], study: Study) -> Floats:
-    """Scores [n, 1 + D] with the weighted mean of the dimensions in front."""
+            checks.fail(source, key, f"both gradings must name {', '.join(dimensions)}")
     weights = study.rubric.weights or dict.fromkeys(dimensions, 1.0)
-    if keys and (set(weights) != set(dimensions) or sum(weights.values()) <= 0):
+    if common and (set(weights) != set(dimensions) or sum(weights.values()) <= 0):
         what = f"must be one for each of {', '.join(dimensions)}, not all zero (got {dict(weights)})"
-        checks.fail("anchor_measurements", "weights", what)
-    if not keys:
-        return np.zeros((0, 1 + len(dimensions)))
-    found = np.array([[scores[key][name] for name in dimensions] for key in keys], dtype=np.float64)
-    share = np.array([weights[name] for name in dimensions]) / sum(weights.values())
-    return np.column_stack([found @ share, found])
+        checks.fail(source, "weights", what)
+    old = new = np.zeros((0, 1 + len(dimensions)))
+    if common:
+        share = np.array([weights[name] for name in dimensions]) / sum(weights.values())
+        tables = (
+            np.array([[scores[key][name] for name in dimensions] for key in common], dtype=np.float64)
+            for scores in (before, after)
+        )
+        old, new = (np.column_stack([table @ share, table]) for table in tables)
+    groups, level = [clusters[key] for key in common], study.inference.level
+    for k, name in enumerate((AGGREGATE, *dimensions)):
+        detail: dict[str, JSON] = {"judge": judge, "rubric": rubric}
+        detail["changed"] = bool(changed) if k == 0 else name in changed
+        found = cluster_t(new[:, k] - old[:, k], groups, level=level) if common else None
+        if found:
+            detail |= {"p": found.p, "clusters": found.clusters} | _spread(old[:, k], new[:, k], groups, level)
+            # Agents by their mean under each rubric, ties by name, and the pairs whose order turns; a tie is no order.
+            names, who = np.unique([agents[key] for key in common], return_inverse=True)
+            first, second = (np.bincount(who, weights=x[:, k]) / np.bincount(who) for x in (old, new))
+            for which, levels in (("order_before", first), ("order_after", second)):
+                line = sorted(zip((-np.round(levels, 9)).tolist(), names.tolist(), strict=True))
+                detail[which] = [str(agent) for _, agent in line]
+            turns = (
+                settle(first[a] - first[b]) * settle(second[a] - second[b]) < 0
+                for a, b in combinations(range(names.size), 2)
+            )
+            detail["flips"] = int(sum(turns))
+        method = "mean of new minus locked rubric on the same trajectories; "
+        yield measured("anchor.shift", {"dimension": name}, found, study, n=len(common), n_of="trajectories",
+                       method=f"{method}spread ratio: delete-one-cluster jackknife of its logarithm",
+                       state="not measured: no trajectory was graded under both rubrics", detail=detail)  # fmt: skip
 
 
 def _spread(old: Floats, new: Floats, groups: Sequence[str], level: float) -> dict[str, JSON]:
@@ -188,38 +134,13 @@ def _spread(old: Floats, new: Floats, groups: Sequence[str], level: float) -> di
     return found
 
 
-def _orders(old: Floats, new: Floats, owners: Sequence[str]) -> dict[str, JSON]:
-    """Agents by their mean under each rubric, and the pairs whose order turns; a tie is no order."""
-    names, who = np.unique(owners, return_inverse=True)
-    counts = np.bincount(who)
-    first, second = (np.bincount(who, weights=x) / counts for x in (old, new))
-    turns = [
-        settle(first[a] - first[b]) * settle(second[a] - second[b]) < 0 for a, b in combinations(range(names.size), 2)
-    ]
-    return {
-        "order_before": _best_first(names.tolist(), first),
-        "order_after": _best_first(names.tolist(), second),
-        "flips": int(sum(turns)),
-    }
-
-
-def _best_first(names: Sequence[str], levels: Floats) -> list[JSON]:
-    """Agents from the highest level down, ties by name."""
-    return [str(name) for _, name in sorted(zip((-np.round(levels, 9)).tolist(), names, strict=True))]
-
-
-# The outside judge: when it is asked, about which pairs, and what it says (ValueBlindBench sections 3.5 and 5.2).
-
-
-_TOLERANCE = 1e-9  # 0.9 from ranks is not always 0.9 in binary floats
-
 Pair = tuple[str, str, str]
 """Dimension, the agent that stands higher with the whole panel, and the one that stands lower."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbePlan:
-    """Whether the outside judge has to be asked, about which pairs, and why.
+    """Whether the held-out judge has to be asked, about which pairs, and why.
 
     ``pairs`` are all that some drop reverses or levels; ``rho`` is each family's smallest rank correlation over the
     claimed dimensions (None where it is undefined), reached on the dimension in ``worst``.
@@ -233,34 +154,22 @@ class ProbePlan:
 
 
 def contested(measurements: Iterable[Measurement], study: Study) -> ProbePlan:
-    """What the outside judge has to look at, from the drops of the main panel.
+    """What the held-out judge has to look at, from the drops of the main panel (ValueBlindBench section 5.2).
 
     It is needed when leaving out some family brings the rank correlation on a claimed dimension below the plan's
-    ``stability.rho``, or turns a contrast that the panel resolves: unresolved pairs are tied whatever the drops say.
-    It then judges every pair that a drop reverses, also the unresolved ones, as its answer decides about tie classes.
-
-    Parameters
-    ----------
-    measurements : of the main panel
-        ``contrast``, ``lofo.contrast`` and ``lofo.rho`` are read.
-    study : Study
-        Claimed dimensions and ``stability.rho``.
-
-    Returns
-    -------
-    ProbePlan
-
-    Examples
-    --------
-    >>> from assaymark.protocol import parse_study
-    >>> study = parse_study('name = "s"\\nseed = 1\\n[[judges]]\\nname = "j"\\nmodel = "m/x"\\nfamily = "f"')
-    >>> contested([], study).reason
-    'no judge family could be left out'
+    ``stability.rho``, or turns a contrast that the panel resolves. It then judges every pair that a drop reverses.
     """
-    found = [m for m in measurements if _claimed(study, m.labels.get("dimension"))]
-    resolved = {_pair(m) for m in found if m.name == "contrast" and m.detail.get("resolved")}
+
+    def pair_of(m: Measurement) -> Pair:
+        return m.labels["dimension"], m.labels["high"], m.labels["low"]
+
+    claimed = study.claims.dimensions
+    found = [
+        m for m in measurements if (d := m.labels.get("dimension")) is not None and (claimed is None or d in claimed)
+    ]
+    resolved = {pair_of(m) for m in found if m.name == "contrast" and m.detail.get("resolved")}
     drops = [m for m in found if m.name == "lofo.contrast" and m.value is not None]
-    turned = tuple(dict.fromkeys(_pair(m) for m in drops if m.value is not None and m.value <= 0))
+    turned = tuple(dict.fromkeys(pair_of(m) for m in drops if m.value is not None and m.value <= 0))
     rho: dict[str, float | None] = {m.labels["dropped"]: None for m in found if m.name == "lofo.rho"}
     worst: dict[str, str] = {}
     for m in found:
@@ -269,16 +178,9 @@ def contested(measurements: Iterable[Measurement], study: Study) -> ProbePlan:
             if so_far is None or m.value < so_far:
                 rho[m.labels["dropped"]], worst[m.labels["dropped"]] = m.value, m.labels["dimension"]
     limit = study.stability.rho
-    low = [
-        f"without {name} rho is {r:.2g} on {worst[name]}"
-        for name, r in rho.items()
-        if r is not None and r < limit - _TOLERANCE
-    ]
-    lost = [
-        f"{high} above {lower} on {dimension}"
-        for dimension, high, lower in turned
-        if (dimension, high, lower) in resolved
-    ]
+    below = {name: r for name, r in rho.items() if r is not None and r < limit - _TOLERANCE}
+    low = [f"without {name} rho is {r:.2g} on {worst[name]}" for name, r in below.items()]
+    lost = [f"{pair[1]} above {pair[2]} on {pair[0]}" for pair in turned if pair in resolved]
     if low:
         reason = f"{'; '.join(low)}: below {limit:g}"
     elif lost:
@@ -290,110 +192,45 @@ def contested(measurements: Iterable[Measurement], study: Study) -> ProbePlan:
     return ProbePlan(turned, rho, bool(low or lost), reason, worst)
 
 
-def _claimed(study: Study, dimension: str | None) -> bool:
-    return dimension is not None and (study.claims.dimensions is None or dimension in study.claims.dimensions)
-
-
-def _pair(m: Measurement) -> Pair:
-    return m.labels["dimension"], m.labels["high"], m.labels["low"]
-
-
 def probe_measurements(
-    plan: ProbePlan,
-    scores: Mapping[str, Mapping[str, float]],
-    agents: Mapping[str, str],
-    cycles: Mapping[str, str],
-    clusters: Mapping[str, str],
+    plan: ProbePlan, scores: Scores, agents: Mapping[str, str], cycles: Mapping[str, str], clusters: Mapping[str, str],
     study: Study,
-) -> Iterator[Measurement]:
-    """What the outside judge says about the contested pairs.
+) -> Iterator[Measurement]:  # fmt: skip
+    """``probe.state``, and ``probe.contrast`` of each contested pair once the held-out judge was asked.
 
-    The difference is in the panel's direction: positive confirms it, an interval that contains 0 makes the pair a tie,
-    one below 0 contradicts the panel. One common cluster gives no interval.
-
-    Parameters
-    ----------
-    plan : ProbePlan
-        From `contested`.
-    scores : mapping of trajectory to mapping of dimension to score
-        The outside judge's scores (means over its trials), the aggregate among them; empty before it was asked.
-    agents, cycles, clusters : mapping of trajectory to name
-        For every trajectory in ``scores``.
-    study : Study
-        Names the outside judge, and the level of the intervals.
-
-    Yields
-    ------
-    Measurement
-        ``probe.state`` always; ``probe.contrast`` for each contested pair once the judge was asked.
+    ``scores`` have the aggregate among their names. The difference is in the panel's direction: positive confirms it.
     """
     judge = study.stability.probe
-    state = _state(plan, study, bool(scores))
-    yield Measurement(
-        name="probe.state",
-        labels={},
-        value=float(len(plan.pairs)) if state == "ok" else None,
-        n=len(scores),
-        n_of="trajectories",
-        method="pairs that some drop reverses or levels",
-        state=state,
-        detail={"pairs": [list(pair) for pair in plan.pairs], "rho": dict(plan.rho), "reason": plan.reason},
-    )
+    if not plan.needed:
+        state = f"not needed: {plan.reason}"
+    elif judge is None:
+        state = f"not committed: the plan names no outside judge, and {plan.reason}"
+    else:
+        state = "ok" if scores else f"not measured: {judge.name} has given no usable score"
+    detail: dict[str, JSON] = {"pairs": [list(pair) for pair in plan.pairs], "rho": dict(plan.rho)}
+    yield number(Measurement, "probe.state", {}, len(plan.pairs) if state == "ok" else None,
+                 (len(scores), "trajectories"), "pairs that some drop reverses or levels", state=state,
+                 detail=detail | {"reason": plan.reason})  # fmt: skip
     if state != "ok" or judge is None:
         return
+    where = {cycles[key]: clusters[key] for key in scores}
     for dimension, high, low in plan.pairs:
-        sides = [_by_cycle(scores, agents, cycles, dimension, agent) for agent in (high, low)]
-        common = sorted(sides[0].keys() & sides[1].keys())
-        where = {cycles[key]: clusters[key] for key in scores}
-        gaps = np.array([sides[0][cycle] - sides[1][cycle] for cycle in common])
+        # Each agent's mean score of each cycle.
+        sides: dict[str, dict[str, list[float]]] = {high: defaultdict(list), low: defaultdict(list)}
+        for key in sorted(scores):
+            if agents[key] in sides and dimension in scores[key]:
+                sides[agents[key]][cycles[key]].append(scores[key][dimension])
+        common = sorted(sides[high].keys() & sides[low].keys())
+        gaps = np.array([float(np.mean(sides[high][cycle])) - float(np.mean(sides[low][cycle])) for cycle in common])
         groups = [where[cycle] for cycle in common]
         found = cluster_t(gaps, groups, level=study.inference.level) if common else None
-        detail: dict[str, JSON] = {"p": found.p if found else None, "judge": judge.name, "family": judge.family}
-        detail["cluster_sums"] = _cluster_sums(gaps, groups)
-        yield measured(
-            "probe.contrast",
-            {"dimension": dimension, "high": high, "low": low},
-            found,
-            study,
-            method="mean paired difference within common cycles, outside judge",
-            state="never compared",
-            n=len(common),
-            n_of="common cycles",
-            detail=detail,
-        )
-
-
-def _state(plan: ProbePlan, study: Study, asked: bool) -> str:
-    if not plan.needed:
-        return f"not needed: {plan.reason}"
-    if study.stability.probe is None:
-        return f"not committed: the plan names no outside judge, and {plan.reason}"
-    return "ok" if asked else f"not measured: {study.stability.probe.name} has given no usable score"
-
-
-def _by_cycle(
-    scores: Mapping[str, Mapping[str, float]],
-    agents: Mapping[str, str],
-    cycles: Mapping[str, str],
-    dimension: str,
-    agent: str,
-) -> dict[str, float]:
-    """One agent's mean score of each cycle on one dimension."""
-    found: dict[str, list[float]] = defaultdict(list)
-    for key in sorted(scores):
-        if agents[key] == agent and dimension in scores[key]:
-            found[cycles[key]].append(scores[key][dimension])
-    return {cycle: float(np.mean(values)) for cycle, values in found.items()}
-
-
-def _cluster_sums(gaps: Floats, groups: Sequence[str]) -> dict[str, JSON]:
-    names, codes = np.unique(groups, return_inverse=True)
-    sums, counts = np.bincount(codes, weights=gaps), np.bincount(codes)
-    return {str(name): [float(s), int(n)] for name, s, n in zip(names, sums, counts, strict=True)}
-
-
-_UNPLANNED = "not measured: the plan names no post-cutoff clusters"
-_METHOD = "panel score after the cutoff minus earlier, within agents"
+        names, codes = np.unique(groups, return_inverse=True)
+        sums = zip(names, np.bincount(codes, weights=gaps), np.bincount(codes), strict=True)
+        about: dict[str, JSON] = {"p": found.p if found else None, "judge": judge.name, "family": judge.family}
+        about["cluster_sums"] = {str(name): [float(total), int(n)] for name, total, n in sums}
+        yield measured("probe.contrast", {"dimension": dimension, "high": high, "low": low}, found, study,
+                       method="mean paired difference within common cycles, outside judge", state=NEVER,
+                       n=len(common), n_of="common cycles", detail=about)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,74 +249,52 @@ def contamination_measurements(
 ) -> Iterator[Measurement]:
     """``contamination.gap``: the panel's mean score after the cutoff minus before, of all records and by instrument.
 
-    A gap below 0 would say that agents look better on what they may have seen. Around 0 the interval bounds what such
-    knowledge can have added (ValueBlindBench sections 3.9 and 5.1).
-
-    Agents do not all decide in every cluster, and who decides after the cutoff must not pass for a gap. So the
-    difference is taken within each agent and averaged with the weight that its records give it, n m / (n + m) for n
-    after and m before; agents with records on one side only say nothing. With balanced records this is the difference
-    of the plain means.
-
-    Records of one cluster share its market, so the test compares clusters, not records; `cluster_gap` says how.
-
-    Parameters
-    ----------
-    table : ScoreTable
-        Honest records, gated.
-    study : Study
-        ``study.contamination.post_cutoff`` names the clusters.
-    instruments : mapping of trajectory to names
-        What each record is about; a record about two instruments is in the split of both.
-
-    Yields
-    ------
-    Measurement
-        Labels ``dimension`` (the aggregate) and ``split`` (``all`` or ``instrument:NAME``), n the records that enter.
-        ``detail`` has p, records and clusters on each side, and the instruments that are ``absent`` from one.
+    Taken within each agent and averaged with the weight n m / (n + m) for n records after and m before, so that who
+    decides after the cutoff does not pass for a gap; tested between clusters by `cluster_gap` (sections 3.9 and 5.1).
     """
+    named = study.contamination.post_cutoff if study.contamination else ()
+    later = np.array([name in named for name in table.clusters], dtype=bool)
+    post = np.asarray(later[table.cluster], dtype=bool) if table.n else np.zeros(0, dtype=bool)
     if study.contamination is None:
-        yield _gap(table, study, "all", np.zeros(table.n, dtype=bool), [], _UNPLANNED)
+        state = "not measured: the plan names no post-cutoff clusters"
+        yield _gap(table, study, "all", np.zeros(table.n, dtype=bool), post, [], state)
         return
     about = [instruments.get(key, frozenset()) for key in table.trajectories]
-    post = _post(table, study)
     names = sorted(frozenset().union(*about))
     within = {name: np.array([name in own for own in about], dtype=bool) for name in names}
     absent = [name for name in names if not (within[name] & post).any() or not (within[name] & ~post).any()]
-    yield _gap(table, study, "all", np.ones(table.n, dtype=bool), absent)
+    yield _gap(table, study, "all", np.ones(table.n, dtype=bool), post, absent)
     for name in names:
-        yield _gap(table, study, f"instrument:{name}", within[name], [name] if name in absent else [])
+        yield _gap(table, study, f"instrument:{name}", within[name], post, [name] if name in absent else [])
 
 
 def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, *, level: float = 0.95) -> Gap:
     """Difference between two sets of clusters within agents, tested between clusters.
 
-    Scores are first freed of the agents' levels; the mean of a side is then the weighted mean of its cluster means.
-    The clusters of both sides are taken to vary alike, so their variance is pooled, with G-2 degrees of freedom. That
-    is what makes one cluster on a side enough: the interval then says where one more cluster of the other kind would
-    have come out. With clusters of equal size it is the usual two-sample t test on cluster means. Simulated with 3 to
-    12 clusters that vary within, between, or both, it rejects true nulls at 4 to 6 % when sizes are equal, and at 1
-    to 8 % when they differ four- to eightfold.
-
-    One cluster on each side cannot be tested: p is 1 and there is no interval. Where cluster means do not vary at all,
-    p is 1 over the number of ways to choose as many clusters as lie after the cutoff (1 for no difference).
-
-    Examples
-    --------
-    >>> clusters = np.repeat(np.arange(5), 2)
-    >>> scores = np.array([3.0, 3.4, 3.1, 3.3, 2.8, 3.2, 3.1, 3.5, 3.0, 3.2])
-    >>> gap = cluster_gap(scores, np.tile([0, 1], 5), clusters, clusters == 4)
-    >>> f"{gap.difference:.3f} [{gap.low:.2f}, {gap.high:.2f}] p={gap.p:.2f}"
-    '-0.075 [-0.52, 0.37] p=0.63'
+    Scores are freed of the agents' levels, and the variance of cluster means is pooled over both sides, with G-2
+    degrees of freedom, so that one cluster on a side is enough. One on each side cannot be tested: p is 1.
     """
-    weight, settled = _freed(scores, agents, post)
-    shares, means = _cluster_means(weight, settled, clusters)
+    # Weight of each record in the gap, 1 in total after the cutoff and -1 before, and scores without agent levels.
+    size = int(agents.max()) + 1
+    later, earlier = (np.bincount(agents[side], minlength=size) for side in (post, ~post))
+    both = later * earlier / np.maximum(later + earlier, 1)
+    share = both / both.sum()
+    weight = np.where(post, (share / np.maximum(later, 1))[agents], -(share / np.maximum(earlier, 1))[agents])
+    sums = np.bincount(agents, weights=scores - post * float(weight @ scores), minlength=size)
+    settled = scores - (sums / np.maximum(later + earlier, 1))[agents]
+    # Share of each cluster in its side (negative before the cutoff), and its weighted mean score.
+    found = group_sums(np.stack([weight, weight * settled], axis=1), clusters, int(clusters.max()) + 1)
+    shares, means = found[found[:, 0] != 0].T
+    means = means / shares
     sides = [(shares[part], means[part]) for part in (shares > 0, shares < 0)]
     difference = float(weight @ scores)
     difference = 0.0 if abs(difference) <= _ZERO else difference
     counts = [share.size for share, _ in sides]
     if max(counts) < 2:
         return Gap(difference, None, None, 1.0, "one cluster on each side cannot be tested, p = 1")
-    variance, df = _contamination_spread(sides)
+    df = sum(counts) - 2
+    pooled = sum(float(np.square(mean - mean.mean()).sum()) for _, mean in sides) / df
+    variance = pooled * sum(float(share @ share) for share, _ in sides)
     if variance <= _ZERO**2:
         p = 1.0 if difference == 0 else 1 / math.comb(sum(counts), counts[0])
         return Gap(difference, None, None, p, "clusters do not vary: share of the ways to choose the later ones")
@@ -490,88 +305,235 @@ def cluster_gap(scores: Floats, agents: Ints, clusters: Ints, post: Bools, *, le
     return Gap(difference, difference - half, difference + half, p, method)
 
 
-def _freed(scores: Floats, agents: Ints, post: Bools) -> tuple[Floats, Floats]:
-    """Weight of each record in the gap, 1 in total after the cutoff and -1 before, and scores without agent levels."""
-    size = int(agents.max()) + 1
-    later, earlier = (np.bincount(agents[side], minlength=size) for side in (post, ~post))
-    both = later * earlier / np.maximum(later + earlier, 1)
-    share = both / both.sum()
-    weight = np.where(post, (share / np.maximum(later, 1))[agents], -(share / np.maximum(earlier, 1))[agents])
-    sums = np.bincount(agents, weights=scores - post * float(weight @ scores), minlength=size)
-    return weight, scores - (sums / np.maximum(later + earlier, 1))[agents]
-
-
-def _cluster_means(weight: Floats, scores: Floats, clusters: Ints) -> tuple[Floats, Floats]:
-    """Share [G] of each cluster in its side (negative before the cutoff), and its weighted mean score [G]."""
-    found = group_sums(np.stack([weight, weight * scores], axis=1), clusters, int(clusters.max()) + 1)
-    used = found[found[:, 0] != 0]
-    return used[:, 0], used[:, 1] / used[:, 0]
-
-
-def _contamination_spread(sides: list[tuple[Floats, Floats]]) -> tuple[float, int]:
-    """Variance of the gap from the pooled variance of cluster means within their sides, and G-2 degrees of freedom."""
-    df = sum(share.size for share, _ in sides) - 2
-    pooled = sum(float(np.square(mean - mean.mean()).sum()) for _, mean in sides) / df
-    return pooled * sum(float(share @ share) for share, _ in sides), df
-
-
-def _post(table: ScoreTable, study: Study) -> Bools:
-    """Which records lie in a post-cutoff cluster."""
-    named = study.contamination.post_cutoff if study.contamination else ()
-    later = np.array([name in named for name in table.clusters], dtype=bool)
-    return np.asarray(later[table.cluster], dtype=bool) if table.n else np.zeros(0, dtype=bool)
-
-
 def _gap(
-    table: ScoreTable, study: Study, split: str, rows: Bools, absent: list[str], state: str | None = None
+    table: ScoreTable, study: Study, split: str, rows: Bools, later: Bools, absent: list[str], state: str | None = None
 ) -> Measurement:
     """One split's gap, or the state that says why there is none."""
-    post = _post(table, study) & rows
-    earlier = rows & ~_post(table, study)
-    agent = table.agent
+    post, earlier, agent, cluster = later & rows, rows & ~later, table.agent, table.cluster
     on_both = np.intersect1d(agent[post], agent[earlier])
     used = rows & np.isin(agent, on_both)
-    counts: dict[str, JSON] = {
+    detail: dict[str, JSON] = {
         "n_post": int((post & used).sum()),
         "n_earlier": int((earlier & used).sum()),
-        "clusters_post": int(np.unique(table.cluster[post & used]).size),
-        "clusters_earlier": int(np.unique(table.cluster[earlier & used]).size),
+        "clusters_post": int(np.unique(cluster[post & used]).size),
+        "clusters_earlier": int(np.unique(cluster[earlier & used]).size),
         "absent": list(absent),
         "one_sided": [table.agents[a] for a in np.setdiff1d(agent[rows], on_both).tolist()],
     }
-    state = state or _contamination_state(table, study, post, earlier, used)
-    gap = None
+    if state is None and not table.n:
+        state = NO_SCORES
+    elif state is None and not post.any():
+        named = study.contamination.post_cutoff if study.contamination else ()
+        state = f"not measurable: no record after the cutoff (clusters {', '.join(named)})"
+    elif state is None and not earlier.any():
+        state = "not measurable: no record before the cutoff"
+    elif state is None and not used.any():
+        state = "not measurable: no agent has records on both sides of the cutoff"
+    gap, method = None, "panel score after the cutoff minus earlier, within agents"
     if state is None:
         scores = table.stacked[used].mean(axis=1)[:, 0]
         codes = np.unique(agent[used], return_inverse=True)[1]
-        gap = cluster_gap(scores, codes, table.cluster[used], post[used], level=study.inference.level)
-    known = gap is not None and gap.low is not None
-    return Measurement(
-        name="contamination.gap",
-        labels={"dimension": AGGREGATE, "split": split},
-        value=gap.difference if gap else None,
-        n=int(used.sum()),
-        n_of="trajectories",
-        method=f"{_METHOD}; {gap.method}" if gap else _METHOD,
-        state=state or "ok",
-        low=gap.low if gap else None,
-        high=gap.high if gap else None,
-        level=study.inference.level if known else None,
-        unit="rubric points",
-        inputs=table.digest,
-        detail={"p": gap.p if gap else None, **counts},
-    )
+        gap = cluster_gap(scores, codes, cluster[used], post[used], level=study.inference.level)
+        method = f"{method}; {gap.method}"
+    return number(Measurement, "contamination.gap", {"dimension": AGGREGATE, "split": split},
+                  gap.difference if gap else None, (used.sum(), "trajectories"), method, state=state or "ok",
+                  ends=(gap.low, gap.high) if gap else None, level=study.inference.level, unit=POINTS,
+                  inputs=table.digest, detail={"p": gap.p if gap else None, **detail})  # fmt: skip
 
 
-def _contamination_state(table: ScoreTable, study: Study, post: Bools, earlier: Bools, used: Bools) -> str | None:
-    """Why there is no gap, or None."""
-    if not table.n:
-        return "not measurable: no trajectory has a usable score from every judge"
-    if not post.any():
-        named = study.contamination.post_cutoff if study.contamination else ()
-        return f"not measurable: no record after the cutoff (clusters {', '.join(named)})"
-    if not earlier.any():
-        return "not measurable: no record before the cutoff"
-    if not used.any():
-        return "not measurable: no agent has records on both sides of the cutoff"
-    return None
+ORACLE_DIMENSION: Final = "constraint_awareness"
+"""The dimension that the oracle knows."""
+
+_KAPPA = "quadratic-weighted kappa with the oracle; trials averaged, halves rounded up, clipped to 1..5"
+_ERROR = "mean of score minus oracle score"
+
+
+def oracle_measurements(
+    tables: Sequence[ScoreTable], oracle: Mapping[str, float], study: Study, *, dimension: str = ORACLE_DIMENSION,
+    rng: np.random.Generator | None = None,
+) -> Iterator[Measurement]:  # fmt: skip
+    """``oracle.kappa`` and ``oracle.error`` of every judge, and without a label of the panel's mean over its judges.
+
+    Tables (honest records and control cells) have the same judges and dimensions, and trials treated alike. ``oracle``
+    has a whole score for the trajectories that it could score; others are left out.
+    """
+    scored = [table for table in tables if table.n]
+    problems = []
+    if len({(table.judges, table.dimensions) for table in scored}) > 1:
+        problems.append(Problem("tables", "must have the same judges and dimensions"))
+    bad = {key: value for key, value in oracle.items() if value not in range(int(SCALE[0]), int(SCALE[1]) + 1)}
+    problems += [Problem(key, f"must be a whole number from 1 to 5 (got {bad[key]})") for key in sorted(bad)[:9]]
+    if problems:
+        raise InputError("oracle_measurements", problems)
+    rng = np.random.default_rng(study.seed) if rng is None else rng
+    judges = scored[0].judges if scored else tuple(sorted(judge.name for judge in study.judges))
+    asked = bool(scored) and dimension in scored[0].dimensions
+    parts, known, clusters = [np.empty((0, len(judges)))], list[float](), list[str]()
+    for table in scored if asked else ():
+        rows = [row for row, key in enumerate(table.trajectories) if key in oracle]
+        parts.append(table.scores[rows][:, :, table.dimensions.index(dimension)])
+        known += [float(oracle[table.trajectories[row]]) for row in rows]
+        clusters += [table.clusters[table.cluster[row]] for row in rows]
+    scores, truth = np.concatenate(parts), np.array(known)
+    missing = None if known else "not measurable: no scored item has an oracle score"
+    if scored and not asked:
+        missing = f"not measurable: the rubric does not ask for {dimension}"
+    common: dict[str, Any] = {"level": study.inference.level, "inputs": _digest(scored, sorted(oracle.items()))}
+    count = truth.size, "items with an oracle score"
+    columns = [({}, scores.mean(axis=1)), *(({"judge": judge}, scores[:, j]) for j, judge in enumerate(judges))]
+    for labels, column in columns:
+        if missing is not None:
+            yield number(Measurement, "oracle.kappa", labels, None, count, _KAPPA, state=missing, **common)
+            yield number(Measurement, "oracle.error", labels, None, count, _ERROR, state=missing, unit=POINTS, **common)
+            continue
+        table_of = contingency(categories_of(column), truth.astype(np.int64))
+        value, state, detail, ends = None, "ok", dict[str, JSON](), None
+        try:
+            value = kappa_of_table(table_of)
+            ends, detail = _ends(np.column_stack([categories_of(column), truth.astype(np.int64)]), clusters, study, rng)
+        except NotMeasurableError as exc:
+            state = state_of(exc)
+        varies = np.ptp(column) > _ZERO and np.ptp(truth) > _ZERO
+        r = float(np.clip(np.corrcoef(column, truth)[0, 1], -1, 1)) if varies else None
+        yield number(Measurement, "oracle.kappa", labels, value, count, _KAPPA, state=state, ends=ends,
+                     detail=detail | {"r": r, "table": table_of.tolist()}, **common)  # fmt: skip
+        found = cluster_t(column - truth, clusters, level=study.inference.level)
+        yield number(Measurement, "oracle.error", labels, found.difference, count, f"{_ERROR}; {found.method}",
+                     ends=(found.low, found.high), unit=POINTS,
+                     detail={"p": found.p, "clusters": found.clusters, "spread": float(np.std(column - truth))},
+                     **common)  # fmt: skip
+
+
+def _ends(
+    ratings: Any, clusters: Sequence[str], study: Study, rng: np.random.Generator
+) -> tuple[Ends | None, dict[str, JSON]]:
+    """Jackknife ends of a kappa, or the reason that there are none, and its narrower bootstrap ends in the detail."""
+    level, resamples = study.inference.level, study.inference.resamples or RESAMPLES
+    detail: dict[str, JSON] = {"bootstrap": None}
+    with suppress(NotMeasurableError):
+        boot = bootstrap_kappa(ratings, clusters, level=level, resamples=resamples, rng=rng)
+        detail["bootstrap"] = {"low": boot.low, "high": boot.high, "method": boot.method}
+    names = sorted(set(clusters), key=natural)
+    line = np.argsort([names.index(name) for name in clusters], kind="stable")
+    order = study.inference.order_of(names) == "consecutive"
+    try:
+        jack = jackknife_kappa(ratings[line], [clusters[k] for k in line.tolist()], level=level, consecutive=order)
+    except NotMeasurableError as exc:
+        return None, detail | {"interval_method": str(exc)}
+    return (jack.low, jack.high), detail | {"interval_method": jack.method}
+
+
+def _digest(tables: Sequence[ScoreTable], known: Sequence[Any]) -> str:
+    """Sixteen hex digits over the tables and what is known."""
+    return hashlib.sha256(repr(([table.digest for table in tables], known)).encode()).hexdigest()[:16]
+
+
+def effective_judges(errors: ArrayLike) -> float:
+    """Number of independent judges that would err as little, averaged, as these do.
+
+    ``J / (1 + (J-1) r)`` with r the mean Pearson correlation of the judges' errors over all pairs. J judges who err
+    together are worth little more than one; errors that offset each other make them worth more than J. The errors must
+    be against *known* quality: residuals around item means sum to zero over judges, which forces r to -1/(J-1)
+    whatever the truth, and the correlation of the scores themselves (redundancy) also contains what the judges rightly
+    agree on.
+
+    Parameters
+    ----------
+    errors : float array of shape (n, J)
+        Score minus known score, of n items by J judges, three items and two judges or more.
+
+    Returns
+    -------
+    float
+        Above 0; J for uncorrelated errors, 1 for identical ones.
+
+    Raises
+    ------
+    NotMeasurableError
+        One judge, fewer than three items, a judge with the same error on every item, or errors that offset each other
+        completely.
+    InputError
+        Empty, not two axes, or not finite.
+
+    Examples
+    --------
+    >>> effective_judges([[0.5, 0.5], [-0.5, 0.5], [0.5, -0.5], [-0.5, -0.5]])
+    2.0
+    >>> round(effective_judges([[0.5, 0.4], [-0.5, -0.6], [0.1, 0.0]]), 6)
+    1.0
+    """
+    table = checks.finite("effective_judges", "errors", errors, ndim=2)
+    return _worth(table.shape[1], error_correlation(table))
+
+
+def error_correlation(errors: Floats) -> float:
+    """Mean Pearson correlation of errors [n, J] over all pairs of judges; raises as `effective_judges` does."""
+    n, judges = errors.shape
+    if judges < 2:
+        raise NotMeasurableError("effective judges is undefined: one judge, needs two")
+    if n < 3:
+        raise NotMeasurableError(f"effective judges is undefined: {n} items of known quality, needs three")
+    spread = np.ptp(errors, axis=0)
+    if spread.min() <= _ZERO:
+        worst = int(spread.argmin()) + 1
+        raise NotMeasurableError(f"effective judges is undefined: judge {worst} makes one error on all {n} items")
+    away = errors - errors.mean(axis=0)
+    away /= np.sqrt(np.square(away).sum(axis=0))
+    r = float(np.mean([away[:, a] @ away[:, b] for a, b in combinations(range(judges), 2)]))
+    return min(1.0, max(-1.0, r))
+
+
+def _worth(judges: int, r: float) -> float:
+    share = 1 + (judges - 1) * r
+    if share <= _ZERO:
+        raise NotMeasurableError("effective judges is undefined: the errors offset each other completely")
+    return judges / share
+
+
+def known_measurements(
+    tables: Sequence[ScoreTable], known: Mapping[str, Mapping[str, float]], study: Study
+) -> Iterator[Measurement]:
+    """``panel.effective_judges`` of the aggregate and every dimension, from all items whose quality is known.
+
+    Items are the scored trajectories of all tables (honest records, cells, ladders); each name uses those that have a
+    known score for it. Where every dimension is known, the known aggregate is their weighted mean, unless it is given.
+    """
+    source, scored = "known_measurements", [table for table in tables if table.n]
+    kinds = {(table.judges, table.dimensions, tuple(table.weights.tolist())) for table in scored}
+    if len(kinds) > 1:
+        listed = "; ".join(sorted(f"{', '.join(judges)} on {', '.join(names)}" for judges, names, _ in kinds))
+        raise InputError(source, [Problem("tables", f"must have the same judges and names (got {listed})")])
+    names = scored[0].names if scored else (AGGREGATE, *sorted(study.rubric.weights or {}))
+    judges = len(scored[0].judges) if scored else len(study.judges)
+    digest = _digest(tables, sorted((key, sorted(parts.items())) for key, parts in known.items()))
+
+    def score(table: ScoreTable, scores: Mapping[str, float], k: int) -> float | None:
+        if table.names[k] in scores or k:
+            return scores.get(table.names[k])
+        if table.dimensions and all(dimension in scores for dimension in table.dimensions):
+            return float(np.array([scores[dimension] for dimension in table.dimensions]) @ table.weights)
+        return None
+
+    for k, name in enumerate(names):
+        parts = [np.empty((0, judges))]
+        for table in scored:
+            values = [score(table, known.get(key, {}), k) for key in table.trajectories]
+            rows = [row for row, value in enumerate(values) if value is not None]
+            truth = np.array([values[row] for row in rows], dtype=np.float64)
+            if not np.isfinite(truth).all():
+                bad = table.trajectories[rows[int(np.argmin(np.isfinite(truth)))]]
+                raise InputError(source, [Problem(bad, "known scores must be finite")])
+            parts.append(table.stacked[rows][:, :, k] - truth[:, None])
+        errors, value, r, state = np.concatenate(parts), None, None, "not measurable: no items of known quality"
+        if len(errors) and judges < 2:
+            state = "not measurable: one judge, needs two"
+        elif len(errors):
+            try:
+                r = error_correlation(errors)
+                value = _worth(judges, r)
+            except NotMeasurableError as exc:
+                state = state_of(exc)
+        method = "J / (1 + (J-1) r), r the mean correlation of judges' errors against known scores"
+        yield number(Measurement, "panel.effective_judges", {"dimension": name}, value,
+                     (len(errors), "items of known quality"), method, state=state, unit="judges", inputs=digest,
+                     detail={"judges": judges, "r": r})  # fmt: skip

@@ -1,21 +1,25 @@
-"""Judges as a sample of judges: would others say the same, how reliable are the ratings, and who pulls them down?"""
+"""Judges as a sample of judges: reliability, variance, the cheapest design, and whether they tell dimensions apart."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
+from scipy import sparse, special
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
-from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.kappa import (
+from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.contrasts import holm
+from assaymark.metrology.estimates import (
     Estimate,
     cluster_codes,
+    cluster_mean,
     jackknife_estimate,
     leave_out,
     neighbour_blocks,
@@ -23,7 +27,9 @@ from assaymark.metrology.kappa import (
     student_estimate,
     undefined,
 )
-from assaymark.metrology.moderated import FLAT_VARIANCE
+from assaymark.metrology.human_anchor import FEWEST_LABELLED, FEWEST_LABELLED_CLUSTERS, anchor_needed
+from assaymark.metrology.moderated import FLAT_VARIANCE, noncentral_tail
+from assaymark.quantiles import t_quantile
 
 AlphaMetric = Literal["interval", "ordinal", "nominal"]
 
@@ -37,17 +43,7 @@ _ROUNDING = 1e-12  # relative; a spread below it is what subtraction leaves of e
 
 @dataclass(frozen=True, slots=True)
 class RandomJudges(Estimate):
-    """A contrast with judges and clusters both taken as samples; see `random_judges`.
-
-    Attributes
-    ----------
-    judges, clusters : int
-        Families, and clusters in which each of them scored both agents.
-    ms_judge, ms_cluster, ms_error : float or None
-        Mean squares of judge families, clusters and their interaction, in squared score points.
-    var_judge, var_cluster : float or None
-        Variance components of the contrast between judge families and between clusters, not below 0.
-    """
+    """A contrast with judges and clusters both taken as samples; see `random_judges`."""
 
     judges: int
     clusters: int
@@ -63,15 +59,6 @@ class Icc:
     """Intraclass correlations of a complete table of items by raters, in the notation of McGraw and Wong (1996).
 
     None where the denominator is not above 0: items do not differ, or by less than chance.
-
-    Attributes
-    ----------
-    icc_a1, icc_ak : float or None
-        Absolute agreement of one rater, and of the mean of the k raters.
-    icc_c1, icc_ck : float or None
-        Consistency: the same with raters' severities taken off.
-    msr, msc, mse : float
-        Mean squares of items (rows), raters (columns) and residual.
     """
 
     icc_a1: float | None
@@ -101,47 +88,8 @@ class AlphaReport:
 
 
 def random_judges(d: ArrayLike, *, level: float = 0.95, consecutive: bool = False) -> RandomJudges:
-    """Contrast of two agents that would hold for other judges and clusters like these, not only for these.
-
-    Judge families and clusters are both random in the two-way table of contrasts. Two tests must reject, and the
-    record has the larger p with its error and degrees of freedom, and the wider interval of the two. The first takes
-    the variance of the mean from the two-way mean squares, ``(MS_J + MS_G - MS_JG) / (J G)``, on Satterthwaite degrees
-    of freedom and at most G - 1; it is too lenient for three families. The second is Student's t of the J families'
-    own contrasts; it is too lenient for judges that do not differ. With three families little can be shown: "not for
-    other judges" means not shown.
-
-    Parameters
-    ----------
-    d : float array [J, G]
-        Contrast of each judge family in each cluster, in score points. Clusters in which a family has none (None or
-        NaN) are left out.
-    level : float
-        Coverage of the interval.
-    consecutive : bool
-        The clusters follow each other in time: their blocks of neighbours are what counts as a cluster.
-
-    Returns
-    -------
-    RandomJudges
-        With fewer than three families or two clusters ``state`` says "not measurable", and p is 1.
-
-    Raises
-    ------
-    InputError
-        Not two axes, or infinite values.
-
-    References
-    ----------
-    Brennan, R. L. (2001). Generalizability Theory. Springer, section 6.2.
-    Satterthwaite, F. E. (1946). An approximate distribution of estimates of variance components. Biometrics
-    Bulletin 2(6), 110-114.
-
-    Examples
-    --------
-    >>> found = random_judges([[0.5, 0.7, 0.6, 0.4], [0.3, 0.6, 0.4, 0.3], [0.4, 0.9, 0.6, 0.5]])
-    >>> f"{found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}] p={found.p:.3f}"
-    '0.52 [0.21, 0.83] p=0.013'
-    """
+    """Contrast of two agents that would hold for other judges and clusters like these, not only for these (Brennan
+    2001, Satterthwaite 1946)."""
     source = "random_judges"
     checks.probability(source, "level", level)
     given = checks.array(source, "d", d)
@@ -172,51 +120,13 @@ def random_judges(d: ArrayLike, *, level: float = 0.95, consecutive: bool = Fals
         wide = max(tests, key=lambda test: -1.0 if test.low is None else mean - test.low)
         found = replace(found, low=wide.low, high=wide.high)
     return RandomJudges(
-        **found.parts(),
-        judges=families,
-        clusters=clusters,
-        ms_judge=judge,
-        ms_cluster=cluster,
-        ms_error=error,
-        var_judge=max(0.0, (judge - error) / units),
-        var_cluster=max(0.0, (cluster - error) / families),
-    )
+        **found.parts(), judges=families, clusters=clusters, ms_judge=judge, ms_cluster=cluster, ms_error=error,
+        var_judge=max(0.0, (judge - error) / units), var_cluster=max(0.0, (cluster - error) / families),
+    )  # fmt: skip
 
 
 def judge_agent_variance(M: ArrayLike) -> float:
-    """Variance of judges' likings of single agents (judge x agent), from cluster means.
-
-    For each pair of agents the component between judges of its contrast, ``max(0, (MS_J - MS_JG) / G)``, half of it
-    for each agent, averaged over pairs. The judges' reactions to an agent in one cluster (judge x agent x cluster) are
-    part of MS_JG and do not inflate it, which they do where trajectories are taken as independent.
-
-    Parameters
-    ----------
-    M : float array [G, J, K]
-        Mean score of each cluster, judge and agent. Of each pair the clusters count in which every judge has both.
-
-    Returns
-    -------
-    float
-        In squared score points, from 0.
-
-    Raises
-    ------
-    NotMeasurableError
-        No pair of agents has two judges and two such clusters.
-    InputError
-        Not three axes, or infinite values.
-
-    References
-    ----------
-    Brennan, R. L. (2001). Generalizability Theory. Springer, section 3.4.
-
-    Examples
-    --------
-    >>> likes = np.array([[0.3, 0.0], [-0.3, 0.0], [0.0, 0.0]])
-    >>> round(judge_agent_variance(np.stack([likes, likes + 1.0])), 4)
-    0.045
-    """
+    """Variance of judges' likings of single agents (judge x agent), from cluster means (Brennan 2001)."""
     means = scores_of("judge_agent_variance", "M", M, 3)
     groups: dict[bytes, list[Floats]] = {}
     for a in range(means.shape[2] - 1):
@@ -250,42 +160,7 @@ def two_way(table: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def icc(Y: ArrayLike) -> Icc:
-    """Intraclass correlations of ratings in a two-way table.
-
-    The share of the variance of a rating that is the items'. Absolute agreement (A) counts differences of raters'
-    levels as error, consistency (C) does not; "1" is the reliability of one rater, "k" that of the mean of all k.
-    1 is perfect; 0 and below is no reliability.
-
-    Parameters
-    ----------
-    Y : float array [n, k]
-        One rating for each of n items by each of k raters, two of each or more, none missing.
-
-    Returns
-    -------
-    Icc
-
-    Raises
-    ------
-    NotMeasurableError
-        Fewer than two items or raters.
-    InputError
-        Empty, not two axes, or not finite.
-
-    References
-    ----------
-    McGraw, K. O. and Wong, S. P. (1996). Forming inferences about some intraclass correlation coefficients.
-    Psychological Methods 1(1), 30-46, table 4.
-    Shrout, P. E. and Fleiss, J. L. (1979). Intraclass correlations: uses in assessing rater reliability. Psychological
-    Bulletin 86(2), 420-428.
-
-    Examples
-    --------
-    >>> ratings = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
-    >>> found = icc(ratings)
-    >>> f"{found.icc_a1:.2f} {found.icc_c1:.2f} {found.icc_ak:.2f} {found.icc_ck:.2f}"
-    '0.29 0.71 0.62 0.91'
-    """
+    """Intraclass correlations of ratings in a two-way table (McGraw 1996, Shrout 1979)."""
     table = checks.finite("icc", "Y", Y, ndim=2)
     n, k = table.shape
     if min(n, k) < 2:
@@ -296,103 +171,24 @@ def icc(Y: ArrayLike) -> Icc:
         return (msr - mse) / denominator if denominator > _ROUNDING * (msr + msc + mse) else None
 
     return Icc(
-        icc_a1=share(msr + (k - 1) * mse + k / n * (msc - mse)),
-        icc_ak=share(msr + (msc - mse) / n),
-        icc_c1=share(msr + (k - 1) * mse),
-        icc_ck=share(msr),
-        msr=msr,
-        msc=msc,
-        mse=mse,
-    )
+        icc_a1=share(msr + (k - 1) * mse + k / n * (msc - mse)), icc_ak=share(msr + (msc - mse) / n),
+        icc_c1=share(msr + (k - 1) * mse), icc_ck=share(msr), msr=msr, msc=msc, mse=mse,
+    )  # fmt: skip
 
 
 def krippendorff_alpha(Y: ArrayLike, *, metric: AlphaMetric = "interval") -> float | None:
-    """Krippendorff's alpha: agreement of any number of raters, with ratings missing.
-
-    1 minus observed over expected disagreement: 1 is full agreement, 0 what pairing ratings at random would give.
-
-    Parameters
-    ----------
-    Y : float array [n, J]
-        Ratings of n items by J raters; None or NaN where there is none. Items with one rating say nothing.
-    metric : "interval", "ordinal" or "nominal"
-        Disagreement of two ratings: their squared difference; the squared number of ratings that lie between them
-        (half of those at either end counted); or 1 unless they are equal.
-
-    Returns
-    -------
-    float or None
-        At most 1. None where no item has two ratings, or all ratings are equal.
-
-    Raises
-    ------
-    InputError
-        Empty, not two axes, infinite values, or another metric.
-
-    References
-    ----------
-    Krippendorff, K. (2011). Computing Krippendorff's alpha-reliability. University of Pennsylvania,
-    Annenberg School for Communication, section E.
-
-    Examples
-    --------
-    >>> round(krippendorff_alpha([[1, 1, None], [2, 2, 3], [3, 3, 3], [5, 4, 5], [None, 2, 2]]), 4)
-    0.9091
-    """
+    """Krippendorff's alpha: agreement of any number of raters, with ratings missing (Krippendorff 2011)."""
     ratings = _ratings("krippendorff_alpha", Y, metric)
     value = float(ratings.alphas(np.zeros(len(ratings.codes), dtype=np.int64), 1)[0])
     return None if np.isnan(value) else value
 
 
 def alpha_report(
-    Y: ArrayLike,
-    cluster: Sequence[Any] | NDArray[Any],
-    *,
-    metric: AlphaMetric = "interval",
-    level: float = 0.95,
+    Y: ArrayLike, cluster: Sequence[Any] | NDArray[Any], *, metric: AlphaMetric = "interval", level: float = 0.95,
     consecutive: bool = False,
-) -> AlphaReport:
-    """Krippendorff's alpha with an interval over clusters, and what it would be without each rater.
-
-    The interval is the delete-one-cluster jackknife on Student's t (the percentile bootstrap covers 78 % instead of
-    95 % at five clusters). A rater pulls the panel down where the interval of the gain without it lies above 0. Ends
-    are not cut at 1.
-
-    Parameters
-    ----------
-    Y, metric
-        As for `krippendorff_alpha`.
-    cluster : sequence of n names or whole numbers
-        The cluster of each item.
-    level : float
-        Coverage of the intervals.
-    consecutive : bool
-        The clusters follow each other in time: the jackknife leaves out blocks of neighbours.
-
-    Returns
-    -------
-    AlphaReport
-        ``without`` is keyed by column. Where alpha is undefined, in full or without one of the clusters, the state
-        says so and there is no interval.
-
-    Raises
-    ------
-    InputError
-        As for `krippendorff_alpha`, or lengths that differ.
-
-    References
-    ----------
-    Krippendorff, K. (2011). Computing Krippendorff's alpha-reliability. University of Pennsylvania.
-    Cameron, A. C. and Miller, D. L. (2015). A practitioner's guide to cluster-robust inference. J. Human Resources
-    50(2), 317-372, equation 12.
-
-    Examples
-    --------
-    >>> ratings = [[1, 1, 3], [2, 2, 1], [4, 5, 2], [5, 5, 4], [3, 3, 5], [1, 2, 1], [4, 4, 5], [2, 2, 4]]
-    >>> found = alpha_report(ratings, ["a", "a", "b", "b", "c", "c", "d", "d"])
-    >>> round(found.alpha.estimate, 3), round(found.without[2].alpha, 3), found.without[2].pulls_down
-    (0.567, 0.941, True)
-    """
+) -> AlphaReport:  # fmt: skip
+    """Krippendorff's alpha with an interval over clusters, and what it would be without each rater (Krippendorff 2011,
+    Cameron 2015)."""
     source = "alpha_report"
     ratings = _ratings(source, Y, metric)
     codes = cluster_codes(source, cluster, len(ratings.codes))
@@ -493,3 +289,362 @@ def _ratings(source: str, Y: ArrayLike, metric: AlphaMetric) -> _Ratings:
     codes[present] = place
     # Equal shifts change nothing, and numbers around 0 keep their digits when squared.
     return _Ratings(codes, values - values.mean() if values.size else values, metric)
+
+
+PARTS = ("agent_cluster", "residual", "judge_agent", "judge_agent_cluster", "disagreement", "trial")
+"""Variance components of a score that a contrast of two agents contains, in squared score points."""
+
+MOST_JUDGES, MOST_TRIALS, MOST_CLUSTERS, MOST_CYCLES = 8, 3, 200, 50
+"""Of the designs that `dstudy` tries."""
+
+_ASSUMED_R = 0.6
+"""Correlation of people's and judges' differences within a cluster, before labels exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class DStudy:
+    """The cheapest design with the wanted power; see `dstudy`."""
+
+    G: int
+    C: int
+    J: int
+    T: int
+    cost: float
+    power: float
+    variance: float
+    df: float
+    labelled: int | None
+    per_cost: Mapping[str, float | None]
+
+
+def dstudy_variance(v: Mapping[str, float], G: int, C: int, J: int, T: int, *, random: bool = True) -> float:
+    """Variance of a contrast of two agents in a design of so many clusters, cycles, judges and trials (Brennan
+    2001)."""
+    source = "dstudy_variance"
+    parts = _components(source, v)
+    for name, value in (("G", G), ("C", C), ("J", J), ("T", T)):
+        checks.whole(source, name, value, least=1)
+    judge, cluster, error = _effects(parts, C, T, random)
+    return float(judge / J + cluster / G + error / (J * G))
+
+
+def generalizability(
+    agent: float, v: Mapping[str, float], G: int, C: int, J: int, T: int, *, random: bool = True
+) -> float:
+    """Generalizability coefficient of agent means: the share of their variance that is the agents' own (Brennan
+    2001)."""
+    if not (math.isfinite(agent) and agent >= 0):
+        checks.fail("generalizability", "agent", f"must be a finite number from 0 (got {agent!r})")
+    total = agent + dstudy_variance(v, G, C, J, T, random=random) / 2
+    if total == 0:
+        raise NotMeasurableError("the generalizability coefficient is undefined: agents and errors have no variance")
+    return agent / total
+
+
+@dataclass(frozen=True, slots=True)
+class ContrastComponents:
+    """Variance components of scores, by scale; see `contrast_components`."""
+
+    v: Mapping[str, Floats]
+    of_means: Mapping[str, Floats]
+    clusters: float
+    cycles: float
+
+
+def contrast_components(cells: Floats, cluster: Ints, liking: Floats) -> ContrastComponents | None:
+    """Variance components of scores that a contrast of two agents contains, by the method of moments."""
+    whole: Bools = np.asarray(~np.isnan(cells).any(axis=(2, 3)))
+    judges, scales = cells.shape[2:]
+    squares, levels, within = np.zeros((3, scales)), np.zeros(scales), np.zeros((2, scales))
+    freedom, pairs, clusters, inverse = 0, 0, 0, 0.0
+    for a, b in combinations(range(cells.shape[1]), 2):
+        common = whole[:, a] & whole[:, b]
+        _, starts, code, sizes = np.unique(cluster[common], return_index=True, return_inverse=True, return_counts=True)
+        if sizes.size < 2 or judges < 2:
+            continue
+        gap = cells[common, a] - cells[common, b]
+        means = np.add.reduceat(gap, starts) / sizes[:, None, None]
+        squares += two_way(means.transpose(2, 1, 0))
+        levels += np.square(means.mean(axis=(0, 1)))
+        inside = gap - means[code]
+        rows = judges * np.square(inside.mean(axis=1)).sum(axis=0)
+        within += rows, np.square(inside).sum(axis=(0, 1)) - rows
+        freedom += code.size - sizes.size
+        pairs, clusters, inverse = pairs + 1, clusters + sizes.size, inverse + float((1 / sizes).mean())
+    if not pairs:
+        return None
+    judge, between, error = squares / pairs
+    inverse, size = inverse / pairs, clusters / pairs
+    # Differences of two agents have twice the variance of one.
+    disagreement = residual = np.full(scales, np.nan)
+    if freedom:
+        noise = within[1] / (freedom * (judges - 1))
+        disagreement, residual = noise / 2, (within[0] / freedom - noise) / (2 * judges)
+    reaction, both = (between - error) / (2 * judges), error / 2
+    chance = (judge + between - error) / (judges * size)
+    known = freedom > 0
+    raw = {
+        "agent": (levels / pairs - chance) / 2, "agent_cluster": reaction - residual * inverse if known else reaction,
+        "residual": residual, "judge_agent": liking,
+        "judge_agent_cluster": both - disagreement * inverse if known else both, "disagreement": disagreement,
+    }  # fmt: skip
+    none = np.zeros(scales)
+    means_of = dict.fromkeys(PARTS, none) | {
+        "agent_cluster": np.maximum(reaction, 0.0), "judge_agent": liking, "judge_agent_cluster": both
+    }  # fmt: skip
+    return ContrastComponents(
+        {name: np.maximum(value, 0.0) for name, value in raw.items()}, means_of, size, 1 / inverse
+    )
+
+
+def dstudy(
+    v: Mapping[str, float], effect: float, cost: Mapping[str, float], agents: int, *, random: bool = True,
+    alpha: float = 0.05, power: float = 0.8, most_clusters: int = MOST_CLUSTERS, most_cycles: int = MOST_CYCLES,
+    least: Mapping[str, int] | None = None,
+) -> DStudy | None:  # fmt: skip
+    """Cheapest design that finds a difference of a given size, of 2 to 8 judges with 1 to 3 trials (Brennan 2001,
+    Satterthwaite 1946)."""
+    source = "dstudy"
+    parts = _components(source, v)
+    prices = {"human": 0.0, **cost}
+    if set(prices) != {"record", "call", "human"} or not all(math.isfinite(x) and x >= 0 for x in prices.values()):
+        checks.fail(source, "cost", f"must have finite prices from 0 of record, call and perhaps human (got {cost!r})")
+    if not (math.isfinite(effect) and effect > 0):
+        checks.fail(source, "effect", f"must be a finite number above 0 (got {effect!r})")
+    k = checks.whole(source, "agents", agents, least=2)
+    checks.probability(source, "alpha", alpha)
+    checks.probability(source, "power", power)
+    most = {
+        "G": checks.whole(source, "most_clusters", most_clusters, least=2),
+        "C": checks.whole(source, "most_cycles", most_cycles, least=1),
+        "J": MOST_JUDGES,
+        "T": MOST_TRIALS,
+    }
+    first = {"G": 2, "C": 1, "J": 2, "T": 1}
+    first |= {name: checks.whole(source, f"least {name}", n, least=first[name]) for name, n in (least or {}).items()}
+    sizes = [np.arange(float(n), max(n, most[name]) + 1) for name, n in first.items()]
+    g, c, j, t = (axis.ravel() for axis in np.meshgrid(*sizes, indexing="ij"))
+    variance, df = _error(parts, g, c, j, t, random)
+    total = g * c * k * (prices["record"] + j * t * prices["call"])
+    possible = _may_reach(effect, variance, df, alpha, power)
+    between = 2 * (parts["agent_cluster"] + parts["judge_agent_cluster"] / j)
+    within = 2 * (parts["residual"] + (parts["disagreement"] + parts["trial"] / t) / j)
+    if prices["human"]:
+        possible &= (g >= FEWEST_LABELLED_CLUSTERS) & (g * c >= FEWEST_LABELLED)
+        possible &= _may_reach(effect, between / g + within / (g * c), g - 1, alpha, power)
+        total = total + FEWEST_LABELLED * k * prices["human"]
+    best: tuple[float, int, float, int | None] | None = None
+    # From the least that a design can cost upwards, until no other can be cheaper; of equal ones the sharpest first.
+    for i in np.flatnonzero(possible)[np.lexsort((variance[possible], total[possible]))].tolist():
+        if best is not None and total[i] >= best[0]:
+            break
+        reached = _power(effect, float(variance[i]), float(df[i]), alpha)
+        if reached < power:
+            continue
+        labelled, spent = None, float(total[i])
+        if prices["human"]:
+            cycles, clusters = int(g[i] * c[i]), int(g[i])
+            spreads = math.sqrt(within[i]), math.sqrt(between[i])
+            labelled = anchor_needed(
+                effect, spreads[0], _ASSUMED_R, cycles, clusters, sd_cluster=spreads[1], alpha=alpha, power=power
+            )
+            if labelled is None:
+                continue
+            labelled = max(labelled, FEWEST_LABELLED)
+            spent += (labelled - FEWEST_LABELLED) * k * prices["human"]
+        if best is None or spent < best[0]:
+            best = (spent, i, reached, labelled)
+    if best is None:
+        return None
+    spent, i, reached, labelled = best
+    size = {"G": int(g[i]), "C": int(c[i]), "J": int(j[i]), "T": int(t[i])}
+    return DStudy(
+        **size, cost=spent, power=reached, variance=float(variance[i]), df=float(df[i]), labelled=labelled,
+        per_cost=variance_per_cost(parts, k, prices, random, **size),
+    )  # fmt: skip
+
+
+def _components(source: str, v: Mapping[str, float]) -> dict[str, float]:
+    """The components, if they are those that are needed."""
+    if set(v) != set(PARTS) or not all(math.isfinite(x) and x >= 0 for x in v.values()):
+        checks.fail(source, "v", f"must have finite variances from 0 of {', '.join(PARTS)} (got {dict(v)!r})")
+    return dict(v)
+
+
+def _effects(
+    parts: Mapping[str, float], cycles: Floats | float, trials: Floats | float, random: bool
+) -> tuple[float, Floats | float, Floats | float]:
+    """Variance of a contrast between judges, between clusters, and of one judge in one cluster."""
+    cluster = 2 * (parts["agent_cluster"] + parts["residual"] / cycles)
+    error = 2 * (parts["judge_agent_cluster"] + (parts["disagreement"] + parts["trial"] / trials) / cycles)
+    return 2 * parts["judge_agent"] if random else 0.0, cluster, error
+
+
+def _error(
+    parts: Mapping[str, float], g: Floats, c: Floats, j: Floats, t: Floats, random: bool
+) -> tuple[Floats, Floats]:
+    """Variance of a contrast in some designs, and its degrees of freedom."""
+    judge, cluster, error = _effects(parts, c, t, random)
+    variance = judge / j + cluster / g + error / (j * g)
+    df = g - 1
+    if random:
+        rows, columns = error + g * judge, error + j * cluster  # expected mean squares of judges and clusters
+        squares = rows**2 / (j - 1) + columns**2 / (g - 1) + error**2 / ((j - 1) * (g - 1))
+        free = (variance * j * g) ** 2 / np.where(squares > 0, squares, 1.0)
+        df = np.minimum(df, np.where((judge / j > variance / 2) | (squares == 0), j - 1, free))
+    return np.asarray(variance), np.asarray(df)
+
+
+def design_power(v: Mapping[str, float], effect: float, alpha: float, size: Mapping[str, int], random: bool) -> float:
+    """Chance that a design of ``size`` (G, C, J, T) finds an effect; as in `dstudy`."""
+    g, c, j, t = (np.array([float(size[name])]) for name in ("G", "C", "J", "T"))
+    variance, df = _error(v, g, c, j, t, random)
+    return _power(effect, float(variance[0]), float(df[0]), alpha)
+
+
+def _may_reach(effect: float, variance: Floats, df: Floats, alpha: float, power: float) -> Bools:
+    """False where a design cannot have the power; that of the others may still fall short a little."""
+    z = special.ndtri([1 - alpha / 2, power])
+    with np.errstate(divide="ignore"):
+        shift = effect / np.sqrt(variance)
+    found = shift >= 0.88 * z.sum()
+    df = np.maximum(df[found], 1.0)
+    critical = special.stdtrit(df, 1 - alpha / 2)
+    needed = critical * (1 - 1 / (4 * df)) + z[1] * np.sqrt(1 + critical**2 / (2 * df))
+    found[found] = shift[found] >= (1 - 0.12 / df) * needed
+    return np.asarray(found)
+
+
+def _power(effect: float, variance: float, df: float, alpha: float) -> float:
+    if variance == 0:
+        return 1.0
+    return noncentral_tail(t_quantile(1 - alpha / 2, df), df, effect / math.sqrt(variance))
+
+
+def variance_per_cost(
+    parts: Mapping[str, float], agents: int, prices: Mapping[str, float], random: bool, G: int, C: int, J: int, T: int
+) -> dict[str, float | None]:
+    """Derivative of the variance by money spent on each part of the design (people's grades aside)."""
+    judge = 2 * parts["judge_agent"] / J if random else 0.0
+    trial = 2 * parts["trial"] / (J * T * G * C)
+    reading = 2 * parts["disagreement"] / (J * G * C) + trial
+    liking = judge + 2 * parts["judge_agent_cluster"] / (J * G)
+    cycle = 2 * parts["residual"] / (G * C) + reading
+    cluster = cycle + 2 * (parts["agent_cluster"] + parts["judge_agent_cluster"] / J) / G
+    calls = G * C * agents * J * T * prices["call"]
+    whole = G * C * agents * prices["record"] + calls
+    # Each part falls as 1/size and its cost grows with the size, which cancels.
+    slopes = {"J": (liking + reading, calls), "T": (trial, calls), "C": (cycle, whole), "G": (cluster, whole)}
+    return {name: -part / spent if spent else None for name, (part, spent) in slopes.items()}
+
+
+DISTINCT = 0.95
+"""A correlation with the overall impression from which on a dimension counts as the same thing."""
+
+_NOTHING = 1e-12  # a covariance up to this is float noise
+_TOO_FEW = "not measurable: needs two judges, two dimensions and three clusters"
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctDimension:
+    """How far one dimension is the overall impression under another name; see `discriminant`."""
+
+    phi: float | None
+    low: float | None
+    high: float | None
+    p: float
+    state: str
+    p_holm: float
+    distinct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Discriminant:
+    """One `DistinctDimension` for each dimension where ``state`` is "ok", else none."""
+
+    state: str
+    dimensions: tuple[DistinctDimension, ...] = ()
+
+
+def discriminant(
+    S: ArrayLike, cluster: Sequence[Any] | NDArray[Any], *, distinct: float = DISTINCT, alpha: float = 0.05,
+    level: float = 0.95, consecutive: bool = False,
+) -> Discriminant:  # fmt: skip
+    """Discriminant validity of each dimension: is it told from the overall impression? (Campbell 1959, Henseler
+    2015)"""
+    for name, value in (("distinct", distinct), ("alpha", alpha), ("level", level)):
+        checks.probability("discriminant", name, value)
+    products, counts, (judges, dimensions) = _products("discriminant", S, cluster)
+    if judges < 2 or dimensions < 2 or counts.size < 3:
+        return Discriminant(_TOO_FEW)
+    covariances = leave_out(products, consecutive) / leave_out(counts, consecutive)[:, None, None]
+    if len(covariances) == 1:
+        return Discriminant("not measurable: clusters that follow each other make one block, needs two")
+    # Sums over judge pairs of covariances [L, D]: of d, of the mean of the other dimensions, between the two.
+    table = covariances.reshape(-1, judges, dimensions, judges, dimensions)
+    between = table.sum(axis=(1, 3)) - np.einsum("ljdje->lde", table)
+    own = np.diagonal(between, axis1=1, axis2=2)
+    row, total = between.sum(axis=2), between.sum(axis=(1, 2))
+    others = dimensions - 1
+    own, rest, cross = own, (total[:, None] - 2 * row + own) / others**2, (row - own) / others
+    known = np.asarray((np.minimum(own, rest) > _NOTHING).all(axis=0))
+    middle = np.sqrt(np.where(known, own * rest, 1.0))
+    phi, margin = cross / middle, distinct * middle - cross
+    tests = [jackknife_estimate(margin[0, d], margin[1:, d]).p_up if known[d] else 1.0 for d in range(dimensions)]
+    found = []
+    for d, (p, p_holm) in enumerate(zip(tests, holm(tests).tolist(), strict=True)):
+        if known[d]:
+            one = jackknife_estimate(float(phi[0, d]), phi[1:, d], level=level)
+            passed = p_holm <= alpha + 1e-9
+            found.append(DistinctDimension(one.estimate, one.low, one.high, p, one.state, p_holm, passed))
+        else:
+            state = "undefined: judges share nothing on it, or on the other dimensions"
+            found.append(DistinctDimension(None, None, None, 1.0, state, p_holm, False))
+    return Discriminant("ok", tuple(found))
+
+
+def multitrait_multimethod(S: ArrayLike, cluster: Sequence[Any] | NDArray[Any]) -> Floats:
+    """Correlations between all judges' scores on all dimensions: the matrix of Campbell and Fiske (1959)."""
+    products, _, (judges, dimensions) = _products("multitrait_multimethod", S, cluster)
+    covariance = products.sum(axis=0)
+    spread = np.sqrt(np.diagonal(covariance))
+    if not spread.size or (spread <= 1e-9).any():
+        raise NotMeasurableError("correlations are undefined: a judge gives a dimension one score per cluster")
+    return np.asarray((covariance / np.outer(spread, spread)).reshape(judges, dimensions, judges, dimensions))
+
+
+def specific_contrast(
+    cycle_delta: ArrayLike, cluster: Sequence[Any] | NDArray[Any], d: int, *, level: float = 0.95,
+    consecutive: bool = False,
+) -> Estimate:  # fmt: skip
+    """How much larger a difference of two agents is on one dimension than on the others."""
+    deltas = scores_of("specific_contrast", "cycle_delta", cycle_delta, 2)
+    codes = cluster_codes("specific_contrast", cluster, deltas.shape[0])
+    checks.probability("specific_contrast", "level", level)
+    dimensions = deltas.shape[1]
+    if checks.whole("specific_contrast", "d", d, least=0) >= dimensions:
+        checks.fail("specific_contrast", "d", f"must be one of the dimensions 0..{dimensions - 1} (got {d})")
+    whole = ~np.isnan(deltas).any(axis=1)
+    if dimensions < 2 or not whole.any():
+        return undefined("not measurable: needs two dimensions and a cycle that has both")
+    deltas = deltas[whole]
+    _, units = np.unique(codes[whole], return_inverse=True)
+    if consecutive:
+        units = neighbour_blocks(int(units.max()) + 1)[units]
+    others = (deltas.sum(axis=1) - deltas[:, d]) / (dimensions - 1)
+    return cluster_mean(deltas[:, d] - others, units, level=level)
+
+
+def _products(source: str, S: ArrayLike, cluster: Sequence[Any] | NDArray[Any]) -> tuple[Floats, Ints, tuple[int, int]]:
+    """Cross products [G, J*D, J*D] of each cluster's scores, centred within it; its records [G]; J and D."""
+    scores = scores_of(source, "S", S, 3)
+    records, judges, dimensions = scores.shape
+    codes = cluster_codes(source, cluster, records)
+    columns = scores.reshape(records, judges * dimensions)
+    whole = np.flatnonzero(~np.isnan(columns).any(axis=1))
+    order = whole[np.argsort(codes[whole], kind="stable")]
+    _, starts, counts = np.unique(codes[order], return_index=True, return_counts=True)
+    parts = [columns[order[start : start + count]] for start, count in zip(starts, counts, strict=True)]
+    centred = [part - part.mean(axis=0) for part in parts]
+    products = np.array([part.T @ part for part in centred]).reshape(counts.size, columns.shape[1], columns.shape[1])
+    return products, counts.astype(np.int64), (judges, dimensions)

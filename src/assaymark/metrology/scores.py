@@ -51,9 +51,6 @@ class Grades:
 
     ``values`` [N, J, D] are NaN where a judge gave a record no usable score, on all dimensions alike. ``agent``,
     ``cycle`` and ``cluster`` [N] are indices into the names of the table that the grades belong to.
-
-    Of incomplete records, where a judge was asked more than once, ``mean`` and ``first`` [N, J, D] hold both readings
-    of its trials, of which ``values`` are one; else they are None.
     """
 
     values: Floats
@@ -68,25 +65,7 @@ class Grades:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreTable:
-    """Scores of the trajectories that every judge scored, with everything that analyses group them by.
-
-    ``agent``, ``cycle``, ``cluster`` and ``format`` are indices [n] into the sorted names beside them; ``scores``
-    [n, J, D] are means over a judge's usable trials. ``weights`` [D] sum to 1. ``trials`` holds each judge's aggregate
-    score in every trial [m, T], for the trajectories on which all its trials were usable. ``replicates`` holds, for
-    each agent, the panel aggregates of every cycle it decided more than once. ``left_out`` names the trajectories that
-    lack a usable score from some judge. ``digest`` is a short hash of all of it.
-
-    ``incomplete`` are the grades of those of them that some judge did score (None: of no trajectory). Cycles and
-    clusters are those of complete and incomplete trajectories. ``lacking`` [J, A] counts the first records of each
-    agent that a judge was asked about without a usable answer (None: nowhere); what nobody asked for does not count.
-
-    ``agent_families`` is None where nothing says which makers the agents come from; ``families_known`` is False where
-    nothing says it of the judges, each of which then counts as a family.
-
-    Where a judge was asked more than once, ``mean`` and ``first`` [n, J, D] hold the mean over its usable trials and
-    the first usable one, whichever of them ``scores`` are, and ``repeats`` the same for the aggregate of replicates
-    [R, J, 2] by agent; without repeated trials they are None. `assaymark.metrology.stability.gated` chooses.
-    """
+    """Scores of the trajectories that every judge scored, with everything that analyses group them by."""
 
     trajectories: tuple[str, ...]
     agents: tuple[str, ...]
@@ -133,10 +112,7 @@ class ScoreTable:
 
     @property
     def grades(self) -> Grades:
-        """Grades of all first records that some judge scored: the complete ones as in the table, then the others.
-
-        Where nothing is missing these are the arrays of the table itself; otherwise they are put together each time.
-        """
+        """Grades of all first records that some judge scored: the complete ones as in the table, then the others."""
         own = Grades(self.scores, self.agent, self.cycle, self.cluster, self.trajectories, self.lengths)
         rest = self.incomplete
         if rest is None:
@@ -144,21 +120,12 @@ class ScoreTable:
         lengths = None
         if own.lengths is not None and rest.lengths is not None:
             lengths = np.concatenate([own.lengths, rest.lengths])
-        return Grades(
-            values=np.concatenate([own.values, rest.values]),
-            agent=np.concatenate([own.agent, rest.agent]),
-            cycle=np.concatenate([own.cycle, rest.cycle]),
-            cluster=np.concatenate([own.cluster, rest.cluster]),
-            trajectories=(*own.trajectories, *rest.trajectories),
-            lengths=lengths,
-        )
+        own_, rest_ = ((one.values, one.agent, one.cycle, one.cluster) for one in (own, rest))
+        values, agent, cycle, cluster = (np.concatenate(parts) for parts in zip(own_, rest_, strict=True))
+        return Grades(values, agent, cycle, cluster, (*own.trajectories, *rest.trajectories), lengths)
 
     def missing(self) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
-        """Shares of the first records that a judge was asked about without a usable answer, 0..1.
-
-        By judge, and by judge and agent; who was asked about none is not in it. A record that some trial of the judge
-        scored is not missing.
-        """
+        """Shares of the first records that a judge was asked about without a usable answer, 0..1."""
         return missing_shares(self.judges, self.agents, self.replies)
 
     @property
@@ -175,10 +142,7 @@ class ScoreTable:
         return {judge: calls.total for judge, calls in self.calls.items()}
 
     def excess(self, *, per_judge: float, per_agent: float) -> dict[str, str]:
-        """The judges that lack too many replies, each with the reason in words.
-
-        ``per_judge`` is the largest share of its records that a judge may lack, ``per_agent`` of one agent's.
-        """
+        """The judges that lack too many replies, each with the reason in words."""
         return excess_replies(*self.missing(), per_judge=per_judge, per_agent=per_agent)
 
     def frozen(self) -> ScoreTable:
@@ -220,108 +184,97 @@ def excess_replies(
 
 
 def score_table(
-    judgments: Iterable[Judgment],
-    decisions: Iterable[Decision],
-    *,
-    weights: Mapping[str, float] | None = None,
+    judgments: Iterable[Judgment], decisions: Iterable[Decision], *, weights: Mapping[str, float] | None = None,
     lengths: Mapping[str, int] | None = None,
-) -> ScoreTable:
-    """Judgments of one rubric as arrays, in the order of trajectory ids.
-
-    A judge's score of a trajectory is the mean over its usable trials. Only first replicates enter; further ones feed
-    the noise floor. A trajectory without a usable score from every judge of the panel is listed; what other judges gave
-    it is in `ScoreTable.grades`. Agents are those of the decisions, scored or not, so that the number of contrasts to
-    correct for never depends on what the judges did.
-
-    Parameters
-    ----------
-    judgments : of one rubric
-        Every call, also the invalid and refused ones.
-    decisions : the decisions under study
-        Judgments on other trajectories are an error.
-    weights : mapping of dimension to weight, optional
-        Weights of the aggregate, not negative; default: all equal.
-    lengths : mapping of trajectory to token count, optional
-        Length of each judged text exactly as the judges saw it; of every trajectory that a judge scored.
-
-    Returns
-    -------
-    ScoreTable
-
-    Raises
-    ------
-    InputError
-        Two rubrics, dimensions that differ between judgments, a judge with two families, a trial that occurs twice,
-        scores off the scale, unknown trajectories, a cycle in two clusters, or weights that do not fit: all at once.
-    """
+) -> ScoreTable:  # fmt: skip
+    """Judgments of one rubric as arrays, in the order of trajectory ids."""
     records = list(decisions)
     known = {decision.record_id: decision for decision in records}
     calls = sorted(judgments, key=lambda j: (j.trajectory, j.judge, j.trial))
-    judges, dimensions, share = _checked(calls, records, known, weights)
-    order = tuple(sorted(judges))
-    trials = _scores(calls, dimensions)
-    first = [key for key, decision in sorted(known.items()) if decision.replicate == 1]
+    ids = Counter(decision.record_id for decision in records)
+    twice = [Problem(key, f"one decision for each record id (got {k})") for key, k in sorted(ids.items()) if k > 1]
+    problems = [
+        *_judgment_problems(calls, known),
+        *(twice + _several([(one.cycle, one.cluster) for one in records], "a cycle lies in one cluster")),
+    ]
+    if not calls:
+        problems.append(Problem("", "none given; judge the trajectories first"))
+    dimensions = tuple(sorted({name for call in calls if call.status == "ok" for name in call.scores}))
+    problems += weight_problems(dimensions, weights, of="judgments") if dimensions else []
+    if problems:
+        raise InputError("judgments", problems)
+    families, share = {call.judge: call.family for call in calls}, weight_shares(dimensions, weights)
+    order = tuple(sorted(families))
+    # Usable scores [D] by (trajectory, judge), then by trial; calls were sorted by it.
+    trials: dict[tuple[str, str], dict[int, Floats]] = defaultdict(dict)
+    for call in calls:
+        if call.status == "ok":
+            trials[call.trajectory, call.judge][call.trial] = np.array([call.scores[name] for name in dimensions])
+    trials = dict(trials)
+    first = {key: decision for key, decision in sorted(known.items()) if decision.replicate == 1}
     scored = {key: sum((key, judge) in trials for judge in order) for key in first}
     complete = [key for key in first if scored[key] == len(order)]
-    rest = [key for key in first if 0 < scored[key] < len(order)]
-    many = any(len(found) > 1 for found in trials.values())
-    repeats = _repeats(known.values(), order, trials, share)
-    rows, n = [known[key] for key in (*complete, *rest)], len(complete)
-    agents, agent = _index([d.agent.id for d in rows], {known[key].agent.id for key in first})
+    keys = [*complete, *(key for key in first if 0 < scored[key] < len(order))]
+    rows, n = [first[key] for key in keys], len(complete)
+    agents, agent = _index([d.agent.id for d in rows], {decision.agent.id for decision in first.values()})
     cycles, cycle = _index([d.cycle for d in rows])
     clusters, cluster = _index([d.cluster for d in rows])
     formats, format_ = _index([d.format for d in rows[:n]])
-    mean, opening = _panel_scores(trials, [d.record_id for d in rows], order, len(dimensions))
-    tokens = None if lengths is None else _lengths([d.record_id for d in rows], lengths)
-    scores = mean[:n]
-    incomplete = Grades(
-        values=mean[n:],
-        agent=agent[n:],
-        cycle=cycle[n:],
-        cluster=cluster[n:],
-        trajectories=tuple(rest),
-        lengths=None if tokens is None else tokens[n:],
-        mean=mean[n:] if many else None,
-        first=opening[n:] if many else None,
+    if lacks := [key for key in keys if lengths is not None and key not in lengths]:
+        raise InputError("lengths", [Problem(key, "no token count for this trajectory") for key in lacks])
+    # Mean over the usable trials, and the first one, [n, J, D]; NaN where a judge has none.
+    none = {0: np.full(len(dimensions), np.nan)}
+    mean, opening = (
+        np.array([[of(trials.get((key, judge), none)) for judge in order] for key in keys]).reshape(
+            len(keys), len(order), len(dimensions)
+        )
+        for of in (_mean_trial, _first_trial)
     )
-    return ScoreTable(
-        trajectories=tuple(complete),
-        agents=agents,
-        agent=agent[:n],
-        cycles=cycles,
-        cycle=cycle[:n],
-        clusters=clusters,
-        cluster=cluster[:n],
-        formats=formats,
-        format=format_,
-        judges=order,
-        families=tuple(judges[judge] for judge in order),
-        dimensions=dimensions,
-        weights=share,
-        scores=scores,
-        trials={judge: _trial_aggregates(judge, first, calls, trials, share) for judge in order},
-        replicates=panel_replicates(repeats, [0] * len(order)),
+    asked = {(call.trajectory, call.judge) for call in calls if call.trajectory in first} - trials.keys()
+    lost = Counter((judge, first[trajectory].agent.id) for trajectory, judge in asked)
+    digest = hashlib.sha256()
+    for call in calls:
+        given = sorted(call.scores.items())
+        digest.update(repr((call.trajectory, call.judge, call.family, call.trial, call.status, given)).encode())
+    for row in rows:
+        digest.update(repr((row.record_id, row.agent.id, row.cycle, row.cluster, row.format)).encode())
+    digest.update(repr((share.tolist(), sorted((lengths or {}).items()))).encode())
+    return assembled(
+        n, tuple(keys), mean, opening, any(len(found) > 1 for found in trials.values()),
+        _repeats(known.values(), order, trials, share),
+        lengths=None if lengths is None else np.array([lengths[key] for key in keys], dtype=np.float64),
+        agent=agent, cycle=cycle, cluster=cluster, agents=agents, cycles=cycles, clusters=clusters, formats=formats,
+        format=format_, judges=order, families=tuple(families[judge] for judge in order), dimensions=dimensions,
+        weights=share, trials={judge: _trial_aggregates(judge, first, calls, trials, share) for judge in order},
         calls={judge: _calls([call for call in calls if call.judge == judge]) for judge in order},
-        lengths=None if tokens is None else tokens[:n],
-        left_out=tuple(sorted({*first} - {*complete})),
-        digest=_digest(calls, share, rows, lengths),
-        mean=scores if many else None,
-        first=opening[:n] if many else None,
-        repeats=repeats if many else None,
-        incomplete=incomplete if rest else None,
+        left_out=tuple(sorted({*first} - {*complete})), digest=digest.hexdigest()[:16],
         agent_families={d.agent.id: d.agent.family for d in records},
-        lacking=_lacking(calls, trials, {key: known[key].agent.id for key in first}, order, agents),
-    ).frozen()
+        lacking=np.array([[lost[judge, name] for name in agents] for judge in order], dtype=np.int64),
+    )  # fmt: skip
+
+
+def assembled(
+    n: int, trajectories: tuple[str, ...], mean: Floats, first: Floats, many: bool,
+    repeats: Mapping[str, tuple[Floats, ...]], *, agent: Ints, cycle: Ints, cluster: Ints, lengths: Floats | None,
+    **fields: Any,
+) -> ScoreTable:  # fmt: skip
+    """The table of records of which the first ``n`` are complete; ``many``: some judge has several trials."""
+    known = None if lengths is None else lengths[n:]
+    rest = Grades(mean[n:], agent[n:], cycle[n:], cluster[n:], trajectories[n:], known,
+                  mean[n:] if many else None, first[n:] if many else None)  # fmt: skip
+    return ScoreTable(
+        trajectories=trajectories[:n], agent=agent[:n], cycle=cycle[:n], cluster=cluster[:n], scores=mean[:n],
+        replicates=panel_replicates(repeats, [0] * mean.shape[1]), lengths=None if lengths is None else lengths[:n],
+        mean=mean[:n] if many else None, first=first[:n] if many else None, repeats=repeats if many else None,
+        incomplete=rest if len(trajectories) > n else None, **fields,
+    ).frozen()  # fmt: skip
 
 
 def panel_replicates(
     repeats: Mapping[str, Sequence[Floats]], treatment: Sequence[int]
 ) -> dict[str, tuple[tuple[float, ...], ...]]:
-    """Panel aggregates of repeated cycles, by agent; ``treatment`` is 0 for a judge's mean trial and 1 for its first.
-
-    >>> panel_replicates({"ash": (np.array([[[2.0, 3.0], [4.0, 4.0]]]),)}, [1, 0])
-    {'ash': ((3.5,),)}
-    """
+    """Panel aggregates of repeated cycles, by agent; ``treatment`` is 0 for a judge's mean trial and 1 for its
+    first."""
     judges = np.arange(len(treatment))
     return {
         agent: tuple(tuple(group[:, judges, treatment].mean(axis=1).tolist()) for group in groups)
@@ -330,34 +283,6 @@ def panel_replicates(
 
 
 Trials = Mapping[tuple[str, str], Mapping[int, Floats]]
-
-
-def _scores(calls: Sequence[Judgment], dimensions: Sequence[str]) -> Trials:
-    """Usable scores [D] by (trajectory, judge), then by trial."""
-    found: dict[tuple[str, str], dict[int, Floats]] = defaultdict(dict)
-    for call in calls:
-        if call.status == "ok":
-            found[call.trajectory, call.judge][call.trial] = np.array([call.scores[name] for name in dimensions])
-    return dict(found)
-
-
-def _panel_scores(trials: Trials, keys: Sequence[str], judges: Sequence[str], d: int) -> tuple[Floats, Floats]:
-    """Scores [n, J, D] of trajectories, NaN where a judge has none: mean over the usable trials, and the first one."""
-    none = {0: np.full(d, np.nan)}
-    mean, first = (
-        np.array([[of(trials.get((key, judge), none)) for judge in judges] for key in keys])
-        for of in (_mean_trial, _first_trial)
-    )
-    return mean.reshape(len(keys), len(judges), d), first.reshape(len(keys), len(judges), d)
-
-
-def _lacking(
-    calls: Iterable[Judgment], trials: Trials, agent: Mapping[str, str], judges: Sequence[str], agents: Sequence[str]
-) -> Ints:
-    """How many trajectories of each agent a judge was asked about without a usable answer [J, A]."""
-    asked = {(call.trajectory, call.judge) for call in calls if call.trajectory in agent} - trials.keys()
-    lost = Counter((judge, agent[trajectory]) for trajectory, judge in asked)
-    return np.array([[lost[judge, name] for name in agents] for judge in judges], dtype=np.int64)
 
 
 def _mean_trial(trials: Mapping[int, Floats]) -> Floats:
@@ -374,7 +299,7 @@ def _index(values: Sequence[str], also: Iterable[str] = ()) -> tuple[tuple[str, 
 
 
 def _trial_aggregates(
-    judge: str, keys: Sequence[str], calls: Sequence[Judgment], trials: Trials, weights: Floats
+    judge: str, keys: Iterable[str], calls: Sequence[Judgment], trials: Trials, weights: Floats
 ) -> Floats:
     """One judge's aggregate in every trial [m, T], where all of its trials were usable."""
     numbers = sorted({call.trial for call in calls if call.judge == judge})
@@ -411,47 +336,6 @@ def _calls(calls: Sequence[Judgment]) -> Calls:
     return Calls(status["ok"], status["invalid"], status["refused"], dict(sorted(reasons.items())))
 
 
-def _lengths(keys: Sequence[str], lengths: Mapping[str, int]) -> Floats:
-    missing = [key for key in keys if key not in lengths]
-    if missing:
-        raise InputError("lengths", [Problem(key, "no token count for this trajectory") for key in missing])
-    return np.array([lengths[key] for key in keys], dtype=np.float64)
-
-
-def _digest(
-    calls: Sequence[Judgment], weights: Floats, rows: Sequence[Decision], lengths: Mapping[str, int] | None
-) -> str:
-    """Sixteen hex digits over everything that analyses read, made once."""
-    found = hashlib.sha256()
-    for call in calls:
-        scores = sorted(call.scores.items())
-        found.update(repr((call.trajectory, call.judge, call.family, call.trial, call.status, scores)).encode())
-    for row in rows:
-        found.update(repr((row.record_id, row.agent.id, row.cycle, row.cluster, row.format)).encode())
-    found.update(repr((weights.tolist(), sorted((lengths or {}).items()))).encode())
-    return found.hexdigest()[:16]
-
-
-# --- what can be wrong ----------------------------------------------------------------------------------------------
-
-
-def _checked(
-    calls: Sequence[Judgment],
-    records: Sequence[Decision],
-    known: Mapping[str, Decision],
-    weights: Mapping[str, float] | None,
-) -> tuple[dict[str, str], tuple[str, ...], Floats]:
-    """The family of each judge, the dimensions and their weights, or an error with everything that is wrong."""
-    problems = [*_judgment_problems(calls, known), *_decision_problems(records)]
-    if not calls:
-        problems.append(Problem("", "none given; judge the trajectories first"))
-    dimensions = tuple(sorted({name for call in calls if call.status == "ok" for name in call.scores}))
-    wrong = weight_problems(dimensions, weights, of="judgments") if dimensions else []
-    if problems or wrong:
-        raise InputError("judgments", [*problems, *wrong])
-    return {call.judge: call.family for call in calls}, dimensions, weight_shares(dimensions, weights)
-
-
 def weight_problems(dimensions: Sequence[str], weights: Mapping[str, float] | None, *, of: str) -> list[Problem]:
     """What is wrong with weights of the dimensions of what ``of`` names."""
     if weights is None:
@@ -468,11 +352,7 @@ def weight_problems(dimensions: Sequence[str], weights: Mapping[str, float] | No
 
 
 def weight_shares(dimensions: Sequence[str], weights: Mapping[str, float] | None) -> Floats:
-    """Weights in which `weight_problems` found nothing, in the order of the dimensions, so that they sum to 1.
-
-    >>> weight_shares(("clarity", "risk"), {"risk": 3, "clarity": 1}).tolist()
-    [0.25, 0.75]
-    """
+    """Weights in which `weight_problems` found nothing, in the order of the dimensions, so that they sum to 1."""
     given = np.array([1.0 if weights is None else weights[name] for name in dimensions], dtype=np.float64)
     return np.asarray(given / given.sum())
 
@@ -487,43 +367,27 @@ def _judgment_problems(calls: Sequence[Judgment], known: Mapping[str, Decision])
         )
         if len(found) > 1
     ]
-    families: dict[str, set[str]] = defaultdict(set)
-    for call in calls:
-        families[call.judge].add(call.family)
-    problems += [
-        Problem(judge, f"one judge has one family (got {', '.join(sorted(found))})")
-        for judge, found in sorted(families.items())
-        if len(found) > 1
-    ]
-    for key, times in Counter((call.trajectory, call.judge, call.trial) for call in calls).items():
+    problems += _several([(call.judge, call.family) for call in calls], "one judge has one family")
+    places = {id(call): f"{call.trajectory}, {call.judge}, trial {call.trial}" for call in calls}
+    for place, times in Counter(places.values()).items():
         if times > 1:
-            problems.append(Problem(_place(*key), f"one result for each trial (got {times})"))
+            problems.append(Problem(place, f"one result for each trial (got {times})"))
     for call in calls:
         if call.trajectory not in known:
             problems.append(Problem(call.trajectory, "judged, but not among the decisions"))
         bad = {k: v for k, v in call.scores.items() if not SCALE[0] <= v <= SCALE[1]}
         if call.status == "ok" and (bad or not call.scores):
-            place = _place(call.trajectory, call.judge, call.trial)
-            problems.append(Problem(place, f"usable scores lie in 1..5 (got {bad or 'none'})"))
+            problems.append(Problem(places[id(call)], f"usable scores lie in 1..5 (got {bad or 'none'})"))
     return problems
 
 
-def _decision_problems(decisions: Sequence[Decision]) -> list[Problem]:
-    """Ids that occur twice, and cycles in two clusters, which could not be resampled with either of them."""
-    ids = Counter(decision.record_id for decision in decisions)
-    twice = [Problem(key, f"one decision for each record id (got {k})") for key, k in sorted(ids.items()) if k > 1]
-    clusters: dict[str, set[str]] = defaultdict(set)
-    for decision in decisions:
-        clusters[decision.cycle].add(decision.cluster)
-    return twice + [
-        Problem(cycle, f"a cycle lies in one cluster (got {', '.join(sorted(found))})")
-        for cycle, found in sorted(clusters.items())
-        if len(found) > 1
-    ]
-
-
-def _place(trajectory: str, judge: str, trial: int) -> str:
-    return f"{trajectory}, {judge}, trial {trial}"
+def _several(pairs: Iterable[tuple[str, str]], what: str) -> list[Problem]:
+    """Every name that goes with several others."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for name, other in pairs:
+        found[name].add(other)
+    several = {name: ", ".join(sorted(others)) for name, others in sorted(found.items()) if len(others) > 1}
+    return [Problem(name, f"{what} (got {others})") for name, others in several.items()]
 
 
 _DELIMITERS: Final = ",;\t|"
@@ -532,12 +396,7 @@ _NO_TEXT: Final = (".parquet", ".arrow", ".feather", ".ipc")
 
 
 def read_table(path: Path) -> pa.Table:
-    """The rows of a file whose kind is told by how it begins, not by what it is called.
-
-    Parquet, Arrow IPC (Feather), JSON lines, or text with a header line and columns separated by comma, semicolon, tab
-    or bar. Text may be compressed (``.gz``, ``.zst``, ``.bz2``). Columns of text files stay text here: what they have
-    to be is known only when they are checked.
-    """
+    """The rows of a file whose kind is told by how it begins, not by what it is called."""
     try:
         with path.open("rb") as handle:
             magic = handle.read(8)

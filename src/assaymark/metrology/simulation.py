@@ -88,13 +88,8 @@ class Panelist:
 class Truth:
     """Everything that a simulated study is drawn from.
 
-    The quality of a trajectory is the level of its agent plus the effects of its cluster, of its cycle, of its agent
-    in its cluster (``interaction``), and its own (``residual``). Each judge sees it through its own errors.
-
-    Raises
-    ------
-    InputError
-        Names that occur twice, sizes that do not fit, or values out of range: all of them at once.
+    The quality of a trajectory is the level of its agent plus the effects of its cluster, of its cycle, of its agent in
+    its cluster (``interaction``), and its own (``residual``). Each judge sees it through its own errors.
     """
 
     composers: tuple[Composer, ...]
@@ -144,102 +139,22 @@ class Truth:
 
 
 def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
-    """One study drawn from a known truth, as the table that `analyse` reads.
-
-    For planning and for validating the estimators; it says nothing about any real judge. Each call gives whole scores:
-    halves are rounded up and the ends of the scale cut. A judge's score is the mean over its trials.
-
-    Parameters
-    ----------
-    truth : Truth
-        Levels, effects, judges.
-    rng : numpy Generator
-        Equal truths and generators give equal tables.
-
-    Returns
-    -------
-    ScoreTable
-        Complete: no call fails. Agents, judges and dimensions are sorted by name, as `score_table` sorts them.
-
-    Examples
-    --------
-    >>> truth = Truth(
-    ...     composers=(Composer("ash", 3.5), Composer("birch", 3.0)),
-    ...     panel=(Panelist("auditor", "north"), Panelist("reader", "south", severity=-0.2)),
-    ... )
-    >>> table = simulate_scores(truth, np.random.default_rng(1))
-    >>> table.scores.shape, table.agents, len(table.clusters)
-    ((100, 2, 6), ('ash', 'birch'), 5)
-    """
+    """One study drawn from a known truth, as the table that `analyse` reads."""
     order = sorted(range(len(truth.composers)), key=lambda a: truth.composers[a].name)
-    agent, cycle = _attended(truth, order, rng)
-    quality = _quality(truth, order, agent, cycle, rng)
-    tokens = _tokens(truth, order, agent, rng)
-    panel = sorted(truth.panel, key=lambda judge: judge.name)
-    calls = {judge.name: _calls(truth, order, judge, quality, agent, tokens, rng) for judge in panel}
-    return _table(truth, order, agent, cycle, tokens, panel, calls)
-
-
-def _attended(truth: Truth, order: list[int], rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """Agent and cycle of every decision, by agent and then cycle."""
+    # Agent and cycle of every decision, by agent and then cycle.
     chance = np.array([truth.composers[a].attendance for a in order])
     cycles = truth.clusters * truth.cycles
     present = (
         rng.random((chance.size, cycles)) < chance[:, None] if (chance < 1).any() else np.ones((chance.size, cycles))
     )
     agent, cycle = np.nonzero(present)
-    return agent.astype(np.int64), cycle.astype(np.int64)
-
-
-def _quality(truth: Truth, order: list[int], agent: Ints, cycle: Ints, rng: np.random.Generator) -> Floats:
-    """What each trajectory is worth on each dimension [n, D]."""
-    d, cluster = len(truth.dimensions), cycle // truth.cycles
-    clusters = truth.cluster.draw(rng, (truth.clusters,), d)
-    cycles = truth.cycle.draw(rng, (truth.clusters * truth.cycles,), d)
-    reactions = truth.interaction.draw(rng, (len(order), truth.clusters), d)
-    own = truth.residual.draw(rng, (agent.size,), d)
-    return np.asarray(truth.means[order][agent] + clusters[cluster] + cycles[cycle] + reactions[agent, cluster] + own)
-
-
-def _tokens(truth: Truth, order: list[int], agent: Ints, rng: np.random.Generator) -> Floats:
+    agent, cycle = agent.astype(np.int64), cycle.astype(np.int64)
+    quality = _quality(truth, order, agent, cycle, rng)
     median = np.array([truth.composers[a].tokens for a in order])[agent]
     spread = np.array([truth.composers[a].token_spread for a in order])[agent]
-    return np.asarray(np.maximum(1.0, np.rint(median * np.exp(spread * rng.standard_normal(agent.size)))))
-
-
-def _calls(
-    truth: Truth,
-    order: list[int],
-    judge: Panelist,
-    quality: Floats,
-    agent: Ints,
-    tokens: Floats,
-    rng: np.random.Generator,
-) -> Floats:
-    """Every call of one judge [n, T, D], in whole scores."""
-    n, d = quality.shape
-    extra = dict(judge.bonus)
-    liked = np.array(
-        [
-            extra.get(truth.composers[a].name, 0.0) + judge.halo * (truth.composers[a].family == judge.family)
-            for a in order
-        ]
-    )
-    lean = judge.severity + liked[agent] - judge.terse_penalty * (tokens < truth.terse_tokens)
-    reading = quality + lean[:, None] + judge.disagreement.draw(rng, (n,), d)
-    seen = reading[:, None, :] + judge.trial_noise.draw(rng, (n, judge.trials), d)
-    return np.clip(np.floor(seen + 0.5), *SCALE)
-
-
-def _table(
-    truth: Truth,
-    order: list[int],
-    agent: Ints,
-    cycle: Ints,
-    tokens: Floats,
-    panel: list[Panelist],
-    calls: dict[str, Floats],
-) -> ScoreTable:
+    tokens = np.asarray(np.maximum(1.0, np.rint(median * np.exp(spread * rng.standard_normal(agent.size)))))
+    panel = sorted(truth.panel, key=lambda judge: judge.name)
+    calls = {judge.name: _calls(truth, order, judge, quality, agent, tokens, rng) for judge in panel}
     names = tuple(truth.composers[a].name for a in order)
     columns = sorted(range(len(truth.dimensions)), key=truth.dimensions.__getitem__)
     held, cycle_code = np.unique(cycle, return_inverse=True)
@@ -253,32 +168,44 @@ def _table(
         digest.update(np.ascontiguousarray(part).tobytes())
     return ScoreTable(
         trajectories=tuple(f"{names[a]}/{c:06d}" for a, c in zip(agent.tolist(), cycle.tolist(), strict=True)),
-        agents=names,
-        agent=agent,
-        cycles=tuple(f"cycle-{c:06d}" for c in held.tolist()),
-        cycle=cycle_code.astype(np.int64),
-        clusters=tuple(f"cluster-{k:04d}" for k in seen.tolist()),
-        cluster=cluster_code.astype(np.int64),
-        formats=("simulated",),
-        format=np.zeros(agent.size, dtype=np.int64),
-        judges=tuple(judge.name for judge in panel),
-        families=tuple(judge.family for judge in panel),
-        dimensions=tuple(truth.dimensions[k] for k in columns),
-        weights=share[columns],
-        scores=scores,
-        trials={name: rows @ share for name, rows in calls.items()},
-        replicates={},
-        calls={judge.name: Calls(agent.size * judge.trials, 0, 0) for judge in panel},
-        lengths=tokens,
-        left_out=(),
-        digest=digest.hexdigest()[:16],
-        mean=scores if many else None,
-        first=first,
-        repeats={} if many else None,
+        agents=names, agent=agent, cycles=tuple(f"cycle-{c:06d}" for c in held.tolist()),
+        cycle=cycle_code.astype(np.int64), clusters=tuple(f"cluster-{k:04d}" for k in seen.tolist()),
+        cluster=cluster_code.astype(np.int64), formats=("simulated",), format=np.zeros(agent.size, dtype=np.int64),
+        judges=tuple(judge.name for judge in panel), families=tuple(judge.family for judge in panel),
+        dimensions=tuple(truth.dimensions[k] for k in columns), weights=share[columns], scores=scores,
+        trials={name: rows @ share for name, rows in calls.items()}, replicates={},
+        calls={judge.name: Calls(agent.size * judge.trials, 0, 0) for judge in panel}, lengths=tokens, left_out=(),
+        digest=digest.hexdigest()[:16], mean=scores if many else None, first=first, repeats={} if many else None,
+    )  # fmt: skip
+
+
+def _quality(truth: Truth, order: list[int], agent: Ints, cycle: Ints, rng: np.random.Generator) -> Floats:
+    """What each trajectory is worth on each dimension [n, D]."""
+    d, cluster = len(truth.dimensions), cycle // truth.cycles
+    clusters = truth.cluster.draw(rng, (truth.clusters,), d)
+    cycles = truth.cycle.draw(rng, (truth.clusters * truth.cycles,), d)
+    reactions = truth.interaction.draw(rng, (len(order), truth.clusters), d)
+    own = truth.residual.draw(rng, (agent.size,), d)
+    return np.asarray(truth.means[order][agent] + clusters[cluster] + cycles[cycle] + reactions[agent, cluster] + own)
+
+
+def _calls(
+    truth: Truth, order: list[int], judge: Panelist, quality: Floats, agent: Ints, tokens: Floats,
+    rng: np.random.Generator,
+) -> Floats:  # fmt: skip
+    """Every call of one judge [n, T, D], in whole scores."""
+    n, d = quality.shape
+    extra = dict(judge.bonus)
+    liked = np.array(
+        [
+            extra.get(truth.composers[a].name, 0.0) + judge.halo * (truth.composers[a].family == judge.family)
+            for a in order
+        ]
     )
-
-
-# --- what can be wrong ----------------------------------------------------------------------------------------------
+    lean = judge.severity + liked[agent] - judge.terse_penalty * (tokens < truth.terse_tokens)
+    reading = quality + lean[:, None] + judge.disagreement.draw(rng, (n,), d)
+    seen = reading[:, None, :] + judge.trial_noise.draw(rng, (n, judge.trials), d)
+    return np.clip(np.floor(seen + 0.5), *SCALE)
 
 
 def _problems(truth: Truth) -> Iterator[Problem]:

@@ -36,11 +36,7 @@ _ROW_GROUP = 1 << 20
 
 
 def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence[str]) -> None:
-    """Write the rows of ``source`` to ``target`` in the order that `assaymark.metrology.streaming` reads.
-
-    Columns are the documented ones and the ``dimensions``. Ids of cycles and trajectories become whole numbers in the
-    order of their names; whole-number scores become small integers, NaN an empty score.
-    """
+    """Write the rows of ``source`` to ``target`` in the order that `assaymark.metrology.streaming` reads."""
     import duckdb  # here, because it costs every command 30 MB and 80 ms, and one needs it
 
     schema = pq.read_schema(source)
@@ -48,7 +44,27 @@ def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence
     with duckdb.connect(config={"threads": _THREADS, "memory_limit": _MEMORY, "temp_directory": str(scratch)}) as db:
         rows = db.read_parquet(str(source))
         db.register("rows", rows)
-        _require_whole(db, schema, dimensions)
+        kinds = {name: schema.field(name).type for name in dimensions}
+        problems = [
+            Problem(name, f"must hold scores (got {kind})")
+            for name, kind in kinds.items()
+            if not (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+        ]
+        if problems:
+            raise InputError("scores", problems)
+        floats = [name for name, kind in kinds.items() if pa.types.is_floating(kind)]
+        if floats:
+            # Infinity and what is far off the scale has no whole number beside it that could be told in a message.
+            broken = " or ".join(f"({_q(name)} <> floor({_q(name)}) and not isnan({_q(name)}))" for name in floats)
+            off = " or ".join(f"(abs({_q(name)}) > 1e9 and not isnan({_q(name)}))" for name in floats)
+            found = db.execute(f"select count(*) filter ({broken}), count(*) filter ({off}) from rows").fetchone() or (
+                0,
+                0,
+            )
+            if found[1]:
+                raise InputError("scores", [Problem("", f"usable scores lie in 1..5 ({found[1]} row(s) are far off)")])
+            if found[0]:
+                raise NotStreamableError(f"{found[0]:,} rows have scores that are not whole", sortable=False)
         ids = [name for name in ("cycle", "trajectory") if name in kept]
         if len(ids) == 2:
             _require_one_cycle(db)
@@ -76,27 +92,6 @@ def _column(name: str, numbered: bool, score: bool) -> str:
         # NaN has no whole number and becomes null; everything else was found to have one.
         return f"try_cast(rows.{_q(name)} as bigint) as {_q(name)}"
     return f"rows.{_q(name)}"
-
-
-def _require_whole(db: duckdb.DuckDBPyConnection, schema: pa.Schema, dimensions: Sequence[str]) -> None:
-    kinds = {name: schema.field(name).type for name in dimensions}
-    problems = [
-        Problem(name, f"must hold scores (got {kind})")
-        for name, kind in kinds.items()
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind))
-    ]
-    if problems:
-        raise InputError("scores", problems)
-    floats = [name for name, kind in kinds.items() if pa.types.is_floating(kind)]
-    if floats:
-        # Infinity and what is far off the scale has no whole number beside it that could be told in a message.
-        broken = " or ".join(f"({_q(name)} <> floor({_q(name)}) and not isnan({_q(name)}))" for name in floats)
-        off = " or ".join(f"(abs({_q(name)}) > 1e9 and not isnan({_q(name)}))" for name in floats)
-        found = db.execute(f"select count(*) filter ({broken}), count(*) filter ({off}) from rows").fetchone() or (0, 0)
-        if found[1]:
-            raise InputError("scores", [Problem("", f"usable scores lie in 1..5 ({found[1]} row(s) are far off)")])
-        if found[0]:
-            raise NotStreamableError(f"{found[0]:,} rows have scores that are not whole", sortable=False)
 
 
 def _require_one_cycle(db: duckdb.DuckDBPyConnection) -> None:
@@ -131,50 +126,10 @@ class _NewJudgeError(Exception):
 
 
 def score_sums(
-    path: Path,
-    *,
-    weights: Mapping[str, float] | None = None,
-    dimensions: Sequence[str] | None = None,
-    leave_out: bool = False,
-    scratch: Path,
-    threads: int = THREADS,
-    progress: Note | None = None,
-) -> ScoreSums:
-    """The sums of a Parquet file of scores, whatever its size.
-
-    Rows are best in the order of cycle, trajectory and judge, with whole-number ids of cycles and trajectories and
-    scores as small integers; otherwise an ordered copy is made in ``scratch`` first, which takes several times as long.
-
-    Parameters
-    ----------
-    path : Path
-        Parquet with the columns of `read_scores`; one trial a judge, honest first replicates only.
-    weights : mapping of dimension to weight, optional
-        Weights of the aggregate: ratios of whole numbers up to 1,000. Default: all equal.
-    dimensions : sequence of column names, optional
-        As for `read_scores`.
-    leave_out : bool
-        Leave out the trajectories that lack a usable score from some judge, and count them, where the rows cannot be
-        read whole.
-    scratch : Path
-        A folder for the ordered copy; what is made there is removed again.
-    threads : int
-        Parts that are decoded and counted at once.
-    progress : callable, optional
-        Told what is being done, how much of it is done, and how much there is.
-
-    Returns
-    -------
-    ScoreSums
-
-    Raises
-    ------
-    NotStreamableError
-        Repeated trials, replicates, control cells, scores that are not whole, or a trajectory that lacks a usable score
-        from some judge: `table_from_arrow` reads those.
-    InputError
-        Scores off 1..5, missing columns or names, a judge with two families, a trajectory with two agents ...
-    """
+    path: Path, *, weights: Mapping[str, float] | None = None, dimensions: Sequence[str] | None = None,
+    leave_out: bool = False, scratch: Path, threads: int = THREADS, progress: Note | None = None,
+) -> ScoreSums:  # fmt: skip
+    """The sums of a Parquet file of scores, whatever its size."""
     note = progress or (lambda _what, _done, _total: None)
     named = _named_columns(pq.read_schema(path), dimensions)
     try:
@@ -196,12 +151,9 @@ def score_sums(
 
 
 def sums_of(
-    table: pa.Table,
-    *,
-    weights: Mapping[str, float] | None = None,
-    dimensions: Sequence[str] | None = None,
+    table: pa.Table, *, weights: Mapping[str, float] | None = None, dimensions: Sequence[str] | None = None,
     judges: Mapping[str, str] | None = None,
-) -> ScoreSums:
+) -> ScoreSums:  # fmt: skip
     """The sums of a table in memory that holds whole cycles, in the order of cycle, trajectory and judge."""
     named = _named_columns(table.schema, dimensions)
     _require_summable(table.schema, named)
@@ -210,28 +162,21 @@ def sums_of(
     return count(_part(table, layout, 0), layout)
 
 
-# --- the file ---------------------------------------------------------------------------------------------------------
-
-
 def _streamed(
     path: Path, weights: Mapping[str, float] | None, dimensions: tuple[str, ...], threads: int, note: Note
 ) -> ScoreSums:
+    """The sums of a file in order, if every name in them can be told from the others."""
     file = pq.ParquetFile(path)
-    schema = file.schema_arrow
-    _require_summable(schema, dimensions)
+    _require_summable(file.schema_arrow, dimensions)
     whole = whole_weights(dimensions, weights)
     judges = _streaming_judges(next(_tables(file, _tasks(file)[0], ["judge", "family"])))
     while True:
-        layout = _layout(judges, dimensions, whole, "cycle" in schema.names)
+        layout = _layout(judges, dimensions, whole, "cycle" in file.schema_arrow.names)
         try:
-            return _named(_summed(path, file, layout, threads, note))
+            sums = _summed(path, file, layout, threads, note)
+            break
         except _NewJudgeError as new:
             judges = {**judges, **new.args[0]}
-
-
-def _named(sums: ScoreSums) -> ScoreSums:
-    """The sums, if every name in them can be told from the others."""
-    layout = sums.layout
     names = {"agent": sums.agents, "judge": layout.judges, "family": layout.families, "dimension": layout.dimensions}
     if problems := name_problems(names):
         raise InputError("scores", problems)
@@ -247,8 +192,12 @@ def _summed(path: Path, file: pq.ParquetFile, layout: Layout, threads: int, note
     starts = np.cumsum([0, *rows]).tolist()
     columns = [name for name in file.schema_arrow.names if name in KNOWN or name in layout.dimensions]
 
+    wanted = {*TEXTS, "format", "agent_family"} - {"trajectory"}
+    kinds = {field.name: field.type for field in file.schema_arrow if field.name in wanted}
+    texts = [name for name, kind in kinds.items() if pa.types.is_string(kind) or pa.types.is_large_string(kind)]
+
     def work(k: int) -> list[Piece]:
-        reader = pq.ParquetFile(path, metadata=file.metadata, read_dictionary=_text_columns(file.schema_arrow))
+        reader = pq.ParquetFile(path, metadata=file.metadata, read_dictionary=texts)
         row, found = starts[k], []
         for table in _tables(reader, tasks[k], columns):
             found += _pieces(table, layout, row)
@@ -312,9 +261,6 @@ def _pieces(table: pa.Table, layout: Layout, row: int) -> list[Piece]:
     return [(count(part, layout), table.take(pa.array(edges)))]
 
 
-# --- columns ----------------------------------------------------------------------------------------------------------
-
-
 def _named_columns(schema: pa.Schema, wanted: Sequence[str] | None) -> tuple[str, ...]:
     """The dimension columns, sorted; or everything that is wrong with the header."""
     if "judge" in schema.names and "family" not in schema.names:
@@ -336,14 +282,6 @@ def _require_summable(schema: pa.Schema, dimensions: Sequence[str]) -> None:
     for name in dimensions:
         if not pa.types.is_integer(schema.field(name).type):
             raise NotStreamableError(f"{name} is no column of whole numbers")
-
-
-def _text_columns(schema: pa.Schema) -> list[str]:
-    """Text columns, to be read as dictionaries."""
-    wanted = {*TEXTS, "format", "agent_family"} - {"trajectory"}
-    return [
-        f.name for f in schema if f.name in wanted and (pa.types.is_string(f.type) or pa.types.is_large_string(f.type))
-    ]
 
 
 def _streaming_judges(table: pa.Table) -> dict[str, str]:
@@ -375,19 +313,12 @@ def _part(table: pa.Table, layout: Layout, row: int) -> Part:
         formats, how = _coded(table, "format", row)
     _refuse_null(table, "trial", row)
     return Part(
-        agents=agents,
-        agent=agent,
-        clusters=clusters,
-        cluster=cluster,
-        formats=formats,
-        format=how if len(formats) > 1 else None,
-        judge=judge,
-        cycle=_ids(table, "cycle") if layout.paired else None,
-        trajectory=_ids(table, "trajectory"),
-        scores=tuple(_scores(table, name, row) for name in layout.dimensions),
-        length=_ids(table, "length") if "length" in table.column_names else None,
-        makers=_makers(table, agents, agent) if "agent_family" in table.column_names else None,
-    )
+        agents, agent, clusters, cluster, formats, how if len(formats) > 1 else None, judge,
+        _ids(table, "cycle") if layout.paired else None, _ids(table, "trajectory"),
+        tuple(_scores(table, name, row) for name in layout.dimensions),
+        _ids(table, "length") if "length" in table.column_names else None,
+        _makers(table, agents, agent) if "agent_family" in table.column_names else None,
+    )  # fmt: skip
 
 
 def _makers(table: pa.Table, agents: tuple[str, ...], agent: Codes) -> tuple[str, ...]:
@@ -494,6 +425,7 @@ def _refuse_null(table: pa.Table, name: str, row: int) -> None:
 VERSION: Final = "2"
 """Of what `partition_sums` computes and of its bytes."""
 
+_HEAD: Final = ("agents", "clusters", "formats", "left_out", "lengths", "makers")
 _ARRAYS: Final = ("sizes", "lineups", "places", "cycles", "scores", "replies")
 
 
@@ -522,14 +454,8 @@ def partition_sums(given: Mapping[str, Any]) -> bytes:
     path = Path(given["path"])
     try:
         with TemporaryDirectory(prefix="assaymark-") as scratch:
-            sums = score_sums(
-                path,
-                weights=given["weights"],
-                dimensions=given["dimensions"],
-                leave_out=True,
-                threads=given["threads"],
-                scratch=Path(scratch),
-            )
+            asked = {name: given[name] for name in ("weights", "dimensions", "threads")}
+            sums = score_sums(path, leave_out=True, scratch=Path(scratch), **asked)
         return to_bytes(_partition(path, sums))
     except FileNotFoundError:
         what = "no such file where it is to be read; on several machines each has to see it under this path"
@@ -544,17 +470,8 @@ def partition_sums(given: Mapping[str, Any]) -> bytes:
 def to_bytes(partition: Partition) -> bytes:
     """A partition as bytes: the same for the same partition. See `read_partition`."""
     sums = partition.sums
-    head = {
-        "layout": asdict(sums.layout),
-        "agents": sums.agents,
-        "clusters": sums.clusters,
-        "formats": sums.formats,
-        "left_out": sums.left_out,
-        "lengths": sums.lengths,
-        "makers": sums.makers,
-        "columns": partition.columns,
-        "names": partition.names,
-    }
+    head = {"layout": asdict(sums.layout)} | {name: getattr(sums, name) for name in _HEAD}
+    head |= {"columns": partition.columns, "names": partition.names}
     arrays = {name: getattr(sums, name) for name in _ARRAYS}
     arrays |= {f"table{k}": table for k, table in enumerate(sums.tables)}
     text = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
@@ -567,38 +484,50 @@ def read_partition(data: bytes) -> Partition:
     """The partition that `to_bytes` wrote."""
     with np.load(io.BytesIO(data), allow_pickle=False) as file:
         head = json.loads(file["head"].tobytes())
-        layout: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in head["layout"].items()
-        }
-        sums = ScoreSums(
-            layout=Layout(**layout),
-            agents=tuple(head["agents"]),
-            clusters=tuple(head["clusters"]),
-            formats=tuple(head["formats"]),
-            tables=tuple(file[f"table{k}"] for k in range(1 + len(layout["dimensions"]))),
-            left_out=head["left_out"],
-            lengths=None if head["lengths"] is None else tuple(head["lengths"]),
-            makers=None if head["makers"] is None else tuple(head["makers"]),
-            **{name: file[name] for name in _ARRAYS},
-        )
+        parts: list[dict[str, Any]] = [
+            {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+            for values in (head["layout"], {name: head[name] for name in _HEAD})
+        ]
+        tables = tuple(file[f"table{k}"] for k in range(1 + len(parts[0]["dimensions"])))
+        arrays = {name: file[name] for name in _ARRAYS}
+        sums = ScoreSums(layout=Layout(**parts[0]), tables=tables, **parts[1], **arrays)
         return Partition(sums, tuple(head["columns"]), file["runs"], tuple(head["names"]))
 
 
 def misfits(partitions: Mapping[str, Partition]) -> list[Problem]:
-    """Why partitions, by their names, are not parts of one table: other columns or panels, or a cycle in two of them.
-
-    The first partition is what the others are held against.
-    """
+    """Why partitions, by their names, are not parts of one table: other columns or panels, or a cycle in two of
+    them."""
     first, *others = partitions
     problems = [
         Problem(name, what) for name in others for what in _differences(partitions[first], partitions[name], first)
     ]
     # Ids of another kind cannot be compared, and were named above.
     alike = {name: one for name, one in partitions.items() if _kind(one) == _kind(partitions[first])}
-    return [*problems, *_shared_runs(alike), *_shared_names(alike)]
-
-
-# --- which ids --------------------------------------------------------------------------------------------------------
+    # Whole-number ids in two partitions: one of them for each pair of partitions.
+    owners = np.concatenate([np.full(len(one.runs), k) for k, one in enumerate(alike.values())])
+    runs = np.concatenate([one.runs for one in alike.values()])
+    order = np.lexsort((owners, runs[:, 0]))
+    (starts, ends), owners = runs[order].T, owners[order]
+    furthest = np.maximum.accumulate(ends)
+    # Which run reaches furthest of those that begin before.
+    holder = np.maximum.accumulate(np.where(ends == furthest, np.arange(ends.size), 0))
+    inside = np.flatnonzero(starts[1:] <= furthest[:-1])
+    pairs = np.sort(np.stack([owners[holder[inside]], owners[inside + 1]], axis=1), axis=1)
+    distinct, where = np.unique(pairs, axis=0, return_index=True)
+    names, key = list(alike), partitions[first].key
+    shared = [
+        (str(starts[inside[k] + 1]), names[a], names[b]) for (a, b), k in zip(distinct.tolist(), where, strict=True)
+    ]
+    # Ids that are text in two partitions, one of them for each pair of partitions.
+    seen: dict[str, str] = {}
+    clash: dict[tuple[str, str], str] = {}
+    for name, one in alike.items():
+        for text in one.names:
+            if seen.setdefault(text, name) != name:
+                clash.setdefault((seen[text], name), text)
+    shared += [(text, *pair) for pair, text in clash.items()]
+    what = f"each {key} lies in one partition"
+    return [*problems, *(Problem(other, f"{key} {text} is in {one} too; {what}") for text, one, other in shared)]
 
 
 def _partition(path: Path, sums: ScoreSums) -> Partition:
@@ -607,7 +536,8 @@ def _partition(path: Path, sums: ScoreSums) -> Partition:
     name = "cycle" if sums.layout.paired else "trajectory"
     if pa.types.is_integer(file.schema_arrow.field(name).type):
         found = [np.unique(column.to_numpy().astype(np.int64)) for column in _partitions_column(file, name)]
-        return Partition(sums, columns, _runs(np.unique(np.concatenate(found))), ())
+        ids = np.unique(np.concatenate(found))
+        return Partition(sums, columns, runs_of(ids), ())
     texts = {
         text for column in _partitions_column(file, name) for text in column.unique().cast(pa.string()).to_pylist()
     }
@@ -620,17 +550,10 @@ def _partitions_column(file: pq.ParquetFile, name: str) -> Iterator[Any]:
             yield file.read_row_group(k, columns=[name], use_threads=False).column(0)
 
 
-def _runs(ids: Ints) -> Ints:
-    """The first and last of each unbroken run of sorted distinct ids.
-
-    >>> _runs(np.array([1, 2, 3, 7, 9, 10])).tolist()
-    [[1, 3], [7, 7], [9, 10]]
-    """
+def runs_of(ids: Ints) -> Ints:
+    """The first and last of each unbroken run of sorted distinct ids [k, 2]."""
     breaks = np.flatnonzero(np.diff(ids) != 1)
     return np.stack([ids[np.concatenate([[0], breaks + 1])], ids[np.concatenate([breaks, [ids.size - 1]])]], axis=1)
-
-
-# --- do they belong together ------------------------------------------------------------------------------------------
 
 
 def _kind(one: Partition) -> tuple[str, bool]:
@@ -640,59 +563,17 @@ def _kind(one: Partition) -> tuple[str, bool]:
 def _differences(one: Partition, other: Partition, name: str) -> list[str]:
     """In what a partition differs from the first, which has this name."""
     found = []
-    if one.columns != other.columns:
-        found.append(f"other columns than in {name} ({_unlike(one.columns, other.columns)})")
-    judges, theirs = _judges(one), _judges(other)
-    if judges != theirs:
-        found.append(f"other judges than in {name} ({_unlike(judges, theirs)})")
+    judges, theirs = (
+        [f"{judge} of {family}" for judge, family in zip(part.layout.judges, part.layout.families, strict=True)]
+        for part in (one.sums, other.sums)
+    )
+    for what, ours, others in (("columns", one.columns, other.columns), ("judges", judges, theirs)):
+        if ours != others:
+            missing, new = sorted(set(ours) - set(others)), sorted(set(others) - set(ours))
+            parts = [f"not here: {', '.join(missing)}"] if missing else []
+            unlike = "; ".join([*parts, f"only here: {', '.join(new)}"] if new else parts)
+            found.append(f"other {what} than in {name} ({unlike})")
     if one.key == other.key and _kind(one) != _kind(other):
         kinds = ("whole numbers", "text")
         found.append(f"{other.key} holds {kinds[bool(other.names)]} here and {kinds[bool(one.names)]} in {name}")
     return found
-
-
-def _judges(one: Partition) -> list[str]:
-    layout = one.sums.layout
-    return [f"{judge} of {family}" for judge, family in zip(layout.judges, layout.families, strict=True)]
-
-
-def _unlike(one: Sequence[str], other: Sequence[str]) -> str:
-    missing, new = sorted(set(one) - set(other)), sorted(set(other) - set(one))
-    parts = [f"not here: {', '.join(missing)}"] if missing else []
-    return "; ".join([*parts, f"only here: {', '.join(new)}"] if new else parts)
-
-
-def _shared_runs(partitions: Mapping[str, Partition]) -> list[Problem]:
-    """Whole-number ids in two partitions: one of them for each pair of partitions."""
-    owners = np.concatenate([np.full(len(one.runs), k) for k, one in enumerate(partitions.values())])
-    runs = np.concatenate([one.runs for one in partitions.values()])
-    order = np.lexsort((owners, runs[:, 0]))
-    (starts, ends), owners = runs[order].T, owners[order]
-    furthest = np.maximum.accumulate(ends)
-    # Which run reaches furthest of those that begin before.
-    holder = np.maximum.accumulate(np.where(ends == furthest, np.arange(ends.size), 0))
-    inside = np.flatnonzero(starts[1:] <= furthest[:-1])
-    pairs = np.sort(np.stack([owners[holder[inside]], owners[inside + 1]], axis=1), axis=1)
-    distinct, where = np.unique(pairs, axis=0, return_index=True)
-    names, key = list(partitions), next(iter(partitions.values())).key
-    return [
-        _shared(key, str(starts[inside[k] + 1]), names[a], names[b])
-        for (a, b), k in zip(distinct.tolist(), where.tolist(), strict=True)
-    ]
-
-
-def _shared_names(partitions: Mapping[str, Partition]) -> list[Problem]:
-    """Ids that are text in two partitions: one of them for each pair of partitions."""
-    seen: dict[str, str] = {}
-    clash: dict[tuple[str, str], str] = {}
-    for name, one in partitions.items():
-        for text in one.names:
-            first = seen.setdefault(text, name)
-            if first != name:
-                clash.setdefault((first, name), text)
-    key = next(iter(partitions.values())).key
-    return [_shared(key, text, first, other) for (first, other), text in clash.items()]
-
-
-def _shared(key: str, text: str, first: str, other: str) -> Problem:
-    return Problem(other, f"{key} {text} is in {first} too; each {key} lies in one partition")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,11 +17,12 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, wilson
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.contrasts import Contrast, contrast_of, holm, settle, t_test
+from assaymark.metrology.contrasts import contrast_of, holm, settle, t_test
 from assaymark.metrology.controls import Cell, averaged_alike, measured
+from assaymark.metrology.estimates import NEVER, number
+from assaymark.metrology.kappa import gated
 from assaymark.metrology.panel import panel_of
 from assaymark.metrology.scores import ScoreTable
-from assaymark.metrology.stability import gated
 from assaymark.protocol import Study
 from assaymark.quantiles import t_quantile
 from assaymark.records import AGGREGATE, JSON, Measurement
@@ -39,71 +40,55 @@ _NO_LENGTHS = "undefined: lengths of the judged texts were not given"
 def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generator) -> Iterator[Measurement]:
     """Share of terse rationales of each agent, and the token count at which scores break most sharply.
 
-    An agent whose ``terse.share`` exceeds the plan's ``cells.terse_share`` is mostly terse: contrasts that involve it
-    are construct-sensitive. ``style.threshold`` is the smallest token count of the upper side of the best single split
-    of the panel's aggregate on length. The split is sought within agents and clusters, so that an agent which is both
-    terse and weak, or a regime which is both brief and hard, is not taken for an effect of length.
-
-    Its p-value is that of the largest standardised difference over 40 splits. The reference is what happens when whole
-    cycles change places within their cluster, every agent keeping its lengths and receiving its own scores of another
-    cycle; that leaves the levels of agents, clusters and cycles as they are and needs no minimum number of clusters.
-    All the shuffles are not gone through: their covariance over splits is known exactly, and the largest of normal
-    variables with that covariance is drawn.
-
-    Parameters
-    ----------
-    honest : ScoreTable
-        With ``lengths``, else every measurement carries that state.
-    study : Study
-        ``cells.terse_tokens`` and the level of the intervals.
-    rng : numpy Generator
-        For the draws behind the p-value.
-
-    Yields
-    ------
-    Measurement
-        ``terse.share`` of every agent, and ``style.threshold`` of the aggregate with ``detail``: ``difference`` (mean
-        above minus mean below), ``within`` (the same within agents and clusters), ``p``, and ``scan``, up to 40 rows
-        of threshold, difference, records below.
+    ``style.threshold`` is the best single split of the panel's aggregate on length, sought within agents and clusters.
+    Its p is that of the largest standardised difference over 40 splits when whole cycles change places within their
+    cluster; the covariance of these shuffles is known exactly, and the largest of such normal variables is drawn.
     """
     honest = gated(honest, study)
+    lengths, level, tokens, count = honest.lengths, study.inference.level, study.cells.terse_tokens, "honest records"
     for a, agent in enumerate(honest.agents):
-        yield _share(honest, study, a, agent)
-    yield _threshold(honest, rng)
+        own = honest.agent == a
+        n = int(own.sum())
+        below = int((lengths[own] < tokens).sum()) if lengths is not None else 0
+        known = lengths is not None and n > 0
+        detail: dict[str, JSON] = {"below": below, "tokens": tokens} if known else {}
+        state = _NO_LENGTHS if lengths is None else "undefined: no trajectory with a usable score from every judge"
+        yield number(Measurement, "terse.share", {"agent": agent}, below / n if known else None, (n, count),
+                     f"honest records with fewer than {tokens} tokens over all, Wilson interval", state=state,
+                     ends=wilson(below, n, level=level) if known else None, level=level, inputs=honest.digest,
+                     detail=detail)  # fmt: skip
+    value, detail, state = None, {}, _NO_LENGTHS
+    if lengths is not None:
+        scores = honest.stacked[:, :, 0].mean(axis=1)
+        stratum = honest.agent * len(honest.clusters) + honest.cluster
+        counts = np.maximum(np.bincount(stratum), 1)
+        centred = scores - (np.bincount(stratum, weights=scores) / counts)[stratum]
+        scan = _scan(scores, centred, lengths, stratum)
+        state = f"undefined: no token count splits the {honest.n} records within an agent and cluster"
+        if scan.tokens.size:
+            best = int(np.argmax(np.abs(scan.total) / np.sqrt(scan.spread)))
+            # Evenly by records, not by tokens: a few very long texts would take most of the places.
+            wanted = np.linspace(scan.below[0], scan.below[-1], _POINTS - 1)
+            listed = scan.at(np.unique(np.append(np.searchsorted(scan.below, wanted), best)))
+            rows = zip(listed.tokens.tolist(), listed.difference.tolist(), listed.below.tolist(), strict=True)
+            value = float(scan.tokens[best])
+            detail = {
+                "difference": float(scan.difference[best]),
+                "within": float(scan.total[best] / scan.spread[best]),
+                "p": _largest_p(honest, centred, lengths, listed, rng),
+                "scan": [list(row) for row in rows],
+            }
+    yield number(Measurement, "style.threshold", {"dimension": AGGREGATE}, value, (honest.n, count),
+                 "best single split of the panel score on token count within agent and cluster; p of the largest of "
+                 "up to 40 splits under permutation of cycles within clusters", state=state, unit="tokens",
+                 inputs=honest.digest, detail=detail)  # fmt: skip
 
 
-def _share(honest: ScoreTable, study: Study, a: int, agent: str) -> Measurement:
-    own = honest.agent == a
-    n, tokens = int(own.sum()), study.cells.terse_tokens
-    parts: dict[str, Any] = {
-        "name": "terse.share",
-        "labels": {"agent": agent},
-        "n": n,
-        "n_of": "honest records",
-        "method": f"honest records with fewer than {tokens} tokens over all, Wilson interval",
-        "inputs": honest.digest,
-    }
-    if honest.lengths is None or not n:
-        state = (
-            _NO_LENGTHS if honest.lengths is None else "undefined: no trajectory with a usable score from every judge"
-        )
-        return Measurement(value=None, state=state, **parts)
-    below = int((honest.lengths[own] < tokens).sum())
-    low, high = wilson(below, n, level=study.inference.level)
-    detail: dict[str, JSON] = {"below": below, "tokens": tokens}
-    return Measurement(value=below / n, low=low, high=high, level=study.inference.level, detail=detail, **parts)
+class _Scan(NamedTuple):
+    """Every place [S] at which the records can be split by length.
 
-
-# --- the break ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Scan:
-    """Every place at which the records can be split by length.
-
-    A split [S] has ``below`` records shorter than ``tokens``; ``difference`` is the plain mean above minus the mean
-    below, ``total`` the sum of centred scores above, and ``spread`` the variation of the split, both taken within
-    strata of one agent in one cluster.
+    A split has ``below`` records shorter than ``tokens``; ``difference`` is the plain mean above minus the mean below,
+    ``total`` the sum of centred scores above, and ``spread`` the variation of the split, within agents and clusters.
     """
 
     tokens: Floats
@@ -114,46 +99,8 @@ class _Scan:
 
     def at(self, places: Ints | Bools) -> _Scan:
         """Some of the splits."""
-        return _Scan(
-            self.tokens[places], self.below[places], self.difference[places], self.total[places], self.spread[places]
-        )
-
-
-def _threshold(honest: ScoreTable, rng: np.random.Generator) -> Measurement:
-    parts: dict[str, Any] = {
-        "name": "style.threshold",
-        "labels": {"dimension": AGGREGATE},
-        "n": honest.n,
-        "n_of": "honest records",
-        "method": "best single split of the panel score on token count within agent and cluster; p of the largest of "
-        "up to 40 splits under permutation of cycles within clusters",
-        "unit": "tokens",
-        "inputs": honest.digest,
-    }
-    if honest.lengths is None:
-        return Measurement(value=None, state=_NO_LENGTHS, **parts)
-    scores = honest.stacked[:, :, 0].mean(axis=1)
-    stratum = honest.agent * len(honest.clusters) + honest.cluster
-    counts = np.maximum(np.bincount(stratum), 1)
-    centred = scores - (np.bincount(stratum, weights=scores) / counts)[stratum]
-    scan = _scan(scores, centred, honest.lengths, stratum)
-    if not scan.tokens.size:
-        state = f"undefined: no token count splits the {honest.n} records within an agent and cluster"
-        return Measurement(value=None, state=state, **parts)
-    best = int(np.argmax(np.abs(scan.total) / np.sqrt(scan.spread)))
-    # Evenly by records, not by tokens: a few very long texts would take most of the places.
-    wanted = np.linspace(scan.below[0], scan.below[-1], _POINTS - 1)
-    places = np.unique(np.append(np.searchsorted(scan.below, wanted), best))
-    listed = scan.at(places)
-    detail: dict[str, JSON] = {
-        "difference": float(scan.difference[best]),
-        "within": float(scan.total[best] / scan.spread[best]),
-        "p": _largest_p(honest, centred, honest.lengths, listed, rng),
-        "scan": [
-            [float(listed.tokens[s]), float(listed.difference[s]), int(listed.below[s])] for s in range(places.size)
-        ],
-    }
-    return Measurement(value=float(scan.tokens[best]), detail=detail, **parts)
+        tokens, below, difference, total, spread = self
+        return _Scan(tokens[places], below[places], difference[places], total[places], spread[places])
 
 
 def _scan(scores: Floats, centred: Floats, lengths: Floats, stratum: Ints) -> _Scan:
@@ -223,29 +170,11 @@ def _permuted(honest: ScoreTable, centred: Floats, lengths: Floats, tokens: Floa
     return np.asarray((weighted.transpose(0, 2, 1) @ above).sum(axis=0))
 
 
-# --- contrasts between agents at equal length -----------------------------------------------------------------------
-
-
 def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> Iterator[Measurement]:
-    """Every contrast of the panel again, on length-matched records alone, in the panel's direction.
+    """Every contrast of the panel again, on length-matched records alone, in the panel's direction (section 5.3).
 
-    A contrast that involves a mostly terse agent is construct-sensitive unless it keeps its sign and significance
-    here (section 5.3): a negative value has turned. Tests are cluster t; Holm families are the panel's own (the
-    aggregate, and all dimensions together), in which a pair that never met keeps its place with p = 1.
-
-    Parameters
-    ----------
-    cell : Cell
-        The length-matched records, under the agents whose rationales they restate.
-    honest : ScoreTable
-        Fixes the pairs and their directions.
-    study : Study
-        Level of the intervals.
-
-    Yields
-    ------
-    Measurement
-        ``length_matched.contrast`` for every pair and dimension.
+    Holm families are the panel's own (the aggregate, and all dimensions together), in which a pair that never met keeps
+    its place with p = 1.
     """
     honest, (cell,) = averaged_alike(honest, [cell], study)
     k, agents = len(honest.names), cell.table.agents
@@ -258,37 +187,20 @@ def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> It
         return
     p = np.array([np.ones(k) if test is None else test.p for test in tests])
     adjusted = np.column_stack([holm(p[:, 0]), *([holm(p[:, 1:].ravel()).reshape(-1, k - 1)] if k > 1 else [])])
-    for row, (meeting, (first, second), test) in enumerate(zip(meetings, pairs, tests, strict=True)):
+    for row, (meeting, pair, test, now) in enumerate(zip(meetings, pairs, tests, met, strict=True)):
         before = settle(meeting.sums[:, :k].sum(axis=0) / max(1, meeting.n))
-        now = met[row]
-        n = now.n if now else 0
         for column, dimension in enumerate(honest.names):
-            high, low = (second, first) if before[column] < 0 else (first, second)
-            found = None if test is None else contrast_of(test, column, n=n)
-            yield measured(
-                "length_matched.contrast",
-                {"dimension": dimension, "high": high, "low": low},
-                _turned(found) if found and high == second else found,
-                study,
-                method="mean paired difference within common cycles of length-matched records",
-                state="never compared",
-                n=n,
-                n_of="common cycles",
-                inputs=f"{honest.digest}+{cell.table.digest}",
-                detail={"p": float(p[row, column]), "p_holm": float(adjusted[row, column])},
-            )
-
-
-def _turned(found: Contrast) -> Contrast:
-    """The same contrast from the other side."""
-    ends = (None, None) if found.low is None or found.high is None else (-found.high, -found.low)
-    return replace(found, difference=-found.difference + 0.0, low=ends[0], high=ends[1])
-
-
-# Does a judge of a season grade longer records higher than the rest of its panel does?
-
-
-_FLAT = 1e-9
+            turned = before[column] < 0
+            high, low = pair[::-1] if turned else pair
+            found = None if test is None or now is None else contrast_of(test, column, n=now.n)
+            if found and turned:
+                ends = (None, None) if found.low is None or found.high is None else (-found.high, -found.low)
+                found = replace(found, difference=-found.difference + 0.0, low=ends[0], high=ends[1])
+            yield measured("length_matched.contrast", {"dimension": dimension, "high": high, "low": low}, found, study,
+                           method="mean paired difference within common cycles of length-matched records",
+                           state=NEVER, n=now.n if now else 0, n_of="common cycles",
+                           inputs=f"{honest.digest}+{cell.table.digest}",
+                           detail={"p": float(p[row, column]), "p_holm": float(adjusted[row, column])})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,29 +220,10 @@ class Verbosity:
 
 
 def season_verbosity(
-    own: ArrayLike,
-    others: ArrayLike,
-    tokens: ArrayLike,
-    agents: Sequence[str],
-    periods: Sequence[str],
-    *,
+    own: ArrayLike, others: ArrayLike, tokens: ArrayLike, agents: Sequence[str], periods: Sequence[str], *,
     level: float = 0.95,
-) -> Verbosity:
-    """Slope of a judge's distance from the others on the length of the record, within agents.
-
-    The distance is from the median of the *other* judges: the panel's own median would follow the judge and hide part
-    of what it does. It is taken within agents, so that a judge that likes an agent, which happens to write much, is not
-    called verbose for it. What all judges give for length does not show; that is for their datasheets.
-
-    The interval is from a jackknife over periods on Student's t.
-
-    Examples
-    --------
-    >>> found = season_verbosity([60, 64, 68, 50, 54, 58], [60, 60, 60, 50, 50, 50], [100, 200, 400, 50, 100, 200],
-    ...                          ["a"] * 3 + ["b"] * 3, ["1", "2", "3"] * 2)
-    >>> round(found.slope, 6), found.items
-    (4.0, 6)
-    """
+) -> Verbosity:  # fmt: skip
+    """Slope of a judge's distance from the others on the length of the record, within agents."""
     source = "season_verbosity"
     lengths = checks.finite(source, "tokens", tokens)
     above = checks.finite(source, "own", own) - checks.finite(source, "others", others)
@@ -343,45 +236,23 @@ def season_verbosity(
     slope = _slope(above, doublings, who)
     if slope is None or len(names) < 2:
         raise NotMeasurableError("verbosity is undefined: no agent's records differ in length")
-    low, high = _interval(above, doublings, who, when, len(names), slope, level)
-    return Verbosity(
-        slope=slope,
-        low=low,
-        high=high,
-        items=int(lengths.size),
-        periods=len(names),
-        level=level,
-        method="points per doubling of the length, within agents, against the median of the other judges; "
-        "jackknife over periods",
-    )
+    # Ends from the slopes without each period; none where a slope hangs on one period.
+    low = high = None
+    kept = [when != gone for gone in range(len(names))]
+    left = [_slope(above[rest], doublings[rest], who[rest]) if rest.any() else None for rest in kept]
+    if all(one is not None for one in left):
+        without = np.array(left, dtype=np.float64)
+        spread = without - without.mean()
+        error = float(np.sqrt((len(names) - 1) / len(names) * (spread @ spread)))
+        half = t_quantile(0.5 + level / 2, len(names) - 1) * error
+        low, high = slope - half, slope + half
+    method = "points per doubling of the length, within agents, against the median of the other judges; "
+    return Verbosity(slope, low, high, int(lengths.size), len(names), level, f"{method}jackknife over periods")
 
 
 def _slope(above: Floats, doublings: Floats, who: Ints) -> float | None:
     """Least squares within agents; None where no length varies."""
-    x, y = _within(doublings, who), _within(above, who)
+    counts = np.maximum(np.bincount(who), 1)
+    x, y = (values - (np.bincount(who, weights=values) / counts)[who] for values in (doublings, above))
     squares = float(x @ x)
-    return float(x @ y) / squares if squares > _FLAT else None
-
-
-def _within(values: Floats, who: Ints) -> Floats:
-    """Values less the mean of their agent."""
-    counts = np.bincount(who)
-    means = np.bincount(who, weights=values) / np.maximum(counts, 1)
-    return np.asarray(values - means[who])
-
-
-def _interval(
-    above: Floats, doublings: Floats, who: Ints, when: Ints, periods: int, slope: float, level: float
-) -> tuple[float | None, float | None]:
-    """Ends from the slopes without each period; none where a slope hangs on one period."""
-    left = []
-    for gone in range(periods):
-        kept = when != gone
-        without = _slope(above[kept], doublings[kept], who[kept]) if kept.any() else None
-        if without is None:
-            return None, None
-        left.append(without)
-    spread = np.array(left) - np.mean(left)
-    error = float(np.sqrt((periods - 1) / periods * (spread @ spread)))
-    half = t_quantile(0.5 + level / 2, periods - 1) * error
-    return slope - half, slope + half
+    return float(x @ y) / squares if squares > _ZERO else None

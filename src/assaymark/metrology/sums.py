@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 from itertools import combinations
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.arrow import weights_of
 from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.columns import weights_of
 from assaymark.metrology.kappa import Pair
 from assaymark.metrology.scores import excess_replies, missing_shares
 
@@ -66,19 +66,8 @@ class Layout:
 class ScoreSums:
     """Sums of complete trajectories (scored by every judge), from which all panel statistics follow exactly.
 
-    ``tables`` holds, for the aggregate and each dimension, how often one judge's level met another's:
-    [F, G, P, S, S] by format, cluster and pair of judges; ``sizes`` [F, G] counts the trajectories.
-
-    A line-up is the number of decisions of each agent in one cycle. ``lineups`` [R, A] and ``places`` [R] are the
-    distinct pairs of line-up and cluster, ``cycles`` [R] how many cycles have them, and ``scores`` [R, A, J, D] the
-    sums of their scores. Within a line-up every agent has the same number of decisions in each cycle, so means,
-    contrasts over common cycles and least-squares levels are linear in these sums, for the whole panel and without any
-    judge. ``replies`` [J, A, 2] counts the usable and the unusable rows of each judge on each agent, ``left_out`` the
-    trajectories that lack a usable one from some judge and are in no other sum. ``lengths`` [5] are the sums of length,
-    length², panel aggregate, aggregate², and their product, or None. ``makers`` [A] are the families of the agents,
-    empty where an agent has none of its own, or None where no column names them.
-
-    Parts of one table add up with ``+``, in any order.
+    ``tables`` holds, for the aggregate and each dimension, how often one judge's level met another's: [F, G, P, S, S]
+    by format, cluster and pair of judges; ``sizes`` [F, G] counts the trajectories.
     """
 
     layout: Layout
@@ -147,29 +136,14 @@ class ScoreSums:
         lengths = None
         if one.lengths is not None and two.lengths is not None:
             lengths = tuple(a + b for a, b in zip(one.lengths, two.lengths, strict=True))
-        lineups, places, cycles, scores = gathered(
-            self.layout.paired,
-            np.concatenate([one.lineups, two.lineups]),
-            np.concatenate([one.places, two.places]),
-            np.concatenate([one.cycles, two.cycles]),
-            np.concatenate([one.scores, two.scores]),
-        )
+        both = ((part.lineups, part.places, part.cycles, part.scores) for part in (one, two))
+        lineups, places, cycles, scores = gathered(self.layout.paired, *map(np.concatenate, zip(*both, strict=True)))
         return ScoreSums(
-            layout=self.layout,
-            agents=names[0],
-            clusters=names[1],
-            formats=names[2],
-            tables=tuple(a + b for a, b in zip(one.tables, two.tables, strict=True)),
-            sizes=one.sizes + two.sizes,
-            lineups=lineups,
-            places=places,
-            cycles=cycles,
-            scores=scores,
-            replies=one.replies + two.replies,
-            left_out=one.left_out + two.left_out,
-            lengths=lengths,
-            makers=_makers(names[0], self, other),
-        )
+            self.layout, names[0], names[1], names[2],
+            tuple(a + b for a, b in zip(one.tables, two.tables, strict=True)),
+            one.sizes + two.sizes, lineups, places, cycles, scores, one.replies + two.replies,
+            one.left_out + two.left_out, lengths, _makers(names[0], self, other),
+        )  # fmt: skip
 
     def _under(self, agents: tuple[str, ...], clusters: tuple[str, ...], formats: tuple[str, ...]) -> ScoreSums:
         """The same sums with room for more names."""
@@ -186,27 +160,16 @@ class ScoreSums:
             found[np.ix_(how, where)] = table
             return found
 
-        lineups = np.zeros((self.places.size, len(agents)), dtype=np.int64)
-        lineups[:, who] = self.lineups
-        scores = np.zeros((self.places.size, len(agents), *self.scores.shape[2:]), dtype=np.int64)
-        scores[:, who] = self.scores
-        replies = np.zeros((len(self.layout.judges), len(agents), 2), dtype=np.int64)
-        replies[:, who] = self.replies
-        return ScoreSums(
-            layout=self.layout,
-            agents=agents,
-            clusters=clusters,
-            formats=formats,
-            tables=tuple(map(wider, self.tables)),
-            sizes=wider(self.sizes),
-            lineups=lineups,
-            places=where[self.places],
-            cycles=self.cycles,
-            scores=scores,
-            replies=replies,
-            left_out=self.left_out,
-            lengths=self.lengths,
-        )
+        def by_agent(table: Ints) -> Ints:
+            found = np.zeros((table.shape[0], len(agents), *table.shape[2:]), dtype=np.int64)
+            found[:, who] = table
+            return found
+
+        return replace(
+            self, agents=agents, clusters=clusters, formats=formats, tables=tuple(map(wider, self.tables)),
+            sizes=wider(self.sizes), lineups=by_agent(self.lineups), places=where[self.places],
+            scores=by_agent(self.scores), replies=by_agent(self.replies),
+        )  # fmt: skip
 
     @property
     def digest(self) -> str:
@@ -242,10 +205,7 @@ def total(parts: Iterable[ScoreSums]) -> ScoreSums:
 
 
 def gathered(paired: bool, lineups: Ints, places: Ints, cycles: Ints, scores: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Distinct line-ups and clusters in sorted order, with the sums of what stood under each.
-
-    Where clusters stand for cycles, a cluster has one line-up, and parts of it add up.
-    """
+    """Distinct line-ups and clusters in sorted order, with the sums of what stood under each."""
     key = np.concatenate([places[:, None], lineups], axis=1) if paired else places[:, None]
     distinct, place = np.unique(key, axis=0, return_inverse=True)
     place, r = place.ravel(), len(distinct)
@@ -278,13 +238,7 @@ def require_room(layout: Layout, agents: int, clusters: int, formats: int, lineu
 
 
 def whole_weights(dimensions: tuple[str, ...], weights: Mapping[str, float] | None) -> tuple[int, ...]:
-    """Weights as the smallest whole numbers in their ratio.
-
-    Examples
-    --------
-    >>> whole_weights(("clarity", "risk"), {"clarity": 0.5, "risk": 0.25})
-    (2, 1)
-    """
+    """Weights as the smallest whole numbers in their ratio."""
     if weights is None:
         return (1,) * len(dimensions)
     share = weights_of(dimensions, weights)
@@ -336,16 +290,26 @@ class Part:
     makers: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Complete:
+class Complete(NamedTuple):
     """The trajectories [T] of a part that every judge scored; ``scores`` are D x J columns [T]."""
 
     agent: Codes
     cluster: Codes
     format: Codes | None
     cycle: Codes | None
-    scores: tuple[tuple[Codes, ...], ...]
     length: Codes | None
+    scores: tuple[tuple[Codes, ...], ...]
+
+    @classmethod
+    def of(cls, part: Part | Complete, rows: Any, scores: tuple[tuple[Codes, ...], ...]) -> Complete:
+        """Some rows of each column."""
+        agent, cluster = part.agent[rows], part.cluster[rows]
+        how, when, length = (None if one is None else one[rows] for one in (part.format, part.cycle, part.length))
+        return cls(agent, cluster, how, when, length, scores)
+
+    def only(self, kept: Bools) -> Complete:
+        """Some of the trajectories."""
+        return Complete.of(self, kept, tuple(tuple(column[kept] for column in columns) for columns in self.scores))
 
 
 def count(part: Part, layout: Layout) -> ScoreSums:
@@ -372,24 +336,11 @@ def count(part: Part, layout: Layout) -> ScoreSums:
         layout.paired, lineups, places, cycles, sums.reshape(places.size, a, *sums.shape[1:])
     )
     return ScoreSums(
-        layout=layout,
-        agents=part.agents,
-        clusters=part.clusters,
-        formats=part.formats,
-        tables=tuple(table.reshape(*shape, size, size) for table, size in zip(tables, layout.levels, strict=True)),
-        sizes=np.bincount(group, minlength=groups).reshape(shape[:2]),
-        lineups=lineups,
-        places=places,
-        cycles=cycles,
-        scores=scores,
-        replies=replies,
-        left_out=left_out,
-        lengths=None if rows.length is None else _lengths(rows.length, aggregate),
-        makers=part.makers,
-    )
-
-
-# --- from rows to trajectories ----------------------------------------------------------------------------------------
+        layout, part.agents, part.clusters, part.formats,
+        tuple(table.reshape(*shape, size, size) for table, size in zip(tables, layout.levels, strict=True)),
+        np.bincount(group, minlength=groups).reshape(shape[:2]), lineups, places, cycles, scores, replies, left_out,
+        None if rows.length is None else _lengths(rows.length, aggregate), part.makers,
+    )  # fmt: skip
 
 
 def _complete(part: Part, judges: int) -> tuple[Complete, Ints, int]:
@@ -408,15 +359,8 @@ def _complete(part: Part, judges: int) -> tuple[Complete, Ints, int]:
     if not whole.all():
         replies[:, :, 1] = [np.bincount(agent[~row], minlength=agents) for row in usable]
         replies[:, :, 0] -= replies[:, :, 1]
-    rows = Complete(
-        part.agent[first],
-        part.cluster[first],
-        None if part.format is None else part.format[first],
-        None if part.cycle is None else part.cycle[first],
-        columns,
-        None if part.length is None else part.length[first],
-    )
-    return (rows if whole.all() else _only(rows, whole)), replies, int((~whole).sum())
+    rows = Complete.of(part, first, columns)
+    return (rows if whole.all() else rows.only(whole)), replies, int((~whole).sum())
 
 
 def _regular(part: Part, judges: int) -> Ints | None:
@@ -487,15 +431,8 @@ def _gathered_rows(part: Part, judges: int) -> tuple[Complete, Ints, int]:
         grid = np.zeros(start.size * judges, dtype=column.dtype)
         grid[slot] = column
         columns.append(tuple(grid[j::judges] for j in range(judges)))
-    rows = Complete(
-        part.agent[start],
-        part.cluster[start],
-        None if part.format is None else part.format[start],
-        None if part.cycle is None else part.cycle[start],
-        tuple(columns),
-        None if part.length is None else part.length[start],
-    )
-    return _only(rows, whole), replies, int((~whole).sum())
+    rows = Complete.of(part, start, tuple(columns))
+    return rows.only(whole), replies, int((~whole).sum())
 
 
 def _require_consistent(part: Part, start: Ints, which: Ints) -> None:
@@ -508,20 +445,6 @@ def _require_consistent(part: Part, start: Ints, which: Ints) -> None:
             problems.append(Problem(f"trajectory {first}", what))
     if problems:
         raise InputError("scores", problems)
-
-
-def _only(rows: Complete, kept: Bools) -> Complete:
-    return Complete(
-        rows.agent[kept],
-        rows.cluster[kept],
-        None if rows.format is None else rows.format[kept],
-        None if rows.cycle is None else rows.cycle[kept],
-        tuple(tuple(column[kept] for column in columns) for columns in rows.scores),
-        None if rows.length is None else rows.length[kept],
-    )
-
-
-# --- from trajectories to sums ----------------------------------------------------------------------------------------
 
 
 def _lineups(rows: Complete, agents: int, clusters: int) -> tuple[Ints, Ints, Ints, Ints]:
@@ -556,14 +479,8 @@ def _bits(value: int) -> int:
 
 
 def _dimension(
-    columns: tuple[Codes, ...],
-    layout: Layout,
-    seat: Ints,
-    seats: int,
-    group: Ints,
-    groups: int,
-    cell_of: Ints | None,
-) -> tuple[Ints, Ints]:
+    columns: tuple[Codes, ...], layout: Layout, seat: Ints, seats: int, group: Ints, groups: int, cell_of: Ints | None,
+) -> tuple[Ints, Ints]:  # fmt: skip
     """Contingency tables [groups, P, 5, 5] and sums by seat and judge [seats, J] of one dimension."""
     judges = len(columns)
     patterns = CATEGORIES**judges

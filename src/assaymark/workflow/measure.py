@@ -32,7 +32,7 @@ from assaymark.metrology import (
     style_measurements,
 )
 from assaymark.metrology.datasheet import limit_measurements
-from assaymark.metrology.oracle import ORACLE_DIMENSION
+from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.portfolio.orders import audit, fee_of, prices_of, settle
 from assaymark.prompting.texts import INSTRUCTION_LIKE
 from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measurement, content_id

@@ -14,8 +14,20 @@ from assaymark.claims import decide_claims, publication_level, suppressed_phrase
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology import analyse, wilson
 from assaymark.metrology.comparisons import Comparisons
-from assaymark.metrology.components import Components, averaged, variance_components
-from assaymark.metrology.decision_study import (
+from assaymark.metrology.design import (
+    Components,
+    averaged,
+    detectable_levels,
+    dimensions_claimed,
+    drawn_truth,
+    fitted_truth,
+    joined,
+    variance_components,
+    with_judge,
+    with_trials,
+)
+from assaymark.metrology.kappa import gated
+from assaymark.metrology.reliability import (
     MOST_CLUSTERS,
     MOST_CYCLES,
     MOST_JUDGES,
@@ -25,22 +37,12 @@ from assaymark.metrology.decision_study import (
     design_power,
     dstudy,
     dstudy_variance,
+    judge_agent_variance,
     variance_per_cost,
 )
-from assaymark.metrology.decision_study import MOST_TRIALS as MOST_STUDY_TRIALS
-from assaymark.metrology.design import (
-    detectable_levels,
-    dimensions_claimed,
-    drawn_truth,
-    fitted_truth,
-    joined,
-    with_judge,
-    with_trials,
-)
-from assaymark.metrology.reliability import judge_agent_variance
+from assaymark.metrology.reliability import MOST_TRIALS as MOST_STUDY_TRIALS
 from assaymark.metrology.scores import ScoreTable
 from assaymark.metrology.simulation import Truth, simulate_scores
-from assaymark.metrology.stability import gated
 from assaymark.notebook import Note, Part, Result
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import AGGREGATE, AdversarialStatus, Claim, Level, Measurement, Verdict

@@ -23,13 +23,11 @@ from assaymark.encoding import write_atomic
 from assaymark.engine import Chunk, ChunkError, Ledger, map_chunks
 from assaymark.engine.compute import DEADLINE_S, How, usable_cores, way
 from assaymark.errors import InputError, PlanError, Problem
-from assaymark.metrology.analysis import analyse
-from assaymark.metrology.arrow import score_table_of
-from assaymark.metrology.columns import Columns, numeric_columns
+from assaymark.metrology.analysis import analyse, analyse_sums
+from assaymark.metrology.columns import Columns, numeric_columns, score_table_of
+from assaymark.metrology.kappa import gated
 from assaymark.metrology.measure_panel import missing_measurements
-from assaymark.metrology.pooled import analyse_sums
 from assaymark.metrology.scores import ScoreTable, is_parquet, read_table
-from assaymark.metrology.stability import gated
 from assaymark.metrology.streaming import THREADS, VERSION, misfits, partition_sums, read_partition, score_sums
 from assaymark.metrology.sums import NotStreamableError, ScoreSums, total
 from assaymark.notebook import Folded, Note, Part, Result, parts_of

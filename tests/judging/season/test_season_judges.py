@@ -33,7 +33,7 @@ from assaymark.judging.season.reference import (
     season_argument_problems,
 )
 from assaymark.judging.season.replies import read_horizon_reply, read_outcome_reply
-from assaymark.metrology.self_preference import self_preference
+from assaymark.metrology.recusal import self_preference
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Agent, Outcome
 

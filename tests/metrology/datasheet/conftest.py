@@ -17,14 +17,9 @@ from assaymark.records import PairCall
 TASKS = 10
 LADDER_PAIRS = {0.5: 50, 1.0: 50, 2.0: 40, 3.0: 30, 4.0: 20, 5.0: 10}
 CLASS_VERDICTS = {
-    "stable": ("1", "2"),
-    "slot 1": ("1", "1"),
-    "slot 2": ("2", "2"),
-    "one-sided": ("tie", "1"),
-    "none": ("tie", "tie"),
-    "other": ("invalid", "2"),
-    "lost": ("invalid", "tie"),
-}
+    "stable": ("1", "2"), "slot 1": ("1", "1"), "slot 2": ("2", "2"), "one-sided": ("tie", "1"), "none": ("tie", "tie"),
+    "other": ("invalid", "2"), "lost": ("invalid", "tie"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -59,31 +54,18 @@ class Planted:
 
 
 def draw_calls(
-    rng: np.random.Generator,
-    planted: Planted,
-    *,
-    judge: str = "j",
-    tasks: int = TASKS,
-    pairs: int = 60,
-    prompt: str = "tie-allowed",
-    trial: int = 1,
+    rng: np.random.Generator, planted: Planted, *, judge: str = "j", tasks: int = TASKS, pairs: int = 60,
+    prompt: str = "tie-allowed", trial: int = 1,
     conditions: frozenset[str] = frozenset({"vacuum", "graded_vacuum", "same_subset", "ladder", "filler"}),
-) -> list[PairCall]:
+) -> list[PairCall]:  # fmt: skip
     """One run of the protocol by this judge."""
 
     def shown(pair: str, condition: str, i: int, verdicts: tuple[str, ...], **parts: Any) -> Iterator[PairCall]:
         for order, verdict in zip(("uv", "vu"), verdicts, strict=True):
             yield PairCall(
-                pair=pair,
-                condition=condition,
-                task=f"t{i % tasks}",
-                order=order,
-                verdict=verdict,
-                judge=judge,
-                prompt=prompt,
-                trial=trial,
-                **parts,
-            )
+                pair=pair, condition=condition, task=f"t{i % tasks}", order=order, verdict=verdict, judge=judge,
+                prompt=prompt, trial=trial, **parts,
+            )  # fmt: skip
 
     def either(share: float) -> tuple[str, str]:
         first, second = (str(rng.integers(1, 3)) if rng.random() < share else "tie" for _ in range(2))
@@ -183,15 +165,12 @@ def class_truths() -> Callable[[Mapping[str, float]], dict[str, float]]:
         positional = classes["slot 1"] + classes["slot 2"]
         raw = classes["stable"] + positional + (classes["one-sided"] + classes["other"]) / 2
         return {
-            f"delta0.stable{label}": classes["stable"],
-            f"delta0.positional{label}": positional,
-            f"delta0.one_sided{label}": classes["one-sided"],
-            f"delta0.no_preference{label}": classes["none"],
+            f"delta0.stable{label}": classes["stable"], f"delta0.positional{label}": positional,
+            f"delta0.one_sided{label}": classes["one-sided"], f"delta0.no_preference{label}": classes["none"],
             f"delta0.other_pairs{label}": classes["other"] + classes["lost"],
             f"delta0.other{label}": classes["other"] / 2,
             f"delta0.flip_rate{label}": positional / (positional + classes["stable"]),
-            f"delta0.slot_1_share{label}": classes["slot 1"] / positional,
-            f"delta0.raw{label}": raw,
-        }
+            f"delta0.slot_1_share{label}": classes["slot 1"] / positional, f"delta0.raw{label}": raw,
+        }  # fmt: skip
 
     return of

@@ -10,7 +10,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from assaymark.errors import InputError
 from assaymark.metrology.datasheet import TaskBootstrap, between_kappa, datasheet_measurements
-from assaymark.metrology.datasheet.kappa import cohen_kappas, kappa_interval
+from assaymark.metrology.datasheet.estimates import cohen_kappas, kappa_interval
 from assaymark.records import PairCall
 
 WORDS = ("1", "2", "tie", "abstain", "invalid")

@@ -35,13 +35,10 @@ def whole(planted, draw, class_truths, coverage):
     """Coverage of everything in one protocol, all tasks alike."""
     judge = planted()
     truths = {
-        f"dark_current[{P}]": judge.vacuum,
-        f"dark_current[{P},variant=empty]": judge.vacuum,
-        f"graded_vacuum[{P},variant=typo]": judge.graded,
-        f"filler.preference[{P}]": judge.filler,
-        **class_truths(judge.classes),
-        **ladder_truths(judge),
-    }
+        f"dark_current[{P}]": judge.vacuum, f"dark_current[{P},variant=empty]": judge.vacuum,
+        f"graded_vacuum[{P},variant=typo]": judge.graded, f"filler.preference[{P}]": judge.filler,
+        **class_truths(judge.classes), **ladder_truths(judge),
+    }  # fmt: skip
     runs = ((draw(np.random.default_rng([1, seed]), judge), np.random.default_rng(seed)) for seed in range(RUNS))
     return coverage(runs, truths)
 

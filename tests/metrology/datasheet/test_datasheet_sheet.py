@@ -14,7 +14,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 
 from assaymark.errors import InputError
 from assaymark.metrology.datasheet import Datasheet, anchored_calls, compare, datasheet_of, sketch
-from assaymark.metrology.datasheet.drift import difference_interval
+from assaymark.metrology.datasheet.sheet import difference_interval
 from assaymark.records import canonical_json, parse
 
 

@@ -24,19 +24,25 @@ from assaymark.metrology.datasheet.calls import (
     decompose,
     decompose_arrays,
 )
-from assaymark.metrology.datasheet.drift import COMPARED, compare
-from assaymark.metrology.datasheet.equal_texts import decomposition_measurements
-from assaymark.metrology.datasheet.estimates import Recorder, ShareInterval, TaskBootstrap, share_interval
-from assaymark.metrology.datasheet.kappa import between_kappa, kappa_measurement
-from assaymark.metrology.datasheet.ladder import Threshold, d_prime, detection_threshold
-from assaymark.metrology.datasheet.pointwise import pointwise_measurements
+from assaymark.metrology.datasheet.estimates import (
+    Recorder,
+    ShareInterval,
+    TaskBootstrap,
+    between_kappa,
+    decomposition_measurements,
+    kappa_measurement,
+    share_interval,
+)
+from assaymark.metrology.datasheet.ladder import Threshold, d_prime, detection_threshold, pointwise_measurements
 from assaymark.metrology.datasheet.sheet import (
+    COMPARED,
     NON_CLAIMS,
     RULES,
     AnchorPair,
     Chip,
     Datasheet,
     anchored_calls,
+    compare,
     datasheet_measurements,
     datasheet_of,
     limit_measurements,
@@ -45,42 +51,10 @@ from assaymark.metrology.datasheet.sheet import (
 )
 
 __all__ = [
-    "BASE",
-    "CLASSES",
-    "CODES",
-    "COMPARED",
-    "NON_CLAIMS",
-    "OUTCOMES",
-    "RULES",
-    "STRICT",
-    "VERDICTS",
-    "Agreement",
-    "AnchorPair",
-    "CallTable",
-    "Chip",
-    "Datasheet",
-    "Decomposition",
-    "Recorder",
-    "ShareInterval",
-    "TaskBootstrap",
-    "Threshold",
-    "VerdictCounts",
-    "agreement_arrays",
-    "anchored_calls",
-    "between_kappa",
-    "call_table",
-    "compare",
-    "d_prime",
-    "datasheet_measurements",
-    "datasheet_of",
-    "decompose",
-    "decompose_arrays",
-    "decomposition_measurements",
-    "detection_threshold",
-    "kappa_measurement",
-    "limit_measurements",
-    "pointwise_measurements",
-    "share_interval",
-    "sketch",
-    "table_measurements",
-]
+    "BASE", "CLASSES", "CODES", "COMPARED", "NON_CLAIMS", "OUTCOMES", "RULES", "STRICT", "VERDICTS", "Agreement",
+    "AnchorPair", "CallTable", "Chip", "Datasheet", "Decomposition", "Recorder", "ShareInterval", "TaskBootstrap",
+    "Threshold", "VerdictCounts", "agreement_arrays", "anchored_calls", "between_kappa", "call_table", "compare",
+    "d_prime", "datasheet_measurements", "datasheet_of", "decompose", "decompose_arrays", "decomposition_measurements",
+    "detection_threshold", "kappa_measurement", "limit_measurements", "pointwise_measurements", "share_interval",
+    "sketch", "table_measurements",
+]  # fmt: skip

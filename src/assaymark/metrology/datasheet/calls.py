@@ -71,11 +71,7 @@ class Decomposition:
 
 
 def pair_class(first: str, second: str) -> int:
-    """The class of a pair from its verdict with u in slot 1 and its verdict with v in slot 1.
-
-    >>> CLASSES[pair_class("1", "1")], CLASSES[pair_class("1", "2")], CLASSES[pair_class("tie", "2")]
-    ('positional, slot 1', 'stable', 'one-sided')
-    """
+    """The class of a pair from its verdict with u in slot 1 and its verdict with v in slot 1."""
     preferences = [verdict for verdict in (first, second) if verdict in ("1", "2")]
     if "invalid" in (first, second):
         return OTHER_PREFERENCE if preferences else OTHER_NONE
@@ -126,31 +122,7 @@ def decompose(first: Sequence[str], second: Sequence[str]) -> Decomposition:
     >>> found.stable, found.positional, found.one_sided, found.raw_false_preference
     (0.25, 0.25, 0.25, 0.625)
     """
-    _refuse_unknown(first, second)
-    if not len(first):
-        raise NotMeasurableError("a decomposition of no pairs is undefined (n = 0)")
-    counts = Counter(pair_class(a, b) for a, b in zip(first, second, strict=True))
-    return decomposition_of(np.array([counts[k] for k in range(len(CLASSES))]))
-
-
-def decomposition_of(counts: Ints) -> Decomposition:
-    """`decompose` from the number of pairs in each class [7]."""
-    n = int(counts.sum())
-    share = counts / n
-    return Decomposition(
-        raw_false_preference=float(PREFERENCES @ counts) / n,
-        stable=float(share[STABLE]),
-        positional=float(counts[POSITIONAL_1] + counts[POSITIONAL_2]) / n,
-        one_sided=float(share[ONE_SIDED]),
-        no_preference=float(share[NO_PREFERENCE]),
-        other=float(share[OTHER_PREFERENCE]) / 2,
-        other_pairs=float(counts[OTHER_PREFERENCE] + counts[OTHER_NONE]) / n,
-        n_pairs=n,
-    )
-
-
-def _refuse_unknown(first: Sequence[str], second: Sequence[str]) -> None:
-    """Raise every word that is no verdict, and unequal lengths."""
+    # Raise every word that is no verdict, and unequal lengths.
     problems = [
         Problem(f"{name}[{i}]", f"must be one of {', '.join(VERDICTS)} (got {verdict!r})")
         for name, verdicts in (("first", first), ("second", second))
@@ -161,6 +133,23 @@ def _refuse_unknown(first: Sequence[str], second: Sequence[str]) -> None:
         problems.append(Problem("first, second", f"must be equally long (got {len(first)} and {len(second)})"))
     if problems:
         raise InputError("decompose", problems)
+    if not len(first):
+        raise NotMeasurableError("a decomposition of no pairs is undefined (n = 0)")
+    counts = Counter(pair_class(a, b) for a, b in zip(first, second, strict=True))
+    return decomposition_of(np.array([counts[k] for k in range(len(CLASSES))]))
+
+
+def decomposition_of(counts: Ints) -> Decomposition:
+    """`decompose` from the number of pairs in each class [7]."""
+    n = int(counts.sum())
+    share = counts / n
+    positional, other = counts[POSITIONAL_1] + counts[POSITIONAL_2], counts[OTHER_PREFERENCE] + counts[OTHER_NONE]
+    return Decomposition(
+        raw_false_preference=float(PREFERENCES @ counts) / n, stable=float(share[STABLE]),
+        positional=float(positional) / n,
+        one_sided=float(share[ONE_SIDED]), no_preference=float(share[NO_PREFERENCE]),
+        other=float(share[OTHER_PREFERENCE]) / 2, other_pairs=float(other) / n, n_pairs=n,
+    )  # fmt: skip
 
 
 # The decomposition and the agreement of judges on columns of codes, for logs of millions of verdicts.
@@ -212,120 +201,47 @@ class Agreement:
 
 
 def decompose_arrays(
-    judge_codes: ArrayLike,
-    pair_codes: ArrayLike,
-    order_codes: ArrayLike,
-    verdict_codes: ArrayLike,
-    task_codes: ArrayLike,
-    *,
-    tasks: int | None = None,
-) -> VerdictCounts:
-    """Pairs by class, for each judge and task: `decompose` of a whole log at once.
-
-    Parameters
-    ----------
-    judge_codes, pair_codes, order_codes, verdict_codes, task_codes : int arrays of shape (n,)
-        One row per call, in any sequence.
-    tasks : int, optional
-        Number of tasks G; by default one more than the largest code.
-
-    Returns
-    -------
-    VerdictCounts
-
-    Raises
-    ------
-    InputError
-        Columns of unequal length, codes off their range, one call asked twice, or a pair in two tasks; with the first
-        rows of each.
-
-    Examples
-    --------
-    >>> counts = decompose_arrays([0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 2, 1], [0, 0, 0, 0])
-    >>> dict(zip(CLASSES, counts.pairs[0, 0].tolist()))["one-sided"]
-    1
-    """
-    columns = {
-        "judge_codes": judge_codes,
-        "pair_codes": pair_codes,
-        "order_codes": order_codes,
-        "verdict_codes": verdict_codes,
-        "task_codes": task_codes,
-    }
-    judge, pair, order, verdict, task = _codes("decompose_arrays", columns)
+    judge_codes: ArrayLike, pair_codes: ArrayLike, order_codes: ArrayLike, verdict_codes: ArrayLike,
+    task_codes: ArrayLike, *, tasks: int | None = None,
+) -> VerdictCounts:  # fmt: skip
+    """Pairs by class, for each judge and task: `decompose` of a whole log at once."""
+    judge, pair, order, verdict, task = _codes(
+        "decompose_arrays", judge_codes=judge_codes, pair_codes=pair_codes, order_codes=order_codes,
+        verdict_codes=verdict_codes, task_codes=task_codes,
+    )  # fmt: skip
     judges, groups = _size(judge), max(_size(task), tasks or 0)
-    unit, units = _units(judge, pair)
+    # A number for each (judge, pair) in each row, and how many numbers there are.
+    unit, units = judge * _size(pair) + pair, _size(judge) * _size(pair)
+    if units > _DENSE:
+        names, unit = np.unique(unit, return_inverse=True)
+        units = names.size
     answers = np.full((2, units), _NONE, dtype=np.int8)
     answers[order, unit] = verdict
     task_of = np.zeros(units, dtype=np.int64)
     task_of[unit] = task
     judge_of = np.zeros(units, dtype=np.int64)
     judge_of[unit] = judge
-    _refuse_faults(unit, order, task, task_of, answers)
+    _refuse_faults("decompose_arrays", answers != _NONE, order * units + unit, task_of[unit] != task)
     shown = answers != _NONE
     both = np.flatnonzero(shown.all(axis=0))
     kind = CLASS_OF[answers[0, both], answers[1, both]]
     place = (judge_of[both] * groups + task_of[both]) * len(CLASSES) + kind
     size = judges * groups
     alone = judge_of[shown[0] != shown[1]]
-    return VerdictCounts(
-        pairs=np.bincount(place, minlength=size * len(CLASSES)).reshape(judges, groups, -1),
-        calls=np.bincount((judge * groups + task) * _NONE + verdict, minlength=size * _NONE).reshape(
-            judges, groups, -1
-        ),
-        incomplete=np.bincount(alone, minlength=judges),
-    )
+    every = np.bincount((judge * groups + task) * _NONE + verdict, minlength=size * _NONE)
+    pairs = np.bincount(place, minlength=size * len(CLASSES)).reshape(judges, groups, -1)
+    return VerdictCounts(pairs, every.reshape(judges, groups, -1), np.bincount(alone, minlength=judges))
 
 
 def agreement_arrays(
-    judge_codes: ArrayLike,
-    call_codes: ArrayLike,
-    verdict_codes: ArrayLike,
-    task_codes: ArrayLike,
-    *,
-    tasks: int | None = None,
-    content: bool = False,
-) -> tuple[Agreement, ...]:
-    """How every two judges answered the calls they have in common, by task.
-
-    With ``content``, a judge's two answers to a pair are averaged over its orders: a content that is ahead is
-    preferred; where they cancel, or neither order has a preference, there is none. Pairs that a judge saw in one order
-    only are left out, and one unusable answer makes the pair invalid.
-
-    Parameters
-    ----------
-    judge_codes, verdict_codes, task_codes : int arrays of shape (n,)
-        One row per call.
-    call_codes : int array of shape (n,)
-        Which question it was: pair and trial in one code, times two, plus the order.
-    tasks : int, optional
-        Number of tasks G; by default one more than the largest code.
-    content : bool
-        By content after averaging orders, instead of call by call.
-
-    Returns
-    -------
-    tuple of Agreement
-        One for each two judges, in the order of their codes; tables of zeros where they share no call.
-
-    Raises
-    ------
-    InputError
-        As for `decompose_arrays`.
-
-    Examples
-    --------
-    >>> (found,) = agreement_arrays([0, 0, 1, 1], [0, 1, 0, 1], [0, 2, 0, 1], [0, 0, 0, 0])
-    >>> found.tables[0].tolist()
-    [[1, 0, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
-    """
-    columns = {
-        "judge_codes": judge_codes,
-        "call_codes": call_codes,
-        "verdict_codes": verdict_codes,
-        "task_codes": task_codes,
-    }
-    judge, call, verdict, task = _codes("agreement_arrays", columns)
+    judge_codes: ArrayLike, call_codes: ArrayLike, verdict_codes: ArrayLike, task_codes: ArrayLike, *,
+    tasks: int | None = None, content: bool = False,
+) -> tuple[Agreement, ...]:  # fmt: skip
+    """How every two judges answered the calls they have in common, by task."""
+    judge, call, verdict, task = _codes(
+        "agreement_arrays", judge_codes=judge_codes, call_codes=call_codes, verdict_codes=verdict_codes,
+        task_codes=task_codes,
+    )  # fmt: skip
     judges, groups, kinds = _size(judge), max(_size(task), tasks or 0), len(OUTCOMES)
     if judges * _size(call) > _DENSE:
         _, unit = np.unique(call // 2, return_inverse=True)
@@ -335,9 +251,7 @@ def agreement_arrays(
     answers[judge, call] = OUTCOME_OF[verdict]
     task_of = np.zeros(questions, dtype=np.int64)
     task_of[call] = task
-    faults = [*_twice(answers != kinds, judge * questions + call), *_moved(task_of[call] != task)]
-    if faults:
-        raise InputError("agreement_arrays", faults)
+    _refuse_faults("agreement_arrays", answers != kinds, judge * questions + call, task_of[call] != task)
     if content:
         answers, task_of = _CONTENT[answers[:, ::2], answers[:, 1::2]], task_of[::2]
     found = []
@@ -349,7 +263,7 @@ def agreement_arrays(
     return tuple(found)
 
 
-def _codes(source: str, columns: dict[str, ArrayLike]) -> list[Ints]:
+def _codes(source: str, **columns: ArrayLike) -> list[Ints]:
     """The columns as equally long arrays of codes within their ranges."""
     top = {"order_codes": 1, "verdict_codes": _NONE - 1}
     found, problems = [], []
@@ -377,43 +291,25 @@ def _size(codes: Ints) -> int:
     return int(codes.max()) + 1
 
 
-def _units(judge: Ints, pair: Ints) -> tuple[Ints, int]:
-    """A number for each (judge, pair) in each row, and how many numbers there are."""
-    wide = _size(judge) * _size(pair)
-    unit = judge * _size(pair) + pair
-    if wide <= _DENSE:
-        return unit, wide
-    names, unit = np.unique(unit, return_inverse=True)
-    return unit, names.size
+def _refuse_faults(source: str, filled: Bools, places: Ints, moved: Bools) -> None:
+    """Raise calls asked twice (more rows than places were filled; rows are looked for only then) and pairs in two
+    tasks."""
 
+    def rows(mask: Bools) -> str:
+        found = np.flatnonzero(mask)
+        more = f" and {found.size - _NAMED} more" if found.size > _NAMED else ""
+        return f"rows {', '.join(map(str, found[:_NAMED].tolist()))}{more}"
 
-def _refuse_faults(unit: Ints, order: Ints, task: Ints, task_of: Ints, answers: NDArray[np.int8]) -> None:
-    """Raise calls asked twice and pairs in two tasks."""
-    faults = [*_twice(answers != _NONE, order * answers.shape[1] + unit), *_moved(task_of[unit] != task)]
+    faults = []
+    if int(np.count_nonzero(filled)) != places.size:
+        again = np.ones(places.size, dtype=bool)
+        again[np.unique(places, return_index=True)[1]] = False
+        what = "asked before: the same judge, pair and order; fold trials into the pair code"
+        faults.append(Problem(rows(again), what))
+    if moved.any():
+        faults.append(Problem(rows(moved), "task contradicts another call of the same pair"))
     if faults:
-        raise InputError("decompose_arrays", faults)
-
-
-def _twice(filled: Bools, places: Ints) -> Sequence[Problem]:
-    """A problem if more rows than places were filled; rows are looked for only then."""
-    if int(np.count_nonzero(filled)) == places.size:
-        return []
-    _, first = np.unique(places, return_index=True)
-    again = np.ones(places.size, dtype=bool)
-    again[first] = False
-    return [Problem(_rows(again), "asked before: the same judge, pair and order; fold trials into the pair code")]
-
-
-def _moved(wrong: Bools) -> Sequence[Problem]:
-    """A problem if the rows of some pair name different tasks."""
-    return [Problem(_rows(wrong), "task contradicts another call of the same pair")] if wrong.any() else []
-
-
-def _rows(mask: Bools) -> str:
-    """The faulty rows, the first few by number."""
-    rows = np.flatnonzero(mask)
-    more = f" and {rows.size - _NAMED} more" if rows.size > _NAMED else ""
-    return f"rows {', '.join(map(str, rows[:_NAMED].tolist()))}{more}"
+        raise InputError(source, faults)
 
 
 Words = NDArray[np.str_]
@@ -494,15 +390,7 @@ class CallTable:
 
 
 def call_table(calls: Sequence[PairCall]) -> CallTable:
-    """One judge's calls as columns.
-
-    Raises
-    ------
-    InputError
-        No calls, several judges, a word that is no verdict, condition or order, a step without a better text or the
-        reverse, a pair whose calls contradict each other about its condition, task, step, better text or variant, or
-        the same question asked twice in one trial. All problems are named, each with its place.
-    """
+    """One judge's calls as columns."""
     problems = list(_problems(calls))
     if problems:
         raise InputError("pair calls", problems)
@@ -510,21 +398,17 @@ def call_table(calls: Sequence[PairCall]) -> CallTable:
     tasks = {task: k for k, task in enumerate(sorted({call.task for call in calls}))}
     order = np.array([call.order == "vu" for call in calls], dtype=np.int64)
     better = np.array([{"u": 0, "v": 1, None: -1}[call.better] for call in calls])
-    return CallTable(
-        judge=calls[0].judge,
-        tasks=tuple(tasks),
-        task=np.array([tasks[call.task] for call in calls]),
-        pair=np.array([pairs[call.pair] for call in calls]),
-        order=order,
-        trial=np.array([call.trial for call in calls]),
-        verdict=np.array([CODES[call.verdict] for call in calls]),
-        better=np.where(better < 0, -1, better ^ order),
-        delta=np.array([call.delta for call in calls], dtype=np.float64),
-        condition=np.array([call.condition for call in calls]),
-        variant=np.array([call.variant for call in calls]),
-        prompt=np.array([call.prompt for call in calls]),
-        digest=digest_of(calls),
+    task, pair = [tasks[call.task] for call in calls], [pairs[call.pair] for call in calls]
+    columns = (
+        np.array([getattr(call, name) for call in calls]) for name in ("trial", "condition", "variant", "prompt")
     )
+    trial, condition, variant, prompt = columns
+    return CallTable(
+        judge=calls[0].judge, tasks=tuple(tasks), task=np.array(task), pair=np.array(pair), order=order, trial=trial,
+        verdict=np.array([CODES[call.verdict] for call in calls]), better=np.where(better < 0, -1, better ^ order),
+        delta=np.array([call.delta for call in calls], dtype=np.float64), condition=condition, variant=variant,
+        prompt=prompt, digest=digest_of(calls),
+    )  # fmt: skip
 
 
 def digest_of(calls: Iterable[PairCall]) -> str:
@@ -539,11 +423,7 @@ def digest_of(calls: Iterable[PairCall]) -> str:
 
 
 def key_of(call: PairCall) -> str:
-    """The question as one text: pair, order, prompt and trial.
-
-    >>> key_of(PairCall(pair="t1.q0.q1", condition="ladder", task="t1", order="uv", verdict="tie", judge="j"))
-    't1.q0.q1|uv|tie-allowed|1'
-    """
+    """The question as one text: pair, order, prompt and trial."""
     return f"{call.pair}|{call.order}|{call.prompt}|{call.trial}"
 
 

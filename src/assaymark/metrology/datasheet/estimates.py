@@ -1,21 +1,45 @@
-"""Turns counts by task into measurements of one judge, each with its denominator, interval and method."""
+"""Counts by task as measurements of one judge: shares, kappa, and what the judge does with equal texts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from assaymark.errors import NotMeasurableError
+from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology.bootstrap import SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.kappa import jackknife_se
+from assaymark.metrology.datasheet.calls import (
+    BASE,
+    CLASSES,
+    CODES,
+    NO_PREFERENCE,
+    ONE_SIDED,
+    OTHER_NONE,
+    OTHER_PREFERENCE,
+    OUTCOME_OF,
+    OUTCOMES,
+    POSITIONAL_1,
+    POSITIONAL_2,
+    PREFERENCES,
+    STABLE,
+    VERDICTS,
+    CallTable,
+    VerdictCounts,
+    agreement_arrays,
+    call_table,
+    decomposition_of,
+)
+from assaymark.metrology.estimates import jackknife_estimate, jackknife_se, number
 from assaymark.quantiles import t_quantile, wilson_ends
-from assaymark.records import JSON, Measurement
+from assaymark.records import JSON, Measurement, PairCall
 
 # Intervals for shares of calls and of pairs that come in tasks, and for other statistics over tasks.
 #
@@ -42,6 +66,7 @@ LEAST_PAIRS = 10
 """A share with fewer units than this on either side is too close to its edge for a bootstrap."""
 
 _FLAT = 1e-12
+_USABLE: Final = 3  # outcomes 1, 2 and no preference
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +84,7 @@ class TaskBootstrap:
     """Draws of tasks with replacement, shared by all statistics over the same number of tasks.
 
     Ends are percentiles taken further out than the level says, by the factor sqrt(G/(G-1)) and Student's t on G-1
-    degrees of freedom in place of the normal (Hesterberg 2015): plain percentiles are too narrow for few
-    tasks.
-
-    References
-    ----------
-    Hesterberg, T. C. (2015). What teachers should know about the bootstrap. The American Statistician 69(4), 371-386.
+    degrees of freedom in place of the normal (Hesterberg 2015): plain percentiles are too narrow for few tasks.
     """
 
     rng: np.random.Generator
@@ -73,21 +93,14 @@ class TaskBootstrap:
     _drawn: dict[int, tuple[Resamples, ...]] = field(default_factory=dict)
 
     def values(self, sums: Floats, statistic: Callable[[Floats], Floats]) -> tuple[Floats, Floats | None]:
-        """The statistic of every resample [..., R] from its summed columns [K, R], and the mass of each resample.
-
-        ``sums`` [G, K] are the columns of each task.
-        """
+        """The statistic of every resample [..., R] from its summed columns [K, R], and the mass of each resample."""
         drawn = self._draws(sums.shape[0])
         rows = SMALL_PRODUCT // sums.size + 1
         parts = [statistic(sums.T @ times) for chunk in drawn for times in chunk.blocks(rows)]
         return np.concatenate(parts, axis=-1), drawn[0].mass
 
     def ends(self, sums: Floats, statistic: Callable[[Floats], Floats]) -> Ends | None:
-        """Widened percentile ends of a statistic over tasks, or None.
-
-        None for fewer than 5 tasks, where all resamples agree (no width at the edge of a scale is no certainty), or
-        where the statistic, by NaN, has no value in a larger share of resamples than the level leaves outside.
-        """
+        """Widened percentile ends of a statistic over tasks, or None."""
         if sums.shape[0] < LEAST_TASKS:
             return None
         values, mass = self.values(sums, statistic)
@@ -111,11 +124,7 @@ class TaskBootstrap:
 
 
 def widened(level: float, tasks: int) -> float:
-    """The percentile level that a bootstrap over so many tasks must take to hold ``level`` (Hesterberg 2015).
-
-    >>> round(widened(0.95, 10), 4), round(widened(0.95, 1000), 4)
-    (0.9829, 0.9504)
-    """
+    """The percentile level that a bootstrap over so many tasks must take to hold ``level`` (Hesterberg 2015)."""
     z = math.sqrt(tasks / (tasks - 1)) * t_quantile(0.5 + level / 2, tasks - 1)
     return float(1 - 2 * special.ndtr(-z))
 
@@ -123,54 +132,8 @@ def widened(level: float, tasks: int) -> float:
 def share_interval(
     counts: Ints | Floats, weights: ArrayLike, *, level: float = 0.95, information: float = 1.0
 ) -> ShareInterval:
-    """Interval of a weighted share of units in classes, such as pairs of one class, that come in tasks.
-
-    A delete-one-task jackknife of the log odds with Student's t on G-1 degrees of freedom, after half a unit was added
-    to either side of a share (1/K to each of K weights), and never inside the Clopper-Pearson interval of as many
-    independent units as that jackknife, or sampling alone, finds the data to be worth. Where all units fell into one
-    class nothing shows how the others come in tasks: each task then counts as one unit (Clopper-Pearson). One task has
-    no interval.
-
-    A share with weights of both signs is the difference of two shares. Its interval is the wider of the above, on the
-    scale of the weights, and of the intervals of the two shares put together by their squared distances (MOVER); the
-    first is too narrow where one of them is rare, the second where neither is. A sign that was not seen adds nothing.
-
-    Parameters
-    ----------
-    counts : array of shape (G, K)
-        Units of each class in each task.
-    weights : float array of shape (K,)
-        What a unit of each class contributes, such as 1 for the class asked about and 0 for the others. Not all equal.
-    level : float
-        Coverage aimed at.
-    information : float
-        Distinct units over units, where some were measured several times: repeats bring no new pairs.
-
-    Returns
-    -------
-    ShareInterval
-        Never of zero width.
-
-    Raises
-    ------
-    NotMeasurableError
-        No units at all.
-
-    References
-    ----------
-    Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits. Biometrika 26(4), 404-413.
-    Korn, E. L. and Graubard, B. I. (1998). Confidence intervals for proportions with small expected number of positive
-    counts estimated from survey data. Survey Methodology 24(2), 193-201.
-    Zou, G. Y. and Donner, A. (2008). Construction of confidence limits about effect measures: a general approach.
-    Statistics in Medicine 27(10), 1693-1702.
-
-    Examples
-    --------
-    >>> counts = np.array([[1, 5], [0, 6], [2, 4], [0, 6], [1, 5]])
-    >>> found = share_interval(counts, [1, 0])
-    >>> f"{found.low:.3f} {found.high:.3f} {found.method}"
-    '0.037 0.406 delete-one-task jackknife of the log odds, t(4)'
-    """
+    """Interval of a weighted share of units in classes, such as pairs of one class, that come in tasks (Clopper 1934,
+    Korn 1998, Zou 2008)."""
     table, scale = np.asarray(counts, dtype=np.float64), np.asarray(weights, dtype=np.float64)
     table = table[table.sum(axis=1) > 0] * information
     if not table.size:
@@ -224,14 +187,7 @@ def _ends(counts: Floats, weights: Floats, level: float) -> Ends:
 
 
 def dispersion(counts: Floats) -> float:
-    """How much more tasks differ than sampling explains: Pearson's X2 over its degrees of freedom, at least 1.
-
-    By this factor the Dirichlet-multinomial divides what the units are worth (Brier 1980, Biometrika 67(3), 591-596).
-    1 for a single task, about which nothing can be known.
-
-    >>> dispersion(np.array([[5.0, 5.0], [5.0, 5.0]])), round(dispersion(np.array([[9.0, 1.0], [1.0, 9.0]])), 2)
-    (1.0, 12.8)
-    """
+    """How much more tasks differ than sampling explains: Pearson's X2 over its degrees of freedom, at least 1."""
     table = counts[counts.sum(axis=1) > 0]
     table = table[:, table.sum(axis=0) > 0]
     tasks, classes = table.shape
@@ -259,107 +215,336 @@ class Recorder:
         return self.bootstrap.level
 
     def number(
-        self,
-        name: str,
-        labels: Mapping[str, str],
-        value: float | None,
-        *,
-        n: int,
-        n_of: str,
-        method: str,
-        state: str = "ok",
-        ends: tuple[float, float] | None = None,
-        unit: str = "",
-        detail: Mapping[str, JSON] | None = None,
-    ) -> Measurement:
-        """A measurement of this judge; without ``ends`` it has no interval and no level."""
-        low, high = ends if ends is not None else (None, None)
-        return Measurement(
-            name=name,
-            labels={"judge": self.judge, **labels},
-            value=value,
-            n=n,
-            n_of=n_of,
-            method=method,
-            state=state,
-            low=low,
-            high=high,
-            level=self.level if ends is not None else None,
-            unit=unit,
-            inputs=self.inputs,
-            detail=dict(detail or {}),
-        )
+        self, name: str, labels: Mapping[str, str], value: float | None, count: tuple[int, str], method: str,
+        **more: Any,
+    ) -> Measurement:  # fmt: skip
+        """`assaymark.metrology.estimates.number` of this judge."""
+        labels = {"judge": self.judge, **labels}
+        return number(Measurement, name, labels, value, count, method, level=self.level, inputs=self.inputs, **more)
 
     def missing(
-        self,
-        name: str,
-        labels: Mapping[str, str],
-        state: str,
-        *,
-        n: int = 0,
-        n_of: str = CALLS,
+        self, name: str, labels: Mapping[str, str], state: str, *, n: int = 0, n_of: str = CALLS,
         detail: Mapping[str, JSON] | None = None,
-    ) -> Measurement:
+    ) -> Measurement:  # fmt: skip
         """A measurement that has no value, and why."""
-        return self.number(name, labels, None, n=n, n_of=n_of, method="none", state=state, detail=detail)
+        return self.number(name, labels, None, (n, n_of), "none", state=state, detail=detail)
 
     def calls(
-        self,
-        name: str,
-        labels: Mapping[str, str],
-        counts: Ints,
-        what: str,
-        *,
-        questions: int | None = None,
-        n_of: str = CALLS,
-        detail: Mapping[str, JSON] | None = None,
-    ) -> Measurement:
-        """A share of calls with `share_interval`, from counts by task [G, 2] (calls that count, calls that do not).
-
-        ``questions`` is the number of different questions where trials repeat them, or of pairs where their orders go
-        together: more than these the calls are not worth. ``detail`` holds Wilson's interval on that number, as the
-        source prints it; it takes calls for independent.
-        """
+        self, name: str, labels: Mapping[str, str], counts: Ints, what: str, *, questions: int | None = None,
+        n_of: str = CALLS, detail: Mapping[str, JSON] | None = None,
+    ) -> Measurement:  # fmt: skip
+        """A share of calls with `share_interval`, from counts by task [G, 2] (calls that count, calls that do not)."""
         hits, n = int(counts[:, 0].sum()), int(counts.sum())
         if not n:
             return self.missing(name, labels, f"undefined: no {n_of}", n_of=n_of, detail=detail)
         size = n if questions is None else min(questions, n)
         low, high = wilson_ends(hits / n, size, level=self.level)
-        wilson: JSON = {"low": low, "high": high, "n": size}
-        return self.classes(
-            name,
-            labels,
-            counts,
-            np.array([1.0, 0.0]),
-            what,
-            information=size / n,
-            n_of=n_of,
-            detail={"count": hits, **(detail or {}), "wilson": wilson},
-        )
+        about: dict[str, JSON] = {"count": hits, **(detail or {}), "wilson": {"low": low, "high": high, "n": size}}
+        return self.classes(name, labels, counts, (1.0, 0.0), what, information=size / n, n_of=n_of, detail=about)
 
     def classes(
-        self,
-        name: str,
-        labels: Mapping[str, str],
-        counts: Ints,
-        weights: Floats,
-        what: str,
-        *,
-        information: float = 1.0,
-        n_of: str = PAIRS,
-        detail: Mapping[str, JSON] | None = None,
-    ) -> Measurement:
+        self, name: str, labels: Mapping[str, str], counts: Ints, weights: ArrayLike, what: str, *,
+        information: float = 1.0, n_of: str = PAIRS, detail: Mapping[str, JSON] | None = None,
+    ) -> Measurement:  # fmt: skip
         """A weighted share of pairs, from class counts by task [G, K], with `share_interval`."""
-        total = counts.sum(axis=0)
+        total, scale = counts.sum(axis=0), np.asarray(weights, dtype=np.float64)
         n = int(total.sum())
-        found = share_interval(counts, weights, level=self.level, information=information)
-        return self.number(
-            name,
-            labels,
-            float(weights @ total) / n,
-            n=n,
-            n_of=n_of,
-            method=f"{what}, {found.method}",
-            ends=None if found.low is None or found.high is None else (found.low, found.high),
-            detail={**(detail or {}), "effective_n": found.effective},
+        found = share_interval(counts, scale, level=self.level, information=information)
+        return self.number(name, labels, float(scale @ total) / n, (n, n_of), f"{what}, {found.method}",
+                           ends=(found.low, found.high),
+                           detail={**(detail or {}), "effective_n": found.effective})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class KappaInterval:
+    """Cohen's kappa, or None where it is undefined, with its jackknife ends and their method.
+
+    ``bootstrap`` are the ends of a task-cluster bootstrap, or None.
+    """
+
+    value: float | None
+    ends: Ends | None
+    method: str
+    bootstrap: Ends | None = None
+
+
+def between_kappa(
+    a: Sequence[PairCall], b: Sequence[PairCall], *, level: float = 0.95, rng: np.random.Generator, prompt: str = BASE,
+    content: bool = False,
+) -> Measurement:  # fmt: skip
+    """How far two judges answer the same calls alike, beyond chance (Cohen 1960)."""
+    tables = sorted((call_table(calls) for calls in (a, b)), key=lambda table: table.judge)
+    judges = [table.judge for table in tables]
+    if judges[0] == judges[1]:
+        what = f"both sequences are of {judges[0]!r}; needs two judges"
+        raise InputError("between_kappa", [Problem("judge", what)])
+    chosen = sorted((call for calls in (a, b) for call in calls if call.prompt == prompt), key=lambda call: call.judge)
+    tasks = {task: k for k, task in enumerate(sorted({call.task for call in chosen}))}
+    pairs = {pair: k for k, pair in enumerate(sorted({(call.pair, call.trial) for call in chosen}))}
+    counts = np.zeros((1, 4, 4), dtype=np.int64)
+    if len({call.judge for call in chosen}) == 2:
+        (found,) = agreement_arrays(
+            [judges.index(call.judge) for call in chosen],
+            [2 * pairs[call.pair, call.trial] + (call.order == "vu") for call in chosen],
+            [CODES[call.verdict] for call in chosen],
+            [tasks[call.task] for call in chosen],
+            content=content,
         )
+        counts = found.tables
+    inputs = "+".join(table.digest for table in tables)
+    labels = {"a": judges[0], "b": judges[1]}
+    return kappa_measurement(counts, labels, TaskBootstrap(rng, level), inputs=inputs, content=content)
+
+
+def kappa_measurement(
+    tables: Ints, labels: dict[str, str], bootstrap: TaskBootstrap, *, inputs: str = "", content: bool = False
+) -> Measurement:
+    """``between.kappa`` from tables of outcomes by task [G, 4, 4], as `agreement_arrays` makes them."""
+    usable = tables[:, :_USABLE, :_USABLE]
+    n, common = int(usable.sum()), int(tables.sum())
+    unit, where = ("pair", " in both orders") if content else ("call", "")
+    found = kappa_interval(usable, bootstrap)
+    detail: dict[str, JSON] = {
+        f"common_{unit}s": common, "invalid": common - n, "tasks": int(np.count_nonzero(usable.sum(axis=(1, 2)))),
+        "outcomes": ["u", "v", *OUTCOMES[2:_USABLE]] if content else list(OUTCOMES[:_USABLE]),
+        "table": usable.sum(axis=0).tolist(), "bootstrap": None if found.bootstrap is None else list(found.bootstrap),
+    }  # fmt: skip
+    state = f"undefined: both judges gave one answer to every common {unit}"
+    if not n:
+        state = f"not measured: no common {unit}{where} with a usable verdict of both ({common} common {unit}s)"
+    base = "by content, orders averaged" if content else "by position, call by call"
+    method = "none" if found.value is None else f"Cohen's kappa, unweighted, {base}, {found.method}"
+    name = "between.kappa_content" if content else "between.kappa"
+    return number(Measurement, name, labels, found.value, (n, f"common {unit}s"), method, state=state, ends=found.ends,
+                  level=bootstrap.level, inputs=inputs, detail=detail)  # fmt: skip
+
+
+def kappa_interval(tables: Ints, bootstrap: TaskBootstrap) -> KappaInterval:
+    """Unweighted kappa of tables by task [G, K, K] with its delete-one-task jackknife, cut at -1 and 1."""
+    size = tables.shape[1]
+    sums = tables.reshape(tables.shape[0], -1).astype(np.float64)
+    sums = sums[sums.sum(axis=1) > 0]
+    total, tasks = sums.sum(axis=0), sums.shape[0]
+    value = float(cohen_kappas(total[:, None], size)[0])
+    if math.isnan(value):
+        return KappaInterval(None, None, "undefined")
+    if tasks < 2:
+        return KappaInterval(value, None, "no interval: one task, needs two")
+    second = bootstrap.ends(sums, lambda columns: cohen_kappas(columns, size))
+    without = cohen_kappas((total - sums).T, size)
+    if np.isnan(without).any():
+        return KappaInterval(value, None, "no interval: kappa is undefined without one of the tasks", second)
+    found = jackknife_estimate(value, without, level=bootstrap.level)
+    if found.low is None or found.high is None:
+        return KappaInterval(value, None, "no interval: the tasks do not differ", second)
+    ends = max(-1.0, found.low), min(1.0, found.high)
+    return KappaInterval(value, ends, f"delete-one-task jackknife, t({tasks - 1})", second)
+
+
+def cohen_kappas(columns: Floats, size: int) -> Floats:
+    """Unweighted kappa [R] of flattened tables [K * K, R]; NaN where both margins are one and the same answer."""
+    cells = columns.reshape(size, size, -1)
+    n = cells.sum(axis=(0, 1))
+    share = cells / np.where(n > 0, n, 1.0)
+    observed = np.trace(share)
+    chance = (share.sum(axis=0) * share.sum(axis=1)).sum(axis=0)
+    flat = (1 - chance < 1e-12) | (n == 0)
+    return np.where(flat, np.nan, (observed - chance) / np.where(flat, 1.0, 1 - chance))
+
+
+def stability_measurement(table: CallTable, recorder: Recorder) -> Measurement:
+    """Repeat stability: how often two trials of the same question gave the same outcome."""
+    asked = np.unique(table.prompt, return_inverse=True)[1].astype(np.int64)
+    question = (asked * (table.pair.max() + 1) + table.pair) * 2 + table.order
+    _, row = np.unique(question, return_inverse=True)
+    counts = np.zeros((int(row.max()) + 1, len(OUTCOMES)), dtype=np.int64)
+    outcome = OUTCOME_OF[table.verdict]
+    np.add.at(counts, (row, outcome), 1)
+    task = np.zeros(counts.shape[0], dtype=np.int64)
+    task[row] = table.task
+    trials, code = np.unique(table.trial, return_inverse=True)
+    size = counts.sum(axis=1)
+    repeated = size > 1
+    detail: dict[str, JSON] = {"trials": int(trials.size), "once_only": int((~repeated).sum())}
+    if not repeated.any():
+        state = "undefined: one trial, needs two"
+        return recorder.missing("repeat.stability", {}, state, n_of="questions", detail=detail)
+    same = np.round((counts * (counts - 1)).sum(axis=1)[repeated] / (size * (size - 1))[repeated], 12)
+    # Both edges of the scale belong to it also where every question lies on one of them.
+    levels = np.unique([0.0, 1.0, *same.tolist()])
+    place = np.searchsorted(levels, same)
+    by_task = np.bincount(task[repeated] * levels.size + place, minlength=len(table.tasks) * levels.size)
+    # Kappa of all pairs of trials, each table counted in both directions, so that no trial is first.
+    answers = np.full((trials.size, counts.shape[0]), -1)
+    answers[code, row] = outcome
+    tables = np.zeros((len(table.tasks), _USABLE, _USABLE), dtype=np.int64)
+    for a, b in combinations(answers, 2):
+        both = (a >= 0) & (b >= 0) & (a < _USABLE) & (b < _USABLE)
+        np.add.at(tables, (task[both], a[both], b[both]), 1)
+    kappa = kappa_interval(tables + tables.transpose(0, 2, 1), recorder.bootstrap)
+    low, high = (None, None) if kappa.ends is None else kappa.ends
+    detail |= {"kappa": kappa.value, "kappa_low": low, "kappa_high": high, "kappa_method": kappa.method}
+    detail["invalid"] = int((outcome == _USABLE).sum())
+    return recorder.classes("repeat.stability", {}, by_task.reshape(-1, levels.size), levels,
+                            "mean over questions of the share of trial pairs with the same outcome",
+                            n_of="questions", detail=detail)  # fmt: skip
+
+
+GRADED: Final = ("typo", "unit", "synonym")
+"""The kinds of nearly identical texts of the graded vacuum."""
+
+EQUAL: Final = ("same_subset", "different_subset")
+"""The conditions in which neither text is better."""
+
+_HIDES: Final = (
+    "positional pairs over pairs decided in both orders: the flip rate that other tools print; "
+    "pairs with a preference in one order only are not in it"
+)
+_COUNTED: Final = {
+    "delta0.stable": ((STABLE,), "pairs in which one text won in both orders"),
+    "delta0.positional": ((POSITIONAL_1, POSITIONAL_2), "pairs in which one slot won in both orders"),
+    "delta0.one_sided": ((ONE_SIDED,), "pairs with a preference in one order only"),
+    "delta0.no_preference": ((NO_PREFERENCE,), "pairs without a preference in either order"),
+    "delta0.other_pairs": ((OTHER_PREFERENCE, OTHER_NONE), "pairs with an unusable call"),
+}
+_OF_CALLS: Final = {
+    "delta0.raw": (slice(0, 2), "calls that named a slot"),
+    "delta0.tie_rate": (slice(2, 4), "calls without a preference (tie or abstention)"),
+}
+_OF_PAIRS: Final = (*_COUNTED, "delta0.other", "delta0.flip_rate", "delta0.slot_1_share")
+_ONE_ORDER: Final = "not measured: every pair was shown in one order only, needs both"
+
+
+def vacuum_measurements(table: CallTable, recorder: Recorder, prompt: str) -> Iterator[Measurement]:
+    """Dark current of an arm, of all vacuum calls and of each kind, and preferences between nearly identical texts."""
+    arm = {"prompt": prompt}
+
+    def named(name: str, labels: Mapping[str, str], rows: Ints, what: str, questions: int) -> Measurement:
+        """Share of calls that named slot 1 or 2, worth no more than so many questions."""
+        counts = table.by_task(rows, table.verdict[rows] < 2)
+        return recorder.calls(name, labels, counts, what, questions=questions, detail=verdicts_of(table.verdict[rows]))
+
+    rows = table.where(prompt=prompt, condition="vacuum")
+    if not rows.size:
+        yield recorder.missing("dark_current", arm, f"not measured: vacuum was not run under {prompt}")
+    else:
+        what = "vacuum calls that named a slot"
+        yield named("dark_current", arm, rows, what, table.questions(rows))
+        for variant in table.variants(rows):
+            chosen = table.where(prompt=prompt, condition="vacuum", variant=variant)
+            yield named("dark_current", {**arm, "variant": variant}, chosen, what, table.questions(chosen))
+    graded = table.where(prompt=prompt, condition="graded_vacuum")
+    for variant in table.variants(graded) or GRADED:
+        labels = {**arm, "variant": variant}
+        chosen = table.where(prompt=prompt, condition="graded_vacuum", variant=variant)
+        if chosen.size:
+            # The two orders of a pair go together: as if independent, Wilson's interval would cover 70 %.
+            pairs = int(np.unique(table.pair[chosen]).size)
+            yield named("graded_vacuum", labels, chosen, "calls on nearly identical texts that named a slot", pairs)
+        else:
+            yield recorder.missing("graded_vacuum", labels, f"not measured: graded vacuum was not run under {prompt}")
+
+
+def verdicts_of(verdict: Ints) -> dict[str, JSON]:
+    """How many calls gave each verdict."""
+    return {"verdicts": dict(zip(VERDICTS, np.bincount(verdict, minlength=len(VERDICTS)).tolist(), strict=True))}
+
+
+def delta0_measurements(table: CallTable, recorder: Recorder, prompt: str) -> Iterator[Measurement]:
+    """The decomposition of an arm, for texts that differ in wording and for texts that meet different requirements."""
+    for condition in EQUAL:
+        rows = table.where(prompt=prompt, condition=condition)
+        trials = rows.size / max(1, table.questions(rows))
+        counts = table.pairs(rows) if rows.size else None
+        yield from decomposition_measurements(counts, recorder, prompt=prompt, condition=condition, trials=trials)
+
+
+def decomposition_measurements(
+    counts: VerdictCounts | None, recorder: Recorder, *, prompt: str, condition: str, judge: int = 0,
+    trials: float = 1.0,
+) -> Iterator[Measurement]:  # fmt: skip
+    """Raw preference, its parts, flip rate and slot share of one judge, from `decompose_arrays`."""
+    labels = {"prompt": prompt, "condition": condition}
+    if counts is None:
+        for name in (*_OF_CALLS, *_OF_PAIRS):
+            state = f"not measured: no {condition.replace('_', '-')} pairs were run"
+            yield recorder.missing(name, labels, state, n_of=CALLS if name in _OF_CALLS else PAIRS)
+        return
+    # Raw preference and tie rate over all calls, those of pairs shown in one order included.
+    pairs, calls, incomplete = counts.pairs[judge], counts.calls[judge], int(counts.incomplete[judge])
+    every, total = calls.sum(axis=0), pairs.sum(axis=0)
+    for name, (verdict, what) in _OF_CALLS.items():
+        hits = calls[:, verdict].sum(axis=1)
+        detail: dict[str, JSON] = {"verdicts": dict(zip(VERDICTS, every.tolist(), strict=True))}
+        if name == "delta0.raw" and pairs.sum():
+            detail["of_pairs"] = decomposition_of(total).raw_false_preference
+        split = np.stack([hits, calls.sum(axis=1) - hits], axis=1)
+        questions = round(int(every.sum()) / trials)
+        yield recorder.calls(name, labels, split, what, questions=questions, detail=detail)
+    if not pairs.sum():
+        for name in _OF_PAIRS:
+            yield recorder.missing(name, labels, _ONE_ORDER, n_of=PAIRS, detail={"one_order_pairs": incomplete})
+        return
+    # The shares of pairs, which with each other make one, and the residual of eq. 6.
+    classes = np.arange(len(CLASSES))
+    parts = [
+        (name, np.isin(classes, kinds).astype(np.float64), what, kinds) for name, (kinds, what) in _COUNTED.items()
+    ]
+    residual = np.where(classes == OTHER_PREFERENCE, PREFERENCES, 0.0)
+    other = "what pairs with an unusable call add to raw false preference (eq. 6)"
+    for name, weights, what, kinds in (*parts, ("delta0.other", residual, other, (OTHER_PREFERENCE,))):
+        detail = {"pairs": int(total[list(kinds)].sum()), "one_order_pairs": incomplete}
+        detail["classes"] = dict(zip(CLASSES, total.tolist(), strict=True))
+        yield recorder.classes(name, labels, pairs, weights, what, information=1 / trials, detail=detail)
+    # The flip rate that other tools print, and which slot the positional pairs chose.
+    positional = pairs[:, POSITIONAL_1] + pairs[:, POSITIONAL_2]
+    detail = {"pairs": int(positional.sum()), "one_sided_pairs": int(total[ONE_SIDED]), "hides": _HIDES}
+    decided = np.stack([positional, pairs[:, STABLE]], axis=1)
+    if decided.sum():
+        yield recorder.classes("delta0.flip_rate", labels, decided, (1.0, 0.0),
+                               "positional over stable and positional pairs", information=1 / trials, detail=detail,
+        )  # fmt: skip
+    else:
+        state = "undefined: no pair was decided in both orders"
+        yield recorder.missing("delta0.flip_rate", labels, state, n_of=PAIRS, detail=detail)
+    slots = pairs[:, [POSITIONAL_1, POSITIONAL_2]]
+    if slots.sum():
+        questions = max(1, round(int(slots.sum()) / trials))
+        yield recorder.calls("delta0.slot_1_share", labels, slots, "positional pairs that chose slot 1",
+                             questions=questions, n_of="positional pairs")  # fmt: skip
+    else:
+        state = "undefined: no positional pairs"
+        yield recorder.missing("delta0.slot_1_share", labels, state, n_of="positional pairs")
+
+
+def filler_measurement(table: CallTable, recorder: Recorder, prompt: str) -> Measurement:
+    """Filler preference: how often the text with filler wins. In a filler pair the content v carries the filler."""
+    rows = table.where(prompt=prompt, condition="filler")
+    if not rows.size:
+        return recorder.missing(
+            "filler.preference", {"prompt": prompt}, f"not measured: filler was not run under {prompt}"
+        )
+    filler_slot, verdict = 1 - table.order[rows], table.verdict[rows]
+    return recorder.calls("filler.preference", {"prompt": prompt}, table.by_task(rows, verdict == filler_slot),
+                          "calls that preferred the text with filler, over all filler calls",
+                          questions=table.questions(rows),
+                          detail={"against": int((verdict == 1 - filler_slot).sum()), **verdicts_of(verdict)},
+    )  # fmt: skip
+
+
+def invalid_measurement(table: CallTable, recorder: Recorder, prompt: str, reasons: Mapping[str, int]) -> Measurement:
+    """The share of calls of an arm whose reply could not be used, with the reasons."""
+    rows = table.where(prompt=prompt)
+    counts = table.by_task(rows, table.verdict[rows] == VERDICTS.index("invalid"))
+    return recorder.calls("pair.invalid_share", {"prompt": prompt}, counts,
+                          "calls without a usable verdict, over all calls", questions=table.questions(rows),
+                          detail={"reasons": dict(reasons)})  # fmt: skip
+
+
+def reasons_of(calls: Iterable[PairCall]) -> dict[str, dict[str, int]]:
+    """How often each reason for an unusable reply was given, by prompt."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for call in calls:
+        if call.verdict == "invalid":
+            found[call.prompt][call.reason or "no reason given"] += 1
+    return {prompt: dict(sorted(counts.items())) for prompt, counts in found.items()}

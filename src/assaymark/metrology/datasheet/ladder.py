@@ -5,9 +5,10 @@ Judge Datasheet section 3.3, eqs. 8 to 12.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,8 +17,18 @@ from scipy import special
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.contrasts import cluster_t
 from assaymark.metrology.datasheet.calls import BASE, STRICT, VERDICTS, CallTable
-from assaymark.metrology.datasheet.estimates import CALLS, ENOUGH_TASKS, LEAST_PAIRS, LEAST_TASKS, Recorder, dispersion
+from assaymark.metrology.datasheet.estimates import (
+    CALLS,
+    ENOUGH_TASKS,
+    LEAST_PAIRS,
+    LEAST_TASKS,
+    Recorder,
+    TaskBootstrap,
+    dispersion,
+    verdicts_of,
+)
 from assaymark.quantiles import normal_quantile
 from assaymark.records import JSON, Measurement
 
@@ -84,21 +95,29 @@ def detection_threshold(
     >>> detection_threshold([0.5, 1, 2], [0.8, 0.9, 1.0], [50, 100, 80])
     Threshold(value=0.5, censored='left')
     """
-    steps, shares, calls = _ladder(deltas, p_correct, n)
+    # Checked steps in ascending order with their shares and calls.
+    source = "detection_threshold"
+    steps = checks.finite(source, "deltas", deltas)
+    shares, calls = checks.finite(source, "p_correct", p_correct), checks.finite(source, "n", n)
+    if not steps.size == shares.size == calls.size:
+        checks.fail(
+            source, "deltas, p_correct, n", f"must be equally long (got {steps.size}, {shares.size}, {calls.size})"
+        )
+    if (steps <= 0).any() or np.unique(steps).size < steps.size:
+        checks.fail(source, "deltas", f"must be different positive numbers (got {steps.tolist()})")
+    if (shares < 0).any() or (shares > 1).any():
+        checks.fail(source, "p_correct", f"shares lie in 0..1 (got {shares.tolist()})")
+    if (calls <= 0).any():
+        checks.fail(source, "n", f"every step needs a call; leave out steps without (got {calls.tolist()})")
+    order = np.argsort(steps)
+    steps, shares, calls = steps[order], shares[order], calls[order]
     checks.probability("detection_threshold", "target", target, inclusive=True)
     values, codes = thresholds(isotonic(shares * calls, calls), steps, target=target)
     return Threshold(float(values), censored_of(int(codes)))
 
 
 def isotonic(successes: Floats, calls: Floats) -> Floats:
-    """Non-decreasing shares closest to the observed ones, for many curves [..., K] at once.
-
-    The max-min form of pooling adjacent violators: the fit at a step is the largest over all starts at or before it of
-    the smallest mean up to any end at or after it. A step without calls takes what its neighbours say.
-
-    >>> isotonic(np.array([5.0, 8.0, 6.0]), np.array([10.0, 10.0, 10.0])).tolist()
-    [0.5, 0.7, 0.7]
-    """
+    """Non-decreasing shares closest to the observed ones, for many curves [..., K] at once."""
     none = np.zeros((*successes.shape[:-1], 1))
     hits = np.concatenate([none, np.cumsum(successes, axis=-1)], axis=-1)
     size = np.concatenate([none, np.cumsum(calls, axis=-1)], axis=-1)
@@ -117,10 +136,7 @@ def isotonic(successes: Floats, calls: Floats) -> Floats:
 
 
 def thresholds(fit: Floats, steps: Floats, *, target: float = 0.75) -> tuple[Floats, Ints]:
-    """Where non-decreasing curves [..., K] over ``steps`` [K] reach the target.
-
-    Values, and codes: -1 for left censored, 1 for right censored, else 0.
-    """
+    """Where non-decreasing curves [..., K] over ``steps`` [K] reach the target."""
     reached = fit >= target - _TOUCH
     ever = reached.any(axis=-1)
     at = reached.argmax(axis=-1)
@@ -202,25 +218,6 @@ def d_prime_error(counts: Floats) -> float:
     return float(np.sqrt(variance))
 
 
-def _ladder(deltas: Sequence[float], p_correct: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats, Floats]:
-    """Checked steps in ascending order with their shares and calls."""
-    source = "detection_threshold"
-    steps = checks.finite(source, "deltas", deltas)
-    shares, calls = checks.finite(source, "p_correct", p_correct), checks.finite(source, "n", n)
-    if not steps.size == shares.size == calls.size:
-        checks.fail(
-            source, "deltas, p_correct, n", f"must be equally long (got {steps.size}, {shares.size}, {calls.size})"
-        )
-    if (steps <= 0).any() or np.unique(steps).size < steps.size:
-        checks.fail(source, "deltas", f"must be different positive numbers (got {steps.tolist()})")
-    if (shares < 0).any() or (shares > 1).any():
-        checks.fail(source, "p_correct", f"shares lie in 0..1 (got {shares.tolist()})")
-    if (calls <= 0).any():
-        checks.fail(source, "n", f"every step needs a call; leave out steps without (got {calls.tolist()})")
-    order = np.argsort(steps)
-    return steps[order], shares[order], calls[order]
-
-
 TARGET: Final = 0.75
 """The share of calls that must choose the better text at the detection threshold."""
 
@@ -230,11 +227,7 @@ _LEAST_STEPS: Final = 3  # a line through two steps five requirements apart is n
 
 
 def step_label(delta: float) -> str:
-    """A ladder step as it stands in labels.
-
-    >>> step_label(1.0), step_label(0.5)
-    ('1', '0.5')
-    """
+    """A ladder step as it stands in labels."""
     return f"{delta:g}"
 
 
@@ -273,8 +266,7 @@ def _step(table: CallTable, recorder: Recorder, prompt: str, delta: float) -> It
     verdict, questions = table.verdict[rows], table.questions(rows)
     right, decided = verdict == table.better[rows], verdict < 2
     tied = (verdict >= 2) & (verdict != VERDICTS.index("invalid"))
-    counts = np.bincount(verdict, minlength=len(VERDICTS)).tolist()
-    detail: dict[str, JSON] = {"verdicts": dict(zip(VERDICTS, counts, strict=True))}
+    detail = verdicts_of(verdict)
     for name, hit, what in (
         ("sensitivity", right, "calls that chose the better text; ties count as misses"),
         ("tie_rate", tied, "calls without a preference (tie or abstention)"),
@@ -283,51 +275,36 @@ def _step(table: CallTable, recorder: Recorder, prompt: str, delta: float) -> It
         yield recorder.calls(name, labels, table.by_task(rows, hit), what, questions=questions, detail=detail)
     chosen = rows[decided]
     if chosen.size:
-        what = "calls that chose the better text, of those with a preference"
-        hits = table.by_task(chosen, right[decided])
+        what, hits = (
+            "calls that chose the better text, of those with a preference",
+            table.by_task(chosen, right[decided]),
+        )
         asked = table.questions(chosen)
         yield recorder.calls("conditional_accuracy", labels, hits, what, questions=asked, detail=detail)
     else:
         state = "undefined: no call had a preference"
         yield recorder.missing("conditional_accuracy", labels, state, detail=detail)
     missed = int((~right).sum())
-    share = {"misses": missed, "of_misses": int(tied.sum()) / missed if missed else None}
+    share: dict[str, JSON] = {"misses": missed, "of_misses": int(tied.sum()) / missed if missed else None}
     what = "calls that gave a tie or abstained although one text is better (eq. 12)"
     yield recorder.calls("miss_by_tie", labels, table.by_task(rows, tied), what, questions=questions, detail=share)
-    yield _d_prime(table, recorder, labels, rows)
-
-
-def _d_prime(table: CallTable, recorder: Recorder, labels: dict[str, str], rows: Ints) -> Measurement:
-    """d' of usable calls split by the slot of the better text; ties do not name slot 1."""
-    verdict, signal = table.verdict[rows], table.better[rows] == 0
-    usable = verdict != VERDICTS.index("invalid")
-    named = verdict == 0
+    # d' of usable calls split by the slot of the better text; ties do not name slot 1.
+    signal, usable, named = table.better[rows] == 0, verdict != VERDICTS.index("invalid"), verdict == 0
     columns = np.stack([named & signal, usable & signal, named & ~signal, usable & ~signal], axis=1)
     sums = np.zeros((len(table.tasks), 4))
     np.add.at(sums, table.task[rows], columns)
     sums = sums[sums.sum(axis=1) > 0]
     counts = sums.sum(axis=0)
-    names = ("hits", "signals", "false_alarms", "noises")
-    detail: dict[str, JSON] = {
-        **dict(zip(names, counts.astype(int).tolist(), strict=True)),
-        "invalid": int((~usable).sum()),
-    }
+    about = dict(zip(("hits", "signals", "false_alarms", "noises"), counts.astype(int).tolist(), strict=True))
+    about["invalid"] = int((~usable).sum())
     if not counts[1] or not counts[3]:
-        slot = 1 if not counts[1] else 2
-        state = f"undefined: no usable call had the better text in slot {slot}"
-        return recorder.missing("d_prime", labels, state, detail=detail)
-    ends, method = _d_prime_ends(sums, recorder, table.questions(rows) / rows.size)
-    return recorder.number(
-        "d_prime",
-        labels,
-        float(d_primes(counts)),
-        n=int(usable.sum()),
-        n_of=CALLS,
-        method=f"z(hits) - z(false alarms), log-linear, {method}",
-        ends=ends,
-        unit="standard deviations",
-        detail=detail,
-    )
+        state = f"undefined: no usable call had the better text in slot {1 if not counts[1] else 2}"
+        yield recorder.missing("d_prime", labels, state, detail=about)
+        return
+    ends, method = _d_prime_ends(sums, recorder, questions / rows.size)
+    yield recorder.number("d_prime", labels, float(d_primes(counts)), (usable.sum(), CALLS),
+                          f"z(hits) - z(false alarms), log-linear, {method}", ends=ends, unit="standard deviations",
+                          detail=about)  # fmt: skip
 
 
 def _d_prime_ends(sums: Floats, recorder: Recorder, information: float) -> tuple[tuple[float, float] | None, str]:
@@ -342,17 +319,22 @@ def _d_prime_ends(sums: Floats, recorder: Recorder, information: float) -> tuple
         return ends, recorder.bootstrap.words(tasks)
     kinds = [np.stack([sums[:, k], sums[:, k + 1] - sums[:, k]], axis=1) for k in (0, 2)]
     spread = max(dispersion(kind * information) for kind in kinds)
-    error = d_prime_error(counts) * np.sqrt(spread / information)
-    half = normal_quantile(0.5 + recorder.level / 2) * error
+    half = normal_quantile(0.5 + recorder.level / 2) * d_prime_error(counts) * np.sqrt(spread / information)
     value = float(d_primes(counts))
     return (float(value - half), float(value + half)), f"delta method, dispersion {spread:.2f} over {tasks} tasks"
 
 
 def _threshold(table: CallTable, recorder: Recorder, prompt: str, steps: list[float]) -> Measurement:
     """The 75 % detection threshold with its censoring, and what resamples of tasks make of it."""
-    labels = {"prompt": prompt}
-    rows = table.where(prompt=prompt, condition="ladder")
-    state = _no_threshold(table, prompt, steps)
+    labels, rows = {"prompt": prompt}, table.where(prompt=prompt, condition="ladder")
+    few = f"not measured: the ladder under {prompt} has the steps {', '.join(map(step_label, steps))} only"
+    state = None
+    if not steps:
+        state = f"not measured: the quality ladder was not run under {prompt}"
+    elif len(steps) < _LEAST_STEPS:
+        state = f"{few}, needs {_LEAST_STEPS}"
+    elif prompt != BASE and set(table.steps(BASE)) - set(steps):
+        state = f"{few}, fewer than the base arm"
     if state:
         return recorder.missing("threshold", labels, state, n=int(rows.size))
     hits, calls = np.zeros((2, len(table.tasks), len(steps)))
@@ -360,71 +342,39 @@ def _threshold(table: CallTable, recorder: Recorder, prompt: str, steps: list[fl
     np.add.at(calls, (table.task[rows], place), 1.0)
     np.add.at(hits, (table.task[rows], place), table.verdict[rows] == table.better[rows])
     present = calls.sum(axis=1) > 0
-    sums = np.concatenate([hits, calls], axis=1)[present]
-    grid = np.array(steps)
+    sums, grid, width, tasks = (
+        np.concatenate([hits, calls], axis=1)[present],
+        np.array(steps),
+        len(steps),
+        present.sum(),
+    )
     fit = isotonic(hits.sum(axis=0), calls.sum(axis=0))
     value, code = thresholds(fit, grid, target=TARGET)
     found = Threshold(float(value), censored_of(int(code)))
-    ends, share, method = _threshold_ends(sums, grid, recorder)
-    words = [None, None] if ends is None else [_end_words(end, k, share, grid) for k, end in enumerate(ends)]
-    return recorder.number(
-        "threshold",
-        labels,
-        found.value,
-        n=int(rows.size),
-        n_of=CALLS,
-        method=f"isotonic fit, linear between steps, first reach of {TARGET:g}; {method}",
-        ends=ends,
-        unit="requirements",
-        detail={
-            "censored": found.censored,
-            "text": str(found),
-            "knots": [[delta, p] for delta, p in zip(steps, fit.tolist(), strict=True)],
-            "low_text": words[0],
-            "high_text": words[1],
-            "resamples_censored": share,
-        },
-    )
-
-
-def _no_threshold(table: CallTable, prompt: str, steps: list[float]) -> str | None:
-    """Why an arm has no threshold, or None."""
-    if not steps:
-        return f"not measured: the quality ladder was not run under {prompt}"
-    listed = ", ".join(map(step_label, steps))
-    if len(steps) < _LEAST_STEPS:
-        return f"not measured: the ladder under {prompt} has the steps {listed} only, needs {_LEAST_STEPS}"
-    if prompt != BASE and set(table.steps(BASE)) - set(steps):
-        return f"not measured: the ladder under {prompt} has the steps {listed} only, fewer than the base arm"
-    return None
-
-
-def _threshold_ends(
-    sums: Floats, grid: Floats, recorder: Recorder
-) -> tuple[tuple[float, float] | None, dict[str, float] | None, str]:
-    """Ends over tasks, the share of resamples that were censored on each side, and the method."""
-    width, tasks = grid.size, sums.shape[0]
 
     def both(totals: Floats) -> tuple[Floats, Ints]:
         return thresholds(isotonic(totals[:width].T, totals[width:].T), grid, target=TARGET)
 
+    # Ends over tasks, as bounds where resamples beyond them were censored, and the share of those on each side.
+    share: dict[str, float] | None = None
+    words: list[str | None] = [None, None]
+    why = "too few tasks" if tasks < LEAST_TASKS else "every resample gave the same threshold"
+    method = f"no interval: {why}"
     ends = recorder.bootstrap.ends(sums, lambda totals: both(totals)[0])
-    if ends is None:
-        why = "too few tasks" if tasks < LEAST_TASKS else "every resample gave the same threshold"
-        return None, None, f"no interval: {why}"
-    codes, mass = recorder.bootstrap.values(sums, lambda totals: both(totals)[1].astype(np.float64))
-    share = {side: float(np.average(codes == code, weights=mass)) for side, code in (("left", -1), ("right", 1))}
-    return ends, share, recorder.bootstrap.words(tasks)
-
-
-def _end_words(end: float, upper: int, share: dict[str, float] | None, grid: Floats) -> str:
-    """An end of the interval, as a bound where resamples beyond it were censored."""
-    censored: Censored = None
-    if share and not upper and end <= grid[0] and share["left"] > 0:
-        censored = "left"
-    if share and upper and end >= grid[-1] and share["right"] > 0:
-        censored = "right"
-    return str(Threshold(end, censored))
+    if ends is not None:
+        codes, mass = recorder.bootstrap.values(sums, lambda totals: both(totals)[1].astype(np.float64))
+        share = {side: float(np.average(codes == code, weights=mass)) for side, code in (("left", -1), ("right", 1))}
+        low: Censored = "left" if ends[0] <= grid[0] and share["left"] > 0 else None
+        high: Censored = "right" if ends[1] >= grid[-1] and share["right"] > 0 else None
+        words = [str(Threshold(ends[0], low)), str(Threshold(ends[1], high))]
+        method = recorder.bootstrap.words(sums.shape[0])
+    detail: dict[str, JSON] = {
+        "censored": found.censored, "text": str(found), "low_text": words[0], "high_text": words[1],
+        "knots": [[delta, p] for delta, p in zip(steps, fit.tolist(), strict=True)], "resamples_censored": share,
+    }  # fmt: skip
+    return recorder.number("threshold", labels, found.value, (rows.size, CALLS),
+                           f"isotonic fit, linear between steps, first reach of {TARGET:g}; {method}", ends=ends,
+                           unit="requirements", detail=detail)  # fmt: skip
 
 
 def _shift(table: CallTable, recorder: Recorder, condition: str, delta: float | None) -> Measurement:
@@ -441,19 +391,143 @@ def _shift(table: CallTable, recorder: Recorder, condition: str, delta: float | 
     silent = [(table.verdict[rows] == 2) | (table.verdict[rows] == 3) for rows in (base, strict)]
     change = silent[1].astype(np.int64) - silent[0]
     counts = np.bincount(table.task[base] * 3 + change + 1, minlength=3 * len(table.tasks)).reshape(-1, 3)
-    return recorder.classes(
-        "criterion.shift",
-        labels,
-        counts,
-        np.array([-1.0, 0.0, 1.0]),
-        "tie rate under the strict prompt minus tie rate under the base prompt, paired by question",
-        information=table.questions(base) / common.size,
-        n_of="common calls",
-        detail={
-            BASE: float(silent[0].mean()),
-            STRICT: float(silent[1].mean()),
-            "to_tie": int((change > 0).sum()),
-            "from_tie": int((change < 0).sum()),
-            **left_out,
-        },
-    )
+    detail: dict[str, JSON] = {BASE: float(silent[0].mean()), STRICT: float(silent[1].mean()), **left_out}
+    detail |= {"to_tie": int((change > 0).sum()), "from_tie": int((change < 0).sum())}
+    return recorder.classes("criterion.shift", labels, counts, (-1.0, 0.0, 1.0),
+                            "tie rate under the strict prompt minus tie rate under the base prompt, paired by question",
+                            information=table.questions(base) / common.size, n_of="common calls", detail=detail,
+    )  # fmt: skip
+
+
+_NONE = 1e-12
+_ENDS: Final = (1.0, 5.0)
+_CALLER: Final = "pointwise_measurements"
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """Scored texts: their scores, the names of their tasks, the places of those names, and their levels, each [n]."""
+
+    scores: Floats
+    names: tuple[str, ...]
+    codes: Ints
+    levels: Floats
+
+    @classmethod
+    def of(cls, kind: str, scores: ArrayLike, tasks: Sequence[str], levels: ArrayLike) -> _Texts | None:
+        """The texts of one kind as arrays that fit together; None where there are none."""
+        if not checks.array(_CALLER, f"{kind}scores", scores).size:
+            return None
+        values = checks.finite(_CALLER, f"{kind}scores", scores)
+        steps = checks.finite(_CALLER, f"{kind}levels", levels)
+        if steps.size != values.size:
+            where = f"{kind}scores, {kind}levels"
+            checks.fail(_CALLER, where, f"must be equally long (got {values.size} and {steps.size})")
+        names, codes = checks.labels(_CALLER, f"{kind}tasks", tasks, values.size)
+        return cls(values, names, codes, steps)
+
+    def by_text(self, values: Floats) -> dict[tuple[str, float], float]:
+        """The mean of ``values`` over the repeats of each text, by task and level."""
+        found: defaultdict[tuple[str, float], list[float]] = defaultdict(list)
+        for code, level, value in zip(self.codes.tolist(), self.levels.tolist(), values.tolist(), strict=True):
+            found[self.names[code], level].append(value)
+        return {key: sum(repeats) / len(repeats) for key, repeats in found.items()}
+
+
+def pointwise_measurements(
+    scores: ArrayLike, tasks: Sequence[str], levels: ArrayLike, *, judge: str, dimension: str,
+    vacuum_scores: ArrayLike = (), vacuum_tasks: Sequence[str] = (), filler_scores: ArrayLike = (),
+    filler_tasks: Sequence[str] = (), filler_levels: ArrayLike = (), filler_tokens: ArrayLike = (), level: float = 0.95,
+    rng: np.random.Generator,
+) -> tuple[Measurement, ...]:  # fmt: skip
+    """What a rubric judge gives to nothing, for each requirement met, and for length alone."""
+    recorder = Recorder(judge, TaskBootstrap(rng, checks.probability(_CALLER, "level", level)))
+    nothing = checks.array(_CALLER, "vacuum_scores", vacuum_scores)
+
+    def missing(name: str, state: str, n_of: str = "tasks", detail: dict[str, JSON] | None = None) -> Measurement:
+        return recorder.missing(name, {"dimension": dimension}, state, n_of=n_of, detail=detail)
+
+    def mean(
+        name: str, values: Floats, clusters: Sequence[Any], n_of: str, what: str, unit: str, detail: dict[str, JSON]
+    ) -> Measurement:
+        """A mean over tasks or rationales with its cluster t."""
+        found = cluster_t(values, clusters, level=recorder.level)
+        method = found.method if found.low is not None else f"no interval: {found.method}"
+        if n_of == "rationales":
+            detail = {"tasks": found.clusters, **detail}
+        return recorder.number(name, {"dimension": dimension}, float(np.mean(values)), (values.size, n_of),
+                               f"{what}, {method}", ends=(found.low, found.high), unit=unit, detail=detail)  # fmt: skip
+
+    vacuum = missing("point.vacuum_score", "not measured: no rationales without content were scored", "rationales")
+    if nothing.size:
+        values = checks.finite(_CALLER, "vacuum_scores", nothing)
+        vacuum = mean("point.vacuum_score", values, vacuum_tasks, "rationales",
+                      "mean score of rationales without content", "score points",
+                      {"lowest": float(values.min()), "highest": float(values.max())})  # fmt: skip
+    ladder = _Texts.of("", scores, tasks, levels)
+    filled = _Texts.of("filler_", filler_scores, filler_tasks, filler_levels)
+    verbosity = missing("point.verbosity", "not measured: no texts with filler were scored")
+    if filled is not None:
+        rates, names, detail = _earned(ladder, filled, filler_tokens)
+        verbosity = missing("point.verbosity", "undefined: no text with filler has a score without it, needs one",
+                            detail=detail)  # fmt: skip
+        if names:
+            verbosity = mean("point.verbosity", rates, names, "tasks",
+                             "mean over tasks of score with filler minus without per 100 tokens added",
+                             "score points per 100 tokens", detail)  # fmt: skip
+    if ladder is None:
+        state = "not measured: no ladder rationales were scored"
+        return vacuum, missing("point.slope", state), missing("point.order", state), verbosity
+    # Slope of score on requirements met of each task, and its steps up by right, tied and wrong order.
+    one_level = "undefined: every task was scored at one level, needs two"
+    slopes: list[float] = []
+    counts = np.zeros((int(ladder.codes.max()) + 1, 3), dtype=np.int64)
+    for task in range(len(counts)):
+        rows = ladder.codes == task
+        away = ladder.levels[rows] - ladder.levels[rows].mean()
+        spread = float(away @ away)
+        if spread > _NONE:
+            slopes.append(float(away @ ladder.scores[rows]) / spread)
+        _, place = np.unique(ladder.levels[rows], return_inverse=True)
+        rise = np.diff(np.bincount(place, weights=ladder.scores[rows]) / np.bincount(place))
+        counts[task] = [(rise < -_NONE).sum(), (np.abs(rise) <= _NONE).sum(), (rise > _NONE).sum()]
+    left_out: dict[str, JSON] = {"tasks_of_one_level": len(counts) - len(slopes)}
+    slope, order = missing("point.slope", one_level, detail=left_out), missing("point.order", one_level, "ladder steps")
+    if slopes:
+        slope = mean("point.slope", np.array(slopes), list(range(len(slopes))), "tasks",
+                     "mean over tasks of the least-squares slope", "score points per requirement",
+                     {**left_out, "rationales": ladder.scores.size, "slopes": list(slopes)})  # fmt: skip
+    if counts.sum():
+        wrong, tied, right = counts.sum(axis=0).tolist()
+        order = recorder.classes("point.order", {"dimension": dimension}, counts, (0.0, 0.5, 1.0),
+                                 "neighbouring ladder steps scored in the right order, ties half", n_of="ladder steps",
+                                 detail={"right": right, "tied": tied, "wrong": wrong})  # fmt: skip
+    return vacuum, slope, order, verbosity
+
+
+def _earned(ladder: _Texts | None, filled: _Texts, tokens: ArrayLike) -> tuple[Floats, list[str], dict[str, JSON]]:
+    """What the tokens added to their texts earn per 100, by task; the tasks; and what is to be said beside it."""
+    base = {} if ladder is None else ladder.by_text(ladder.scores)
+    added = checks.finite(_CALLER, "filler_tokens", tokens)
+    if added.size != filled.scores.size:
+        what = f"must be equally long (got {filled.scores.size} and {added.size})"
+        checks.fail(_CALLER, "filler_scores, filler_tokens", what)
+    if (added <= 0).any():
+        what = f"a filled text is longer than its base (least got {float(added.min()):g} tokens)"
+        checks.fail(_CALLER, "filler_tokens", what)
+    longer, more = filled.by_text(filled.scores), filled.by_text(added)
+    pairs = [key for key in longer if key in base]
+    detail: dict[str, JSON] = {"without_base": len(longer) - len(pairs)}
+    names = sorted({task for task, _ in pairs})
+    gained = np.array([sum(longer[key] - base[key] for key in pairs if key[0] == name) for name in names])
+    spent = np.array([sum(more[key] for key in pairs if key[0] == name) for name in names])
+    rates = 100 * gained / spent
+    if pairs:
+        detail |= {
+            "pairs": len(pairs),
+            "difference": float(np.mean([longer[key] - base[key] for key in pairs])),
+            "tokens_added": float(np.mean([more[key] for key in pairs])),
+            "at_ends": sum(longer[key] == base[key] and base[key] in _ENDS for key in pairs),
+            "rates": rates.tolist(),
+        }
+    return rates, names, detail

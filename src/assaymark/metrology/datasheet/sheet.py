@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
@@ -11,20 +12,36 @@ import numpy as np
 
 from assaymark.errors import InputError, Problem
 from assaymark.metrology import checks
-from assaymark.metrology.datasheet.calls import BASE, STRICT, CallTable, call_table, key_of
-from assaymark.metrology.datasheet.equal_texts import (
+from assaymark.metrology.contrasts import cluster_t, holm
+from assaymark.metrology.datasheet.calls import BASE, CLASSES, STRICT, CallTable, call_table, key_of, pair_class
+from assaymark.metrology.datasheet.estimates import (
+    EQUAL,
+    Ends,
+    Recorder,
+    TaskBootstrap,
     delta0_measurements,
     filler_measurement,
     invalid_measurement,
     reasons_of,
+    stability_measurement,
     vacuum_measurements,
 )
-from assaymark.metrology.datasheet.estimates import Recorder, TaskBootstrap
-from assaymark.metrology.datasheet.kappa import stability_measurement
-from assaymark.metrology.datasheet.ladder import criterion_measurements, ladder_measurements
+from assaymark.metrology.datasheet.ladder import criterion_measurements, ladder_measurements, step_label
+from assaymark.metrology.estimates import number
 from assaymark.notebook import Heading, Note, Part, Shown, parts_of
 from assaymark.protocol import DatasheetLimits, JudgeSpec
-from assaymark.records import AGGREGATE, Measurement, PairCall, PairCondition, Rows, SlotVerdict, measurement_id, record
+from assaymark.quantiles import wilson_ends
+from assaymark.records import (
+    AGGREGATE,
+    JSON,
+    Measurement,
+    PairCall,
+    PairCondition,
+    Rows,
+    SlotVerdict,
+    measurement_id,
+    record,
+)
 from assaymark.text import clean, count
 
 # Every measurement of one judge's datasheet from its calls.
@@ -33,69 +50,16 @@ from assaymark.text import clean, count
 def datasheet_measurements(
     calls: Sequence[PairCall], *, level: float = 0.95, rng: np.random.Generator
 ) -> tuple[Measurement, ...]:
-    """Measure one judge as an instrument (Judge Datasheet, Algorithm 1).
-
-    For each instruction that was given: dark current, preferences between nearly identical and between equal texts
-    with their decomposition, sensitivity along the ladder, threshold, d', filler preference and unusable replies;
-    then the shift that the strict instruction makes, and stability over trials. What was not run, or cannot be
-    computed, is a measurement whose state says so. A log with one presentation order gets everything except what needs
-    both.
-
-    Shares carry intervals over tasks (`share_interval`), since the calls of a task depend on each other.
-    ``detail["wilson"]`` of a share of calls holds Wilson's, which the source prints: it takes calls for independent,
-    which not even the two orders of a pair are. Trials of a question are averaged into the shares and do not narrow the
-    intervals.
-
-    Parameters
-    ----------
-    calls : sequence of PairCall
-        All calls of one judge, in any sequence.
-    level : float
-        Coverage aimed at.
-    rng : numpy Generator
-        Draws of tasks.
-
-    Returns
-    -------
-    tuple of Measurement
-        In the order of the protocol.
-
-    Raises
-    ------
-    InputError
-        No calls, several judges, contradictory or duplicate calls: see `call_table`. All problems at once.
-
-    References
-    ----------
-    Usami et al. (2026). LLM judges have dark current. Section 3 and appendix A.7.
-
-    Examples
-    --------
-    >>> calls = [
-    ...     PairCall(pair=f"p{i}", condition="same_subset", task=f"t{i}", order=order, verdict="1", judge="j")
-    ...     for i in range(6) for order in ("uv", "vu")
-    ... ]
-    >>> found = {m.id: m for m in datasheet_measurements(calls, rng=np.random.default_rng(1))}
-    >>> found["delta0.positional[condition=same_subset,judge=j,prompt=tie-allowed]"].value
-    1.0
-    >>> found["dark_current[judge=j,prompt=tie-allowed]"].state
-    'not measured: vacuum was not run under tie-allowed'
-    """
+    """Measure one judge as an instrument (Judge Datasheet, Algorithm 1)."""
     table = call_table(calls)
     return table_measurements(table, level=level, rng=rng, reasons=reasons_of(calls))
 
 
 def table_measurements(
-    table: CallTable,
-    *,
-    level: float = 0.95,
-    rng: np.random.Generator,
+    table: CallTable, *, level: float = 0.95, rng: np.random.Generator,
     reasons: Mapping[str, Mapping[str, int]] | None = None,
-) -> tuple[Measurement, ...]:
-    """`datasheet_measurements` of columns that are known to be good, for logs too long to hold as records.
-
-    ``reasons`` says for each prompt how often each reason for an unusable reply was given.
-    """
+) -> tuple[Measurement, ...]:  # fmt: skip
+    """`datasheet_measurements` of columns that are known to be good, for logs too long to hold as records."""
     checks.probability("datasheet_measurements", "level", level)
     recorder = Recorder(table.judge, TaskBootstrap(rng, level), table.digest)
     found: list[Measurement] = []
@@ -108,9 +72,6 @@ def table_measurements(
     found.extend(criterion_measurements(table, recorder))
     found.append(stability_measurement(table, recorder))
     return tuple(found)
-
-
-# A judge in four words, by stated rules. Descriptive: no rule calls a judge good or bad for any use.
 
 
 CLEAN: Final = 0.02
@@ -156,11 +117,7 @@ NON_CLAIMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One word about one axis, the rule that chose it, and the measurements it was chosen from.
-
-    >>> str(Chip("vacuum", "clean", "", ()))
-    'vacuum: clean'
-    """
+    """One word about one axis, the rule that chose it, and the measurements it was chosen from."""
 
     axis: str
     outcome: str
@@ -177,64 +134,67 @@ class Chip:
 
 
 def sketch(measurements: Sequence[Measurement]) -> tuple[Chip, ...]:
-    """The profile of one judge: vacuum, equal texts, target, strict prompt, each by its rule in `RULES`.
+    """The profile of one judge: vacuum, equal texts, target, strict prompt, each by its rule in `RULES`."""
+    held = [m for m in measurements if m.value is not None]
+    prompts = sorted({m.labels["prompt"] for m in measurements if "prompt" in m.labels})
+    base = BASE if BASE in prompts or not prompts else prompts[0]
 
-    The rules read point estimates, so that two people with the same datasheet write the same sketch; whether an
-    estimate is far from a bound is said by its interval. An axis that was not measured says so.
+    def one(name: str, **labels: str) -> Measurement | None:
+        """The measurement of that name with exactly these labels beside the judge, if it has a value."""
+        rests = ((m, {key: value for key, value in m.labels.items() if key != "judge"}) for m in held if m.name == name)
+        return next((m for m, rest in rests if rest == labels), None)
 
-    Parameters
-    ----------
-    measurements : sequence of Measurement
-        One judge's, as `datasheet_measurements` makes them. The base arm is sketched, or the only arm there is.
-
-    Returns
-    -------
-    tuple of Chip
-        Always four, in this order.
-
-    Examples
-    --------
-    >>> [str(chip) for chip in sketch([])][:2]
-    ['vacuum: not measured', 'equal texts: not measured']
-    """
-    found = _Values(measurements)
-    return _vacuum(found), _equal_texts(found), _target(found), _strict(found)
-
-
-class _Values:
-    """Measurements by name and labels, remembering which were read."""
-
-    def __init__(self, measurements: Sequence[Measurement]) -> None:
-        self._held = {m.id: m for m in measurements}
-        prompts = sorted({m.labels["prompt"] for m in measurements if "prompt" in m.labels})
-        self.base = BASE if BASE in prompts or not prompts else prompts[0]
-
-    def named(self, name: str, **labels: str) -> Iterator[Measurement]:
-        """Measurements of that name with exactly these labels beside the judge."""
-        for measurement in self._held.values():
-            rest = {key: value for key, value in measurement.labels.items() if key != "judge"}
-            if measurement.name == name and rest == labels and measurement.value is not None:
-                yield measurement
-
-    def one(self, name: str, **labels: str) -> Measurement | None:
-        """That measurement, if it has a value."""
-        return next(self.named(name, **labels), None)
-
-    def steps(self, name: str, prompt: str) -> dict[float, Measurement]:
+    def steps(name: str, prompt: str) -> dict[float, Measurement]:
         """The measurements of that name along the ladder of an arm."""
-        return {
-            float(m.labels["delta"]): m
-            for m in self._held.values()
-            if m.name == name and m.labels.get("prompt") == prompt and m.value is not None
-        }
+        return {float(m.labels["delta"]): m for m in held if m.name == name and m.labels.get("prompt") == prompt}
 
-    def shifts(self) -> list[Measurement]:
-        """Every measured shift of the tie rate."""
-        return [m for m in self._held.values() if m.name == "criterion.shift" and m.value is not None]
+    def chip(axis: str, outcome: str, *basis: Measurement) -> Chip:
+        return Chip(axis, outcome, RULES[axis], tuple(m.id for m in basis))
 
-
-def _chip(axis: str, outcome: str, *basis: Measurement) -> Chip:
-    return Chip(axis, outcome, RULES[axis], tuple(m.id for m in basis))
+    vacuum, dark = chip("vacuum", "not measured"), one("dark_current", prompt=base)
+    if dark is not None:
+        share = _value(dark)
+        vacuum = chip(
+            "vacuum", "clean" if share <= CLEAN else "nearly clean" if share <= NEARLY_CLEAN else "leaky", dark
+        )
+    equal = chip("equal texts", "not measured")
+    found = [one(f"delta0.{name}", prompt=base, condition="same_subset") for name in ("raw", "stable", "positional")]
+    known = [part for part in found if part is not None]
+    if len(known) == len(found):
+        raw, stable, positional = (_value(part) for part in known)
+        word = "mixed"
+        if stable <= QUIET and positional <= QUIET and raw <= QUIET_RAW:
+            word = "quiet"
+        elif max(stable, positional) > QUIET and positional >= LED * stable:
+            word = "position-led"
+        elif max(stable, positional) > QUIET and stable >= LED * positional:
+            word = "wording-led"
+        equal = chip("equal texts", word, *known)
+    target, threshold = chip("target", "not measured"), one("threshold", prompt=base)
+    if threshold is not None:
+        value = _value(threshold)
+        word = f"needs {math.ceil(value)} requirements"
+        if threshold.detail["censored"] == "right":
+            word = "insensitive"
+        elif value <= 1:
+            word = f"sensitive {'below' if value < 1 else 'at'} one requirement"
+        target = chip("target", word, threshold)
+    # The measurements by which the strict arm sees less well, not only later.
+    lost: list[Measurement] = []
+    first, second = (steps("conditional_accuracy", prompt) for prompt in (base, STRICT))
+    for step in sorted(first.keys() & second.keys()):
+        if not lost and _value(first[step]) - _value(second[step]) > LOST_ACCURACY + 1e-9:
+            lost = [first[step], second[step]]
+    first, second = (steps("sensitivity", prompt) for prompt in (base, STRICT))
+    largest = max(first.keys() & second.keys(), default=None)
+    if not lost and largest is not None and _value(first[largest]) - _value(second[largest]) > LOST + 1e-9:
+        lost = [first[largest], second[largest]]
+    strict, shifts = chip("strict prompt", "not measured"), [m for m in held if m.name == "criterion.shift"]
+    if shifts:
+        small = all(abs(_value(shift)) < NO_EFFECT for shift in shifts)
+        word = "costs resolution" if lost else "no effect" if small else "moves the criterion"
+        strict = chip("strict prompt", word, *(lost or shifts))
+    return vacuum, equal, target, strict
 
 
 def _value(measurement: Measurement) -> float:
@@ -242,76 +202,6 @@ def _value(measurement: Measurement) -> float:
     if measurement.value is None:
         raise AssertionError(f"{measurement.id} was chosen because it has a value")
     return measurement.value
-
-
-def _vacuum(found: _Values) -> Chip:
-    dark = found.one("dark_current", prompt=found.base)
-    if dark is None:
-        return _chip("vacuum", "not measured")
-    share = _value(dark)
-    word = "clean" if share <= CLEAN else "nearly clean" if share <= NEARLY_CLEAN else "leaky"
-    return _chip("vacuum", word, dark)
-
-
-def _equal_texts(found: _Values) -> Chip:
-    parts = [
-        found.one(f"delta0.{name}", prompt=found.base, condition="same_subset")
-        for name in ("raw", "stable", "positional")
-    ]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return _chip("equal texts", "not measured")
-    raw, stable, positional = (_value(part) for part in known)
-    if stable <= QUIET and positional <= QUIET and raw <= QUIET_RAW:
-        word = "quiet"
-    elif max(stable, positional) > QUIET and positional >= LED * stable:
-        word = "position-led"
-    elif max(stable, positional) > QUIET and stable >= LED * positional:
-        word = "wording-led"
-    else:
-        word = "mixed"
-    return _chip("equal texts", word, *known)
-
-
-def _target(found: _Values) -> Chip:
-    threshold = found.one("threshold", prompt=found.base)
-    if threshold is None:
-        return _chip("target", "not measured")
-    value = _value(threshold)
-    if threshold.detail["censored"] == "right":
-        word = "insensitive"
-    elif value < 1:
-        word = "sensitive below one requirement"
-    elif value == 1:
-        word = "sensitive at one requirement"
-    else:
-        word = f"needs {math.ceil(value)} requirements"
-    return _chip("target", word, threshold)
-
-
-def _strict(found: _Values) -> Chip:
-    shifts = found.shifts()
-    if not shifts:
-        return _chip("strict prompt", "not measured")
-    lost = _lost(found)
-    if lost:
-        return _chip("strict prompt", "costs resolution", *lost)
-    if all(abs(_value(shift)) < NO_EFFECT for shift in shifts):
-        return _chip("strict prompt", "no effect", *shifts)
-    return _chip("strict prompt", "moves the criterion", *shifts)
-
-
-def _lost(found: _Values) -> list[Measurement]:
-    """The measurements by which the strict arm sees less well, not only later."""
-    base, strict = (found.steps("conditional_accuracy", prompt) for prompt in (found.base, STRICT))
-    for step in sorted(base.keys() & strict.keys()):
-        if _value(base[step]) - _value(strict[step]) > LOST_ACCURACY + 1e-9:
-            return [base[step], strict[step]]
-    base, strict = (found.steps("sensitivity", prompt) for prompt in (found.base, STRICT))
-    largest = max(base.keys() & strict.keys(), default=None)
-    if largest is not None and _value(base[largest]) - _value(strict[largest]) > LOST + 1e-9:
-        return [base[largest], strict[largest]]
-    return []
 
 
 @record
@@ -327,15 +217,7 @@ class AnchorPair:
 
 @record
 class Datasheet(Shown):
-    """One judge, measured as an instrument.
-
-    ``arms`` are the instructions that were given and ``prompts`` the sha256 of each; ``manifest`` is the sha256 of
-    the stimuli, empty for a log of somebody else's. ``calls`` counts the calls, the usable and the invalid ones,
-    ``tasks`` the tasks. ``sketch`` holds the chips of `sketch`, each with its rule. ``planted`` are the true values of
-    a reference judge. ``anchors`` keeps every verdict under ``pair|order|prompt|trial`` and ``pairs`` what those pairs
-    are, so that a later datasheet can be compared question by question (`compare`); both are empty where the calls
-    were not kept.
-    """
+    """One judge, measured as an instrument."""
 
     judge: str
     measurements: tuple[Measurement, ...]
@@ -365,73 +247,33 @@ class Datasheet(Shown):
 
 
 def datasheet_of(
-    calls: Sequence[PairCall],
-    *,
-    rng: np.random.Generator,
-    level: float = 0.95,
-    model: str = "",
-    family: str = "",
-    fingerprint: str | None = None,
-    manifest: str = "",
-    prompts: Mapping[str, str] | None = None,
-    planted: Mapping[str, float] | None = None,
-    source: Literal["run", "log"] = "run",
-    keep_calls: bool = True,
-) -> Datasheet:
-    """Measure and sketch one judge's calls, and keep its verdicts for later comparison unless told otherwise.
-
-    Raises
-    ------
-    InputError
-        As `datasheet_measurements`, or a prompt name with a ``|`` that would make a kept verdict ambiguous.
-
-    Examples
-    --------
-    >>> calls = [
-    ...     PairCall(pair=f"p{i}", condition="vacuum", task=f"t{i}", order="uv", verdict="tie", judge="j")
-    ...     for i in range(40)
-    ... ]
-    >>> sheet = datasheet_of(calls, rng=np.random.default_rng(1))
-    >>> sheet.calls["ok"], sheet.sketch[0][:13]
-    (40, 'vacuum: clean')
-    """
+    calls: Sequence[PairCall], *, rng: np.random.Generator, level: float = 0.95, model: str = "", family: str = "",
+    fingerprint: str | None = None, manifest: str = "", prompts: Mapping[str, str] | None = None,
+    planted: Mapping[str, float] | None = None, source: Literal["run", "log"] = "run", keep_calls: bool = True,
+) -> Datasheet:  # fmt: skip
+    """Measure and sketch one judge's calls, and keep its verdicts for later comparison unless told otherwise."""
     measurements = datasheet_measurements(calls, level=level, rng=rng)
-    if keep_calls:
-        _refuse_bars(calls)
-    invalid = sum(call.verdict == "invalid" for call in calls)
-    kept = calls if keep_calls else ()
+    kept, invalid = calls if keep_calls else (), sum(call.verdict == "invalid" for call in calls)
+    # A prompt must come back from its key. Pairs may hold bars: keys are cut from the right.
+    if bars := sorted({call.prompt for call in kept if "|" in call.prompt}):
+        what = "must not contain '|', which separates the parts of a kept verdict"
+        raise InputError("datasheet", [Problem("prompt", f"{what} (got {prompt!r})") for prompt in bars])
     return Datasheet(
-        judge=calls[0].judge,
-        measurements=measurements,
-        sketch=tuple(chip.text for chip in sketch(measurements)),
+        judge=calls[0].judge, measurements=measurements, sketch=tuple(chip.text for chip in sketch(measurements)),
         calls={"all": len(calls), "ok": len(calls) - invalid, "invalid": invalid},
-        tasks=len({call.task for call in calls}),
-        source=source,
-        model=model,
-        family=family,
-        fingerprint=fingerprint,
-        arms=tuple(dict.fromkeys(m.labels["prompt"] for m in measurements if "prompt" in m.labels)),
-        manifest=manifest,
-        prompts=dict(prompts or {}),
-        planted=None if planted is None else dict(planted),
+        tasks=len({call.task for call in calls}), source=source, model=model, family=family, fingerprint=fingerprint,
+        arms=tuple(dict.fromkeys(m.labels["prompt"] for m in measurements if "prompt" in m.labels)), manifest=manifest,
+        prompts=dict(prompts or {}), planted=None if planted is None else dict(planted),
         anchors={key_of(call): call.verdict for call in kept},
-        pairs={
-            call.pair: AnchorPair(
-                condition=call.condition, task=call.task, delta=call.delta, better=call.better, variant=call.variant
-            )
-            for call in kept
-        },
-    )
+        pairs={call.pair: AnchorPair(**{name: getattr(call, name) for name in _ANCHORED}) for call in kept},
+    )  # fmt: skip
+
+
+_ANCHORED: Final = ("condition", "task", "delta", "better", "variant")
 
 
 def anchored_calls(sheet: Datasheet) -> tuple[PairCall, ...]:
-    """The calls that a datasheet kept, without their replies.
-
-    Raises
-    ------
-    InputError
-        A verdict whose key is not ``pair|order|prompt|trial``, or whose pair is not described.
-    """
+    """The calls that a datasheet kept, without their replies."""
     calls, problems = [], []
     for key, verdict in sheet.anchors.items():
         pair, order, prompt, trial = (key.rsplit("|", 3) + [""] * 3)[:4]
@@ -440,37 +282,12 @@ def anchored_calls(sheet: Datasheet) -> tuple[PairCall, ...]:
             what = "must be pair|uv or vu|prompt|trial of a pair in `pairs`"
             problems.append(Problem(f"anchors[{key!r}]", what))
             continue
-        calls.append(
-            PairCall(
-                pair=pair,
-                condition=known.condition,
-                task=known.task,
-                order="uv" if order == "uv" else "vu",
-                verdict=verdict,
-                judge=sheet.judge,
-                delta=known.delta,
-                better=known.better,
-                variant=known.variant,
-                prompt=prompt,
-                trial=int(trial),
-            )
-        )
+        about = {name: getattr(known, name) for name in _ANCHORED}
+        calls.append(PairCall(pair=pair, order="uv" if order == "uv" else "vu", verdict=verdict, judge=sheet.judge,
+                              prompt=prompt, trial=int(trial), **about))  # fmt: skip
     if problems:
         raise InputError(f"datasheet of {sheet.judge}", problems)
     return tuple(calls)
-
-
-def _refuse_bars(calls: Sequence[PairCall]) -> None:
-    """Raise every prompt that would not come back from its key. Pairs may hold bars: keys are cut from the right."""
-    problems = [
-        Problem("prompt", f"must not contain '|', which separates the parts of a kept verdict (got {prompt!r})")
-        for prompt in sorted({call.prompt for call in calls if "|" in call.prompt})
-    ]
-    if problems:
-        raise InputError("datasheet", problems)
-
-
-# Does a judge keep the limits that a study sets for its judges?
 
 
 METHOD = "point values of the judge's datasheet against the limits of the plan"
@@ -491,73 +308,218 @@ class Demanding(Protocol):
 
 
 def limit_measurements(sheets: Mapping[str, Datasheet], study: Demanding) -> Iterator[Measurement]:
-    """``datasheet.gate`` for every judge of the panel that is a model: how many limits it does not keep.
-
-    0 passes. A limit on something that the datasheet does not show is not kept; a judge without a datasheet has a
-    state that says so. A threshold that is censored on the left keeps its limit if the smallest step does; one that is
-    censored on the right keeps none. A judge that marks filler down keeps the limit on ``verbosity``.
-
-    Parameters
-    ----------
-    sheets : mapping of judge name to Datasheet
-    study : a plan with limits
-        Nothing is measured where it sets no limits.
-
-    Yields
-    ------
-    Measurement
-        ``detail["failed"]`` holds each limit that is not kept, in words.
-    """
+    """``datasheet.gate`` for every judge of the panel that is a model: how many limits it does not keep."""
     limits = study.datasheets
-    if limits is None:
-        return
-    for judge in study.model_judges:
-        labels = {"judge": judge.name}
-        sheet = sheets.get(judge.name)
-        n = len(limits.set)
-        if sheet is None or sheet.model not in ("", judge.model):
-            state = "not measured: no datasheet of this judge" if sheet is None else "not measured: of another model"
-            yield Measurement(
-                name="datasheet.gate", labels=labels, value=None, n=n, n_of="limits", method=METHOD, state=state,
-                detail={"failed": []},
-            )  # fmt: skip
-            continue
-        failed = list(_failed(sheet, limits))
-        yield Measurement(
-            name="datasheet.gate",
-            labels=labels,
-            value=float(len(failed)),
-            n=n,
-            n_of="limits",
-            method=METHOD,
-            detail={"failed": failed, "manifest": sheet.manifest},
-        )
+    for judge in study.model_judges if limits is not None else ():
+        sheet, failed = sheets.get(judge.name), list[str]()
+        known = sheet is not None and sheet.model in ("", judge.model)
+        state = "not measured: no datasheet of this judge" if sheet is None else "not measured: of another model"
+        if known and sheet is not None and limits is not None:
+            failed = list(_failed(sheet, limits))
+        detail: dict[str, JSON] = {"failed": list(failed)}
+        if known and sheet is not None:
+            detail["manifest"] = sheet.manifest
+        yield number(Measurement, "datasheet.gate", {"judge": judge.name}, len(failed) if known else None,
+                     (0 if limits is None else len(limits.set), "limits"), METHOD, state=state, detail=detail,
+        )  # fmt: skip
 
 
 def _failed(sheet: Datasheet, limits: DatasheetLimits) -> Iterator[str]:
     """Each limit that is not kept, with the value that was found."""
     known = {item.id: item for item in sheet.measurements}
-    same = {"judge": sheet.judge, "prompt": BASE, "condition": "same_subset"}
+    arm, overall = {"judge": sheet.judge, "prompt": BASE}, {"judge": sheet.judge, "dimension": AGGREGATE}
     places = {
-        "dark_current": ("dark_current", {"judge": sheet.judge, "prompt": BASE}, "at most"),
-        "positional": ("delta0.positional", same, "at most"),
-        "threshold": ("threshold", {"judge": sheet.judge, "prompt": BASE}, "at most"),
-        "vacuum_score": ("point.vacuum_score", {"judge": sheet.judge, "dimension": AGGREGATE}, "at most"),
-        "slope": ("point.slope", {"judge": sheet.judge, "dimension": AGGREGATE}, "at least"),
-        "verbosity": ("point.verbosity", {"judge": sheet.judge, "dimension": AGGREGATE}, "at most"),
-    }
+        "dark_current": ("dark_current", arm), "positional": ("delta0.positional", {**arm, "condition": "same_subset"}),
+        "threshold": ("threshold", arm), "vacuum_score": ("point.vacuum_score", overall),
+        "slope": ("point.slope", overall), "verbosity": ("point.verbosity", overall),
+    }  # fmt: skip
     for name, limit in limits.set.items():
-        measured, labels, kind = places[name]
-        item = known.get(measurement_id(measured, labels))
+        kind, item = "at least" if name == "slope" else "at most", known.get(measurement_id(*places[name]))
         if item is None or item.value is None:
             yield f"{name} {'not measured' if item is None else item.state}, {kind} {limit:g}"
             continue
-        kept = item.value <= limit + 1e-9 if kind == "at most" else item.value >= limit - 1e-9
+        kept = item.value >= limit - 1e-9 if name == "slope" else item.value <= limit + 1e-9
         if not kept or item.detail.get("censored") == "right":
-            yield f"{name} {_words(name, item)}, {kind} {limit:g}"
+            text = str(item.detail.get("text", f"{item.value:.2f}"))
+            yield f"{name} {text}{' points per 100 tokens' if name == 'verbosity' else ''}, {kind} {limit:g}"
 
 
-def _words(name: str, item: Measurement) -> str:
-    """The value that does not keep its limit."""
-    text = str(item.detail.get("text", f"{item.value:.2f}"))
-    return f"{text} points per 100 tokens" if name == "verbosity" else text
+COMPARED: Final = (
+    "dark_current",
+    "delta0.stable",
+    "delta0.positional",
+    "delta0.one_sided",
+    "sensitivity",
+    "filler.preference",
+    "pair.invalid_share",
+)
+"""The measurements that a drift verdict rests on, in every arm that both datasheets have."""
+
+_PAIR_NAMES: Final = {"delta0.stable": "stable", "delta0.positional": "positional", "delta0.one_sided": "one-sided"}
+
+Answers = dict[str, tuple[str, float]]  # unit -> (task, 1.0 if it counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """One quantity in both datasheets: old, new, the interval of new minus old, and its unadjusted p."""
+
+    of: str
+    old: float
+    new: float
+    ends: Ends
+    p: float
+    n: int
+    n_of: str
+    method: str
+
+
+def compare(old: Datasheet, new: Datasheet, *, alpha: float = 0.05) -> tuple[Measurement, ...]:
+    """Has a judge shifted since an earlier datasheet? Question by question where both kept them (Newcombe 1998)."""
+    checks.probability("compare", "alpha", alpha)
+    reason, shifts = _not_comparable(old, new), list[Shift]()
+    if reason is None:
+        shifts = _paired(old, new, alpha) if old.anchors and new.anchors else _from_counts(old, new, alpha)
+        reason = "no quantity was measured in both"
+    adjusted = holm([shift.p for shift in shifts]).tolist() if shifts else []
+    moved = [shift.of for shift, p in zip(shifts, adjusted, strict=True) if p <= alpha]
+    labels = {"judge": new.judge}
+    found = [
+        number(Measurement, "drift", {**labels, "of": one.of}, one.new - one.old, (one.n, one.n_of),
+               f"new minus old, {one.method}", ends=one.ends, level=1 - alpha,
+               detail={"old": one.old, "new": one.new, "p": one.p, "p_holm": p})
+        for one, p in zip(shifts, adjusted, strict=True)
+    ]  # fmt: skip
+    detail: dict[str, JSON] = {
+        "verdict": "not comparable",
+        "shifted": list(moved),
+        "alpha": alpha,
+        "tests": len(shifts),
+    }
+    method = "none"
+    if shifts:
+        method = "any quantity shifted after Holm's adjustment"
+        detail["verdict"] = "shifted" if moved else "same instrument"
+        detail["widest"] = max(max(abs(one.ends[0]), abs(one.ends[1])) for one in shifts)
+    verdict = number(Measurement, "drift.verdict", labels, float(bool(moved)) if shifts else None,
+                     (len(shifts), "compared quantities"), method, state=f"not measured: not comparable, {reason}",
+                     detail=detail)  # fmt: skip
+    return *found, verdict
+
+
+def _not_comparable(old: Datasheet, new: Datasheet) -> str | None:
+    """Why a difference between the two would not be the judge's, or None."""
+    if old.manifest != new.manifest:
+        return "the texts differ (another manifest)"
+    arms = set(old.arms) & set(new.arms)
+    if not arms:
+        return "no prompt was used in both"
+    changed = sorted(arm for arm in arms if old.prompts.get(arm) != new.prompts.get(arm))
+    if changed:
+        return f"the prompt differs: {', '.join(changed)}"
+    common = old.pairs.keys() & new.pairs.keys()
+    if not old.manifest and not common:
+        return "nothing shows that the texts are the same (no manifest, no common pairs)"
+    turned = sorted(pair for pair in common if old.pairs[pair] != new.pairs[pair])
+    return f"pairs of the same name are different pairs, such as {turned[0]}" if turned else None
+
+
+def _paired(old: Datasheet, new: Datasheet, alpha: float) -> list[Shift]:
+    """Every quantity on the questions that both datasheets asked."""
+    before, after = _answers(anchored_calls(old)), _answers(anchored_calls(new))
+    found = []
+    for of in sorted(before.keys() & after.keys()):
+        units = sorted(before[of].keys() & after[of].keys())
+        if not units:
+            continue
+        tasks = [before[of][unit][0] for unit in units]
+        first, second = (np.array([side[of][unit][1] for unit in units]) for side in (before, after))
+        test = cluster_t(second - first, tasks, level=1 - alpha)
+        shares = float(first.mean()), float(second.mean())
+        if test.low is None or test.high is None:
+            ends = difference_interval(*shares, len(units), len(units), alpha)
+            method = f"paired by question, {test.method}; Newcombe interval"
+        else:
+            ends = max(-1.0, test.low), min(1.0, test.high)
+            method = f"paired by question, {test.method}"
+        kind = "common pairs" if of.startswith("delta0") else "common calls"
+        found.append(Shift(of, *shares, ends, test.p, len(units), kind, method))
+    return found
+
+
+def _answers(calls: tuple[PairCall, ...]) -> dict[str, Answers]:
+    """For each compared quantity, its units and whether each counts."""
+    found: dict[str, Answers] = defaultdict(dict)
+    shown: dict[tuple[str, str, int], dict[str, PairCall]] = defaultdict(dict)
+    for call in calls:
+        prefers = call.verdict in ("1", "2")
+        unit = key_of(call)
+        found[_of("pair.invalid_share", call)][unit] = call.task, float(call.verdict == "invalid")
+        if call.condition == "vacuum":
+            found[_of("dark_current", call)][unit] = call.task, float(prefers)
+        elif call.condition == "ladder":
+            right = prefers and _chosen(call) == call.better
+            found[_of("sensitivity", call, delta=step_label(call.delta))][unit] = call.task, float(right)
+        elif call.condition == "filler":
+            found[_of("filler.preference", call)][unit] = call.task, float(prefers and _chosen(call) == "v")
+        elif call.condition in EQUAL:
+            shown[call.pair, call.prompt, call.trial][call.order] = call
+    for (pair, prompt, trial), both in shown.items():
+        if len(both) == 2:
+            word = CLASSES[pair_class(both["uv"].verdict, both["vu"].verdict)].split(",")[0]
+            for name, wanted in _PAIR_NAMES.items():
+                of = _of(name, both["uv"], condition=both["uv"].condition)
+                found[of][f"{pair}|{prompt}|{trial}"] = both["uv"].task, float(word == wanted)
+    return found
+
+
+def _chosen(call: PairCall) -> str:
+    """The content that a call with a preference named."""
+    return call.order[int(call.verdict) - 1]
+
+
+def _of(name: str, call: PairCall, **labels: str) -> str:
+    return _label(name, {**labels, "prompt": call.prompt})
+
+
+def _label(name: str, labels: Mapping[str, str]) -> str:
+    """What a drift is of: the measurement without its judge, and without the prompt where that is the base arm."""
+    kept = {key: labels[key] for key in sorted(labels) if key != "judge" and (key, labels[key]) != ("prompt", BASE)}
+    inner = ",".join(f"{key}={value}" for key, value in kept.items())
+    return f"{name}[{inner}]" if inner else name
+
+
+def _from_counts(old: Datasheet, new: Datasheet, alpha: float) -> list[Shift]:
+    """Every quantity that both datasheets measured, from its counts."""
+    from scipy.stats import fisher_exact  # here, because it takes every command a third of a second to load
+
+    before, after = (
+        {
+            _label(m.name, m.labels): m
+            for m in [m for m in sheet.measurements if m.name in COMPARED and "variant" not in m.labels]
+        }
+        for sheet in (old, new)
+    )
+    found = []
+    for of in sorted(before.keys() & after.keys()):
+        a, b = before[of], after[of]
+        if a.value is None or b.value is None:
+            continue
+        sizes = np.array([max(1, round(m.detail.get("effective_n", m.n))) for m in (a, b)])
+        hits = np.rint(np.array([a.value, b.value]) * sizes).astype(np.int64)
+        p = float(fisher_exact(np.stack([hits, sizes - hits])).pvalue)
+        ends = difference_interval(a.value, b.value, int(sizes[0]), int(sizes[1]), alpha)
+        method = (
+            f"two samples, Fisher's exact test and Newcombe interval on {sizes[0]} and {sizes[1]} independent units"
+        )
+        found.append(Shift(of, a.value, b.value, ends, min(1.0, p), b.n, b.n_of, method))
+    return found
+
+
+def difference_interval(old: float, new: float, n_old: int, n_new: int, alpha: float) -> Ends:
+    """Newcombe's hybrid score interval of a difference of two shares (method 10)."""
+    (l1, u1), (l2, u2) = (wilson_ends(p, n, level=1 - alpha) for p, n in ((old, n_old), (new, n_new)))
+    gap = new - old
+    low = gap - np.hypot(new - l2, u1 - old)
+    high = gap + np.hypot(u2 - new, old - l1)
+    return float(low), float(high)

@@ -12,8 +12,7 @@ from assaymark.claims.season_types import Place, SeasonVerdicts
 from assaymark.claims.standing import FEW_CONSECUTIVE
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.table import SeasonRow
-from assaymark.metrology.moderated import FEWEST_CLUSTERS
-from assaymark.metrology.serial import FEWEST_CONSECUTIVE
+from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.records import AGGREGATE, Level
 from assaymark.report.blocks import Linked
 from assaymark.report.charts.canvas import Scale

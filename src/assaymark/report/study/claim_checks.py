@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from assaymark.claims import kind_of
-from assaymark.metrology.order_tests import LEVEL_SLACK
+from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.records import AGGREGATE, AnchorState, Measurement, Verdict
 from assaymark.report.blocks import Table
 from assaymark.report.lookup import Book

@@ -33,7 +33,7 @@ from assaymark.claims.kinds import DISSOCIATION
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text
 from assaymark.engine.providers.http_agent import is_outside, no_reply
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.paired import RESAMPLES, ScoredItems, rank_agreement
+from assaymark.metrology.measure_orders import RESAMPLES, ScoredItems, rank_agreement
 from assaymark.protocol import AgentSpec
 from assaymark.records import Measurement, Score, sha256_text
 from assaymark.report.portbench import AskedQuestion, QuestionTrace

@@ -33,8 +33,8 @@ from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, LedgerError, NotMeasurableError, Problem
 from assaymark.metrology.bootstrap import Ratio, sharpe_ratios
 from assaymark.metrology.checks import Floats
-from assaymark.metrology.order_tests import OrderPlan
-from assaymark.metrology.paired import ScoredItems, board_measurements, level_measurements
+from assaymark.metrology.measure_orders import ScoredItems, board_measurements, level_measurements
+from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.scores import excess_replies
 from assaymark.portfolio import max_drawdown, performance
 from assaymark.records import (

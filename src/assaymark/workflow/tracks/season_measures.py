@@ -32,10 +32,10 @@ from assaymark.metrology import (
 )
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.datasheet import Datasheet, limit_measurements
+from assaymark.metrology.kappa import spearman_columns
 from assaymark.metrology.measure_orders import order_measurements
 from assaymark.metrology.measure_panel import alpha_measurements, flagged_measurements, variance_measurements
-from assaymark.metrology.order_tests import OrderPlan
-from assaymark.metrology.stability import spearman_columns
+from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.style import season_verbosity
 from assaymark.plan import BiasRules, ClusterOrder, OrderRules
 from assaymark.prompting.texts import INSTRUCTION_LIKE

@@ -1,0 +1,176 @@
+"""One number as a measurement, and one estimate with its uncertainty: clusters left out one at a time, Student's t."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from assaymark.errors import NotMeasurableError
+from assaymark.metrology import checks
+from assaymark.metrology.checks import Floats, Ints
+from assaymark.records import JSON, Measurement
+
+Ends = tuple[float | None, float | None]
+Maker = Callable[..., Measurement]
+"""Makes a measurement from its fields by name, as `Measurement` itself does."""
+
+POINTS: Final = "rubric points"
+ONE_FAMILY: Final = "not measurable: one judge family, needs two"
+IN_PARTS: Final = "not measurable: the table was read in parts, of which only sums were kept"
+NO_SCORES: Final = "not measurable: no trajectory has a usable score from every judge"
+NEVER: Final = "never compared"
+
+
+def number(
+    make: Maker, name: str, labels: Mapping[str, str], value: float | None, count: tuple[int, str], method: str, *,
+    state: str = "ok", ends: Ends | None = None, level: float | None = None, unit: str = "",
+    detail: Mapping[str, JSON] | None = None, **more: Any,
+) -> Measurement:  # fmt: skip
+    """One number: ``count`` is n and what it counts, ``state`` why there is no value, and ``level`` that of its
+    ends."""
+    known = value is not None and not math.isnan(value)
+    low, high = (None, None) if ends is None or not known else ends
+    between = low is not None and high is not None and not math.isnan(low)
+    return make(
+        name=name, labels=labels, value=float(value) if known and value is not None else None, n=int(count[0]),
+        n_of=count[1], method=method, state="ok" if known else state, low=low if between else None,
+        high=high if between else None, level=level if between else None, unit=unit, detail=dict(detail or {}), **more,
+    )  # fmt: skip
+
+
+def state_of(error: NotMeasurableError) -> str:
+    """The reason in an error as the state of a measurement."""
+    return f"undefined: {str(error).rpartition('undefined: ')[2]}"
+
+
+ONE_CLUSTER = "undefined: one cluster, needs two"
+ZERO_VARIANCE = "zero variance: sign test"
+
+_ZERO = 1e-9  # scores are means of small whole numbers; below this an estimate is float noise
+_FLAT = 1e-12  # relative; below this a standard error is
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """An estimate with its standard error, interval and test against zero.
+
+    ``p`` is two-sided, ``p_up`` one-sided against "not above zero". ``state`` is "ok", or says why there is no
+    interval: where the clusters agree exactly the sign test speaks instead, and one cluster says nothing (p = 1).
+    ``estimate`` is None where the quantity itself is undefined; `undefined` makes that record.
+    """
+
+    estimate: float | None
+    se: float | None
+    df: float | None
+    low: float | None
+    high: float | None
+    p: float
+    p_up: float
+    state: str
+
+    def parts(self) -> dict[str, Any]:
+        """The fields by name, for a record that has more of them."""
+        return {name: getattr(self, name) for name in Estimate.__slots__}
+
+
+def undefined(state: str, estimate: float | None = None) -> Estimate:
+    """The record of what cannot be tested, and why."""
+    return Estimate(estimate, None, None, None, None, 1.0, 1.0, state)
+
+
+def jackknife_se(full: Floats | float, without: Floats) -> Floats:
+    """Delete-one-cluster standard errors [...] of estimates [...] from those without each cluster [G, ...]."""
+    g = without.shape[0]
+    return np.asarray(np.sqrt((g - 1) / g * np.square(without - full).sum(axis=0)))
+
+
+def jackknife_estimate(full: float, without: Floats, *, level: float = 0.95, df: float | None = None) -> Estimate:
+    """The record of one estimate from those without each cluster [G], on Student's t with G - 1 (or ``df``)."""
+    g = without.shape[0]
+    if g < 2:
+        return student_estimate(full, 0.0, 0)
+    return student_estimate(full, float(jackknife_se(full, without)), g - 1 if df is None else df, level=level)
+
+
+def student_estimate(estimate: float, se: float, df: float, *, level: float = 0.95) -> Estimate:
+    """The record of an estimate with a standard error that has ``df`` degrees of freedom (0: a single cluster)."""
+    estimate, se = float(estimate), float(se)
+    if df <= 0:
+        return Estimate(estimate, None, 0, None, None, 1.0, 1.0, ONE_CLUSTER)
+    if se <= _FLAT * max(1.0, abs(estimate)):
+        # All clusters say the same: of the 2^(df+1) patterns of signs one is as far out (two, both ways).
+        one = 2.0 ** -(df + 1)
+        p, up = (1.0, 1.0) if abs(estimate) <= _ZERO else (2 * one, one if estimate > 0 else 1.0)
+        return Estimate(estimate, se, df, None, None, p, up, ZERO_VARIANCE)
+    half = float(special.stdtrit(df, 0.5 + level / 2)) * se
+    up = float(special.stdtr(df, -estimate / se))
+    p = 2 * float(special.stdtr(df, -abs(estimate) / se))
+    return Estimate(estimate, se, df, estimate - half, estimate + half, p, up, "ok")
+
+
+def cluster_mean(values: Floats, codes: Ints | None = None, *, level: float = 0.95) -> Estimate:
+    """Mean of values [n] whose clusters have codes 0..G-1 [n] (left out: each value is a cluster), jackknifed."""
+    places = np.arange(values.size) if codes is None else codes
+    means = leave_out(np.bincount(places, weights=values)) / leave_out(np.bincount(places))
+    return jackknife_estimate(means[0], means[1:], level=level)
+
+
+@cache
+def neighbour_blocks(clusters: int) -> Ints:
+    """For each of so many clusters in time order, the block of neighbours that a jackknife leaves out with it."""
+    steps = ((8, 2), (15, 3), (20, 4), (47, 5))
+    size = next((size for most, size in steps if clusters <= most), clusters // 8)
+    blocks = np.minimum(np.arange(clusters) // size, max(1, clusters // size) - 1)
+    blocks.setflags(write=False)
+    return blocks
+
+
+def leave_out(sums: NDArray[Any], consecutive: bool = False) -> NDArray[Any]:
+    """Sums [G, ...] over all clusters, then without each of them, or each block of neighbours [1+U, ...]."""
+    units = sums
+    if consecutive:
+        starts = np.flatnonzero(np.diff(neighbour_blocks(sums.shape[0]), prepend=-1))
+        units = np.add.reduceat(sums, starts, axis=0)
+    total = units.sum(axis=0, keepdims=True)
+    return total if len(units) < 2 else np.concatenate([total, total - units])
+
+
+def cluster_codes(source: str, clusters: Sequence[Any] | NDArray[Any], n: int, name: str = "cluster") -> Ints:
+    """Codes 0..G-1 [n] of the clusters, numbered as they come: in time order where the records are."""
+    _, codes = checks.labels(source, name, clusters, n)
+    _, first = np.unique(codes, return_index=True)
+    return np.asarray(np.argsort(np.argsort(first))[codes], dtype=np.int64)
+
+
+def scores_of(source: str, name: str, values: ArrayLike, ndim: int) -> Floats:
+    """Scores with ``ndim`` axes and NaN for None."""
+    try:
+        table = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        checks.fail(source, name, "must be a rectangular array of numbers, None where one is missing")
+    if table.ndim != ndim or not table.size:
+        axes = "1 axis" if ndim == 1 else f"{ndim} axes"
+        checks.fail(source, name, f"must have {axes} and at least one element (got shape {table.shape})")
+    if np.isinf(table).any():
+        checks.fail(source, name, "scores must be finite, or None where one is missing")
+    return table
+
+
+def group_sums(values: Floats, codes: Ints, groups: int) -> Floats:
+    """Sums [groups, ...] of the rows of ``values`` [n, ...] by their code, 0 where a code does not occur."""
+    counts = np.bincount(codes, minlength=groups)
+    found = np.zeros((groups, *values.shape[1:]))
+    if counts.max(initial=0) <= 1:
+        found[codes] = values
+        return found
+    present = np.flatnonzero(counts)
+    order = np.argsort(codes, kind="stable")
+    found[present] = np.add.reduceat(values[order], (np.cumsum(counts) - counts)[present], axis=0)
+    return found
