@@ -218,7 +218,9 @@ def _counted(size: int, only: bool) -> str:
 
 
 LEVELS: Final[tuple[Level, ...]] = ("headline", "qualified", "no-claim")
-TAGS: Final = {level: english().say(f"level.{level}.tag") for level in LEVELS}
+TAGS: Final[dict[Level, str]] = {
+    "headline": "Supported", "qualified": "Only with its condition", "no-claim": "Not supported",
+}  # fmt: skip
 TITLES: Final = {
     "headline": "Supported",
     "qualified": "Supported only with its condition",

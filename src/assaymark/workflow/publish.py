@@ -181,7 +181,7 @@ def study_shown(folder: RunFolder) -> StudyShown:
     locked = open_locked(folder)
     sheets = tuple(stored_datasheets(folder))
     paid = _paid(folder)
-    run = gather(locked, Store(folder), datasheets=tuple(sheet.judge for sheet in sheets), paid=paid)
+    run = gather(locked, Store(folder), sheets, paid)
     read = None if paid is None else calls_of(folder)
     return StudyShown(run, sheets, stored_answers(folder), read)
 
@@ -195,7 +195,7 @@ def study_pages(shown: StudyShown, site: Site = ALONE, *, calls: Calls = "all") 
 
 
 def gather(
-    locked: Locked, store: Store, *, datasheets: tuple[str, ...] = (), paid: tuple[PaidView, ...] | None = ()
+    locked: Locked, store: Store, sheets: Sequence[Datasheet] = (), paid: tuple[PaidView, ...] | None = ()
 ) -> AssayRun:
     """Everything the pages show, from the tables of a run."""
     study = locked.study
@@ -224,7 +224,8 @@ def gather(
         reference_panel=planted_views(study),
         import_notes=import_notes(selection.honest, store.columns(CONTEXTS, "context_id", "completeness", "missing")),
         excluded=selection.excluded,
-        datasheets=datasheets,
+        datasheets=tuple(sheet.judge for sheet in sheets),
+        tests=tuple(item for sheet in sheets for item in sheet.measurements),
         substrate=substrate_view(locked, store),
         reference_agents=planted_agents(study),
         paid=paid,

@@ -12,6 +12,7 @@ from typing import Final
 
 from assaymark.claims import kind_of
 from assaymark.records import AGGREGATE, Level, Measurement, PairState, Verdict
+from assaymark.report.blocks import Inline, Linked, Page, Row, Styled, Table, small
 from assaymark.report.levels import LEVELS, TAGS
 from assaymark.report.lookup import KAPPA, Book, score_words
 from assaymark.report.study.agreement import bootstrap_of, draws_words, only_alone, placed_agents, rho_words, rhos
@@ -22,13 +23,16 @@ from assaymark.report.study.claim_checks import (
     own_family_items,
     told_apart,
 )
-from assaymark.report.study.controls import Control, controls, gate_words, mostly_terse, terse_agents, tested_words
+from assaymark.report.study.controls import Control, controls, gate_words, mostly_terse, style_section, terse_agents, tested_words
+from assaymark.report.study.gaps import gaps_section
 from assaymark.report.study.outside import finds, outside_state
 from assaymark.report.study.probes import (
     anchor_answer,
+    anchor_section,
     changed_anchors,
     contamination_answer,
     contamination_gaps,
+    contamination_section,
     shift_words,
     split_words,
 )
@@ -57,7 +61,7 @@ NOT_RUN: Final = "not run"
 
 @dataclass(frozen=True, slots=True)
 class MapRow:
-    """One experiment. ``href`` leads to its section, ``link`` to its first measurement where it has one."""
+    """One experiment. ``href`` leads to its section."""
 
     experiment: str
     tests: str
@@ -67,7 +71,6 @@ class MapRow:
     conclusion: str = ""
     ran: bool = False
     measured: tuple[str, ...] = ()
-    link: str = ""
 
     def run(self, result: str, conclusion: str, *measured: str, ran: bool = True) -> MapRow:
         """The row with what was found; ``measured`` are the ids of its measurements."""
@@ -81,10 +84,6 @@ class MapRow:
         'Not run'
         """
         return replace(self, result=NOT_RUN.capitalize(), conclusion=why)
-
-    def linked(self, link: str) -> MapRow:
-        """The row with the way to its measurement."""
-        return replace(self, link=link)
 
 
 # The control cells as rows of the claim map.
@@ -116,7 +115,7 @@ _CONCLUSIONS: Final[Mapping[str, str]] = {
 def cell_row(book: Book, cell: str) -> MapRow:
     """Cell A or cell B."""
     title, tests = _TESTS[cell]
-    row = MapRow(title, tests, "index.html#controls", "Do the controls hold?")
+    row = MapRow(title, tests, "controls.html", "Do the controls hold?")
     found = next((c for c in controls(book) if c.cell == cell), None)
     if found is None or (found.gate is None and found.score is None):
         return row.not_run(_ABSENT[cell])
@@ -152,7 +151,7 @@ def other_cells_row(book: Book) -> MapRow:
     row = MapRow(
         "Other cells",
         "Do paraphrase, changed numbers, length and red-team texts move the score as they should?",
-        "index.html#controls",
+        "controls.html",
         "Do the controls hold?",
     )
     found = [c for c in controls(book) if c.cell not in _TESTS and (c.gate is not None or c.score is not None)]
@@ -179,7 +178,7 @@ def halo_row(book: Book) -> MapRow:
     row = MapRow(
         "Self-preference on control texts",
         "Does a judge family favour the control texts that its own family composed?",
-        "index.html#controls",
+        "controls.html",
         "Do the controls hold?",
     )
     found = [m for m in book.by_name.get("cell.halo", ()) if m.value is not None]
@@ -212,7 +211,7 @@ def _family(detail: Mapping[str, object]) -> str:
 def own_family_row(book: Book) -> MapRow:
     """What judges add to agents of their own maker, and how many orders rest on it."""
     row = MapRow(
-        "Own-family judges", "Do judges favour agents of their own maker?", "index.html#explanations",
+        "Own-family judges", "Do judges favour agents of their own maker?", "stability.html#explanations",
         "What else could explain a difference?",
     )  # fmt: skip
     items = [m for m in own_family_items(book) if m.value is not None]
@@ -235,7 +234,7 @@ def _pairs(book: Book, name: str) -> list[Measurement]:
 def length_row(book: Book) -> MapRow:
     """What length adds, and how many orders remain at equal length."""
     row = MapRow(
-        "Equal length", "Would the differences remain at equal length?", "index.html#explanations",
+        "Equal length", "Would the differences remain at equal length?", "stability.html#explanations",
         "What else could explain a difference?",
     )  # fmt: skip
     items = _pairs(book, "length.contrast")
@@ -254,7 +253,7 @@ def distinct_row(book: Book) -> MapRow:
     """Which dimensions the judges tell from their overall impression."""
     row = MapRow(
         "Dimensions told apart", "Do judges tell each dimension from their overall impression?",
-        "index.html#explanations", "What else could explain a difference?",
+        "stability.html#explanations", "What else could explain a difference?",
     )  # fmt: skip
     items = [m for m in distinct_items(book) if m.value is not None]
     if not items:
@@ -268,7 +267,7 @@ def distinct_row(book: Book) -> MapRow:
 def others_row(book: Book) -> MapRow:
     """How many orders hold for other judges."""
     row = MapRow(
-        "Other judges", "Would other judges like these see the same order?", "index.html#explanations",
+        "Other judges", "Would other judges like these see the same order?", "stability.html#explanations",
         "What else could explain a difference?",
     )  # fmt: skip
     items = [m for m in _pairs(book, "judges.contrast") if m.value is not None]
@@ -284,7 +283,7 @@ def others_row(book: Book) -> MapRow:
 def time_row(book: Book) -> MapRow:
     """How far neighbouring clusters are alike."""
     row = MapRow(
-        "Clusters in time", "Do neighbouring clusters resemble each other?", "index.html#explanations",
+        "Clusters in time", "Do neighbouring clusters resemble each other?", "stability.html#explanations",
         "What else could explain a difference?",
     )  # fmt: skip
     item = book.one("order.autocorrelation", dimension=AGGREGATE)
@@ -303,25 +302,25 @@ def time_row(book: Book) -> MapRow:
 _TOLERANCE: Final = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class MapView:
-    """The page: its answer and its rows in the order of the protocol."""
-
-    answer: str
-    rows: tuple[MapRow, ...]
-
-
-def claim_map(book: Book, links: Mapping[str, str]) -> MapView:
-    """Every experiment as a row; ``links`` lead to the measurements that have a row of their own."""
-    rows = tuple(_linked(make(book), links) for make in _ROWS)
-    ran = sum(row.ran for row in rows)
-    answer = f"{words(ran).capitalize()} of {words(len(rows))} experiments were run. {_tally(book.run.verdicts)}"
-    return MapView(answer, rows)
+def claim_map(book: Book, links: Mapping[str, str]) -> Page:
+    """Every experiment as a row, then the supported orders and three probes beside the scores."""
+    made = [make(book) for make in _ROWS]
+    ran = sum(row.ran for row in made)
+    answer = f"{words(ran).capitalize()} of {words(len(made))} experiments were run. {_tally(book.run.verdicts)}"
+    heads = ("Experiment", "What it tests", "Result", "What follows")
+    table = Table(heads, tuple(_cells_of(row, links) for row in made), summary="", stacked=True, style="map")
+    sections = (gaps_section(book), anchor_section(book), style_section(book), contamination_section(book))
+    return Page("claim-map.html", "Claim map", answer, sections, (table,), here="map")
 
 
-def _linked(row: MapRow, links: Mapping[str, str]) -> MapRow:
-    found = next((links[name] for name in row.measured if name in links), "")
-    return row if not found else row.linked(found)
+def _cells_of(row: MapRow, links: Mapping[str, str]) -> Row:
+    """A row with the ways to its section and to its first measurement that has a row of its own."""
+    ways: list[Inline] = [row.experiment, " ", Linked(row.where, row.href)]
+    link = next((links[name] for name in row.measured if name in links), "")
+    ways += [" ", Linked("measurement", link)] if link else []
+    follows: Inline = row.conclusion if row.ran else (small("Why it matters: "), row.conclusion)
+    result: Inline = row.result if row.ran else Styled(row.result, "gap")
+    return Row((tuple(ways), row.tests, result, follows), style="" if row.ran else "off")
 
 
 def _tally(verdicts: Sequence[Verdict]) -> str:
@@ -359,7 +358,7 @@ def _kappa_words(book: Book, item: Measurement) -> str:
 
 def _aggregate(book: Book) -> MapRow:
     item = book.one(KAPPA, dimension=AGGREGATE)
-    row = MapRow("Overall κ gate", "Do the judges agree overall?", "index.html#agreement", "Do the judges agree?")
+    row = MapRow("Overall κ gate", "Do the judges agree overall?", "agreement.html", "Do the judges agree?")
     if item is None:
         return row.not_run("Without measured agreement no order is supported.")
     status = book.status(AGGREGATE)
@@ -373,7 +372,7 @@ def _aggregate(book: Book) -> MapRow:
 
 def _dimensions(book: Book) -> MapRow:
     row = MapRow(
-        "Per-dimension gate", "Is every dimension equally reliable?", "index.html#agreement", "Do the judges agree?"
+        "Per-dimension gate", "Is every dimension equally reliable?", "agreement.html", "Do the judges agree?"
     )
     found = [m for d in book.dimensions if d != AGGREGATE and (m := book.one(KAPPA, dimension=d)) is not None]
     if not found:
@@ -404,7 +403,7 @@ def _named(book: Book, item: Measurement) -> str:
 
 def _effective(book: Book) -> MapRow:
     row = MapRow(
-        "Effective number of judges", "How many independent judges is the panel worth?", "index.html#panel",
+        "Effective number of judges", "How many independent judges is the panel worth?", "plan.html#panel",
         "Who judged?",
     )  # fmt: skip
     item = book.one("panel.effective_judges", dimension=AGGREGATE)
@@ -425,7 +424,7 @@ def _effective(book: Book) -> MapRow:
 
 def _orders(book: Book) -> MapRow:
     row = MapRow(
-        "Order procedure", "Which differences between agents are significant?", "index.html#board", "Who is ahead?"
+        "Order procedure", "Which differences between agents are significant?", "agents.html#board", "Who is ahead?"
     )
     pairs = book.on(AGGREGATE, "pair")
     if not pairs:
@@ -452,7 +451,7 @@ def _orders(book: Book) -> MapRow:
 
 def _ranks(book: Book) -> MapRow:
     row = MapRow(
-        "Rank intervals and bootstrap ranks", "Which ranks are possible?", "index.html#ranks",
+        "Rank intervals and bootstrap ranks", "Which ranks are possible?", "agents.html#ranks",
         "Which ranks are possible?",
     )  # fmt: skip
     found = [m for m in book.every("rank.first", dimension=AGGREGATE) if m.value is not None]
@@ -473,7 +472,7 @@ def _ranks(book: Book) -> MapRow:
 
 def _lofo(book: Book) -> MapRow:
     row = MapRow(
-        "Leave-one-family-out", "Does each order hold without any one judge family?", "index.html#stability",
+        "Leave-one-family-out", "Does each order hold without any one judge family?", "stability.html#stability",
         "Does each order hold without any one judge family?",
     )  # fmt: skip
     found = list(book.every("lofo.rho", dimension=AGGREGATE))
@@ -505,7 +504,7 @@ def _single(book: Book) -> MapRow:
     row = MapRow(
         "Single-judge baseline",
         "Would one judge be enough?",
-        "index.html#single",
+        "agreement.html#single",
         "Would one judge have said the same?",
     )
     pairs, alone = rhos(book), [m for m in book.every("single.discoveries") if m.value is not None]
@@ -537,7 +536,7 @@ def _single(book: Book) -> MapRow:
 def _outside(book: Book) -> MapRow:
     row = MapRow(
         "Held-out judge", "Are the orders that a drop turns those of one judge family?",
-        "index.html#outside", "What did the held-out judge settle?",
+        "stability.html#outside", "What did the held-out judge settle?",
     )  # fmt: skip
     pairs = book.by_name.get("probe.contrast", ())
     state = book.one("probe.state")
@@ -579,7 +578,7 @@ def _settled(book: Book, pairs: Sequence[Measurement]) -> str:
 
 def _anchors(book: Book) -> MapRow:
     tests = "Does the score depend on how its anchors are written?"
-    row = MapRow("Rubric wording", tests, "#anchors", "Do the anchors carry the score?")
+    row = MapRow("Rubric wording", tests, "claim-map.html#anchors", "Do the anchors carry the score?")
     measured = [m for m in changed_anchors(book) if m.value is not None]
     if not measured:
         return row.not_run("A dimension on which judges disagree may only lack clear anchors.")
@@ -594,7 +593,7 @@ def _flips(item: Measurement) -> str:
 
 
 def _repetition(book: Book) -> MapRow:
-    row = MapRow("Repetition stability", "May a judge’s trials be averaged?", "index.html#noise", "How much is noise?")
+    row = MapRow("Repetition stability", "May a judge’s trials be averaged?", "agreement.html#noise", "How much is noise?")
     ddof = str(book.run.study.inference.ddof)
     found = list(book.every("noise.repetition_stability", ddof=ddof))
     measured = [m for m in found if m.value is not None]
@@ -615,7 +614,7 @@ def _repetition(book: Book) -> MapRow:
 
 def _contamination(book: Book) -> MapRow:
     row = MapRow(
-        "Contamination probe", "Are texts scored differently after the training cutoff?", "#contamination",
+        "Contamination probe", "Are texts scored differently after the training cutoff?", "claim-map.html#contamination",
         "Do later clusters differ?",
     )  # fmt: skip
     found = contamination_gaps(book)
@@ -633,7 +632,7 @@ def _contamination(book: Book) -> MapRow:
 
 def _terse(book: Book) -> MapRow:
     row = MapRow(
-        "Terse tail", "Are some agents mostly in the range where short texts are penalised?", "index.html#controls",
+        "Terse tail", "Are some agents mostly in the range where short texts are penalised?", "controls.html",
         "Do the controls hold?",
     )  # fmt: skip
     found = terse_agents(book)
