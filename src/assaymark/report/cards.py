@@ -10,6 +10,26 @@ from typing import Final
 
 from assaymark.claims import ClaimKind, certificate_name, kind_of
 from assaymark.records import Level, Measurement, Verdict, sha256_text
+from assaymark.report.blocks import (
+    Block,
+    Card,
+    Cards,
+    Inline,
+    Items,
+    Linked,
+    Mark,
+    Page,
+    Quote,
+    Section,
+    Table,
+    Text,
+    bold,
+    code,
+    notes,
+    row_filters,
+    small,
+    spaced,
+)
 from assaymark.report.levels import (
     LEVELS,
     RANK,
@@ -19,10 +39,6 @@ from assaymark.report.levels import (
     ordered_verdicts,
     rule_words,
     supported_verdicts,
-)
-from assaymark.report.blocks import (
-    Block, Card, Cards, Inline, Items, Linked, Mark, Page, Quote, Section, Table, Text, bold, code, notes,
-    row_filters, small, spaced,
 )
 from assaymark.report.lookup import Book
 from assaymark.report.measurements import measured_title
@@ -60,14 +76,14 @@ def rules_section(book: Book) -> Section | None:
     locked = ", ".join(f"{count(found.count(level))} {TAGS[level].lower()}" for level in LEVELS if level in found)
     rows.append((f"All {count(len(verdicts))} claims", locked, *(_moves(verdicts, rule) for rule in names)))
     moved = sum(any(level != v.publication_level for level in v.fragility.values()) for v in verdicts)
-    other = f"under {'the one other rule' if len(names) == 1 else f'any one of {words(len(names))} other rules'}"
+    under = f"under {'the one other rule' if len(names) == 1 else f'any one of {words(len(names))} other rules'}"
     verdict_words = plural(moved, "verdict").capitalize() if moved else "No verdict"
     heads = ("Claim", "Locked rule", *(said[:1].upper() + said[1:] for said in map(rule_words, names)))
     why = "" if FLIP in names else flip_words(book)
     note = f"Not counted: {rule_words(FLIP)}. {why}" if why else ""
     return Section(
         "rules", "What would change under another rule?",
-        f"{verdict_words} of {count(len(verdicts))} would change {other}, which the plan did not lock.",
+        f"{verdict_words} of {count(len(verdicts))} would change {under}, which the plan did not lock.",
         (Table(heads, tuple(rows), summary="", stacked=True, style="frag"), *notes([note])),
     )  # fmt: skip
 
@@ -116,10 +132,13 @@ def card_bytes(card: Card) -> int:
 def claims_pages(pages: Mapping[str, Sequence[Card]]) -> Iterator[Page]:
     """The pages of all claims, one at a time; ``pages`` are their cards by path."""
     lead = (
-        "Every candidate of the plan with its checks, in the order in which they are decided. A claim that is not supported "
-        "is named without the direction that the panel saw."
+        "Every candidate of the plan with its checks, in the order in which they are decided. A claim that is not "
+        "supported is named without the direction that the panel saw."
     )
-    note = ("To check a certificate without any text of the agents: ", code("assaymark claim --verify certificate.json"))
+    note = (
+        "To check a certificate without any text of the agents: ",
+        code("assaymark claim --verify certificate.json"),
+    )
     for path, rows, parts in beside(pages.items()):
         filters = row_filters([row.level for row in rows], TAGS)
         shown = Cards(tuple(rows), filters, "claims")
@@ -133,7 +152,9 @@ def _card(book: Book, verdict: Verdict, links: Mapping[str, str]) -> Card:
         blocks.append(Text(claim.text, "up"))
     else:
         conditions = list(filter(None, (built_in_words(book, verdict), *_conditions(verdict))))
-        blocks.append(Quote(claim.level, claim.quote, "" if conditions else claim.condition or "", claim.copy or "", f"q{anchor}"))
+        blocks.append(
+            Quote(claim.level, claim.quote, "" if conditions else claim.condition or "", claim.copy or "", f"q{anchor}")
+        )
         if conditions:
             blocks += [Text(bold("Say also:"), "also"), Items(tuple(conditions), "whys")]
     effects = {"stops": bold("Stops here."), "condition": bold("Condition.")}
@@ -151,7 +172,9 @@ def _card(book: Book, verdict: Verdict, links: Mapping[str, str]) -> Card:
         total = _total(verdict, said)
         facts.append(("Rests on", (rests, small(f" {total}")) if total else rests))
     name = _certificate(verdict)
-    facts.append(("Certificate", code(name) if name else ("in ", code("certificates/"), "; its name has the direction in it")))
+    facts.append(
+        ("Certificate", code(name) if name else ("in ", code("certificates/"), "; its name has the direction in it"))
+    )
     about = f"{_KINDS[kind_of(verdict.claim)]}, {claim.dimension}"
     return Card(claim.level, claim.tag, about, tuple(blocks), tuple(facts), anchor)
 

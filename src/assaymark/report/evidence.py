@@ -10,7 +10,20 @@ from typing import TYPE_CHECKING, Final
 
 from assaymark.records import Decision, Evidence, EvidenceState, Measurement
 from assaymark.report.blocks import (
-    Block, Figure, Filter, Inline, Items, Linked, Mark, Page, Row, Section, Table, bold, notes, row_filters,
+    Block,
+    Figure,
+    Filter,
+    Inline,
+    Items,
+    Linked,
+    Mark,
+    Page,
+    Row,
+    Section,
+    Table,
+    bold,
+    notes,
+    row_filters,
 )
 from assaymark.report.charts.grids import BarCell, BarRow, bar_table
 from assaymark.report.page import beside, paged, row_bytes

@@ -262,8 +262,11 @@ def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) 
             heads, tuple(_measured(row, resting) for row in rows), frozenset({2, 3, 4}), "", stacked=True,
             id="measured-rows", filters=row_filters([row.group for row in rows]), what="measurements",
         )  # fmt: skip
-        yield path, frame.page(
-            Page(path, "Every measurement", lead, blocks=(table,), parts=parts, here="measurements", styles=STYLES)
+        yield (
+            path,
+            frame.page(
+                Page(path, "Every measurement", lead, blocks=(table,), parts=parts, here="measurements", styles=STYLES)
+            ),
         )
 
 

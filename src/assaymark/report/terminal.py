@@ -57,7 +57,10 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     parts: list[RenderableType] = [Text(f"{' '.join(found.notice)}\n", style="italic")] if found.notice[0] else []
     if not book.preregistered:
         parts.append(Text("Not preregistered. The scores had been seen when the plan was locked.\n", style="bold"))
-    parts += [_indented(_signed(top, said)), *_lines(found.also and ("" if found.verdict is None else "Say also: ") + found.also)]
+    parts += [
+        _indented(_signed(top, said)),
+        *_lines(found.also and ("" if found.verdict is None else "Say also: ") + found.also),
+    ]
     parts += [*_lines(found.second), Text(), _tally(levels), Text(f"    {counted_words(book)}", style="dim")]
     for title, answer, rows in (
         ("Who is ahead, and can it be said?", tiers_words(book), _tiers(book)),

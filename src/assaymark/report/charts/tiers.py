@@ -62,7 +62,7 @@ def tier_chart(
         style = "tn" if why else "tb"
         parts += [label(0, y + 17 + _LINE * k, fit(one, left - 12, 13), style) for k, one in enumerate(row.lines)]
         if not why:
-            parts += _tier(name, row, scale, y + 2, height - 4, roomy, width)
+            parts += _tier(name, row, scale, y + 2, height - 4, roomy)
             if at + 1 < len(rows):
                 parts.append(line(0, y + height + 5, right, y + height + 5, "hair"))
         y += height + 10
@@ -76,9 +76,7 @@ def tier_chart(
     return frame(name, title, desc, (width, bottom + 20), parts, kind)
 
 
-def _tier(
-    name: str, row: TierRow, scale: Scale, y: float, height: float, roomy: bool, width: float
-) -> list[svg.Element]:
+def _tier(name: str, row: TierRow, scale: Scale, y: float, height: float, roomy: bool) -> list[svg.Element]:
     """The mark of a tier: a square with its interval, or a hatched box from end to end."""
     kind, middle, parts = KINDS[row.level], y + height / 2, list[svg.Element]()
     if row.ends is None:

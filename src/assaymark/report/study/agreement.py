@@ -36,7 +36,9 @@ def single_section(book: Book) -> Section:
     """What each judge alone would have found. Counts and correlations only: which agent it puts first is not said."""
     found, blocks = list(book.every("single.discoveries")), list[Block]()
     if found:
-        blocks.append(Group("What does each judge find alone?", (*notes([_note(book)], "cap"), _discoveries(book, found))))
+        blocks.append(
+            Group("What does each judge find alone?", (*notes([_note(book)], "cap"), _discoveries(book, found)))
+        )
     if (rho := _rho(book)) is not None:
         blocks.append(rho)
     return Section("single", "Would one judge have said the same?", single_answer(book), tuple(blocks))

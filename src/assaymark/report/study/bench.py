@@ -1,13 +1,13 @@
 """The sentence bench: any sentence of the study, what decides it gate by gate, and what would help.
 
-Its data hold one record for each pair, first rank and equivalence. Both directions of a pair share a record, and that of
-a pair that is not supported holds no direction, no gap and no point: neither its sentence nor a mark of its difference.
+Its data hold one record for each pair, first rank and equivalence. Both directions of a pair share a record, and that
+of a pair that is not supported holds no direction, no gap and no point: neither its sentence nor a mark of its gap.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -30,7 +30,7 @@ from assaymark.report.lookup import Book, score_words
 from assaymark.report.page import environment
 from assaymark.report.study.claim_checks import Check, checked, gap_words, stopping
 from assaymark.report.study.controls import controls
-from assaymark.report.study.limits import TESTS, binding, failed_judges, fix_words, own_tests_words, test_of
+from assaymark.report.study.limits import TESTS, binding, failed_judges, fix_words, own_test, own_tests_words
 from assaymark.report.text import listing, p_value, plural, signed
 from assaymark.text import clean, count, number, percent, prose
 
@@ -209,7 +209,8 @@ def _pairs(book: Book, verdict: Verdict, name: str, **labels: str) -> list[tuple
 
 def _measured(book: Book, verdict: Verdict, at: int, mark: str) -> tuple[Strip | None, str]:
     """The strip and the line of a supported sentence at the second, third or fourth gate."""
-    kind, zero = kind_of(verdict.claim), ((0.0, "0", False),)
+    kind = kind_of(verdict.claim)
+    zero: tuple[tuple[float, str, bool], ...] = ((0.0, "0", False),)
     if at == 1:
         found = _pairs(book, verdict, "contrast")
         if not found:
@@ -220,8 +221,8 @@ def _measured(book: Book, verdict: Verdict, at: int, mark: str) -> tuple[Strip |
         ends = [value, *(one for one in point[1:] if one is not None)]
         if kind == "within":
             margin = book.run.study.inference.margin * 4
-            cuts = ((-margin, f"−{margin:g}", False), (margin, f"{margin:g}", False))
-            return Strip(strip_axis(ends, -margin, margin), cuts, (point,), mark), f"within {margin:g} needed"
+            zero = ((-margin, f"−{margin:g}", False), (margin, f"{margin:g}", False))
+            return Strip(strip_axis(ends, -margin, margin), zero, (point,), mark), f"within {margin:g} needed"
         which = "weakest lead " if kind == "first" else ""
         gap = gap_words(item, sign).replace(" points", "")
         p = _recused_p(book, verdict)
@@ -229,8 +230,8 @@ def _measured(book: Book, verdict: Verdict, at: int, mark: str) -> tuple[Strip |
     if at == 2:
         if kind == "within":
             return None, ""
-        drops = [min(found)[0] for family in book.run.study.families
-                 if (found := sorted(_pairs(book, verdict, "lofo.contrast", dropped=family), key=lambda one: one[0]))]  # fmt: skip
+        every = (_pairs(book, verdict, "lofo.contrast", dropped=family) for family in book.run.study.families)
+        drops = [min(value for value, _ in found) for found in every if found]
         if not drops:
             return None, ""
         points = tuple((round(one, 3), None, None) for one in drops)
@@ -264,7 +265,7 @@ def own_tests_strip(book: Book, mark: str) -> Strip | None:
     if limits is None or name is None or name not in limits.set:
         return None
     measured, _, side = TESTS[name]
-    found = [test_of(book, measured, judge.name) for judge in book.run.study.judges]
+    found = [own_test(book, measured, judge.name) for judge in book.run.study.judges]
     values = [round(m.value, 3) for m in found if m is not None and m.value is not None]
     if not values:
         return None
@@ -313,7 +314,7 @@ def rules(book: Book) -> list[tuple[str, str, str]]:
 
 
 def flip_words(book: Book) -> str:
-    """Why the sign flip cannot reject here, where it was measured: over so few clusters its p cannot be small enough."""
+    """Why the sign flip cannot reject here, where it was measured: over so few clusters its p is never small enough."""
     found = [item for item in book.by_name.get("contrast", ()) if item.detail.get("p_sign_flip") is not None]
     most = max((int(item.detail.get("clusters", 0)) for item in found), default=0)
     if not most or not any(v.fragility for v in book.run.verdicts):
@@ -334,13 +335,17 @@ def tally(book: Book, rule: str = "") -> list[int]:
     return [levels.count(level) for level in LEVELS]
 
 
-def bench_data(book: Book, dimensions: Sequence[str], *, copying: bool = True) -> dict[str, Any]:
-    """What the script of the bench reads. Agents and scores are named by their place."""
+def bench_data(book: Book, pages: Mapping[str, str], path: str, *, copying: bool = True) -> dict[str, Any]:
+    """What the script of the bench reads: the sentences of the scores that ``pages`` put on the page at ``path``.
+
+    Agents and scores are named by their place.
+    """
+    dimensions = list(pages)
     texts, gates, records = _Shared(), _Shared(), dict[str, list[Any]]()
     texts.place("")  # what no link has
     agents, others = book.agents, rules(book)
     for verdict in about_agents(book):
-        if verdict.claim.dimension not in dimensions:
+        if pages.get(verdict.claim.dimension) != path:
             continue
         one, supported = checkable(book, verdict), verdict.publication_level != "no-claim"
         # Of an unsupported sentence neither a text nor a place may follow its direction.
@@ -357,7 +362,11 @@ def bench_data(book: Book, dimensions: Sequence[str], *, copying: bool = True) -
             "3" if why else "2" if hidden else str(LEVELS.index(verdict.fragility.get(name, verdict.publication_level)))
             for name, _, why in others
         )
-        shown = [gates.place([g.state, texts.place(g.line), _packed(g.strip), texts.place(g.href) if g.href else 0]) for g in one.gates if g.state != "unreached"]
+        shown = [
+            gates.place([g.state, texts.place(g.line), _packed(g.strip), texts.place(g.href) if g.href else 0])
+            for g in one.gates
+            if g.state != "unreached"
+        ]
         records[key] = [
             LEVELS.index(one.level), told(one.sentence) if supported else told(one.about),
             agents.index(names[0]) if supported and len(names) > 1 else -1,
@@ -375,6 +384,7 @@ def bench_data(book: Book, dimensions: Sequence[str], *, copying: bool = True) -
         "records": records, "rules": [["", "the preregistered rule", "", tally(book)],
                                       *([name, said, why, tally(book, name)] for name, said, why in others)],
         "copy": source if copying else "",
+        "pages": ["" if page == path else page for page in pages.values()],
     }  # fmt: skip
 
 
@@ -401,25 +411,25 @@ def _template(text: str, subjects: Sequence[str], score: str) -> str:
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-def bench(book: Book, dimensions: Sequence[str], pages: dict[str, str], *, copying: bool = True) -> Markup:
-    """The bench over some scores, opened at its first sentence; ``pages`` are those of the other scores, by score."""
-    verdict = next((v for v in _defaults(book) if v.claim.dimension in dimensions), None)
+def bench(book: Book, pages: Mapping[str, str], path: str, *, copying: bool = True) -> Markup:
+    """The bench of one page, opened at its first sentence; ``pages`` are those that hold each score."""
+    verdict = next((v for v in _defaults(book) if pages.get(v.claim.dimension) == path), None)
     if verdict is None:
         return Markup("")
     one = checkable(book, verdict)
-    data = bench_data(book, dimensions, copying=copying) | {"pages": pages}
-    packed = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    for sign in "<>&\u2028\u2029":
+    data = bench_data(book, pages, path, copying=copying)
+    packed = json.dumps(data, separators=(",", ":"))
+    for sign in "<>&":
         packed = packed.replace(sign, f"\\u{ord(sign):04x}")
     margin = f"{book.run.study.inference.margin * 4:g}"
-    scores = [*dimensions, *(d for d in pages if d not in dimensions)]
     condition = " ".join(filter(None, (one.built_in, *one.also)))
     study = book.run.study
     return Markup(
         environment().get_template("bench.html").render(
             agents=[(name, clean(name, 80)) for name in book.agents], chosen=asked(book, verdict), one=one,
-            relations=RELATIONS | {"within": f"scores within {margin} of"}, gates=list(zip(GATES, one.gates, strict=True)),
-            scores=[(d, score_words(d)) for d in scores], tags=TAGS, rules=data["rules"], tallies=TALLY,
+            relations=RELATIONS | {"within": f"scores within {margin} of"},
+            gates=list(zip(GATES, one.gates, strict=True)),
+            scores=[(d, score_words(d)) for d in pages], tags=TAGS, rules=data["rules"], tallies=TALLY,
             copy=copied(one.sentence, condition, study.title or study.name, book.run.locked_at, book.run.plan_hash)
             if copying and one.sentence else "",
             data=Markup(packed), claims=count(len(book.run.verdicts)),

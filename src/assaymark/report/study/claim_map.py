@@ -23,7 +23,15 @@ from assaymark.report.study.claim_checks import (
     own_family_items,
     told_apart,
 )
-from assaymark.report.study.controls import Control, controls, gate_words, mostly_terse, style_section, terse_agents, tested_words
+from assaymark.report.study.controls import (
+    Control,
+    controls,
+    gate_words,
+    mostly_terse,
+    style_section,
+    terse_agents,
+    tested_words,
+)
 from assaymark.report.study.gaps import gaps_section
 from assaymark.report.study.outside import finds, outside_state
 from assaymark.report.study.probes import (
@@ -371,9 +379,7 @@ def _aggregate(book: Book) -> MapRow:
 
 
 def _dimensions(book: Book) -> MapRow:
-    row = MapRow(
-        "Per-dimension gate", "Is every dimension equally reliable?", "agreement.html", "Do the judges agree?"
-    )
+    row = MapRow("Per-dimension gate", "Is every dimension equally reliable?", "agreement.html", "Do the judges agree?")
     found = [m for d in book.dimensions if d != AGGREGATE and (m := book.one(KAPPA, dimension=d)) is not None]
     if not found:
         return row.not_run("Without it a reliable overall score can hide a dimension on which the judges do not agree.")
@@ -593,7 +599,9 @@ def _flips(item: Measurement) -> str:
 
 
 def _repetition(book: Book) -> MapRow:
-    row = MapRow("Repetition stability", "May a judge’s trials be averaged?", "agreement.html#noise", "How much is noise?")
+    row = MapRow(
+        "Repetition stability", "May a judge’s trials be averaged?", "agreement.html#noise", "How much is noise?"
+    )
     ddof = str(book.run.study.inference.ddof)
     found = list(book.every("noise.repetition_stability", ddof=ddof))
     measured = [m for m in found if m.value is not None]
@@ -614,8 +622,8 @@ def _repetition(book: Book) -> MapRow:
 
 def _contamination(book: Book) -> MapRow:
     row = MapRow(
-        "Contamination probe", "Are texts scored differently after the training cutoff?", "claim-map.html#contamination",
-        "Do later clusters differ?",
+        "Contamination probe", "Are texts scored differently after the training cutoff?",
+        "claim-map.html#contamination", "Do later clusters differ?",
     )  # fmt: skip
     found = contamination_gaps(book)
     if not found:

@@ -14,7 +14,22 @@ from assaymark.prompting.texts import judged_rationales
 from assaymark.protocol import AgentSpec
 from assaymark.records import Action, Constraint, Context, Decision, Measurement, Portfolio, Series
 from assaymark.report.blocks import (
-    Beside, Block, Figure, Group, Inline, Items, Linked, Mark, Page, Section, Table, Text, bold, code, notes, small,
+    Beside,
+    Block,
+    Figure,
+    Group,
+    Inline,
+    Items,
+    Linked,
+    Mark,
+    Page,
+    Section,
+    Table,
+    Text,
+    bold,
+    code,
+    notes,
+    small,
 )
 from assaymark.report.charts.canvas import csv_text
 from assaymark.report.charts.paths import price_chart
@@ -67,7 +82,9 @@ def agents_section(book: Book) -> Section | None:
         tuple((clean(r.name, 60), count(r.cycles), _between(r), _left_out(r)) for r in found.regimes),
         frozenset({1}), "", stacked=True,
     )  # fmt: skip
-    probes: list[Inline] = [(Mark("supported" if p.passed else "contradicted"), " ", probe_words(p)) for p in found.probes]
+    probes: list[Inline] = [
+        (Mark("supported" if p.passed else "contradicted"), " ", probe_words(p)) for p in found.probes
+    ]
     unprobed = _unprobed(book, found)
     conduct = Table(
         ("Agent", "Model", "Answered in form", "Kept every limit", "Seconds", "Words", "Terse texts",
@@ -86,7 +103,9 @@ def agents_section(book: Book) -> Section | None:
         Group("What did they do?", (Text(CAUTION, "cap"), conduct, *notes([_method(book)]))),
     ]
     if planted:
-        blocks.append(Group("", (*notes([bold(reference_agents_words(book))]), Beside(planted, "tri")), "agents-planted"))
+        blocks.append(
+            Group("", (*notes([bold(reference_agents_words(book))]), Beside(planted, "tri")), "agents-planted")
+        )
     return Section("agents", "What the agents were shown and did", (_answer(found), example), tuple(blocks))
 
 
@@ -290,7 +309,10 @@ def example_page(book: Book) -> Page | None:
         f"{plural(len(found.decisions), 'agent')} saw it, and what each decided. It is an example and no evidence: "
         "nothing may be concluded from one cycle."
     )
-    second = "Agents are listed in alphabetical order. The arithmetic is ours: orders settled at the last prices, fees included."
+    second = (
+        "Agents are listed in alphabetical order. The arithmetic is ours: orders settled at the last prices, fees "
+        "included."
+    )
     return Page(
         EXAMPLE, "One cycle, and what was decided on it",
         (answer, " ", Linked("All agents, all cycles", "agents.html#agents")),

@@ -21,8 +21,8 @@ MOST = 14
 """With more agents the chart has no room for its cells, and the table is alone."""
 
 _CAPTION: Final = (
-    "The agent of a row scores above the agent of a filled column. H: headline. Q: only with a condition. Hatched: no "
-    "supported order."
+    "The agent of a row scores above the agent of a filled column. S: supported. C: only with its condition. Hatched: "
+    "no supported order."
 )
 
 
@@ -37,7 +37,9 @@ def gaps_section(book: Book) -> Section:
     total = len(scored) * len(agents) * (len(agents) - 1) // 2
     drawn = [d for d in scored if allowed[d]] if len(agents) <= MOST else []
     silent = [score_words(d) for d in scored if not allowed[d]]
-    said = notes([f"No order is supported on {listing(silent, last='or')}." if silent else "", _CAPTION if drawn else ""])
+    said = notes(
+        [f"No order is supported on {listing(silent, last='or')}." if silent else "", _CAPTION if drawn else ""]
+    )
     charts = tuple((_chart(book, d, allowed[d], at),) for at, d in enumerate(drawn))
     blocks: list[Block] = [Beside(charts, "tri")] if charts else []
     blocks += [_table(book, scored, allowed)] if shown else []

@@ -62,21 +62,21 @@ def failed_judges(book: Book) -> dict[str, tuple[str, ...]]:
     return {m.labels["judge"]: tuple(map(str, m.detail.get("failed", ()))) for m in gates}
 
 
-def test_of(book: Book, name: str, judge: str) -> Measurement | None:
+def own_test(book: Book, name: str, judge: str) -> Measurement | None:
     """What a judge's own test measured: over all scores of a text, or under the plain prompt."""
     found = [m for m in book.tests.get(name, ()) if m.labels.get("judge") == judge]
     whole = [m for m in found if m.labels.get("dimension", AGGREGATE) == AGGREGATE]
     return min(whole, key=lambda m: m.id, default=None)
 
 
-def test_words(book: Book, judge: str, limit: str, missed: str = "") -> str:
+def own_test_words(book: Book, judge: str, limit: str, missed: str = "") -> str:
     """The value of a judge's own test beside the limit of the plan; ``missed`` where only the plan's words are known.
 
     For example “Auditor +0.30 points per 100 words of filler; 0.15 allowed”.
     """
     name, unit, side = TESTS[limit]
     limits = book.run.study.datasheets
-    item, cut = test_of(book, name, judge), None if limits is None else limits.set.get(limit)
+    item, cut = own_test(book, name, judge), None if limits is None else limits.set.get(limit)
     if item is None or item.value is None:
         return f"{clean(judge, 60)} {clean(missed.replace(limit, unit, 1), 120) or 'has no own test'}"
     allowed = "" if cut is None else f"; {number(cut)} {'allowed' if side > 0 else 'needed'}"
@@ -88,7 +88,7 @@ def own_tests_words(book: Book) -> str:
     failing = failed_judges(book)
     if failing:
         split = [(judge, one.partition(" ")[0], one) for judge, named in failing.items() for one in named]
-        known = [test_words(book, judge, name, one) for judge, name, one in split if name in TESTS]
+        known = [own_test_words(book, judge, name, one) for judge, name, one in split if name in TESTS]
         return "; ".join(known) or f"{listing([clean(judge, 60) for judge in failing])} over a limit of the plan"
     limits = book.run.study.datasheets
     if limits is None:
@@ -97,13 +97,13 @@ def own_tests_words(book: Book) -> str:
         return "the judges’ own tests were not run"
     which = next(iter(limits.set), "")
     most = max(book.run.study.judges, key=lambda one: _value(book, which, one.name), default=None)
-    if most is None or which not in TESTS or test_of(book, TESTS[which][0], most.name) is None:
+    if most is None or which not in TESTS or own_test(book, TESTS[which][0], most.name) is None:
         return "every judge is within the limits of the plan"
-    return test_words(book, most.name, which)
+    return own_test_words(book, most.name, which)
 
 
 def _value(book: Book, limit: str, judge: str) -> float:
-    item = test_of(book, TESTS[limit][0], judge) if limit in TESTS else None
+    item = own_test(book, TESTS[limit][0], judge) if limit in TESTS else None
     return -math.inf if item is None or item.value is None else TESTS[limit][2] * item.value
 
 
@@ -223,7 +223,10 @@ def _named(book: Book, field: str) -> tuple[str, str]:
             clean(name, 60) for v in run.verdicts if v.stability and v.stability.state != "stable"
             for name in v.stability.families
         })  # fmt: skip
-        return "Some orders rest on one judge family", f"not seen without {listing(families, last='or') or 'one of them'}"
+        return (
+            "Some orders rest on one judge family",
+            f"not seen without {listing(families, last='or') or 'one of them'}",
+        )
     if field == "own_family":
         shared = sorted({clean(f, 60) for f in run.study.families} & {book.family(a) for a in book.agents})
         return "Judges share a maker with agents", f"{listing(shared) or 'families'} made agents and judges"

@@ -101,7 +101,10 @@ def found_words(item: Measurement) -> str:
 def _table(book: Book, pairs: Sequence[Measurement]) -> Table:
     order = {name: at for at, name in enumerate(book.dimensions)}
     place = {name: order.get(name, len(order)) for name in {m.labels.get("dimension", "") for m in pairs}}
-    rows = sorted(((place[m.labels.get("dimension", "")], _row(book, m)) for m in pairs), key=lambda one: (one[0], *map(plain, one[1])))
+    rows = sorted(
+        ((place[m.labels.get("dimension", "")], _row(book, m)) for m in pairs),
+        key=lambda one: (one[0], *map(plain, one[1])),
+    )
     heads = ("Score", "Pair", "Difference", "The judge finds", "n", "Supported")
     return Table(heads, tuple(row for _, row in rows), frozenset({4}), "")
 

@@ -10,8 +10,7 @@ from typing import Final
 from markupsafe import Markup
 
 from assaymark.claims import kind_of
-from assaymark.records import AGGREGATE, Measurement, Verdict
-from assaymark.report.board import effect_of, tier_ends
+from assaymark.records import AGGREGATE, Verdict
 from assaymark.report.blocks import (
     Beside,
     Block,
@@ -27,6 +26,7 @@ from assaymark.report.blocks import (
     bold,
     small,
 )
+from assaymark.report.board import effect_of, tier_ends
 from assaymark.report.charts.canvas import NARROW, WIDE, csv_text
 from assaymark.report.charts.tiers import Strip, TierRow, strip_axis, tier_chart
 from assaymark.report.datasheet.reading import datasheet_path
@@ -36,13 +36,12 @@ from assaymark.report.study.bench import MOST, about_agents, bench
 from assaymark.report.study.controls import (
     GOOD,
     Control,
-    Tier,
     controls,
     ranked_alone,
     supported_orders,
     tiers,
 )
-from assaymark.report.study.limits import Limit, calls_of, failed_judges, limits, own_tests_words, test_of
+from assaymark.report.study.limits import Limit, failed_judges, limits, own_test, own_tests_words
 from assaymark.report.text import counted, interval, listing, ordinal_span, plural, sentence, shown, signed, words
 from assaymark.text import clean, count, number, percent, prose, span
 
@@ -90,26 +89,31 @@ def finding(book: Book) -> Finding:
         also = f"{counted(len(said), 'sentence')} would be supported if the judges were no built-in rules."
         return Finding("Built-in judges scored these agents", None, also, "", notice)
     verdict = said[0]
-    also = [prose(one.text, 400) for one in verdict.conditions] or list(filter(None, [verdict.condition]))
+    conditions = [prose(one.text, 400) for one in verdict.conditions] or list(filter(None, [verdict.condition]))
     return Finding(
-        prose(verdict.claim.statement, 400), verdict, prose(" ".join(also), 900), _second(book), notice
+        prose(verdict.claim.statement, 400), verdict, prose(" ".join(conditions), 900), _second(book), notice
     )  # fmt: skip
 
 
 def names_allowed(book: Book) -> bool:
     """Whether agents may be named in the heading and copied: not where only the judges are built in."""
-    graders = {one.name for one in book.run.reference_panel}
-    makers = {one.name for one in book.run.reference_agents}
-    judged_by_rules = bool(graders) and graders.issuperset(judge.name for judge in book.run.study.judges)
-    return not judged_by_rules or makers.issuperset(book.agents)
+    judges, agents = _built_in(book)
+    return agents or not judges
+
+
+def _built_in(book: Book) -> tuple[bool, bool]:
+    """Whether all judges and all agents are built in."""
+    run = book.run
+    graders, makers = {one.name for one in run.reference_panel}, {one.name for one in run.reference_agents}
+    agents = {one.name for one in run.study.agents} or set(book.agents)
+    return bool(graders) and graders >= {one.name for one in run.study.judges}, bool(makers) and makers >= agents
 
 
 def built_in_notice(book: Book) -> tuple[str, str]:
     """What is built in here, as a heading and a sentence; empty where nothing is."""
     run = book.run
     graders, makers = {one.name for one in run.reference_panel}, {one.name for one in run.reference_agents}
-    judges = {judge.name for judge in run.study.judges}
-    all_judges, all_agents = graders >= judges and bool(judges), bool(makers) and makers >= set(book.agents)
+    judges, (all_judges, all_agents) = {judge.name for judge in run.study.judges}, _built_in(book)
     if all_judges and all_agents:
         return "Demonstration.", (
             "Agents and judges are built-in rules with known flaws; nothing here describes a language model."
@@ -183,7 +187,9 @@ def tier_rows(book: Book, dimension: str) -> list[TierRow]:
             written = shown(item) if point is None else interval(point, item.low, item.high)
         if tier.alone:
             above, below = sum(len(one.agents) for one in groups[at + 1 :]), sum(len(one.agents) for one in groups[:at])
-            parts = [f"above {plural(above, 'other')}"] * bool(above) + [f"below {plural(below, 'other')}"] * bool(below)
+            parts = [f"above {plural(above, 'other')}"] * bool(above) + [f"below {plural(below, 'other')}"] * bool(
+                below
+            )
             said = ", ".join(parts).replace("others", "others", 1) or "alone"
         found.append(TierRow(tuple(names), tier.level, ends, point, written, said))
     return found
@@ -205,10 +211,14 @@ def tiers_section(book: Book) -> Section:
         why = _disagreement(book, AGGREGATE)
         desc = _desc(overall, why)
         wide, narrow = (
-            tier_chart(f"tiers-{kind[0]}", overall, axis, "Overall score by tier", desc, width=width, kind=kind, why=why)
+            tier_chart(
+                f"tiers-{kind[0]}", overall, axis, "Overall score by tier", desc, width=width, kind=kind, why=why
+            )
             for kind, width in (("wide", float(WIDE)), ("narrow", float(NARROW)))
         )
-        blocks.append(Figure(f"Overall score, 1 to 5, with {level} interval", ranks_words(book, AGGREGATE), wide, narrow))
+        blocks.append(
+            Figure(f"Overall score, 1 to 5, with {level} interval", ranks_words(book, AGGREGATE), wide, narrow)
+        )
     small_ones = [_small(book, d, axis, at) for at, d in enumerate(scored)]
     if small_ones:
         blocks.append(Markup('<div class="small3">{}</div>').format(Markup("").join(small_ones)))
@@ -266,9 +276,13 @@ def _small(book: Book, dimension: str, axis: tuple[int, int], at: int) -> Markup
     if why:  # whatever was found there is not shown, not even its tiers
         rows = [TierRow(tuple(clean(one, 60) for one in book.agents), "no-claim", None, None, "")]
     title, kappa = book.title(dimension), book.gating_words(dimension)
-    agree = {"halt": "Judges do not agree", "methodology": "Judges agree weakly"}.get(str(book.status(dimension)), "Judges agree")
+    agree = {"halt": "Judges do not agree", "methodology": "Judges agree weakly"}.get(
+        str(book.status(dimension)), "Judges agree"
+    )
     ranks = "" if why else ranks_words(book, dimension)
-    chart = tier_chart(f"tier{at}", rows, axis, f"{title} by tier", _desc(rows, why), width=float(NARROW), kind="both", why=why)
+    chart = tier_chart(
+        f"tier{at}", rows, axis, f"{title} by tier", _desc(rows, why), width=float(NARROW), kind="both", why=why
+    )
     return Markup('<div><h3>{}</h3><p class="cap">{}: {}</p><figure>{}</figure>{}</div>').format(
         title, agree, kappa, Markup(chart), Markup('<p class="cap">{}</p>').format(ranks) if ranks else ""
     )  # fmt: skip
@@ -291,13 +305,15 @@ def planted_section(book: Book) -> Section:
     """Control texts whose right treatment is known, by all judges and with each judge family left out."""
     found = [c for c in controls(book) if c.gate is not None]
     names = {judge.family: judge.name for judge in book.run.study.judges}
-    columns = [tuple(_planted(book, control, names)) for control in found[:2]]
+    columns = tuple(tuple(_planted(book, control, names)) for control in found[:2])
     blocks: list[Block] = []
     if columns:
         values = " and ".join(f"{clean(c.title.partition(': ')[2] or c.title, 60)}" for c in found[:2])
         blocks.append(Beside(columns))
         more = f" of {counted(len(found), 'kind')}: {values}" if len(found) > 2 else ""
-        blocks.append(Text((Linked(f"All control texts{more}", "controls.html"), ". Bars: intervals over clusters."), "note"))
+        blocks.append(
+            Text((Linked(f"All control texts{more}", "controls.html"), ". Bars: intervals over clusters."), "note")
+        )
     return Section("planted", "Do planted texts fool the judges?", planted_words(book), tuple(blocks))
 
 
@@ -351,9 +367,13 @@ def _planted(book: Book, control: Control, names: Mapping[str, str]) -> Iterator
             continue
         ends = (item.value, item.low, item.high)
         mark = "p" if said == "passes" else "n"
-        strip = Strip(axis, cuts if item is rows[0][1] else tuple((at, "", d) for at, _, d in cuts), (ends,), mark, band)
+        strip = Strip(
+            axis, cuts if item is rows[0][1] else tuple((at, "", d) for at, _, d in cuts), (ends,), mark, band
+        )
         lines.append((name, Markup(strip.svg()), book.to(item, signed(item.value)), said))
-    yield Table(("Judges", "Points", "Value", "Result"), tuple(lines), frozenset({2}), summary="", stacked=True, style="drops")
+    yield Table(
+        ("Judges", "Points", "Value", "Result"), tuple(lines), frozenset({2}), summary="", stacked=True, style="drops"
+    )
 
 
 def _against(cell: str) -> str:
@@ -379,7 +399,7 @@ def judges_section(book: Book) -> Section:
         same = makers.get(clean(judge.family, 60), [])
         cells: list[Inline] = [(lead, small(f" same maker as {listing(same)}")) if same else lead]
         for measure, key in columns:
-            item, cut = test_of(book, measure, judge.name), limits_set.get(key)
+            item, cut = own_test(book, measure, judge.name), limits_set.get(key)
             if item is None or item.value is None:
                 cells.append(shown(item))
                 continue
@@ -388,7 +408,10 @@ def judges_section(book: Book) -> Section:
             strip = Strip(axes[measure], cuts, ((item.value, item.low, item.high),), "q" if over else "p")
             value = signed(item.value)
             cells.append((Markup(strip.svg()), " ", bold(value) if over else value))
-        empty, invalid = test_of(book, "point.vacuum_score", judge.name), book.one("judge.invalid_share", judge=judge.name)
+        empty, invalid = (
+            own_test(book, "point.vacuum_score", judge.name),
+            book.one("judge.invalid_share", judge=judge.name),
+        )
         cells.append(shown(empty))
         bad = count(run.invalid.get(judge.name, 0))
         cells.append(bad if invalid is None else book.to(invalid, f"{bad} of {count(invalid.n)}"))
@@ -396,8 +419,9 @@ def judges_section(book: Book) -> Section:
         cells.append(bold("over the limit") if judge.name in failing else "within limits" if tested else "no limit set")
         rows.append(tuple(cells))
     cut = limits_set.get("verbosity")
+    dashed = "0" if cut is None else f"limit {number(cut)}"
     heads = (
-        "Judge", ("Points for 100 words of filler", small(f" dashed: {'limit ' + number(cut) if cut is not None else '0'}")),
+        "Judge", ("Points for 100 words of filler", small(f" dashed: {dashed}")),
         ("Points for a further requirement", small(" dashed: 0, notices nothing")),
         ("Empty text scores", small(" 1.00 is right")), "Invalid replies", "Own test",
     )  # fmt: skip
@@ -406,7 +430,7 @@ def judges_section(book: Book) -> Section:
 
 
 def _axis_of(book: Book, name: str, cut: float | None) -> tuple[float, float]:
-    found = [test_of(book, name, judge.name) for judge in book.run.study.judges]
+    found = [own_test(book, name, judge.name) for judge in book.run.study.judges]
     ends = [end for m in found if m is not None for end in (m.value, m.low, m.high) if end is not None]
     return strip_axis(ends, cut if cut is not None else 0.0, 0.0)
 
@@ -452,8 +476,6 @@ def overview(book: Book, deeper: Sequence[tuple[str, str, str]]) -> Page:
     """The first page; ``deeper`` are the other pages as (words, path, what is there)."""
     found, levels = finding(book), [v.publication_level for v in book.run.verdicts]
     pages, allowed = benches(book), names_allowed(book)
-    here = [d for d, page in pages.items() if page == "index.html"]
-    others = {d: page for d, page in pages.items() if page != "index.html"}
     level = "no-claim" if found.verdict is None else found.verdict.publication_level
     title: Inline = found.said
     if found.verdict is not None:
@@ -467,13 +489,13 @@ def overview(book: Book, deeper: Sequence[tuple[str, str, str]]) -> Page:
     if found.verdict is None and not any(level != "no-claim" for level in levels):
         sections = [sections[3], *sections[1:3]] if not book.agents else [sections[3], sections[0], *sections[1:3]]
     deep = Section("more", "Where is the rest?", "", (Markup('<ul class="deep">{}</ul>').format(links),))
+    asked = bench(book, pages, "index.html", copying=allowed)
     return Page(
         "index.html", book.run.study.title or book.run.study.name,
         heading=(Mark(level), title), lead=lead, under=found.second, notice=_notice(found, book),
         tallies=tuple(Tally(one, count(levels.count(one)), TALLY[one]) for one in LEVELS),
-        of=counted_words(book),
-        blocks=(bench(book, here, {d: p for d, p in others.items()}, copying=allowed),),
-        sections=(*sections, deep), here="overview", styles=("bench.css",), scripts=("page.js", "bench.js"),
+        of=counted_words(book), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
+        styles=("bench.css",), scripts=("page.js", "bench.js") if asked else ("page.js",),
     )  # fmt: skip
 
 
@@ -483,7 +505,11 @@ def _notice(found: Finding, book: Book) -> Inline:
     if said:
         parts += [bold(head), f" {said} ", Linked("What was planted", "plan.html#panel")]
     if not book.preregistered:
-        parts += [" " if parts else "", bold("Not preregistered."), " The scores had been seen when the plan was locked."]
+        parts += [
+            " " if parts else "",
+            bold("Not preregistered."),
+            " The scores had been seen when the plan was locked.",
+        ]
     return tuple(parts)
 
 
@@ -492,10 +518,9 @@ def sentence_pages(book: Book) -> Iterator[Page]:
     pages, allowed = benches(book), names_allowed(book)
     for dimension, path in pages.items():
         if path != "index.html":
-            rest = {d: page for d, page in pages.items() if d != dimension}
-            block = bench(book, [dimension], rest, copying=allowed)
+            block = bench(book, pages, path, copying=allowed)
+            title, lead = f"Sentences on {score_words(dimension)}", "Any sentence on this score, with what decides it."
             yield Page(
-                path, f"Sentences on {score_words(dimension)}", lead="Any sentence on this score, with what decides it.",
-                blocks=(block,), up=Linked("Overview", "index.html"), here="overview", styles=("bench.css",),
-                scripts=("page.js", "bench.js"),
+                path, title, lead, blocks=(block,), up=Linked("Overview", "index.html"), here="overview",
+                styles=("bench.css",), scripts=("page.js", "bench.js"),
             )  # fmt: skip

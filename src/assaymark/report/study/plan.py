@@ -9,7 +9,21 @@ from typing import Any, Final
 from assaymark.plan import OrderTest
 from assaymark.prompting.texts import judged_text
 from assaymark.records import AGGREGATE, Measurement
-from assaymark.report.blocks import Beside, Block, Facts, Group, Inline, Items, Section, Table, Text, bold, code, notes, small
+from assaymark.report.blocks import (
+    Beside,
+    Block,
+    Facts,
+    Group,
+    Inline,
+    Items,
+    Section,
+    Table,
+    Text,
+    bold,
+    code,
+    notes,
+    small,
+)
 from assaymark.report.inputs import PaidView
 from assaymark.report.levels import amended_words
 from assaymark.report.lookup import Book
@@ -198,14 +212,16 @@ class Fact:
 
 
 def plan_section(book: Book) -> Section:
-    """What was fixed in advance: the facts of the plan and of the panel, every field, the rubric, what is not claimed."""
+    """What was fixed in advance: facts of the plan and the panel, every field, the rubric, and what is not claimed."""
     run, facts = book.run, (tuple(_plan_facts(book)), tuple(_panel_facts(book)))
     amended = amended_words(sorted({field for v in run.verdicts for field in v.amended}))
     lines: list[Inline] = [("Plan ", code(clean(run.plan_hash)))]
     lines += [(bold(amended), " The claims that depend on it say so.")] if amended else []
     fields = Table(("Field", "Value", "What it decides"), tuple(_plan_rows(book)), summary="", stacked=True)
     titles = [book.title(name) for name, _ in run.rubric.dimensions]
-    rubric = f"Rubric {clean(run.rubric.name, 80)}: {clean(run.rubric.title, 160)}. Dimensions: {listing(titles) or 'none'}."
+    rubric = (
+        f"Rubric {clean(run.rubric.name, 80)}: {clean(run.rubric.title, 160)}. Dimensions: {listing(titles) or 'none'}."
+    )
     shown_facts = tuple(
         (Group(title, (Facts(tuple((one.term, _fact(one)) for one in found)),)),)
         for title, found in zip(("The plan", "The panel"), facts, strict=True)
@@ -457,7 +473,9 @@ def _floors(book: Book) -> Iterator[tuple[Inline, ...]]:
         yield "Length and score", value, _n(item), "correlation of the length of a text with its panel score"
 
 
-def _grouped(book: Book, name: str, about: Callable[[Sequence[Measurement]], str], meaning: str) -> Iterator[tuple[Inline, ...]]:
+def _grouped(
+    book: Book, name: str, about: Callable[[Sequence[Measurement]], str], meaning: str
+) -> Iterator[tuple[Inline, ...]]:
     """A row for each number; what is not defined for one and the same reason shares a row."""
     groups: dict[str, list[Measurement]] = {}
     for item in book.every(name):

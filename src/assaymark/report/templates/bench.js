@@ -1,10 +1,8 @@
 // The sentence bench: four selects and a rule decide which record of its data is shown.
 const B = JSON.parse(document.getElementById("b-data").textContent);
 const at = id => document.getElementById("b-" + id);
-const LEVELS = ["headline", "qualified", "no-claim"];
-const TAGS = ["Supported", "Only with its condition", "Not supported"];
+const LEVELS = ["headline", "qualified", "no-claim"], TAGS = ["Supported", "Only with its condition", "Not supported"];
 const NAMES = [...document.querySelectorAll("#b-gates h3")].map(h => h.textContent);
-const K = { headline: "h", qualified: "q", "no-claim": "n" };
 const make = (tag, text, kind) => {
   const el = document.createElement(tag);
   if (text) el.textContent = text;
@@ -29,7 +27,7 @@ const round = x => Math.round(x * 10) / 10;
 function strip([[low, high], cuts, points, marks]) {
   const x = v => round(8 + (Math.min(Math.max(v, low), high) - low) / (high - low) * 164);
   const tall = cuts.some(c => c[1]) ? 37 : 22;
-  const svg = draw(make("div"), "svg", { class: "strip", viewBox: `0 0 180 ${tall}`, width: 180, height: tall, "aria-hidden": "true", focusable: "false" });
+  const svg = draw(make("p"), "svg", { class: "strip", viewBox: `0 0 180 ${tall}`, width: 180, height: tall, "aria-hidden": "true" });
   draw(svg, "line", { class: "rule", x1: 8, y1: 11, x2: 172, y2: 11 });
   for (const [v, words, dashed] of cuts) {
     const half = words.length * 3.6;
@@ -46,7 +44,7 @@ function strip([[low, high], cuts, points, marks]) {
   return svg;
 }
 
-const score = () => B.scores.findIndex(one => one[0] == at("score").value);
+const score = () => +at("score").value;
 const key = (how, one, two, where) =>
   how == "first" ? `f.${where}.${one}` : `${how == "within" ? "w" : "p"}.${where}.${[one, two].sort((a, b) => a - b).join(".")}`;
 const fillIn = (text, names, where) =>
@@ -58,20 +56,19 @@ const sentence = (k, record = B.records[k]) => {
 const rule = () => document.querySelector("[name=rule]:checked")?.value | 0;
 const levelOf = (record, r) => r ? +record[6][r - 1] : record[0];
 
-function nearest(k, how, one, two, where) {
+function nearest(k, one, two, where) {
   const tries = [key("above", one, two, where), key("within", one, two, where), key("first", one, 0, where),
     key("first", two, 0, where), key("above", one, two, 0), key("within", one, two, 0), key("first", one, 0, 0),
     key("first", two, 0, 0), ...Object.keys(B.records).filter(n => n.split(".")[1] == where)];
-  return tries.find(n => B.records[n] && B.records[n][0] < 2 && n != k) ||
-    (how == "above" || how == "below" ? [k].find(n => B.records[n] && B.records[n][0] < 2) : undefined);
+  return tries.find(n => B.records[n] && B.records[n][0] < 2 && n != k);
 }
 
 function show() {
   const how = at("how").value, where = score();
   const one = +at("one").value, two = +at("two").value, r = rule();
   at("two").hidden = how == "first";
-  if (where < 0) {
-    location = B.pages[at("score").value] + link(how, one, two, at("score").value);
+  if (B.pages[where]) {
+    location = B.pages[where] + link(how, one, two, where);
     return;
   }
   const k = key(how, one, two, where), record = B.records[k];
@@ -105,7 +102,7 @@ function show() {
   }
   const helps = [];
   if (plain && !r) {
-    const near = nearest(record && !turned ? k : "", how, one, two, where);
+    const near = nearest(turned ? "" : k, one, two, where);
     helps.push(make("p", "Nearest supported sentence", "sub"));
     if (near) {
       const p = make("p");
@@ -135,12 +132,12 @@ function show() {
     }
     return li;
   }));
-  at("link").href = link(how, one, two, at("score").value);
+  at("link").href = link(how, one, two, where);
 }
 
 const safe = text => encodeURIComponent(text).replace(/\./g, "%2E");
 const link = (how, one, two, where) =>
-  "#say=" + [B.agents[one], how, ...how == "first" ? [] : [B.agents[two]], where].map(safe).join(".");
+  "#say=" + [B.agents[one], how, ...how == "first" ? [] : [B.agents[two]], B.scores[where][0]].map(safe).join(".");
 function read() {
   const found = location.hash.match(/^#say=(.*)/);
   if (!found) return;
@@ -149,14 +146,14 @@ function read() {
     parts = found[1].split(".").map(decodeURIComponent);
   } catch {}
   const how = parts[1], first = how == "first", one = B.agents.indexOf(parts[0]), two = first ? 0 : B.agents.indexOf(parts[2]);
-  const where = [...at("score").options].findIndex(o => o.value == parts[first ? 2 : 3]);
-  if (one < 0 || two < 0 || where < 0 || ![...at("how").options].some(o => o.value == how)) {
+  const where = B.scores.findIndex(s => s[0] == parts[first ? 2 : 3]);
+  if (one < 0 || two < 0 || where < 0 || !/^(above|below|first|within)$/.test(how)) {
     at("other").hidden = false;
     at("other").textContent = "This link names an agent or score that this study does not have";
     return;
   }
   [at("one").value, at("how").value, at("two").value] = [one, how, first ? at("two").value : two];
-  at("score").selectedIndex = where;
+  at("score").value = where;
   show();
 }
 for (const el of document.querySelectorAll(".ask select,[name=rule]")) {
