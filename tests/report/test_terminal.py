@@ -68,7 +68,7 @@ def test_scores_and_ranks_without_support_are_not_printed():
 
 def test_agents_of_one_tier_share_its_range():
     text = " ".join(printed("realistic", reference_panel=()).split())
-    assert re.search(r"Badger, Otter, +3\.65 to 4\.14, one .*no ranking", text)
+    assert re.search(r"Badger, Otter, +3\.65 to 4\.14 +=+ +.*no ranking", text)
 
 
 def test_markup_in_a_name_is_text():

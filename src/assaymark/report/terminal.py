@@ -103,7 +103,7 @@ def _tiers(book: Book) -> list[RenderableType]:
     low, high = axis_of(book)
     table = Table(box=None, pad_edge=False)
     table.add_column("Tier", overflow="fold", ratio=2)
-    table.add_column("Score, 1 to 5", overflow="fold")
+    table.add_column("Score, 1 to 5", no_wrap=True)
     table.add_column(f"{low}{str(high).rjust(_SPAN - len(str(low)))}", no_wrap=True)
     table.add_column("", overflow="fold", ratio=2)
     for row in rows:
@@ -114,7 +114,7 @@ def _tiers(book: Book) -> list[RenderableType]:
         if row.point is not None:
             bar[round((row.point - low) / (high - low) * (_SPAN - 1))] = "#"
         table.add_row(
-            Text(", ".join(row.names)), Text(row.shown or "no range"), Text("".join(bar)),
+            Text(", ".join(row.names)), Text(row.shown.partition(",")[0] or "no range"), Text("".join(bar)),
             Text(f"{_SIGNS[row.level]} {row.said}", style=_STYLES[row.level]),
         )  # fmt: skip
     return [table]

@@ -140,7 +140,7 @@ def test_on_the_board_an_agent_of_a_shared_tier_leads_to_its_range():
     ]
     assert found
     for text, page, anchor in found:
-        row = re.search(rf'<tr[^>]* id="{anchor}">.*?</tr>', pages("full")[page], flags=re.S)
+        row = re.search(rf'<tr[^>]* id="{anchor}"[^>]*>.*?</tr>', pages("full")[page], flags=re.S)
         assert f"{text}, range of the judges; the agent shares its tier" in row[0]
 
 

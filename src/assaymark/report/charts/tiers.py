@@ -9,7 +9,7 @@ from typing import Final
 import svg
 
 from assaymark.records import Level
-from assaymark.report.charts.canvas import Scale, frame, hatch, label, line, path, rect, row_mark
+from assaymark.report.charts.canvas import Scale, frame, hatch, label, line, num, path, rect, row_mark
 from assaymark.report.charts.intervals import Mark, square
 from assaymark.report.text import fit, text_width
 
@@ -122,18 +122,19 @@ class Strip:
             x = scale(at)
             half = text_width(words, 12) / 2
             parts.append(line(x, 2, x, 20, "gd" if dashed else "gs"))
-            parts.append(label(min(max(x, half), STRIP_WIDTH - half), 33, words, "tk", "middle"))
+            if words:
+                parts.append(label(min(max(x, half), STRIP_WIDTH - half), 33, words, "tk", "middle"))
         for (value, low, high), mark in zip(self.points, self.marks, strict=True):
             if low is not None and high is not None:
                 parts.append(line(scale(low), 11, scale(high), 11, "now"))
             x = scale(value)
             if mark == "p":
-                parts.append(path(f"M{x - 4:.1f} 7h8v8h-8z", "ink"))
+                parts.append(path(f"M{num(x - 4)},7h8v8h-8z", "ink"))
             else:
                 kind = "mq" if mark == "q" else "mn"
-                parts.append(path(f"M{x - 4.5:.1f} 6.5h9v9h-9z", f"open {kind}s"))
+                parts.append(path(f"M{num(x - 4.5)},6.5h9v9h-9z", f"open {kind}s"))
                 if mark == "q":
-                    parts.append(path(f"M{x - 4.5:.1f} 6.5h4.5v9h-4.5z", "mq"))
+                    parts.append(path(f"M{num(x - 4.5)},6.5h4.5v9h-4.5z", "mq"))
         return row_mark(parts, STRIP_WIDTH, 37 if any(words for _, words, _ in self.cuts) else 22)
 
 

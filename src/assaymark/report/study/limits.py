@@ -213,7 +213,7 @@ def _named(book: Book, field: str) -> tuple[str, str]:
         low = [book.gating_words(d) for d in weak]
         many = f"{words(len(weak))} scores" if len(weak) > 1 else score_words(weak[0]) if weak else "some scores"
         needed = f"{number(gates.halt)} needed, {number(gates.publish)} without a condition"
-        return f"The judges agree too little on {many}", f"{', '.join(low)}; {needed}"
+        return f"The judges agree too little on {many}", f"agreement {', '.join(low)}; {needed}"
     if field == "lead":
         return "Only one agent can rank first", "a first rank needs a supported order over every other agent"
     if field == "difference":

@@ -14,7 +14,7 @@ from assaymark.text import clean, count, count_of, number
 
 
 def outside_group(book: Book) -> Group:
-    """What became of the held-out judge: every pair it was asked about. Directions only where a verdict supports them."""
+    """What became of the held-out judge: every pair it was asked about. Directions only where they are supported."""
     pairs = book.by_name.get("probe.contrast", ())
     tables = (_table(book, pairs),) if pairs else ()
     said = Text(outside_answer(book), "cap")

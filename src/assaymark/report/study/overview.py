@@ -42,6 +42,7 @@ from assaymark.report.study.controls import (
     tiers,
 )
 from assaymark.report.study.limits import Limit, failed_judges, limits, own_test, own_tests_words
+from assaymark.report.study.plan import invalid_words
 from assaymark.report.text import counted, interval, listing, ordinal_span, plural, sentence, shown, signed, words
 from assaymark.text import clean, count, number, percent, prose, span
 
@@ -120,8 +121,8 @@ def built_in_notice(book: Book) -> tuple[str, str]:
         )
     if all_judges:
         return "Built-in judges.", (
-            f"The decisions are given, the {plural(len(judges), 'judge')} are simple rules with known flaws. Their scores "
-            "say nothing about a language model, so copying is off."
+            f"The decisions are given, the {plural(len(judges), 'judge')} are simple rules with known flaws. Their "
+            "scores say nothing about a language model, so copying is off."
         )
     if graders & judges:
         named = listing([clean(one, 60) for one in sorted(graders & judges)])
@@ -223,8 +224,8 @@ def tiers_section(book: Book) -> Section:
     if small_ones:
         blocks.append(Markup('<div class="small3">{}</div>').format(Markup("").join(small_ones)))
     key = (
-        "Square: an agent’s score. Box: a tier, drawn from end to end; its agents cannot be ranked, so nothing inside it "
-        "is shown. Half fill: supported only with a condition. "
+        "Square: an agent’s score. Box: a tier, drawn from end to end; its agents cannot be ranked, so nothing inside "
+        "it is shown. Half fill: supported only with a condition. "
     )
     blocks.append(Text((key, Linked("The values as a file (CSV)", TIERS)) if book.agents else key))
     return Section("ahead", "Who is ahead, and can it be said?", tiers_words(book), tuple(blocks))
@@ -408,13 +409,7 @@ def judges_section(book: Book) -> Section:
             strip = Strip(axes[measure], cuts, ((item.value, item.low, item.high),), "q" if over else "p")
             value = signed(item.value)
             cells.append((Markup(strip.svg()), " ", bold(value) if over else value))
-        empty, invalid = (
-            own_test(book, "point.vacuum_score", judge.name),
-            book.one("judge.invalid_share", judge=judge.name),
-        )
-        cells.append(shown(empty))
-        bad = count(run.invalid.get(judge.name, 0))
-        cells.append(bad if invalid is None else book.to(invalid, f"{bad} of {count(invalid.n)}"))
+        cells += [shown(own_test(book, "point.vacuum_score", judge.name)), invalid_words(book, judge.name)]
         tested = any(True for _ in book.every("datasheet.gate", judge=judge.name))
         cells.append(bold("over the limit") if judge.name in failing else "within limits" if tested else "no limit set")
         rows.append(tuple(cells))

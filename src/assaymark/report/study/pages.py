@@ -101,7 +101,8 @@ def _pages(book: Book, rows: Sequence[LedgerRow], claims: Mapping[str, Sequence[
     yield _page("agreement", "Agreement of the judges", "How far the judges agree, together and one by one.",
                 agreement_section(book), single_section(book), noise_section(book), styles=("judges.css",))  # fmt: skip
     yield _page("stability", "Stability of the orders", "What an order needs beside a significant difference.",
-                stability_section(book, outside_group(book)), explanations_section(book), rules_section(book))  # fmt: skip
+                stability_section(book, outside_group(book)), explanations_section(book),
+                rules_section(book))  # fmt: skip
     yield _page("controls", "Control texts", "Texts whose right treatment is known.", controls_section(book))
     yield _page("fact-check", "Fact check", "The numbers in the texts against what their authors could see.",
                 evidence_section(book, rows), here="facts")  # fmt: skip

@@ -251,7 +251,7 @@ def panel_section(book: Book) -> Section:
             conflict += "; held-out judge, asked about contested pairs alone"
         name = clean(judge.name, 80)
         rows.append((name, clean(judge.family, 80), code(clean(judge.model, 120)), str(judge.trials),
-                     _invalid(book, judge.name), conflict))  # fmt: skip
+                     invalid_words(book, judge.name), conflict))  # fmt: skip
         if (view := views.get(judge.name)) is not None and view.planted:
             planted.append((planted_group(name, view.question, view.planted),))
     heads = ("Judge", "Family", "Model", "Trials", "Invalid replies", "Conflict")
@@ -454,7 +454,8 @@ def plan_value(value: object) -> str:
     return clean(str(value), 200)
 
 
-def _invalid(book: Book, judge: str) -> str:
+def invalid_words(book: Book, judge: str) -> str:
+    """How many replies of a judge were invalid, of how many."""
     invalid = count(book.run.invalid.get(judge, 0))
     share = book.one("judge.invalid_share", judge=judge)
     if share is None or share.value is None:

@@ -32,7 +32,7 @@ function strip([[low, high], cuts, points, marks]) {
   for (const [v, words, dashed] of cuts) {
     const half = words.length * 3.6;
     draw(svg, "line", { class: dashed ? "gd" : "gs", x1: x(v), y1: 2, x2: x(v), y2: 20 });
-    draw(svg, "text", { class: "tk am", x: Math.min(Math.max(x(v), half), 180 - half), y: 33 }, words);
+    if (words) draw(svg, "text", { class: "tk am", x: Math.min(Math.max(x(v), half), 180 - half), y: 33 }, words);
   }
   points.forEach(([v, from, to], k) => {
     if (to !== undefined) draw(svg, "line", { class: "now", x1: x(from), y1: 11, x2: x(to), y2: 11 });
