@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import assay_runs as runs
-import full_runs
 import pytest
 from read_blocks import blocks_of, notes, rows, tables, words
 
@@ -13,9 +12,9 @@ from assaymark.claims import Rules, index
 from assaymark.claims.panel import governing_agreement
 from assaymark.protocol import Inference
 from assaymark.records import AGGREGATE, StabilityFinding
-from assaymark.report.blocks import Table
+from assaymark.report.blocks import Table, plain
 from assaymark.report.board import board, board_section
-from assaymark.report.cards import rules_section
+from assaymark.report.cards import cards, rules_section
 from assaymark.report.evidence import evidence_section, ledger_rows, written_number
 from assaymark.report.levels import claim_view, level_views, withheld_groups
 from assaymark.report.lookup import Book
@@ -343,25 +342,22 @@ def test_undefined_agreement_stops_in_words():
 @pytest.mark.parametrize(
     ("fragility", "text"),
     [
-        ({"a": "headline"}, "Holds under the other rule"),
-        ({"a": "qualified", "b": "headline"}, "Only with its condition under a"),
-        ({"a": "no-claim", "b": "no-claim"}, "Not supported under a or b"),
-        ({"a": "no-claim", "b": "no-claim", "c": "no-claim"}, "Not supported under 3 of 3 other rules"),
+        ({"a": "headline"}, "Holds: a"),
+        ({"a": "qualified", "b": "headline"}, "Holds: b. Only with its condition: a"),
+        ({"a": "no-claim", "b": "no-claim"}, "Not supported: a and b"),
     ],
 )
-def test_the_chip_names_the_rules_that_matter(fragility, text):
+def test_a_card_names_the_rules_under_which_its_claim_holds(fragility, text):
     run = runs.realistic()
     claim = replace(run.verdicts[0], publication_level="headline", fragility=fragility)
-    view = level_views(Book.of(replace(run, verdicts=(claim,))))[0].shown[0]
-    assert view.chip is not None
-    assert view.chip.text == text
+    ((_, card),) = cards(Book.of(replace(run, verdicts=(claim,))), {})
+    assert plain(dict(card.facts)["Other rules"]) == text
 
 
-def test_without_other_rules_there_is_neither_chip_nor_table():
+def test_without_other_rules_there_is_no_table():
     run = runs.realistic()
     bare = tuple(replace(v, fragility={}) for v in run.verdicts)
     book = Book.of(replace(run, verdicts=bare))
-    assert level_views(book)[0].shown[0].chip is None
     assert rules_section(book) is None
 
 
@@ -407,16 +403,6 @@ def test_fragility_takes_whatever_rules_a_verdict_was_tried_under():
         ("holds", "not tried", "not tried"),
         ("all hold", "1 lower", "all hold"),
     ]
-
-
-def test_no_claim_says_that_every_check_passed_where_some_were_not_made():
-    run = full_runs.full()
-    claim = next(v for v in run.verdicts if v.publication_level == "headline" and len(v.claim.subjects) == 2)
-    view = claim_view(Book.of(run), claim)
-    unmade = [one.name for one in view.checked.checks if one.text.startswith(("not tested", "not graded"))]
-    assert "People" in unmade
-    assert view.limits.startswith("Every check that was made passed; not made: ")
-    assert all(name.lower() in view.limits.lower() for name in unmade)
 
 
 def test_a_rule_that_cannot_reject_is_not_counted_and_says_why():

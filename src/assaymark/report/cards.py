@@ -95,7 +95,7 @@ def _moves(verdicts: Sequence[Verdict], rule: str) -> str:
     return ", ".join(parts) or "all hold"
 
 
-PAGE: Final = 140_000
+PAGE: Final = 120_000
 """Bytes of cards on one page: with its frame a page stays below 200 KB."""
 
 _CARD_BYTES: Final = 300

@@ -198,7 +198,7 @@ def _split(book: Book, verdict: Verdict, field: str) -> str:
 
 def _limit(book: Book, field: str, stops: int, conditions: int) -> Limit:
     effects = [f"Stops {counted(stops, 'sentence')}"] if stops else []
-    effects += [f"Adds a condition to {counted(conditions, 'sentence')}"] if conditions else []
+    effects += [f"{'adds' if stops else 'Adds'} a condition to {counted(conditions, 'sentence')}"] if conditions else []
     title, measured = _named(book, field)
     fix = {"lead": "Whatever helps the single orders.", "difference": more_words(book)}.get(field)
     fix = fix or fix_words(book, {"family": "own_family"}.get(field, field))

@@ -276,10 +276,12 @@ def _small(book: Book, dimension: str, axis: tuple[int, int], at: int) -> Markup
     why, rows = _disagreement(book, dimension), tier_rows(book, dimension)
     if why:  # whatever was found there is not shown, not even its tiers
         rows = [TierRow(tuple(clean(one, 60) for one in book.agents), "no-claim", None, None, "")]
-    title, kappa = book.title(dimension), book.gating_words(dimension)
-    agree = {"halt": "Judges do not agree", "methodology": "Judges agree weakly"}.get(
-        str(book.status(dimension)), "Judges agree"
-    )
+    title, status, item = book.title(dimension), book.status(dimension), book.gating(dimension)
+    ends = "" if item is None or item.low is None or item.high is None else f" ({span(item.low, item.high)})"
+    kappa = f"{book.gating_words(dimension)}{ends}"
+    agree = {"halt": "Judges do not agree", "methodology": "Judges agree weakly"}.get(str(status), "Judges agree")
+    if status == "methodology":
+        kappa += f"; {number(book.run.study.gates.publish)} needed without a condition"
     ranks = "" if why else ranks_words(book, dimension)
     chart = tier_chart(
         f"tier{at}", rows, axis, f"{title} by tier", _desc(rows, why), width=float(NARROW), kind="both", why=why
