@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Final
 
 import svg
@@ -53,8 +54,9 @@ def tier_chart(
     scale, parts, y = Scale(*axis, left, right), list[svg.Element]([hatch(f"{name}-h")]), 6.0
     for level in {row.level for row in rows}:
         parts.append(hatch(f"{name}-{KINDS[level]}", f"{KINDS[level]}l"))
+    why = [part for one in why for part in wrap(one, int((right - left - 20) / 7.4))]
     names = sum(len(row.lines) for row in rows)
-    bottom = y + _LINE * names + 10 * len(rows)
+    bottom = max(y + _LINE * names + 10 * len(rows), 18.0 * len(why) + 24)
     ticks = range(axis[0], axis[1] + 1)
     parts += [line(scale(tick), 0, scale(tick), bottom, "hair") for tick in ticks]
     for at, row in enumerate(rows):

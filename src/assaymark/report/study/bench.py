@@ -159,7 +159,12 @@ def _gates(book: Book, verdict: Verdict) -> tuple[Gate, ...]:
 
 
 def _short(check: Check) -> str:
-    return str(check.text) if check.name in ("Agreement", "Difference") else f"{check.name.lower()}: {check.text}"
+    """A check that stops or conditions, in the words of its value and what is needed; its card has all of them."""
+    text = str(check.text)
+    if check.name in ("Agreement", "Difference", "Without any one judge family", "Length"):
+        return text.partition(": ")[0] if check.name == "Length" else text
+    end = {"Control texts": "; ", "Dimension": ", adjusted"}.get(check.name, "\0")
+    return f"{check.name.lower()}: {text.partition(end)[0]}"
 
 
 def _passed(checks: Sequence[Check]) -> str:

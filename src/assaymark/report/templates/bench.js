@@ -82,7 +82,6 @@ function show() {
   else if (level > 1) about = fillIn(B.texts[record[1]], record[10], where).replace(/\.$/, "") + (level == 3 ? ": this test cannot tell, whatever the data." : ": not by this rule.");
   const plain = level > 1 || record[0] == 2, name = plain ? "no-claim" : LEVELS[level];
   const [, words, why, tally] = B.rules[r];
-  at("other").hidden = !r;
   at("other").textContent = r ? "Decided by " + words + ", not by the preregistered rule. For comparison only; copying is off. " + (why || (record && record[0] == 2 && level < 2 ? "This rule would support one direction, which is not shown." : "")) : "";
   document.querySelectorAll(".counts b").forEach((b, n) => b.textContent = tally[n].toLocaleString("en"));
   at("answer").className = "answer " + name;
@@ -148,7 +147,6 @@ function read() {
   const how = parts[1], first = how == "first", one = B.agents.indexOf(parts[0]), two = first ? 0 : B.agents.indexOf(parts[2]);
   const where = B.scores.findIndex(s => s[0] == parts[first ? 2 : 3]);
   if (one < 0 || two < 0 || where < 0 || !/^(above|below|first|within)$/.test(how)) {
-    at("other").hidden = false;
     at("other").textContent = "This link names an agent or score that this study does not have";
     return;
   }
