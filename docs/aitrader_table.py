@@ -13,8 +13,7 @@ from pathlib import Path
 from assaymark.claims import decide_season
 from assaymark.claims.messages import english
 from assaymark.claims.season_types import SeasonVerdict, SeasonVerdicts
-from assaymark.importers.aitrader import PROVENANCE
-from assaymark.importers.aitrader.importer import REPLAYED
+from assaymark.importers.aitrader import PROVENANCE, REPLAYED
 from assaymark.portfolio.broker import RELIABILITY
 from assaymark.records import Measurement, measurement_id, parse
 from assaymark.workflow.claim import VerdictFile
@@ -99,7 +98,7 @@ def _table(*columns: str) -> str:
 
 def _seasons(tracks: Sequence[Track]) -> Iterator[str]:
     yield "## What was judged\n\n"
-    yield _table("track", "models:", "instruments:", "decisions:", "weeks:", "days", "written down late:", "plan hash")
+    yield _table("track", "models:", "instruments:", "decisions:", "weeks:", "days", "recorded late:", "plan hash")
     for track in tracks:
         season, steps = track.material.season, [one for ones in track.material.steps.values() for one in ones]
         late = sum(REPLAYED in one.decision.flags for one in steps)
@@ -117,7 +116,7 @@ def _books(track: Track) -> Iterator[str]:
     season = track.material.season
     checks = {(one.agent, one.kind): one for one in track.material.checks}
     yield f"### {track.name}: {season.capital:,.0f} {season.currency} each\n\n"
-    yield _table("agent", "last value:", "return:", "largest drawdown:", "a day against equal weight, points:",
+    yield _table("agent", "last value:", "return:", "maximum drawdown:", "daily excess over equal weight, points:",
                  *(f"{kind}:" for kind in RELIABILITY), "reconciles:")  # fmt: skip
     for name, navs in track.material.navs.items():
         of = [checks[name, kind] for kind in RELIABILITY if (name, kind) in checks]
@@ -212,11 +211,9 @@ def _said(tracks: Sequence[Track]) -> Iterator[str]:
         condition = f" {one.condition}" if one.condition else ""
         yield f"- {track.name}, {one.publication_level}: “{one.claim.statement}”{condition}\n"
     yield "\n" if supported else ""
-    yield "Of what is not supported, one claim of each kind with its reasons; the claims page of a season has all.\n\n"
-    for track in tracks:
-        yield f"- **{track.name}**\n"
-        for one in _unsupported(track.decided.verdicts):
-            yield f"  - {english().join([*filter(None, [one.withheld]), *one.reasons])}\n"
+    yield f"Unsupported claims of `{tracks[0].name}`, one of each kind; the claims page of a season has all.\n\n"
+    for one in _unsupported(tracks[0].decided.verdicts):
+        yield f"- {english().join([*filter(None, [one.withheld]), *one.reasons])}\n"
     yield "\n"
 
 
@@ -261,15 +258,15 @@ def _guessed(item: Measurement) -> str:
     return f"{100 * item.value:.0f} %{ends}"
 
 
-INTRO = """# A worked result: AI-Trader
+INTRO = """# AI-Trader
 
-Generated from one run of each track. Nothing on this page is executed when the documentation is tested, because the
-logs are not part of this project ({source}, {licence} licence). They are the steps of seven language models that traded
-American shares, Chinese shares by the hour and by the day, and crypto, in the autumn of 2025. HKUDS ran them; here they
-are audited, and judged as [a season](season.md#seasons-that-somebody-else-ran).
+Generated from one run of each track; not executed by the tests, because the logs are not part of this project
+({source}, {licence} licence). Seven language models traded US shares, Chinese shares hourly and daily, and crypto in
+the autumn of
+2025. HKUDS ran them; here the logs are audited and judged as [recorded seasons](season.md#recorded-seasons).
 
-**The judges are the reference panel**: three rule-based graders with planted, documented errors. What follows says what
-this panel's grades permit. It says nothing about how a panel of language models would grade. The audit needs no judge.
+**The judges are built in**: three rule-based graders with planted errors. The verdicts hold for this panel only. The
+audit needs no judge.
 
 ```sh
 assaymark import aitrader FOLDER --out runs/us
@@ -278,56 +275,53 @@ assaymark season judge runs/us
 assaymark season publish runs/us --out site
 ```
 
-The tracks: {tracks}. Each is a season of its own, in a run folder of its own.
+The tracks: {tracks}. Each is one season in one run folder.
 
 """
 
-BOOKS = """## The books, recomputed
+BOOKS = """## Recomputed books
 
-Value: the book that the log states after the last step of a day, at the prices at which the venue fills. Equal weight
-buys every symbol of the track at its first step and holds. In brackets: 95 % interval of the mean daily difference, by
-the stationary block bootstrap. Every statement of a log is held against the others: a *fill* is a symbol with a logged
-action, a *position* one without, *cash* one amount a step. *Reconciles* is data reliability, out of 100.
+Value: the book stated after the last step of a day, at the venue's fill prices. Equal weight buys every symbol at the
+first step and holds. In brackets: 95 % interval of the mean daily difference, stationary block bootstrap. Checks
+compare every statement of a log with the others: a *fill* is a symbol with a logged action, a *position* one without,
+*cash* one amount per step. *Reconciles* is data reliability, out of 100.
 
 """
 
 MISMATCHES = """## What does not follow
 
-The number of checks that do not reconcile, by track. An amount of cash outside the bar cannot have come about at any
-price of its step.
+Checks that do not reconcile, by track. Cash outside the bar is impossible at any price of its step.
 
 """
 
 GRADED = """## The grades
 
-No track has a measured time (message stamps of two of them hold all calls of a step), so there is no efficiency and a
-total is the median of the judges. No track has the 12 common weeks that a ranking needs. No agent decided twice on the
-same input either, so the noise floor of the totals is unknown. No agent is ranked.
+No track has measured times, so there is no efficiency and a total is the median of the judges. No track has the 12
+common weeks that a ranking needs, and no agent decided twice on the same input, so the noise floor is unknown. No agent
+is ranked.
 
 """
 
-LEDGER = """## The numbers in the reasons
+LEDGER = """## Fact-check of numbers
 
-Every number in the agents' own texts, against what is known of what they saw. Their prompts and what their tools
-returned are not in the logs. So a number can be found there or not, and none can be called contradicted.
-
-"""
-
-BLINDING = """## Could the judges know the author?
-
-How often blinding replaced a name and how often it left one, and how often each judge guessed the author of a record
-(95 % interval, over records).
+Every number in the agents' texts against their known context. Prompts and tool results are not in the logs, so no
+number can be contradicted.
 
 """
 
-WHAT_IT_SAYS = """## What it says, and what it does not
+BLINDING = """## Author identification
 
-- The Chinese logs agree with themselves to the cent. In the American one most books break while it was kept by the day,
-  in the crypto one on two days. Which of two statements is the wrong one cannot be told from a log.
-- Nearly all decisions of the Chinese tracks were written down weeks after their step, so their models may have known
-  what came next. The other two say no time at all. A return of such a record is no evidence of skill.
-- Returns are facts about one path each. They are printed beside the grades; of the grades only the outcome looks at
-  what followed.
-- What is not supported here is not supported by this panel, one of whose judges is made to like length. A panel of
-  language models may agree better; it is a change of three models in the season's file. A ranking needs more weeks too.
+Names replaced and kept by blinding, and how often each judge identified the author of a record (95 % interval).
+
+"""
+
+WHAT_IT_SAYS = """## Limits
+
+- The Chinese logs are consistent to the cent. In the US log most books break while it was kept daily, in the crypto log
+  on two days. A log cannot show which of two statements is wrong.
+- Nearly all decisions of the Chinese tracks were recorded weeks after their step, so their models may have known what
+  came next; the other two state no times. Such returns are not evidence of skill.
+- Returns are facts about one path each and do not enter the grades, except the outcome.
+- Unsupported means not supported by this panel, one of whose judges has a planted verbosity bias. A ranking also needs
+  more weeks.
 """

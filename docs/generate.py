@@ -16,6 +16,7 @@ import json
 import re
 import sys
 import tempfile
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -74,89 +75,101 @@ def _titled(found: dict[str, object], title: str) -> str:
 
 
 def manual() -> str:
-    """Every command with its help and parameters."""
+    """Every command with its help and parameters; options that many commands share are listed once."""
     root = typer.main.get_command(app)
     real = sorted({one for meant in GUESSES.values() for one in meant})
-    guesses = (f"| `{one}` | {', '.join(f'`{name}`' for name in GUESSES if one in GUESSES[name])} |\n" for one in real)
-    parts = [MARK, "# Command line\n\n", (root.help or "").strip(), "\n\n", COMMANDS_HAVE, *guesses]
+    guesses = (f"`{one}` ({', '.join(f'`{name}`' for name in GUESSES if one in GUESSES[name])})" for one in real)
     context = root.make_context("assaymark", [], resilient_parsing=True)
+    commands: list[tuple[str, Any, str]] = []
     for name in root.list_commands(context):
         command = root.get_command(context, name)
-        parts += _command(name, command, "##")
-        for inner, part in getattr(command, "commands", {}).items():
-            parts += _command(f"{name} {inner}", part, "###")
+        inner = getattr(command, "commands", {})
+        commands += [(name, command, "##"), *((f"{name} {one}", part, "###") for one, part in inner.items())]
+    counts = Counter(_option(param) for _, command, _ in commands for param in command.params)
+    options = [line for line, count in counts.most_common() if line.startswith("- `-") and count >= SHARED_BY]
+    shared = {line.split("`")[1]: line for line in reversed(options)}
+    parts = [MARK, "# Command line\n\n", (root.help or "").strip(), "\n\n", COMMANDS_HAVE,
+             textwrap.fill(f"{', '.join(guesses)}.", **WRAPPED), "\n\n## Shared options\n\n"]  # fmt: skip
+    parts += sorted(shared.values())
+    for name, command, level in commands:
+        parts += _command(name, command, level, set(shared.values()))
     return re.sub(r"\n{3,}", "\n\n", "".join(parts))
 
 
-def _command(name: str, command: Any, level: str) -> Iterator[str]:
+WRAPPED: dict[str, Any] = {"width": 120, "break_on_hyphens": False}
+SHARED_BY = 2
+"""Commands from which on an option with one and the same help is listed once for all."""
+
+
+def _option(param: Any) -> str:
+    """The line of a parameter; empty for ``--help``."""
+    if param.param_type_name == "argument":
+        need = "" if param.required else " (optional)"
+        return f"- `{(param.metavar or param.name).strip('{}')}`{need}: {param.help}\n"
+    return "" if param.name == "help" else f"- `{' '.join(param.opts)}`: {param.help}\n"
+
+
+def _command(name: str, command: Any, level: str, shared: set[str]) -> Iterator[str]:
     """One command, or a group of commands before its members."""
     yield f"\n{level} `assaymark {name}`\n\n{(command.help or '').strip()}\n\n"
-    for param in command.params:
-        if param.param_type_name == "argument":
-            need = "" if param.required else " (optional)"
-            yield f"- `{(param.metavar or param.name).strip('{}')}`{need}: {param.help}\n"
-        elif param.name != "help":
-            yield f"- `{' '.join(param.opts)}`: {param.help}\n"
-    if command.epilog:
-        yield f"\n```sh\n{command.epilog}\n```\n"
+    lines = [_option(param) for param in command.params]
+    yield from (line for line in lines if line not in shared)
+    also = [line.split("`")[1].split()[0] for line in lines if line in shared]
+    if also:
+        yield (
+            textwrap.fill(f"- Shared: {', '.join(f'`{one}`' for one in also)}", subsequent_indent="  ", **WRAPPED)
+            + "\n"
+        )
+    yield from (f"- Example: `{line}`\n" for line in (command.epilog or "").splitlines()[:1])
 
 
 COMMANDS_HAVE = """\
-`assaymark COMMAND --help` shows a command's options and examples. A name that is nearly right is
-answered with the right one.
-
-## What every command does
+`assaymark COMMAND --help` prints options and examples. Misspelled commands and options get a suggestion.
 
 - **Results go to stdout**, everything else to stderr. With `--json`, stdout is one JSON document on one line with
-  sorted keys, also after a failed check; an error leaves it empty.
-- `-q`, `--quiet`: nothing on stderr but errors. `-v`, `--verbose`: a line with the seconds for each stage, retry, model
-  and file. Both may stand before the command or behind it; the last one counts.
-- **Progress**: on a terminal a bar with count, rate, time left, and what the replies of this command cost so far by
-  the price table. Where stderr is no terminal there is none; with `--verbose` there is a line every 10 seconds.
-- **Ctrl-C and SIGTERM** let calls under way end and say what is kept; a second Ctrl-C does not wait for them. The same
-  command goes on from there. Processes that a command started end with it.
-- **Errors are one line** that says what is wrong and what to do. `--verbose` adds a traceback to a defect of ours.
+  sorted keys, also after a failed check; on an error it is empty.
+- `-q`, `--quiet`: errors only. `-v`, `--verbose`: log every stage, retry, model and file with seconds. Both work before
+  and after the command.
+- **Progress**: a bar on a terminal with count, rate, time left and cost so far; elsewhere, with `--verbose`, a line
+  every 10 seconds.
+- **Ctrl-C and SIGTERM** let calls in flight finish; a second Ctrl-C stops at once. Repeat the command to resume. Child
+  processes are terminated with the command.
+- **Errors are one line** with what is wrong and what to do. `--verbose` adds a traceback to a bug in assaymark.
+- `assaymark --install-completion` sets up shell completion (bash, zsh, fish, PowerShell).
 
-| exit status | |
+| exit status | meaning |
 |---:|---|
-| 0 | done |
-| 1 | something in the input, the run, the machine or a provider is wrong, or a check found problems |
-| 2 | the command line is wrong; nothing was done |
-| 70 | a defect of assaymark |
+| 0 | success |
+| 1 | invalid input, run, machine or provider, or a check found problems |
+| 2 | invalid command line; nothing was done |
+| 3 | a season ran while an agent was absent |
+| 70 | a bug in assaymark |
 | 130 | stopped by Ctrl-C or SIGTERM |
 
-## What `--json` prints
+## JSON output
 
 | command | keys |
 |---|---|
-| `run`, `demo`, `report`, `bench qa`, `bench pipeline` | `page`, `verdicts`; after asking also `paid`, model by model |
-| every dry run | `dry_run`, `models` with calls by stage and the estimate of the rest, `usd` |
+| `run`, `demo`, `report`, `bench qa`, `bench pipeline` | `page`, `verdicts`; with calls also `paid`, by model |
+| every dry run | `dry_run`, `models` with calls by stage and estimated cost, `usd` |
 | `report --out` | `page`, `runs` |
 | `lock`, `amend` | `plan_hash`; `locked_at`, `preflight` and `date_probes`, or `amendment` and `preregistered` |
-| `judge`, `worker` | counts of calls: `made`, and what was there, failed or is left |
-| `import`, `bench questions`, `export` | what was read or written, and the problems of what was not |
-| `measure` | `measurements`; of a bare table also `verdicts` and `notes` |
-| `claim` | `verdicts.json` as it was written; with `--verify` each certificate by its path, with `ok` |
-| `plan-calls` | the options, and how often each would move a claim |
+| `judge`, `worker` | counts of calls: `made`, cached, failed, left |
+| `import`, `bench questions`, `export` | what was read or written, and problems |
+| `measure` | `measurements`; of a score table also `verdicts` and `notes` |
+| `claim` | `verdicts.json`; with `--verify` each certificate by path, with `ok` |
+| `plan-calls` | the options, and how often each would change a claim |
 | `datasheet` | `page`, `datasheets`, `agreement`, `paid` |
 | `season init`; `step`, `run`; `judge`; `publish` | `plan_hash`; `days`, `navs`; `made`; `page`, `verdicts` |
 | `data synth`, `pull`, `show`, `check` | `snapshot` and `instruments`; or `problems` and `notes` |
 | `doctor` | `findings`, `can_run` |
 
-A record has the fields that [the run folder](run-folder.md) and [the verdicts](verdicts.schema.json) give it.
+Records have the fields of [the run folder](run-folder.md) and [the verdicts schema](verdicts.schema.json).
 
-## Completion
+## Aliases
 
-`assaymark --install-completion` sets up completion of commands and options for your shell (bash, zsh, fish,
-PowerShell); `assaymark --show-completion` prints the script instead. Then start a new shell.
-
-## Names that work too
-
-`_` for `-`, and an `s` too many or too few, are understood. So is the name of a command's only argument, as in
-`assaymark run --study study.toml`. And:
-
-| option | also understood |
-|---|---|
+`_` works for `-`, and singular for plural. The name of a command's only argument works as an option, as in `assaymark
+run --study study.toml`. Options with other spellings:
 """
 
 
@@ -179,10 +192,10 @@ def capitalbench(folder: Path) -> str:
         "assaymark run studies/capitalbench.toml --out runs/cb\n```\n\n",
         f"{decisions} decisions of real language models were imported; plan hash `{locked.plan_hash[:16]}...`.\n",
         PANEL,
-        "## What came out\n\n```text\n",
+        "## Result\n\n```text\n",
         screen(folder),
-        "```\n\n## The numbers in the rationales\n\n",
-        f"{len(evidence)} numbers were found in the agents' own texts and looked up in their material.\n\n",
+        "```\n\n## Fact-check of numbers\n\n",
+        f"{len(evidence)} numbers in the agents' texts were checked against their contexts.\n\n",
         "| state | numbers | share |\n|---|---:|---:|\n",
     ]
     lines += [f"| {name} | {count} | {100 * count / len(evidence):.1f} % |\n" for name, count in states.most_common()]
@@ -194,33 +207,31 @@ def capitalbench(folder: Path) -> str:
     return "".join(lines)
 
 
-GENERATED = """Generated from one run. Nothing on this page is executed when the documentation is tested, because the
-records are not part of this project (CapitalBench, round artifacts CC BY 4.0).
+GENERATED = """Generated from one run; not executed by the tests, because the records are not part of this project
+(CapitalBench, round artifacts CC BY 4.0).
 
 """
 
-PANEL = """**The judges are the reference panel**: three rule-based graders with planted, documented errors. The
-verdicts below say what this panel's grades permit. They say nothing about how a panel of language models would
-grade, nor about returns.
+PANEL = """**The judges are built in**: three rule-based graders with planted errors. The verdicts hold for this panel;
+they say nothing about a panel of language models or about returns.
 
 """
 
 WHAT_IT_SAYS = """
-## What it says, and what it does not
+## Limits
 
-- A contradiction is an accusation, and needs everything the agent saw. Here the rendered appendix that the agents were
-  shown is absent, so every context is partial and no number can be called contradicted; "not verifiable" includes both.
-- Three pairs of agents never answered a common round. No order is claimed for them, and none goes through others.
-- No agent was run twice on a round, so their own noise floors are undefined, and the page says so.
-- Ten decisions started before the cutoff of their material. They are imported, flagged, and left out.
-- No control texts were graded, so no claim can be a headline.
-- Realised returns were imported into a table of their own and took no part in any of this.
+- The rendered appendix shown to the agents is missing, so every context is partial and no number can be contradicted.
+- Three pairs of agents never answered a common round and are not ranked.
+- No agent was run twice on a round, so noise floors are undefined.
+- Ten decisions started before the cutoff of their context; they are flagged and left out.
+- No adversarial controls were judged, so no claim can be a headline.
+- Realised returns are in a separate table and were not used.
 """
 
 
 def valueblind(folder: Path) -> str:
     """The shipped study from a finished run: what is planted in it, and what it found."""
-    from demo_shown import screen  # beside this file, so found where it is run and not where it is tested
+    from demo_shown import screen, shortened  # beside this file, so found where it is run and not where it is tested
 
     run = RunFolder(folder)
     store = Store(run)
@@ -233,11 +244,11 @@ def valueblind(folder: Path) -> str:
         "```sh\nassaymark run studies/valueblind.toml --out runs/valueblind\n```\n\n",
         f"{store.rows(DECISIONS):,} trajectories, {store.rows(JUDGMENTS):,} judge calls; plan hash ",
         f"`{open_locked(run).plan_hash[:16]}...`.\n\n",
-        "## What is planted, and what was found\n\n",
-        "| planted | measured as | found | what follows |\n|---|---|---|---|\n",
+        "## Planted and measured\n\n",
+        "| planted | measured as | result | consequence |\n|---|---|---|---|\n",
     ]
     lines += [f"| {' | '.join(row)} |\n" for row in _planted_rows(run, found, verdicts)]
-    lines += ["\n", STUDY_NOTES, "## What came out\n\n```text\n", screen(folder), "```\n"]
+    lines += ["\n", STUDY_NOTES, "## Result\n\n```text\n", shortened(screen(folder)).rstrip(), "\n```\n"]
     return "".join(lines)
 
 
@@ -253,29 +264,29 @@ def _planted_rows(
         return verdicts[f"{kind}[dimension=aggregate,high={high},low={low}]"].publication_level
 
     for low in ("birch", "alder"):
-        yield (f"cedar decides and explains better than {low}", "their contrast", gap("cedar", low),
-               f"cedar above {low}: {level('above', 'cedar', low)}")  # fmt: skip
+        yield (f"Cedar decides and explains better than {low.title()}", "contrast", gap("cedar", low),
+               f"Cedar above {low.title()}: {level('above', 'cedar', low)}")  # fmt: skip
     close = f"within .3 of each other: {level('within', 'alder', 'birch')}"
-    yield ("alder and birch decide and write alike", "their contrast", gap("alder", "birch"),
-           f"{close}; alder above birch: {level('above', 'alder', 'birch')}")  # fmt: skip
-    yield ("dogwood decides alike and gives no reason in four texts of five", "share of texts below 60 tokens",
+    yield ("Alder and Birch decide and write alike", "contrast", gap("alder", "birch"),
+           f"{close}; Alder above Birch: {level('above', 'alder', 'birch')}")  # fmt: skip
+    yield ("Dogwood decides alike and gives no reason in four of five texts", "share of texts below 60 words",
            _spread(found["terse.share[agent=dogwood]"]),
-           f"birch above dogwood: {level('above', 'birch', 'dogwood')}")  # fmt: skip
-    yield ("reader: half a point for alder's style", "what it gives alder beyond the other judges",
+           f"Birch above Dogwood: {level('above', 'birch', 'dogwood')}")  # fmt: skip
+    yield ("reader: half a point for Alder's style", "self-preference against the other judges",
            _spread(found["judge.own_family[dimension=aggregate,judge=reader]"]),
-           "an order that rests on it is not said")  # fmt: skip
+           "a ranking that depends on it is not claimed")  # fmt: skip
     for cell in ("cell_a", "cell_b"):
         halo, verdict = found[f"cell.halo[cell={cell}]"], verdicts[f"cell[cell={cell}]"]
-        what = "the number without it is primary" if halo.detail["triggered"] else "below the plan's limit for a halo"
-        yield ("the same", f"halo of {cell.replace('_', ' ')}", _spread(halo),
+        what = "the number without it is primary" if halo.detail["triggered"] else "below the plan's limit"
+        yield ("the same", f"self-preference on {cell.replace('_', ' ')}", _spread(halo),
                f"{what}; the cell's own claim: {verdict.publication_level}")  # fmt: skip
-    for judge, planted in (("auditor", "a tenth of a point for 100 tokens"), ("allocator", "no liking for length")):
+    for judge, planted in (("auditor", "a tenth of a point per 100 words"), ("allocator", "no verbosity bias")):
         sheet = read_datasheet(run.datasheets / f"{judge}.json")
         item = next(
             m for m in sheet.measurements if m.name == "point.verbosity" and m.labels["dimension"] == "aggregate"
         )
-        kept = "keeps the limit of .15" if found[f"datasheet.gate[judge={judge}]"].value == 0 else "fails its limit"
-        yield f"{judge}: {planted}", "points for 100 tokens of filler", _spread(item), kept
+        kept = "within the limit of .15" if found[f"datasheet.gate[judge={judge}]"].value == 0 else "exceeds its limit"
+        yield f"{judge}: {planted}", "points per 100 words of filler", _spread(item), kept
     late = found["contamination.gap[dimension=aggregate,split=all]"]
     yield "nothing after the cutoff", "post-cutoff regime against the others", _spread(late), "bounded"
 
@@ -286,15 +297,14 @@ def _spread(item: Measurement) -> str:
     return f"{item.value:.3f}{ends}, n = {item.n:,}"
 
 
-STUDY_INTRO = """Generated from one run. `studies/valueblind.toml` has the size and the shape of ValueBlindBench's own
-study (sections 3.2 to 3.5 and 4): four agents, five regimes of 50 cycles, two control cells of 50, three judge families
-with five calls a trajectory. Its agents and judges are reference models with planted properties, so that what it must
-say is known beforehand. A test runs it and holds the verdicts against what is planted.
+STUDY_INTRO = """Generated from one run. `studies/valueblind.toml` has the size of ValueBlindBench's own study (sections
+3.2 to 3.5 and 4): four agents, five regimes of 50 cycles, two adversarial controls of 50, three judge families with
+five calls per trajectory. Agents and judges are built in with planted properties, so the correct verdicts are known. A
+test compares.
 
 """
 
-STUDY_NOTES = """Nothing here describes a language model. To study some, replace the models in the file; the sentences
-that come out are then about them.
+STUDY_NOTES = """Nothing here describes a language model. To study some, replace the models in the file.
 
 """
 
@@ -303,12 +313,12 @@ def judge_logs(full: Path, repeated: Path) -> str:
     """What the judges of two real logs come to; each pair was shown in both orders."""
     chosen = verdict_map(filter={"bench": "MTBench"})
     lines = [MARK, "# Judge logs, measured\n\n", JUDGE_LOGS]
-    for title, path in (("Judges asked once", full), ("Judges asked again", repeated)):
+    for title, path in (("One trial per pair", full), ("Three trials per pair", repeated)):
         with tempfile.TemporaryDirectory() as scratch:
             made = measure_log(RunFolder(Path(scratch)), path, chosen)
         sheets, trials = made.sheets, int(_of(made.sheets[0], "repeat.stability").detail["trials"])
         pairs = _of(sheets[0], "delta0.stable").n // trials
-        asked = "once" if trials == 1 else f"{trials} times, each time a pair of its own in the tables"
+        asked = "once" if trials == 1 else f"{trials} times, each time counted as a separate pair in the tables"
         command = f"assaymark datasheet --from {path.name} --only bench=MTBench"
         lines += [f"## {title}\n\n```sh\n{command}\n```\n\n"]
         lines += [
@@ -336,7 +346,7 @@ def _percent(item: Measurement) -> str:
 
 
 def _decomposed(sheets: Sequence[Datasheet]) -> Iterator[str]:
-    yield "Per cent of pairs. The five shares of a judge make 100.\n\n"
+    yield "Percent of pairs; the five shares of a judge sum to 100.\n\n"
     yield "| judge | stable | positional | one-sided | no preference | with an unusable call |\n"
     yield "|---|---:|---:|---:|---:|---:|\n"
     names = ("stable", "positional", "one_sided", "no_preference", "other_pairs")
@@ -367,8 +377,11 @@ def _repeats(sheets: Sequence[Datasheet]) -> Iterator[str]:
 
 
 def _agreed(made: Made) -> Iterator[str]:
-    yield AGREED
-    for both in zip(made.agreement[::2], made.agreement[1::2], strict=True):
+    """Every pair of judges; of more than ten pairs the three that agree least and most by content."""
+    pairs = list(zip(made.agreement[::2], made.agreement[1::2], strict=True))
+    ordered = sorted(pairs, key=lambda both: both[0].value or 0.0)
+    yield AGREED if len(pairs) <= MOST_PAIRS else AGREED.replace("position.", f"position; 6 of {len(pairs)} pairs.")
+    for both in pairs if len(pairs) <= MOST_PAIRS else (*ordered[:3], *ordered[-3:]):
         cells = [both[0].labels["a"], both[0].labels["b"]]
         for item in both:
             shown = item.state if item.value is None else f"{item.value:.2f} ({item.low:.2f} to {item.high:.2f})"
@@ -377,56 +390,48 @@ def _agreed(made: Made) -> Iterator[str]:
     yield "\n"
 
 
-JUDGE_LOGS = """Generated from two logs of real judges by `python docs/generate.py judge-logs FULL.csv REPEATED.csv`.
-Nothing on this page is executed when the documentation is tested, because the logs are not part of this project. They
-are the MT-Bench rows of Slimshilin/Position-Bias-Analyzer (commit 9f8b7e8, MIT licence): each row is what a language
-model said of two answers to one question. [Verdict logs](verdict-logs.md) says how such a file is read,
-[datasheets](datasheets.md) how to read the numbers.
+MOST_PAIRS = 10
 
-In brackets: 95 % intervals in which the calls of a question may depend on each other: each question is left out in
-turn. A share of 0 or 100 counts each question as one unit. Intervals that take every call for independent would be too
-narrow.
+JUDGE_LOGS = """Generated from two logs of LLM judges by `python docs/generate.py judge-logs FULL.csv REPEATED.csv`; not
+executed by the tests, because the logs are not part of this project. They are the MT-Bench rows of
+Slimshilin/Position-Bias-Analyzer (commit 9f8b7e8, MIT licence): each row is a judge's verdict on two answers to one
+question. See [verdict logs](verdict-logs.md) for the format and [datasheets](datasheets.md) for the measurements. In
+brackets: 95 % intervals from a question jackknife; intervals that assume independent calls would be too narrow.
 
 """
 
 FLIPS = """
-The flip rate is positional over stable and positional pairs, in per cent. **It hides one-sided pairs**: those with a
-preference in one order only are in neither number. *Not stable* is the share of all pairs in which no text was chosen
-in both orders: positional, one-sided, without preference, or with an unusable call.
+Flip rate: positional over stable and positional pairs, in percent. **It omits one-sided pairs.** *Not stable*: pairs in
+which no text was preferred in both orders.
 
-| judge | flip rate | one-sided pairs it leaves out | not stable | slot 1 among positional pairs | unusable calls |
+| judge | flip rate | one-sided pairs omitted | not stable | position 1 among positional pairs | unusable calls |
 |---|---:|---:|---:|---:|---:|
 """
 
 REPEATS = """
-Repeat stability: how often two trials of one question had the same outcome, in per cent; and kappa over pairs of
-trials, which corrects it for chance.
+Repeat stability: percent of trial pairs with the same outcome, and the chance-corrected kappa over trials.
 
 | judge | repeat stability | kappa over trials |
 |---|---:|---:|
 """
 
 AGREED = """
-Agreement of every two judges, unweighted Cohen's kappa clustered by question: by content, on the answer that each
-prefers once both orders of a pair are averaged, and by position, on the slot, call by call.
+Agreement between judges: unweighted Cohen's kappa, clustered by question, on the preferred answer (both orders
+averaged) and on the preferred position.
 
 | judge | judge | by content | common pairs | by position | common calls |
 |---|---|---:|---:|---:|---:|
 """
 
-WHAT_LOGS_SAY = """## What it says, and what it does not
+WHAT_LOGS_SAY = """## Limits
 
-- A *stable* choice follows the text, a *positional* one the slot. Nothing says that the chosen text is the better one:
-  the answers differ in quality, by an amount that nobody knows. A preference here is no error, and a tie no virtue.
-- A positional pair contradicts itself whatever the quality of the answers. How often that happens depends on how close
-  the answers are, so these shares cannot be compared with shares from other pairs.
-- A low flip rate beside many one-sided pairs or ties belongs to a judge that commits in fewer pairs. It need not be led
-  by the slot less often in the others.
-- A judge that always takes slot 2 is stable over repetitions. Read repeat stability beside the positional share.
-- Agreement is not truth: judges can share a habit.
-- Questions are what is sampled, answers are not: the intervals are for these answering models.
-- No dark current, sensitivity or threshold follows from a log. They need texts of known quality:
-  `assaymark datasheet --judge MODEL`.
+- A *stable* choice follows the text, a *positional* one the position. Which answer is better is unknown, so a
+  preference is not an error.
+- Position bias depends on how close the answers are; do not compare these shares with shares from other pairs.
+- A low flip rate with many one-sided pairs or ties belongs to a judge that commits less often.
+- A judge that always prefers position 2 is stable over repetitions.
+- Intervals cover other questions, not other answering models.
+- Null pairs, sensitivity and threshold need texts of known quality: `assaymark datasheet --judge MODEL`.
 """
 
 
@@ -446,20 +451,19 @@ def benchmarks(sessions: Sequence[Path]) -> str:
 
 FAULTS = """# Faults
 
-What was done to runs, and what came of it. `tests/faults` makes a few faults of each kind whenever the tests run.
-All of them, which this page is of: `python -m pytest tests/faults --long-faults`, then
-`python docs/generate.py faults tests/faults/results.json`. [The engine](engine.md) says how each promise is kept.
+Faults injected into runs, and their effect. `tests/faults` injects a few of each kind in every test run; this page has
+all of them (`python -m pytest tests/faults --long-faults`, then `python docs/generate.py faults
+tests/faults/results.json`). [How calls are made](engine.md) lists the guarantees.
 
-| fault | made | found |
+| fault | injected | result |
 |---|---|---|
 """
 
 NOT_MADE = """
-*Paid twice* are calls that were under way at a kill: their provider had billed them, and nobody knew the answer. A run
-prints that bound. A provider is a server over loopback or a model in the process, which notes every call by its key;
-no real one was asked. The disk is a file system of 8 MB, the clocks are those that the process reads, and a kill is
-SIGKILL of one process. The power of a machine was never cut: what a commit means there rests on SQLite with
-`synchronous=FULL`, on PostgreSQL with `synchronous_commit=on`, and on the disk keeping its word.
+*Paid twice*: calls in flight at a kill, billed without a stored reply; a run prints the bound. Providers are loopback
+servers or in-process models that record every call; no real provider was used. The disk is a file system of 8 MB,
+clocks are those of the process, and a kill is SIGKILL. Power loss was not tested: durability then depends on SQLite
+with `synchronous=FULL`, PostgreSQL with `synchronous_commit=on`, and the disk.
 """
 
 

@@ -5,11 +5,8 @@ python docs/generate.py portbench RUN            RUN has both the questions and 
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -19,7 +16,6 @@ from scipy.special import stdtrit
 
 from assaymark.benchmark import CONVENTIONS, PROFILES, STAGES, Convention, DateResult, EpisodeResult
 from assaymark.benchmark.episode import EpisodeRules, EpisodeState
-from assaymark.benchmark.questions import CONDITIONS, TEMPLATES
 from assaymark.benchmark.replies import reply_text
 from assaymark.engine import Reply
 from assaymark.metrology.contrasts import cluster_t
@@ -28,7 +24,7 @@ from assaymark.metrology.paired import ScoredItems, level_measurements
 from assaymark.protocol import AgentSpec
 from assaymark.records import Level, Score, Verdict
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store
+from assaymark.workflow.tables import SCORES, VERDICTS, Store
 from assaymark.workflow.tracks.benchmark_ask import Episode, stored_episodes
 from assaymark.workflow.tracks.benchmark_measure import ceps_items
 from assaymark.workflow.tracks.benchmark_plan import LockedBench, open_bench
@@ -36,13 +32,6 @@ from assaymark.workflow.tracks.benchmark_plan import LockedBench, open_bench
 DOCS = Path(__file__).resolve().parent
 PAGE, DECISION = DOCS / "portbench.md", DOCS / "decisions" / "0003-clusters-of-a-benchmark.md"
 OWN = AgentSpec(name="answer-key", family="answer-key", model="reference/portbench-answer-key")
-
-COMMANDS = (
-    "assaymark bench qa --model reference/solver",
-    "assaymark bench pipeline --model reference/momentum",
-    "assaymark bench pipeline --model openai-chat/mine --base-url http://localhost:8000/v1 --key-env MY_KEY --dry-run",
-)
-"""What the page runs as a reader would."""
 
 WAYS: dict[str, Callable[[EpisodeState], str]] = {}
 """Replies that take the answers to give, by name."""
@@ -59,12 +48,9 @@ def write(folder: Path) -> None:
         sys.exit(f"{folder} has no finished pipeline: assaymark bench pipeline --out {folder}")
     store = Store(run)
     scores = tuple(store.read(SCORES))
-    put(PAGE, "commands", "".join(_screens()))
     put(PAGE, "conventions", conventions_table())
-    put(PAGE, "questions", "".join(_questions(scores)))
     put(PAGE, "scores", "".join(_boards(locked, scores)))
     put(PAGE, "floors", "".join(_floors(locked, episodes)))
-    put(PAGE, "books", "".join(_books(episodes)))
     put(PAGE, "claims", "".join(_claims(store)))
     put(DECISION, "clusters", "".join([*_widths(episodes), "\n", *_coverage(episodes)]))
 
@@ -101,42 +87,7 @@ def _number(value: float) -> str:
     return f"{value:.3f}".removeprefix("0")
 
 
-# --- commands ---------------------------------------------------------------------------------------------------------
-
-
-def _screens() -> Iterator[str]:
-    """What the commands print, run one after the other in an empty folder."""
-    program = Path(sys.executable).parent / "assaymark"
-    kept = {name: value for name, value in os.environ.items() if name in ("HOME", "PATH")}
-    with tempfile.TemporaryDirectory() as scratch:
-        for command in COMMANDS:
-            found = subprocess.run(
-                [program, *command.split()[1:]], cwd=scratch, env=kept, capture_output=True, text=True, check=True
-            )
-            yield f"```text\n$ {command}\n{found.stdout.strip()}\n```\n\n"
-
-
 # --- scores -----------------------------------------------------------------------------------------------------------
-
-
-def _questions(scores: Sequence[Score]) -> Iterator[str]:
-    """Mean score of every model on each template."""
-    found: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
-    for one in scores:
-        if one.name == "QA" and one.convention == "paper":
-            found[one.agent, one.labels["condition"], one.labels["template"]].append(one.value)
-    cells = [(CONDITIONS[0], name) for name in TEMPLATES] + [(CONDITIONS[1], name) for name in ("T4", "T5")]
-    models = sorted({name for name, *_ in found}, key=lambda name: -_mean(found, name, cells[:7]))
-    head = ["model", *TEMPLATES, "mean", "T4 restricted", "T5 restricted"]
-    rows = []
-    for model in models:
-        means = [_number(float(np.mean(found[model, *cell]))) for cell in cells]
-        rows.append([model, *means[:7], _number(_mean(found, model, cells[:7])), *means[7:]])
-    yield from _table(head, rows)
-
-
-def _mean(found: dict[tuple[str, str, str], list[float]], model: str, cells: Sequence[tuple[str, str]]) -> float:
-    return float(np.mean([value for cell in cells for value in found[model, *cell]]))
 
 
 def _boards(locked: LockedBench, scores: Sequence[Score]) -> Iterator[str]:
@@ -217,58 +168,17 @@ WAYS["the answer key"] = EpisodeState.true_reply
 WAYS["the true views, then hold and equal weights"] = _knows_views
 
 
-def _books(episodes: Sequence[Episode]) -> Iterator[str]:
-    """What every model says to buy, what its oracle is then, and what it earned."""
-    results: defaultdict[str, list[EpisodeResult]] = defaultdict(list)
-    for one in episodes:
-        results[one.agent.name].append(one.result)
-    rows = []
-    for name, mine in sorted(results.items(), key=lambda pair: -_over(pair[1], lambda date: date.ceps)):
-        statuses = Counter(date.truths.weights_status for one in mine for date in one.dates)
-        whole = sum(statuses.values())
-        calm = [one.nav[-1] / one.nav[0] - 1.0 for one in mine if one.window == "normal"]
-        rows.append(
-            [
-                name,
-                f"{_over(mine, lambda date: sum(one == 'buy' for one in date.answers.signals)):.1f}",
-                f"{100 * statuses['empty'] / whole:.0f} %",
-                f"{_over(mine, lambda date: float((date.executed > 1e-6).sum())):.1f}",
-                f"{_over(mine, lambda date: date.turnover):.2f}",
-                f"{_over(mine, lambda date: date.truths.turnover):.2f}",
-                _number(_over(mine, lambda date: date.ceps)),
-                f"{100 * float(np.mean(calm)):+.1f} %",
-            ]
-        )
-    head = ["model", "buys a date", "dates without a buy", "holdings", "turnover", "its oracle's", "CEPS", "calm year"]
-    yield from _table(head, rows)
-
-
 # --- claims -----------------------------------------------------------------------------------------------------------
 
 
 def _claims(store: Store) -> Iterator[str]:
-    """The number of claims of each kind, and the first of each kind and level."""
+    """The number of claims of each kind and level."""
     verdicts = tuple(store.read(VERDICTS))
     kinds = Counter((_kind(one), one.publication_level) for one in verdicts)
     order = [kind for kind in KINDS.values() if any(found == kind for found, _ in kinds)]
     levels: tuple[Level, ...] = ("headline", "qualified", "no-claim")
     head = ["claims", "supported", "with a condition", "not supported"]
     yield from _table(head, ([kind, *(str(kinds[kind, level]) for level in levels)] for kind in order))
-    yield "\n"
-    for kind in order:
-        for level in levels:
-            one = next((one for one in verdicts if (_kind(one), one.publication_level) == (kind, level)), None)
-            if one is None:
-                continue
-            # Which model an unsupported sentence would have put first is not printed.
-            about = f"“{one.claim.statement}”"
-            if level == "no-claim":
-                about = f"{', '.join([kind, *sorted(one.claim.subjects)])}:"
-            said = " ".join([*one.reasons, *([f"*{one.condition}*"] if one.condition else [])])
-            yield f"- **{level}**: {about} {said}\n"
-    ratio = next(one for one in store.read(MEASUREMENTS) if one.name == "bench.sharpe" and one.value is not None)
-    yield f"\nA Sharpe ratio of the calm year, of {ratio.labels['model']}: {ratio.value:.2f} ({ratio.low:.2f} to "
-    yield f"{ratio.high:.2f}), n = {ratio.n} days, {ratio.method}.\n"
 
 
 KINDS = {

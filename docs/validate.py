@@ -52,6 +52,9 @@ INTERVAL_CLUSTERS = (5, 12, 20, 60)
 LOOKS = {f"{g // 2} clusters, then {g}": g for g in (10, 24, 40)}
 GAPS = (0.1, 0.2, 0.3, 0.4, 0.5)
 SHOWN_GAP = 0.4
+SHOWN_GAPS = (0.3, 0.5)
+SHOWN_SIZE = 4
+"""Cells on the page; the tables have all sizes and gaps."""
 CAVEAT = 0.065
 """A cell with a higher share of false claims (of false headlines, under a bias) is marked."""
 
@@ -316,28 +319,26 @@ def _count(rows: Mapping[tuple[str, int], Mapping[str, str]], name: str, *column
 
 
 def _false_part(table: str, worlds: Sequence[str], clusters: Sequence[int], folder: Path) -> Iterator[str]:
-    """A row for each world and number of agents, three shares for each number of clusters."""
+    """A row for each world of four agents, three shares for each number of clusters."""
     rows = read(table, folder)
     # Length and impressions leave claims, which say so in their conditions; headlines are what they keep out.
     held = STAGES[2:] if table == "biases" else STAGES[1:]
-    yield from _head(["world", "agents"], [f"{g} clusters" for g in clusters])
-    for kind, k in product(worlds, SIZES):
-        if k == 2 and "others" in kind:
-            continue
-        shares = [_count(rows, f"{kind}, {k} agents, {g} clusters", *STAGES) for g in clusters]
+    yield from _head(["scenario, 4 agents"], [f"{g} clusters" for g in clusters])
+    for kind in worlds:
+        shares = [_count(rows, f"{kind}, {SHOWN_SIZE} agents, {g} clusters", *STAGES) for g in clusters]
         marked = [
             " → ".join(f"{x:.1f}" for x in row) + (" †" if row[-len(held)] > 100 * CAVEAT else "") for row in shares
         ]
-        yield f"| {kind} | {k} | {' | '.join(marked)} |"
+        yield f"| {kind} | {' | '.join(marked)} |"
     yield ""
     for stage in held:
         covered = [row for (name, seed), row in rows.items() if seed == SEED and not name.startswith(NOT_COVERED)]
         worst = max(covered, key=lambda row: int(row[stage]) / int(row["studies"]))
         low, high = wilson(int(worst[stage]), int(worst["studies"]))
         share = f"{_count(rows, worst['cell'], stage)[0]:.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
-        yield f"Highest *{stage}*, of what is covered: {share} ({worst['cell']})."
+        yield f"Highest *{stage}* rate in any covered cell: {share} ({worst['cell']})."
         yield ""
-    yield f"Each cell: {int(worst['studies']):,} studies."
+    yield f"{int(worst['studies']):,} studies per cell."
 
 
 def _head(names: Sequence[str], numbers: Sequence[str]) -> Iterator[str]:
@@ -348,7 +349,7 @@ def _head(names: Sequence[str], numbers: Sequence[str]) -> Iterator[str]:
 def _cost_part(folder: Path) -> Iterator[str]:
     """What is left of the power when one rule after the other comes in."""
     rows = read("power", folder)
-    yield from _head(["claim", "clusters"], ["test alone", "beside dimensions", "judges stand aside", "every drop",
+    yield from _head(["claim", "clusters"], ["test alone", "with dimensions", "judges recused", "every family left out",
                                              "headline", "headline if twice as long"])  # fmt: skip
     for kind, g in product(POWER, POWER_CLUSTERS):
         shares = _count(rows, f"{kind}, gap {SHOWN_GAP}, {g} clusters", *RULES)
@@ -359,7 +360,7 @@ def _power_part(folder: Path) -> Iterator[str]:
     """Test alone and headline, by gap and clusters."""
     rows = read("power", folder)
     yield from _head(["claim", "gap"], [f"{g} clusters" for g in POWER_CLUSTERS])
-    for kind, gap in product(POWER, GAPS):
+    for kind, gap in product(POWER, SHOWN_GAPS):
         names = [f"{kind}, gap {gap}, {g} clusters" for g in POWER_CLUSTERS]
         shares = [_count(rows, name, "alone", "drops", "headline") for name in names]
         yield f"| {kind} | {gap} | {' | '.join(' → '.join(f'{x:.0f}' for x in row) for row in shares)} |"
@@ -385,14 +386,6 @@ def _look_part(folder: Path) -> Iterator[str]:
         yield f"| {name} | {' | '.join(f'{x:.1f}' for x in _count(rows, name, 'first', 'either'))} |"
 
 
-def _command_part(folder: Path) -> Iterator[str]:
-    rows = read("commands", folder)
-    yield from _head(["study"], ["studies", "an order", "a headline", "a false order", "a false headline",
-                                 "order in the batch", "headline there", "no headline possible", "differ"])  # fmt: skip
-    for name in COMMANDS:
-        yield f"| {name} | {' | '.join(rows[name, SEED][column] for column in ('studies', *COUNTS))} |"
-
-
 PARTS: Mapping[str, Callable[[Path], Iterator[str]]] = {
     "nulls": partial(_false_part, "nulls", tuple(NULLS), CLUSTERS),
     "serial": partial(_false_part, "serial", tuple(SERIAL), SERIAL_CLUSTERS),
@@ -401,7 +394,6 @@ PARTS: Mapping[str, Callable[[Path], Iterator[str]]] = {
     "power": _power_part,
     "intervals": _interval_part,
     "looks": _look_part,
-    "commands": _command_part,
 }
 
 

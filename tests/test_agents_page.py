@@ -118,9 +118,6 @@ def test_every_failure_and_limit_is_on_the_page():
     assert f"{PATIENCE_S:g} seconds" in PAGE
 
 
-# --- the examples -----------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def server():
     """The address of the example server, started as a person would."""

@@ -158,7 +158,7 @@ def test_a_defect_is_one_line_and_a_traceback_for_whoever_is_verbose(monkeypatch
     assert main(["doctor"]) == 70
     out, err = capsys.readouterr()
     assert out == ""
-    assert "a defect of assaymark, ZeroDivisionError: by nobody; run it again with --verbose" in err
+    assert "a bug in assaymark, ZeroDivisionError: by nobody; run it again with --verbose" in err
     assert "Traceback" not in err
     assert main(["doctor", "-v"]) == 70
     assert "in broken" in capsys.readouterr().err

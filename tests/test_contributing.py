@@ -14,7 +14,8 @@ PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 FENCES = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.M | re.S)
 COMMANDS = [shlex.split(line) for fence in FENCES for line in fence.replace("\\\n", " ").splitlines()]
 NAMED = sorted(set(re.findall(r"`((?:src|tests|docs|bench|studies)/[\w./*]+|\w+\.(?:toml|yml|lock))`", PAGE)))
-BESIDE = {"registry.py", "prices.toml", "fr.toml"}
+NOT_THERE = {"fr.toml"}
+SESSIONS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S)
 
 
 def words(command: list[str]) -> str:
@@ -33,7 +34,7 @@ def test_a_command_names_what_is_there(command):
             assert set(what.removeprefix(".[").removesuffix("]").split(",")) <= set(extras)
         case ["python", "-m", "pytest", *paths]:
             assert [path for path in paths if not (ROOT / path).exists()] == []
-        case ["python", script]:
+        case ["python", script, *_]:
             assert (ROOT / script).is_file()
         case ["pip-compile", *_]:
             assert command[-1] == "pyproject.toml"
@@ -43,7 +44,7 @@ def test_a_command_names_what_is_there(command):
 
 @pytest.mark.parametrize("name", NAMED)
 def test_a_file_or_folder_that_is_named_is_there(name):
-    if name not in BESIDE:
+    if name not in NOT_THERE:
         assert list(ROOT.glob(name)), name
 
 
@@ -53,7 +54,20 @@ def test_every_package_has_its_row():
     assert packages - rows == {"prompting"}  # what prompts and replies are made of, for those who ask
 
 
-def test_the_files_of_the_recipes_are_where_they_say():
-    models = ROOT / "src" / "assaymark" / "engine" / "providers"
-    assert all((models / name).is_file() for name in ("registry.py", "prices.toml"))
-    assert (ROOT / "src" / "assaymark" / "importers" / "formats.py").is_file()
+@pytest.mark.parametrize("session", SESSIONS, ids=range(len(SESSIONS)))
+def test_a_recipe_that_can_be_run_runs(session):
+    exec(compile(session, "<CONTRIBUTING.md>", "exec"), {})
+
+
+def test_what_the_recipes_name_is_where_they_say():
+    named = {
+        "engine/providers/base.py": "class SdkModel",
+        "engine/providers/registry.py": "google_provider",
+        "importers/formats.py": "IMPORTERS",
+        "report/measurements.py": "_TITLES",
+        "report/study/pages.py": "def each_page",
+        "claims/candidates.py": "def candidate_claims",
+    }
+    source = ROOT / "src" / "assaymark"
+    assert [name for name, word in named.items() if word not in (source / name).read_text(encoding="utf-8")] == []
+    assert all(f"`src/assaymark/{name}`" in PAGE for name in named)

@@ -74,9 +74,6 @@ def check(page: str, allowed: set[str] = ALLOWED) -> Tags:
     return tags
 
 
-# --- safety ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("bad", HOSTILE)
 def test_texts_from_records_are_text(bad):
     shown = (
@@ -116,9 +113,6 @@ def test_styles_stay_inside():
     assert "@" not in STYLE
     assert all(one.strip().startswith(".assay-shown") for one in re.findall(r"([^{}]+)\{", STYLE))
     assert "url(" not in STYLE
-
-
-# --- what is said ---------------------------------------------------------------------------------------------------
 
 
 def test_a_withheld_claim_shows_neither_its_sentence_nor_its_reasons():
@@ -174,9 +168,6 @@ def test_words_that_all_rows_share_are_said_once():
     assert "Method: " not in Rows([measurement()])._repr_html_()
 
 
-# --- rows -----------------------------------------------------------------------------------------------------------
-
-
 def test_rows_are_the_list_that_they_show():
     items = [measurement(n=n) for n in range(30)]
     rows = Rows(items)
@@ -200,9 +191,6 @@ def test_rows_of_other_things_are_shown_as_lists():
 def test_the_rows_stand_as_they_come():
     shown = repr(Rows([measurement(name=name) for name in ("zinc", "alum")]))
     assert shown.index("zinc") < shown.index("alum")
-
-
-# --- text -----------------------------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.tuples(st.text(max_size=60), st.text(max_size=300)), min_size=1, max_size=4))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import importlib.util
+import inspect
 import io
 import os
 import re
@@ -20,9 +21,7 @@ from types import FunctionType, ModuleType
 
 import pytest
 
-from assaymark import benchmark, metrology, portfolio
 from assaymark.cli import main
-from assaymark.metrology import datasheet
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -96,58 +95,25 @@ def test_a_how_to_works_as_written(path: Path, tmp_path: Path) -> None:
 # --- every statistic ------------------------------------------------------------------------------------------------
 
 
-# Not numbers: what reads, collects, samples or hands on. Their entries say what they do.
-PLUMBING = {
-    "agreement_arrays", "analyse", "analyse_sums", "anchored_calls", "anchor_measurements", "call_table",
-    "cell_measurements",
-    "conduct_measurements", "contamination_measurements", "contested", "datasheet_measurements", "datasheet_of",
-    "decompose_arrays", "decomposition_measurements", "gated", "kappa_measurement", "known_measurements",
-    "length_matched_contrasts", "limit_measurements", "measurements_from_arrow", "measurements_to_arrow",
-    "missing_measurements", "oracle_measurements",
-    "pointwise_measurements", "preflight", "probe_measurements", "read_scores", "score_sums",
-    "score_table", "simulate_scores", "stratified", "style_measurements", "table_from_arrow",
-    "table_measurements",
-}  # fmt: skip
-# Of portfolios and the benchmark: bookkeeping of orders and profiles, and a strategy's calendar.
-NO_STATISTIC = {
-    "audit", "backtest", "exposures", "fee_of", "orders_of", "prices_of", "profile_named", "reconcile", "schedule",
-    "settle",
-    "settle_day", "simple_returns",
-}  # fmt: skip
+def test_every_promised_function_says_what_it_returns_or_shows_it() -> None:
+    """The pages of the reference are made from these docstrings."""
+    names = module("names").promised()
+    found = [getattr(importlib.import_module(place), name) for place, kept in names.items() for name in kept]
+    said = {one.__name__: inspect.getdoc(one) or "" for one in found if isinstance(one, FunctionType)}
+    assert len(said) > 40
+    assert [name for name, text in said.items() if not re.search(r"^(>>> |Returns$)", text, re.M)] == []
 
 
-def entries(*names: str) -> dict[str, str]:
-    """The text of every entry of some pages by its name."""
-    found: dict[str, str] = {}
-    for name in names:
-        parts = re.split(r"^### `([\w.]+)`$", read(DOCS / f"{name}.md"), flags=re.M)
-        for title, text in zip(parts[1::2], parts[2::2], strict=True):
-            found[title] = found.get(title, "") + re.split(r"^## ", text, flags=re.M)[0]
-    return found
-
-
-def functions(*packages: ModuleType) -> list[str]:
-    names = [(package, name) for package in packages for name in package.__all__]
-    return [name for package, name in names if isinstance(getattr(package, name), FunctionType)]
-
-
-def test_every_statistic_says_how_to_read_it_and_when_it_is_undefined() -> None:
-    known = entries("metrics", "metrics-orders", "metrics-benchmark")
-    wanted = {*functions(metrology, datasheet)} - PLUMBING | {*functions(portfolio, benchmark)} - NO_STATISTIC
-    assert sorted(wanted - set(known)) == []
-    assert [name for name in sorted(wanted) if not re.search(r"\bRead\b", known[name])] == []
-    assert [name for name in sorted(wanted) if "Undefined" not in known[name] and "cannot" not in known[name]] == []
-
-
-@pytest.mark.parametrize(("page", "prefix"), [("metrics-seasons", "season"), ("metrics-benchmark", "bench")])
-def test_every_measurement_of_a_season_and_of_a_benchmark_has_an_entry(page: str, prefix: str) -> None:
+@pytest.mark.parametrize(("page", "prefix"), [("scoring", "season"), ("metrics", "bench")])
+def test_every_measurement_of_a_season_and_of_a_benchmark_has_a_full_row(page: str, prefix: str) -> None:
     code = "".join(read(path) for path in (ROOT / "src" / "assaymark").rglob("*.py"))
     named = set(re.findall(rf'"({prefix}\.[a-z_]+(?:\.[a-z_]+)*)"', code)) - {f"{prefix}.toml"}
     named = {name for name in named if not name.endswith((".css", ".html"))}
-    known = {name: text for name, text in entries(page).items() if name.startswith(f"{prefix}.")}
+    rows = re.findall(
+        r"^\| ([^|]*`[^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", read(DOCS / f"{page}.md"), re.M
+    )
+    known = {name for row in rows for name in re.findall(rf"`({prefix}\.[a-z_.]+)`", row[0])}
     assert sorted(known) == sorted(named)
-    assert [name for name, text in known.items() if not re.search(r"\bRead\b", text)] == []
-    assert [name for name, text in known.items() if not re.search(r"\bState\b", text)] == []
 
 
 # --- what is generated ------------------------------------------------------------------------------------------------

@@ -99,8 +99,6 @@ def test_how_calls_are_made_is_no_part_of_the_plan():
     assert plan_hash(parse_study(MINIMAL), {}) == plan_hash(parse_study("engine.concurrency = 3\n" + MINIMAL), {})
 
 
-# --- version 2 --------------------------------------------------------------------------------------------------------
-
 SEASON = """
 name = "spring"
 prompt = "Grow the book."

@@ -46,23 +46,11 @@ plain = st.recursive(
 )
 
 facts = st.builds(
-    Fact,
-    id=text,
-    instrument=text,
-    field=text,
-    value=number | text,
-    unit=text,
-    available_at=when,
-    as_of=st.none() | when,
-    source=text,
-    note=text,
-)
+    Fact, id=text, instrument=text, field=text, value=number | text, unit=text, available_at=when,
+    as_of=st.none() | when, source=text, note=text,
+)  # fmt: skip
 contexts = st.builds(
-    Context,
-    completeness=st.sampled_from(["complete", "partial"]),
-    cutoff=when,
-    cutoff_source=text,
-    prompt=text,
+    Context, completeness=st.sampled_from(["complete", "partial"]), cutoff=when, cutoff_source=text, prompt=text,
     facts=st.lists(facts, max_size=3).map(tuple),
     series=st.builds(
         Series, instrument=text, interval_s=st.integers(1, 86400), times=st.just((NOW,)), close=st.just((1.5,))
@@ -70,26 +58,18 @@ contexts = st.builds(
     instruments=st.builds(Instrument, id=text, symbol=st.none() | text).map(lambda item: (item,)),
     portfolio=st.none() | st.builds(Portfolio, currency=text, cash=number, nav=number),
     constraints=st.builds(Constraint, kind=text, limit=number, unit=text).map(lambda item: (item,)),
-)
+)  # fmt: skip
 decisions = st.builds(
-    Decision,
-    record_id=text,
-    episode_id=text,
-    step=st.integers(0, 100),
-    cluster=text,
-    decided_at=when,
-    agent=st.builds(Agent, id=text, family=text, params=st.dictionaries(text, plain, max_size=2)),
-    context_id=text,
+    Decision, record_id=text, episode_id=text, step=st.integers(0, 100), cluster=text, decided_at=when,
+    agent=st.builds(Agent, id=text, family=text, params=st.dictionaries(text, plain, max_size=2)), context_id=text,
     actions=st.builds(Action, instrument=text, kind=st.just("buy"), weight=st.none() | number).map(
         lambda item: (item,)
     ),
     rationales=st.builds(Rationale, text=text, kind=st.sampled_from(["summary", "arena"])).map(lambda item: (item,)),
-    format=text,
-    provenance=st.builds(Provenance, source=text),
-    stages=st.dictionaries(text, plain, max_size=2),
+    format=text, provenance=st.builds(Provenance, source=text), stages=st.dictionaries(text, plain, max_size=2),
     call=st.builds(CallFacts, seconds=st.none() | number, timing_source=st.just("measured")),
     flags=st.lists(text, max_size=2).map(tuple),
-)
+)  # fmt: skip
 others = st.one_of(
     st.builds(
         Outcome,

@@ -37,11 +37,7 @@ class AssayError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with an input: where it is, and what is wrong there (with the value seen and what is allowed).
-
-    >>> str(Problem("line 3, weight", "must be between 0 and 1 (got 1.4)"))
-    'line 3, weight: must be between 0 and 1 (got 1.4)'
-    """
+    """One thing wrong with an input: where it is, and what is wrong there (with the value seen and what is allowed)."""
 
     where: str
     what: str
@@ -55,15 +51,17 @@ class InputError(AssayError):
 
     The message lists the first `LISTED` and counts the rest. ``more`` is how many there are beyond those that are
     given, where nobody kept them.
-
-    >>> print(InputError("study.toml", [Problem("judges", "at least one is needed (got 0)")]))
-    study.toml: judges: at least one is needed (got 0)
     """
 
     def __init__(self, source: str, problems: Iterable[Problem | str], *, more: int = 0) -> None:
         self.source = source
         self.problems: tuple[Problem, ...] = tuple(p if isinstance(p, Problem) else Problem("", p) for p in problems)
-        super().__init__(_listing(source, self.problems, len(self.problems) + more))
+        lines, total = [*map(str, self.problems[:LISTED])], len(self.problems) + more
+        if total > len(lines):
+            lines.append(f"and {total - len(lines)} more")
+        super().__init__(
+            f"{source}: {self.problems[0]}" if total == 1 else "\n  ".join([f"{source}: {total} problems", *lines])
+        )
 
 
 class PlanError(AssayError):
@@ -71,11 +69,7 @@ class PlanError(AssayError):
 
 
 class UnknownNameError(AssayError):
-    """A name written by a person is not known. The message offers what was ``meant``, or else the closest known name.
-
-    >>> print(UnknownNameError("judge", "audtor", ["auditor", "reader"]))
-    unknown judge 'audtor'. Did you mean 'auditor'? Known: auditor, reader
-    """
+    """A name that a person wrote is not known; the message offers what was ``meant``, or the closest known name."""
 
     def __init__(self, kind: str, name: str, known: Sequence[str], *, meant: str | None = None) -> None:
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))
@@ -103,22 +97,12 @@ class ModelError(AssayError):
     and with ``always`` no call of this model (nobody knows its name, or it takes no schema).
     ``refused`` says that the provider turned this one call away for good: for its ``content`` (a filter), or for a
     reason of the ``call`` that may also be one of all calls (too long, a bad request).
-
-    >>> busy = ModelError("rate limited (429)", retryable=True, retry_after=2.0)
-    >>> busy.retryable, busy.retry_after, busy.quota
-    (True, 2.0, False)
     """
 
     def __init__(
-        self,
-        message: str,
-        *,
-        retryable: bool,
-        retry_after: float | None = None,
-        quota: bool = False,
-        always: bool = False,
-        refused: Literal["content", "call"] | None = None,
-    ) -> None:
+        self, message: str, *, retryable: bool, retry_after: float | None = None, quota: bool = False,
+        always: bool = False, refused: Literal["content", "call"] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(message)
         self.retryable, self.retry_after, self.quota = retryable, retry_after, quota
         self.always, self.refused = always, refused
@@ -126,12 +110,3 @@ class ModelError(AssayError):
 
 class StoppedError(AssayError):
     """The work was asked to stop before its end, by Ctrl-C or SIGTERM. The message says what is kept."""
-
-
-def _listing(source: str, problems: Sequence[Problem], total: int) -> str:
-    if total == 1:
-        return f"{source}: {problems[0]}"
-    lines = [*map(str, problems[:LISTED])]
-    if total > len(lines):
-        lines.append(f"and {total - len(lines)} more")
-    return "\n  ".join([f"{source}: {total} problems", *lines])

@@ -1,17 +1,11 @@
-"""How a result shows itself: as a table in a notebook, and as lines of text in a terminal.
-
-A result says what there is to see as parts (`Heading`, `Note`, `Said`, `Grid`, `Drawing`, `Folded`), once. `html` and
-`text` set them. The HTML stands alone: escaped, without script or request, with its few styles under one class so that
-nothing else in the notebook changes. Its colours are made from the colour of the text around it, so it follows light
-and dark themes without knowing them.
-"""
+"""How a result shows itself: as a table in a notebook, and as lines of text in a terminal."""
 
 from __future__ import annotations
 
 import dataclasses
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any, ClassVar, Final, SupportsIndex, TypeVar, overload
@@ -88,11 +82,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A figure: its SVG for a wide and for a narrow place, the rules of style that it needs, and its words.
-
-    ``wide``, ``narrow`` and ``styles`` go into the page as they are, so they must come from the figures of the report,
-    which escape.
-    """
+    """A figure: its SVG for a wide and for a narrow place, the rules of style that it needs, and its words."""
 
     title: str
     caption: str
@@ -113,10 +103,7 @@ Part = Heading | Note | Said | Grid | Drawing | Folded
 
 
 class Shown:
-    """Something that shows itself; it says with what in ``_parts``, or as a row of a table in ``_cells``.
-
-    ``_right`` are the columns of numbers, ``_wordy`` those that a terminal has no room for.
-    """
+    """Something that shows itself; it says with what in ``_parts``, or as a row of a table in ``_cells``."""
 
     __slots__ = ()
     _right: ClassVar[tuple[str, ...]] = ()
@@ -161,14 +148,7 @@ class Told(Result):
 
 
 class Rows(list[T], Shown):
-    """Records in a list that shows itself as a table.
-
-    What reads records gives them so. Give it any others to see them as a table; a part of it (``rows[:10]``) is one
-    too. Nothing is ordered by it: the rows stand as they come.
-
-    >>> Rows([1, 2, 3])[:2]
-    [1, 2]
-    """
+    """Records in a list that shows itself as a table."""
 
     __slots__ = ()
 
@@ -223,29 +203,15 @@ def _short(value: Any) -> str:
     return "" if value is None else clean(str(value), _CELL_CHARS)
 
 
-# --- as HTML --------------------------------------------------------------------------------------------------------
-
-
 def html(parts: Iterable[Part]) -> str:
-    """Parts as one element of HTML, which needs nothing else and changes nothing else.
-
-    >>> html([Note("a <b>")]).endswith('<p class="assay-note">a &lt;b&gt;</p></div>')
-    True
-    """
-    listed = list(parts)
-    styles = "".join(dict.fromkeys([STYLE, *_styles(listed)]))
-    return f'<div class="assay-shown"><style>{styles}</style>{"".join(map(_element, listed))}</div>'
+    """Parts as one element of HTML, which needs nothing else and changes nothing else."""
+    styles = [STYLE]
+    body = "".join([_element(part, styles) for part in parts])
+    return f'<div class="assay-shown"><style>{"".join(dict.fromkeys(styles))}</style>{body}</div>'
 
 
-def _styles(parts: Iterable[Part]) -> Iterator[str]:
-    for part in parts:
-        if isinstance(part, Drawing):
-            yield from part.styles
-        elif isinstance(part, Folded):
-            yield from _styles(part.parts)
-
-
-def _element(part: Part) -> str:
+def _element(part: Part, styles: list[str]) -> str:
+    """One part as HTML, whoever wrote its words; the rules of style that it needs are added to ``styles``."""
     match part:
         case Heading(words):
             return f'<p class="assay-head">{_set(words)}</p>'
@@ -254,100 +220,69 @@ def _element(part: Part) -> str:
         case Said(level, words, also):
             more = f"<small>Say also: {_set(also)}</small>" if also else ""
             kind = f"assay-said assay-{level}" if level in MARKS else "assay-said"
-            return f'<p class="{kind}">{_mark(level)} “{_set(words)}”{more}</p>'
-        case Grid():
-            return _table(part)
-        case Drawing(title, caption, wide, narrow):
+            mark = f'<span role="img" aria-label="{_set(level)}">{MARKS.get(level, "")}</span>'
+            return f'<p class="{kind}">{mark} “{_set(words)}”{more}</p>'
+        case Drawing(title, caption, wide, narrow, rules):
+            styles += rules
             words = f'<p class="assay-head">{_set(title)}</p>'
             return f'{words}<div class="assay-fig">{wide}{narrow}</div><p class="assay-note">{_set(caption)}</p>'
         case Folded(summary, inner):
-            return f"<details><summary>{_set(summary)}</summary>{''.join(map(_element, inner))}</details>"
+            opened = "".join([_element(one, styles) for one in inner])
+            return f"<details><summary>{_set(summary)}</summary>{opened}</details>"
+        case Grid(heads, rows, right):
+            ends = dict.fromkeys(right, ' class="assay-right"')
+            lines = ["".join(f'<th scope="col"{ends.get(at, "")}>{_set(head)}</th>' for at, head in enumerate(heads))]
+            for row in rows:
+                short = ' class="assay-key"' if row and len(row[0]) <= _KEY_CHARS else ""
+                cells = [f'<th scope="row"{short}>{_set(row[0])}</th>'] if row else []
+                for at, cell in enumerate(row[1:], start=1):
+                    kind = ends.get(at, "") if _NUMERIC.match(cell) else ""
+                    cells.append(f"<td{kind}>{_set(cell)}</td>")
+                lines.append("".join(cells))
+            head, *others = (f"<tr>{line}</tr>" for line in lines)
+            table = f"<table><thead>{head}</thead><tbody>{''.join(others)}</tbody></table>"
+            # A wide one is scrolled, which takes a place that the keyboard can be in.
+            return f'<div class="assay-grid" role="group" aria-label="table" tabindex="0">{table}</div>'
 
 
 def _set(words: str) -> str:
-    """Words as HTML, whoever wrote them."""
     return escape(visible(words))
 
 
-def _mark(level: str) -> str:
-    return f'<span role="img" aria-label="{_set(level)}">{MARKS.get(level, "")}</span>'
-
-
-def _table(table: Grid) -> str:
-    heads = "".join(f'<th scope="col"{_right(table, at)}>{_set(head)}</th>' for at, head in enumerate(table.heads))
-    rows = "".join(f"<tr>{''.join(_cells(table, row))}</tr>" for row in table.rows)
-    table_ = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-    # A wide one is scrolled, which takes a place that the keyboard can be in.
-    return f'<div class="assay-grid" role="group" aria-label="table" tabindex="0">{table_}</div>'
-
-
-def _cells(table: Grid, row: Sequence[str]) -> Iterator[str]:
-    short = ' class="assay-key"' if row and len(row[0]) <= _KEY_CHARS else ""
-    for at, cell in enumerate(row):
-        kind = _right(table, at) if _NUMERIC.match(cell) else ""
-        yield f"<td{kind}>{_set(cell)}</td>" if at else f'<th scope="row"{short}>{_set(cell)}</th>'
-
-
-def _right(table: Grid, at: int) -> str:
-    return ' class="assay-right"' if at in table.right else ""
-
-
-# --- as text --------------------------------------------------------------------------------------------------------
-
-
 def text(parts: Iterable[Part]) -> str:
-    """Parts as lines of at most 100 characters, the same in every terminal.
-
-    >>> print(text([Heading("What may be said"), Said("qualified", "A leads.", "B is close.")]))
-    What may be said
-    ◐ “A leads.” Say also: B is close.
-    """
+    """Parts as lines of at most 100 characters, the same in every terminal."""
     from rich.console import Console  # here, because only what is printed needs it, and it takes a while to load
+    from rich.table import Table
+    from rich.text import Text
 
-    console = Console(file=io.StringIO(), width=_WIDTH, color_system=None, legacy_windows=False, force_jupyter=False)
+    file = io.StringIO()
+    console = Console(file=file, width=_WIDTH, color_system=None, legacy_windows=False, force_jupyter=False)
     for part in parts:
-        console.print(_printed(part))
-    file = console.file
-    assert isinstance(file, io.StringIO)
+        match part:
+            case Heading(words) | Note(words) | Folded(words):
+                console.print(Text(visible(words)))
+            case Said(level, words, also):
+                more = f" Say also: {also}" if also else ""
+                console.print(Text(visible(f"{MARKS.get(level, '')} “{words}”{more}")))
+            case Drawing(title):
+                console.print(Text(visible(f"[figure: {title}]")))
+            case Grid(heads, rows, right):
+                made = Table(box=None, pad_edge=False)
+                for at, head in enumerate(heads):
+                    made.add_column(Text(visible(head)), justify="right" if at in right else "left", overflow="fold")
+                for row in rows:
+                    made.add_row(*(Text(visible(cell)) for cell in row))
+                console.print(made)
     return "\n".join(line.rstrip() for line in plain(file.getvalue()).splitlines())
 
 
 def plain(words: str) -> str:
-    """Words for a terminal, where a space that does not break is a space.
-
-    >>> plain("95\\u00a0%")
-    '95 %'
-    """
+    """Words for a terminal, where a space that does not break is a space."""
     return words.replace(NBSP, " ")
 
 
-def _printed(part: Part) -> Any:
-    from rich.table import Table
-    from rich.text import Text
-
-    match part:
-        case Heading(words) | Note(words):
-            return Text(visible(words))
-        case Said(level, words, also):
-            return Text(visible(f"{MARKS.get(level, '')} “{words}”" + (f" Say also: {also}" if also else "")))
-        case Drawing(title):
-            return Text(visible(f"[figure: {title}]"))
-        case Folded(summary):
-            return Text(visible(summary))
-        case Grid(heads, rows, right):
-            made = Table(box=None, pad_edge=False)
-            for at, head in enumerate(heads):
-                made.add_column(Text(visible(head)), justify="right" if at in right else "left", overflow="fold")
-            for row in rows:
-                made.add_row(*(Text(visible(cell)) for cell in row))
-            return made
-
-
-# How records show themselves in a notebook and in a terminal: as a row of a table, and as a line of text.
-#
-# A verdict whose claim is not supported shows what the claim is about and never its sentence, as on the pages.
-
-
+# How records show themselves, as a row of a table and as a line of text. A verdict whose claim is not supported shows
+# what the claim is about and never its sentence, as on the pages.
 _EVERY: Final = frozenset(("above", "band", "beats", "cell", "first", "gate", "gates", "within"))
 """Kinds of claims that are made of all alike. The subjects of any other would show who is ahead."""
 _OF_ALL: Final = frozenset(("agreement", "adversarial", "datasheets", "preregistration"))
@@ -358,16 +293,10 @@ class ShownDecision(Shown):
     """What a decision shows: who, when, which orders, and how its reasons begin."""
 
     __slots__ = ()
-    record_id: str
-    cycle: Any
-    agent: Any
-    derivation: Any
-    actions: tuple[Any, ...]
-    rationales: tuple[Any, ...]
 
     _wordy = ("Derivation", "Reasons")
 
-    def _cells(self) -> dict[str, str]:
+    def _cells(self: Any) -> dict[str, str]:
         return {
             "Decision": clean(self.record_id, 80),
             "Agent": clean(self.agent.id, 60),
@@ -377,7 +306,7 @@ class ShownDecision(Shown):
             "Reasons": clean(" ".join(one.text for one in self.rationales), 200),
         }
 
-    def __repr__(self) -> str:
+    def __repr__(self: Any) -> str:
         return "Decision {Decision} of {Agent}: {Orders}".format_map(self._cells())
 
 
@@ -385,14 +314,8 @@ class ShownJudgment(Shown):
     """What a judgment shows: who graded what, and the scores or why there are none."""
 
     __slots__ = ()
-    trajectory: str
-    judge: str
-    trial: int
-    status: str
-    scores: Mapping[str, float]
-    reason: str | None
 
-    def _cells(self) -> dict[str, str]:
+    def _cells(self: Any) -> dict[str, str]:
         scores = "; ".join(f"{name} {value:g}" for name, value in self.scores.items())
         return {
             "Judgment of": clean(self.trajectory, 80),
@@ -407,22 +330,11 @@ class ShownMeasurement(Shown):
     """What a measurement shows: the number with its interval, denominator and method, or why there is none."""
 
     __slots__ = ()
-    name: str
-    labels: Mapping[str, str]
-    value: float | None
-    n: int
-    n_of: str
-    method: str
-    state: str
-    low: float | None
-    high: float | None
-    level: float | None
-    unit: str
 
     _right = ("Value",)
     _wordy = ("Method",)
 
-    def _cells(self) -> dict[str, str]:
+    def _cells(self: Any) -> dict[str, str]:
         known = None if self.value is None else f"{number(self.value, 3)} {clean(self.unit, 24)}".rstrip()
         return {
             "Measurement": clean(self.name, 60),
@@ -433,7 +345,7 @@ class ShownMeasurement(Shown):
             "Method": clean(self.method, 140),
         }
 
-    def __repr__(self) -> str:
+    def __repr__(self: Any) -> str:
         name, _, value, interval, n, method = self._cells().values()
         about = ",".join(f"{key}={self.labels[key]}" for key in sorted(self.labels))
         return plain(f"{name}[{clean(about, 200)}]: {value} ({interval}), n = {n}; {method}")
@@ -443,20 +355,11 @@ class ShownVerdict(Shown):
     """What a verdict shows: its level, the supported sentence with its condition, and what decided."""
 
     __slots__ = ()
-    claim: Any
-    agreement_status: str
-    stability_status: str
-    adversarial_status: str
-    publication_level: Any
-    reasons: Sequence[str]
-    binding: Sequence[str]
-    condition: str | None
-    fragility: Mapping[str, Any]
 
     _wordy = ("Say also", "Decided by")
 
     @property
-    def said(self) -> str:
+    def said(self: Any) -> str:
         """The claim as it may be shown: its sentence, or for one that is not supported what it is about and no more."""
         if self.publication_level != "no-claim":
             return prose(self.claim.statement, 400)
@@ -465,7 +368,7 @@ class ShownVerdict(Shown):
         named = f": {about}" if kind.rpartition(".")[2] in _EVERY else ""
         return f"not supported ({kind}{named}; {clean(self.claim.dimension, 60)})"
 
-    def _cells(self) -> dict[str, str]:
+    def _cells(self: Any) -> dict[str, str]:
         said = self.publication_level != "no-claim"
         # Of several first ranks that are not supported, the one that another check stops is the leader's.
         leads = not said and self.claim.id.startswith("first[")
@@ -479,7 +382,7 @@ class ShownVerdict(Shown):
             "Decided by": ", ".join(name for name in self.binding if not leads or name in _OF_ALL),
         }
 
-    def _parts(self) -> Iterator[Part]:
+    def _parts(self: Any) -> Iterator[Part]:
         cells = self._cells()
         level, said, also = cells.pop("Level"), cells.pop("Claim"), cells.pop("Say also")
         if self.publication_level == "no-claim":
@@ -495,7 +398,7 @@ class ShownVerdict(Shown):
             other = "; ".join(f"{clean(rule, 60)}: {self.fragility[rule]}" for rule in sorted(self.fragility))
             yield Note(f"Under other rules: {other}.")
 
-    def __repr__(self) -> str:
+    def __repr__(self: Any) -> str:
         level, said, also, *_, by = self._cells().values()
         more = (f" Say also: {also}" if also else "") + (f" Decided by {by}." if by else "")
         return plain(f"{level}: {said}{more}")

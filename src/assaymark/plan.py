@@ -1,7 +1,4 @@
-"""What the files of studies, seasons and benchmarks share: strict tables, the rules for orders, and how they are read.
-
-A plan says its version, so that an old file is never read by new rules: `refuse_version_1`.
-"""
+"""What the files of studies, seasons and benchmarks share: strict tables, rules for orders, and how they are read."""
 
 from __future__ import annotations
 
@@ -62,18 +59,7 @@ class OrderRules(Frozen):
     )
 
     def order_of(self, clusters: Iterable[str]) -> ClusterOrder:
-        """Whether clusters of these names count as following each other in time.
-
-        What the plan says; else ``consecutive`` where the name of every cluster ends in a date (with or without a
-        time), an ISO week, a month or a quarter.
-
-        >>> OrderRules().order_of(["2026-W20", "2026-W21"]), OrderRules().order_of(["pandemic", "recent"])
-        ('consecutive', 'exchangeable')
-        >>> OrderRules().order_of(["2026-05-11 00:00:00", "2026-05-18T00:00:00+00:00"])
-        'consecutive'
-        >>> OrderRules(cluster_order="exchangeable").order_of(["2026-W20", "2026-W21"])
-        'exchangeable'
-        """
+        """Whether clusters of these names count as following each other in time."""
         names = list(clusters)
         dated = bool(names) and all(_DATED.search(name) for name in names)
         return self.cluster_order or ("consecutive" if dated else "exchangeable")
@@ -108,21 +94,14 @@ class BiasRules(Frozen):
 
     @property
     def covariates(self) -> tuple[Covariate, ...]:
-        """What a headline is held against, by name; none where that is off.
-
-        >>> BiasRules().covariates, BiasRules(length="off").covariates, BiasRules(length=["hedges", "log2"]).covariates
-        (('log2',), (), ('log2', 'hedges'))
-        """
+        """What a headline is held against, by name; none where that is off."""
         if isinstance(self.length, tuple):
             return self.length
         return () if self.length == "off" else ("log2",)
 
 
 class Missing(Frozen):
-    """How many replies that were asked for may not come (or not be readable), as shares, and what is done beyond.
-
-    On boards of a benchmark, which no judge made, ``per_agent`` is the share of its replies that a model may lack.
-    """
+    """How many replies that were asked for may not come (or not be readable), as shares, and what is done beyond."""
 
     per_judge: float = Field(default=0.05, ge=0, le=1, description="of the records of one judge")
     per_agent: float = Field(default=0.05, ge=0, le=1, description="of the records of one agent, by one judge")
@@ -130,10 +109,7 @@ class Missing(Frozen):
 
 
 class Human(Frozen):
-    """The sample that people grade, to hold the judges against it.
-
-    ``grades`` is a file that may come after the judging: it is no part of the plan hash.
-    """
+    """The sample that people grade, to hold the judges against it."""
 
     grades: str | None = Field(default=None, min_length=1, description="trajectory, grader, dimension, grade, time")
     sample: int = Field(default=40, ge=1, le=100_000, description="cycles to draw")
@@ -143,11 +119,7 @@ class Human(Frozen):
     double: float = Field(default=0.2, ge=0, le=1, description="of the drawn cycles, graded by two people")
 
     def passed_from(self, lowest: float = 1.0, highest: float = 5.0) -> float:
-        """The grade from which a text passes, on a scale.
-
-        >>> Human().passed_from(), Human().passed_from(0, 100)
-        (3.5, 62.5)
-        """
+        """The grade from which a text passes, on a scale."""
         return lowest + 0.625 * (highest - lowest) if self.pass_mark is None else self.pass_mark
 
     @model_serializer(mode="wrap")
@@ -155,63 +127,29 @@ class Human(Frozen):
         return {("pass" if name == "pass_mark" else name): value for name, value in handler(self).items()}
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
-
-
 def read_toml(text: str, *, source: str) -> dict[str, Any]:
-    """The table in a TOML file that a person wrote.
-
-    Raises
-    ------
-    InputError
-        Not TOML, or a whole number longer than Python reads.
-    """
+    """The table in a TOML file that a person wrote."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
-        raise InputError(
-            source, [Problem("", f"not TOML: {_twice(text, str(exc)) or exc}{_other_form(text)}")]
-        ) from None
+        said = str(exc)
+        # A header or a key that comes twice.
+        at = re.match(r"Cannot .*\(at line (\d+),", said)
+        found = re.match(r"\s*(\[?)\[?\s*([\w.-]+)\s*[]=]", text.split("\n")[int(at[1]) - 1]) if at else None
+        if at and found:
+            more = f"; of a list, write [[{found[2]}]] in place of [{found[2]}] each time" if found[1] else ""
+            said = f"line {at[1]}: {found[2]} comes twice{more}"
+        form = "YAML" if re.match(r"(?:#[^\n]*\n|---[ \t]*\n|\s)*\w+:(?:\s|$)", text) else ""
+        if form := "JSON" if text.lstrip().startswith("{") else form:
+            said += f'; it looks like {form}, and has to be written as TOML: name = "value"'
+        raise InputError(source, [Problem("", f"not TOML: {said}")]) from None
     except ValueError:
         # The one other thing the reader raises.
         raise InputError(source, [Problem("", "not TOML: a number with too many digits")]) from None
 
 
-def _twice(text: str, said: str) -> str:
-    """That a header or a key comes twice, where that is what the reader said; else nothing."""
-    at = re.match(r"Cannot .*\(at line (\d+),", said)
-    found = re.match(r"\s*(\[?)\[?\s*([\w.-]+)\s*[]=]", text.split("\n")[int(at[1]) - 1]) if at else None
-    if at is None or found is None:
-        return ""
-    name = found[2]
-    more = f"; of a list, write [[{name}]] in place of [{name}] each time" if found[1] else ""
-    return f"line {at[1]}: {name} comes twice{more}"
-
-
-def _other_form(text: str) -> str:
-    """What a file looks like that is no TOML."""
-    if text.lstrip().startswith("{"):
-        return '; it looks like JSON, and has to be written as TOML: name = "value"'
-    if re.match(r"(?:#[^\n]*\n|---[ \t]*\n|\s)*\w+:(?:\s|$)", text):
-        return '; it looks like YAML, and has to be written as TOML: name = "value"'
-    return ""
-
-
 def read_model(kind: type[M], text: str, *, source: str) -> M:
-    """A TOML file that a person wrote, as a model.
-
-    >>> read_model(Missing, 'per_judge = 2\\nper_agents = 0.1', source="missing.toml")
-    Traceback (most recent call last):
-        ...
-    assaymark.errors.InputError: missing.toml: 2 problems
-      per_judge: must be at most 1 (got 2)
-      per_agents: unknown key; did you mean 'per_agent'?
-
-    Raises
-    ------
-    InputError
-        Not TOML, or fields that are wrong, missing or unknown: all of them at once.
-    """
+    """A TOML file that a person wrote, as a model."""
     raw = read_toml(text, source=source)
     try:
         return kind.model_validate(raw)
@@ -220,13 +158,7 @@ def read_model(kind: type[M], text: str, *, source: str) -> M:
 
 
 def read_plan(kind: type[M], raw: Mapping[str, Any], *, source: str) -> M:
-    """A plan from the table in its file.
-
-    Raises
-    ------
-    InputError
-        A plan of version 1, or fields that are wrong, missing, replaced or unknown: all of them at once.
-    """
+    """A plan from the table in its file."""
     refuse_version_1(raw, source=source)
     try:
         return kind.model_validate(raw)
@@ -235,13 +167,7 @@ def read_plan(kind: type[M], raw: Mapping[str, Any], *, source: str) -> M:
 
 
 def refuse_version_1(raw: Mapping[str, Any], *, source: str) -> None:
-    """Refuse a file of version 1, whose rules published false orders.
-
-    Raises
-    ------
-    InputError
-        It is one; says which fields of it were replaced, and by what.
-    """
+    """Refuse a file of version 1, whose rules published false orders."""
     if raw.get("version") != "1":
         return
     tables = {name: table for name, table in raw.items() if isinstance(table, Mapping)}

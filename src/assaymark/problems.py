@@ -78,10 +78,7 @@ _PROVIDERS: Final = ("openai", "openai-chat", "anthropic", "google", "inspect", 
 
 
 def problems_of(error: ValidationError, kind: Any = None) -> list[Problem]:
-    """The problems in a pydantic error in our words: dotted place, what is wrong, value seen (cut at 80 characters).
-
-    With ``kind``, the type that was read, an unknown key is answered with the known ones.
-    """
+    """The problems in a pydantic error in our words: dotted place, what is wrong, value seen (cut at 80 characters)."""
     items = error.errors(include_url=False)
     places = [item["loc"] for item in items]
     found: dict[tuple[Any, ...], list[str]] = {}
@@ -94,15 +91,19 @@ def problems_of(error: ValidationError, kind: Any = None) -> list[Problem]:
             place = place[:-1]
         said = found.setdefault(place, [])
         said += [words] if (words := _said(item, kind)) not in said else []
-    return [Problem(".".join(map(str, place)), _joined(said)) for place, said in found.items()]
+    problems = []
+    for place, said in found.items():
+        what = said[0]
+        if len(said) > 1:  # what a value may be, where it may be several things: with the value once
+            heads = [one.partition(" (got ")[0].removeprefix("must be ") for one in said]
+            seen = said[-1][len(said[-1].partition(" (got ")[0]) :]
+            what = f"must be {', '.join(heads[:-1])} or {heads[-1]}{seen}"
+        problems.append(Problem(".".join(map(str, place)), what))
+    return problems
 
 
 def likely_model(name: str) -> str | None:
-    """The name ``provider/model`` that a name without a provider probably stands for.
-
-    >>> likely_model("gpt-4o"), likely_model("OpenAI:gpt-4o"), likely_model("http://127.0.0.1:8000/decide")
-    ('openai/gpt-4o', 'openai/gpt-4o', 'http/127.0.0.1:8000/decide')
-    """
+    """The name ``provider/model`` that a name without a provider probably stands for."""
     maker, mark, rest = (part.strip() for part in re.findall(r"\A([^:/]*)(://|[:/]|)((?s:.*))", name)[0])
     if mark and rest and maker.lower() in _PROVIDERS:
         return f"{maker.lower()}/{rest}"
@@ -110,20 +111,12 @@ def likely_model(name: str) -> str | None:
 
 
 def foreign(start: bytes) -> str | None:
-    """What a file is that begins like this and is neither text nor a table; None where that cannot be told.
-
-    >>> foreign(b"PK\\x03\\x04...")
-    'is a spreadsheet or an archive: save the sheet as CSV (UTF-8) and give that file'
-    """
+    """What a file is that begins like this and is neither text nor a table; None where that cannot be told."""
     return next((words for magic, words in _FOREIGN.items() if start.startswith(magic)), None)
 
 
 def table_problem(error: BaseException, start: bytes = b"") -> str:
-    """Why a table could not be read, from the error of the library that reads tables and the start of the file.
-
-    >>> table_problem(ValueError("CSV parse error: Expected 2 columns, got 3: 1,2,3"))
-    'a row has 3 values for 2 columns (1,2,3)'
-    """
+    """Why a table could not be read, from the error of the library that reads tables and the start of the file."""
     if (kind := foreign(start)) is not None:
         return kind
     if isinstance(error, OSError) and error.strerror:
@@ -136,11 +129,15 @@ def table_problem(error: BaseException, start: bytes = b"") -> str:
 
 
 def _said(item: Mapping[str, Any], kind: Any) -> str:
-    """One problem in words, with the value seen where that helps."""
-    what, seen = item["type"], item.get("input")
-    ctx = item.get("ctx", {})
+    """One problem in words, with the value seen where that helps, and what was probably meant."""
+    what, seen, ctx = item["type"], item.get("input"), item.get("ctx", {})
+    name = str(item["loc"][-1]) if item["loc"] else ""
     if what in ("extra_forbidden", "unexpected_keyword_argument"):
-        return _unknown(str(item["loc"][-1]), known_keys(kind, item["loc"][:-1]))
+        known = known_keys(kind, item["loc"][:-1])
+        if near := get_close_matches(name, known, n=1, cutoff=_NEAR):
+            return f"unknown key; did you mean {near[0]!r}?"
+        listed = ", ".join(sorted(known)[:_MOST_KNOWN]) + (" ..." if len(known) > _MOST_KNOWN else "")
+        return f"unknown key; known are {listed}" if known else "unknown key"
     if what in ("value_error", "assertion_error"):
         said = str(item["msg"]).partition(", ")[2]
         return said if isinstance(seen, Mapping | list | tuple) or "(got " in said else f"{said} (got {_shown(seen)})"
@@ -150,55 +147,31 @@ def _said(item: Mapping[str, Any], kind: Any) -> str:
         return f"is not JSON: {ctx['error']}"
     if what in ("too_short", "too_long"):
         return _LENGTHS[what][0].format(ctx[_LENGTHS[what][1]], ctx.get("actual_length", 0))
-    name = str(item["loc"][-1]) if item["loc"] else ""
-    if _WORDS.get(what) == "must be a list" and isinstance(seen, Mapping):
+    should = _WORDS.get(what) or str(item["msg"]).replace("Input should be", "must be").replace("Input", "it")
+    if should == "must be a list" and isinstance(seen, Mapping):
         return f"is a list of tables: write [[{name}]] in place of [{name}]"
-    if _WORDS.get(what) == _TABLE and isinstance(seen, list | tuple) and any(isinstance(one, Mapping) for one in seen):
+    if should == _TABLE and isinstance(seen, list | tuple) and any(isinstance(one, Mapping) for one in seen):
         return f"is one table: write [{name}] in place of [[{name}]]"
-    return f"{_should(what, item, ctx)} (got {_shown(seen)}){_meant(what, name, ctx, seen)}"
-
-
-def _should(what: str, item: Mapping[str, Any], ctx: Mapping[str, Any]) -> str:
-    """What a value should be."""
+    likely = None
     if what in _LIMITS:
         limit = ctx[_LIMITS[what][1]]
-        return f"{_LIMITS[what][0]} {f'{limit:g}' if isinstance(limit, float) else limit}"
-    if what in _LENGTHS:
+        should = f"{_LIMITS[what][0]} {f'{limit:g}' if isinstance(limit, float) else limit}"
+    elif what in _LENGTHS:
         least = ctx[_LENGTHS[what][1]]
-        return "must not be empty" if what == "string_too_short" and least == 1 else _LENGTHS[what][0].format(least)
-    if what in ("literal_error", "enum"):
-        return f"must be {ctx['expected']}"
-    if what == "string_pattern_mismatch":
-        is_model = item["loc"] and item["loc"][-1] == "model"
-        return "must be provider/name, such as openai/gpt-4o" if is_model else f"must have the form {ctx['pattern']}"
-    return _WORDS.get(what) or str(item["msg"]).replace("Input should be", "must be").replace("Input", "it")
-
-
-def _meant(what: str, name: str, ctx: Mapping[str, Any], seen: Any) -> str:
-    """What was probably meant."""
-    if not isinstance(seen, str) or _may_hold_secret(seen):
-        return ""
-    likely = likely_model(seen) if what == "string_pattern_mismatch" and name == "model" else None
-    if what in ("literal_error", "enum"):
+        empty = what == "string_too_short" and least == 1
+        should = "must not be empty" if empty else _LENGTHS[what][0].format(least)
+    elif what in ("literal_error", "enum"):
+        should = f"must be {ctx['expected']}"
         allowed = re.findall(r"'([^']*)'", str(ctx["expected"]))
-        likely = next(iter(get_close_matches(seen, allowed, n=1, cutoff=_NEAR)), None)
-    return f"; did you mean {likely!r}?" if likely else ""
-
-
-def _joined(said: Sequence[str]) -> str:
-    """What a value may be, where it may be several things: with the value once."""
-    if len(said) == 1:
-        return said[0]
-    heads = [one.partition(" (got ")[0].removeprefix("must be ") for one in said]
-    return f"must be {', '.join(heads[:-1])} or {heads[-1]}{said[-1][len(said[-1].partition(' (got ')[0]) :]}"
-
-
-def _unknown(name: str, known: Sequence[str]) -> str:
-    """That a key is not known, with the one that was probably meant, or those that there are."""
-    if near := get_close_matches(name, known, n=1, cutoff=_NEAR):
-        return f"unknown key; did you mean {near[0]!r}?"
-    listed = ", ".join(sorted(known)[:_MOST_KNOWN]) + (" ..." if len(known) > _MOST_KNOWN else "")
-    return f"unknown key; known are {listed}" if known else "unknown key"
+        if isinstance(seen, str):
+            likely = next(iter(get_close_matches(seen, allowed, n=1, cutoff=_NEAR)), None)
+    elif what == "string_pattern_mismatch":
+        should = f"must have the form {ctx['pattern']}"
+        if name == "model":
+            should = "must be provider/name, such as openai/gpt-4o"
+        likely = likely_model(seen) if isinstance(seen, str) and name == "model" else None
+    meant = f"; did you mean {likely!r}?" if likely and not _may_hold_secret(str(seen)) else ""
+    return f"{should} (got {_shown(seen)}){meant}"
 
 
 def _may_hold_secret(text: str) -> bool:
@@ -211,9 +184,6 @@ def _shown(value: Any) -> str:
         return "an address that may hold a secret, not shown"
     seen = str(value) if type(value).__module__ == "datetime" else repr(value)
     return seen if len(seen) <= _MOST_SEEN else f"{seen[: _MOST_SEEN - 3]}..."
-
-
-# --- the keys of a type ----------------------------------------------------------------------------------------------
 
 
 def known_keys(kind: Any, place: Iterable[int | str]) -> tuple[str, ...]:

@@ -1,9 +1,4 @@
-"""The study file: what a study will do, written down and locked before any judge is called.
-
-A person writes one TOML file. Every threshold of the sources is a field here, with the source's value as its default
-(departures are listed in ``docs/protocol.md`` with their reasons). `plan_hash` covers the canonical plan and every text
-it uses, so a changed anchor is a changed plan. Seasons and benchmarks share some of its tables.
-"""
+"""The study file: what a study will do, written down and locked before any judge is called."""
 
 from __future__ import annotations
 
@@ -66,10 +61,7 @@ class AgentSpec(Frozen):
 
 
 class DateProbe(Frozen):
-    """Whether the sanitised material still says when it was: asked at the lock, which refuses if it does.
-
-    ``model`` is asked about ``sample`` cycles as agents see them, and about as many with dates and names left in.
-    """
+    """Whether the sanitised material still says when it was: asked at the lock, which refuses if it does."""
 
     model: Annotated[str, Field(min_length=3, pattern=r"^[a-z0-9_.-]+/.+$")] | None = None
     sample: int = Field(default=25, ge=5, le=10_000)
@@ -78,11 +70,7 @@ class DateProbe(Frozen):
 
 
 class Controls(Frozen):
-    """How many control trajectories the study makes of each kind, and in whose name (section 3.5).
-
-    ``family`` and ``style`` are those of the one who composes the cells: the halo of a cell is measured without the
-    judges of that family. Derived kinds are each made from an honest decision.
-    """
+    """How many control trajectories the study makes of each kind, and in whose name (section 3.5)."""
 
     cell_a: int = Field(default=0, ge=0, le=100_000)
     cell_b: int = Field(default=0, ge=0, le=100_000)
@@ -101,10 +89,7 @@ class Controls(Frozen):
 
 
 class Substrate(Frozen):
-    """Where the cycles of a study come from: an hour of sanitised one-minute bars each (sections 3.2 and 4).
-
-    ``source`` is ``synthetic``, or the path of a CSV or Parquet file of minute bars with a window for each regime.
-    """
+    """Where the cycles of a study come from: an hour of sanitised one-minute bars each (sections 3.2 and 4)."""
 
     source: str = "synthetic"
     seed: int = Field(default=0, ge=0)
@@ -129,10 +114,7 @@ class Substrate(Frozen):
 
 
 class Records(Frozen):
-    """Which imported records the study is about.
-
-    Honest records are ranked; records of every other derivation named here are judged as control cells.
-    """
+    """Which imported records the study is about."""
 
     derivations: tuple[DerivationKind, ...] = ("honest",)
     exclude_flags: tuple[str, ...] = ("clock-conflict", "invalid-reply", "refused", "no-answer")
@@ -175,10 +157,7 @@ class Inference(OrderRules):
 
 
 class Stability(Frozen):
-    """When leaving a judge family out counts as a change of order, and the outside judge that is then asked.
-
-    ``probe`` is committed in advance (section 3.5): it judges the pairs that a drop reverses, and nothing else.
-    """
+    """When leaving a judge family out counts as a change of order, and the outside judge that is then asked."""
 
     rho: float = Field(default=0.9, ge=-1, le=1)
     probe: JudgeSpec | None = None
@@ -221,11 +200,7 @@ class AnchorProbe(Frozen):
 
 
 class DatasheetLimits(Frozen):
-    """Limits that every judge's datasheet has to keep before claims rest on its grades; those not set are not asked.
-
-    ``dark_current``, ``positional`` and ``threshold`` are of pairs, ``vacuum_score``, ``slope`` and ``verbosity`` of
-    single texts. ``verbosity`` is what 100 tokens of filler may earn, in points.
-    """
+    """Limits that every judge's datasheet has to keep before claims rest on its grades; those not set are not asked."""
 
     dark_current: float | None = Field(default=None, ge=0, le=1)
     positional: float | None = Field(default=None, ge=0, le=1)
@@ -268,11 +243,7 @@ class EngineChoice(Frozen):
 
 
 class Claims(BiasRules):
-    """Which candidate claims are put to the gates; by default all kinds, for the aggregate and each dimension.
-
-    ``first`` is "X ranks first" for every agent, ``pairs`` "X scores above Y", ``within`` "X and Y score within the
-    margin of each other" (the aggregate alone), ``cells`` one claim about each control cell that was judged.
-    """
+    """Which candidate claims are put to the gates; by default all kinds, for the aggregate and each dimension."""
 
     first: bool = True
     pairs: bool = True
@@ -318,34 +289,21 @@ class Study(Frozen):
     engine: EngineChoice = EngineChoice()
 
     @model_validator(mode="after")
-    def _distinct_judges(self) -> Study:
-        names = [judge.name for judge in self.judges]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise ValueError(f"each judge needs a name of its own (got {', '.join(twice)} more than once)")
-        if any(name == AGGREGATE for name in names):
+    def _consistent(self) -> Study:
+        names, agents = [judge.name for judge in self.judges], [agent.name for agent in self.agents]
+        probe, anchor, made = self.stability.probe, self.anchor_probe, self.controls.wanted
+        if twice := ", ".join(sorted({name for name in names if names.count(name) > 1})):
+            raise ValueError(f"each judge needs a name of its own (got {twice} more than once)")
+        if AGGREGATE in names:
             raise ValueError(f"{AGGREGATE!r} is not available as a judge name")
-        return self
-
-    @model_validator(mode="after")
-    def _own_records(self) -> Study:
-        names = [agent.name for agent in self.agents]
-        if (self.substrate is None) != (not names):
+        if (self.substrate is None) != (not agents):
             raise ValueError("a study makes its own records with both [[agents]] and [substrate], or has neither")
-        if self.substrate is None and self.controls.wanted:
+        if self.substrate is None and made:
             raise ValueError("controls are made from a study's own cycles; without [substrate] they are imported")
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"each agent needs a name of its own (got {', '.join(twice)} more than once)")
-        if unjudged := sorted(set(self.controls.wanted) - set(self.records.derivations)):
-            raise ValueError(
-                f"records.derivations must name the controls that are made (missing: {', '.join(unjudged)})"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _outside_and_inside(self) -> Study:
-        names = [judge.name for judge in self.judges]
-        probe, anchor = self.stability.probe, self.anchor_probe
+        if twice := ", ".join(sorted({name for name in agents if agents.count(name) > 1})):
+            raise ValueError(f"each agent needs a name of its own (got {twice} more than once)")
+        if unjudged := ", ".join(sorted(set(made) - set(self.records.derivations))):
+            raise ValueError(f"records.derivations must name the controls that are made (missing: {unjudged})")
         if probe is not None and probe.name in names:
             raise ValueError(f"stability.probe needs a name of its own (got {probe.name}, a judge of the panel)")
         if probe is not None and probe.family in self.families:
@@ -375,33 +333,12 @@ class Study(Frozen):
 
 
 def parse_study(text: str, *, source: str = "study.toml") -> Study:
-    """A study from the text of its file.
-
-    Raises
-    ------
-    InputError
-        Not TOML, of version 1, or fields that are wrong, missing or unknown: all of them at once.
-    """
+    """A study from the text of its file."""
     return read_plan(Study, read_toml(text, source=source), source=source)
 
 
 def plan_hash(study: Study, texts: Mapping[str, str], tables: Mapping[str, str] | None = None) -> str:
-    """sha256 of the canonical plan, of every text it uses, and of the tables it was locked on.
-
-    Parameters
-    ----------
-    study : Study
-        The parsed plan; two files that mean the same have the same hash.
-    texts : mapping of name to text
-        Rubric and prompt templates, as they will be used.
-    tables : mapping of table name to sha256, optional
-        The imported records the plan is locked on.
-    """
+    """sha256 of the canonical plan, of every text it uses, and of the tables it was locked on."""
     plan = study.model_dump(mode="json", exclude={"engine": True, "human": {"grades"}})
-    return content_id(
-        {
-            "plan": plan,
-            "texts": {name: sha256_text(text) for name, text in texts.items()},
-            "tables": dict(tables or {}),
-        }
-    )
+    hashed = {name: sha256_text(text) for name, text in texts.items()}
+    return content_id({"plan": plan, "texts": hashed, "tables": dict(tables or {})})

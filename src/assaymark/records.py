@@ -1,10 +1,4 @@
-"""The nouns of an assay: frozen records.
-
-Records on disk are the interface between the verbs, so they are plain: slotted frozen dataclasses, tuples instead of
-lists, no behaviour beyond facts derived from their own fields and how they show themselves in a notebook. What comes
-from outside enters through `parse` (strict types, unknown keys refused); what goes out leaves through `canonical_json`,
-whose bytes are the same on every machine and so can be hashed.
-"""
+"""The nouns of an assay: frozen records."""
 
 from __future__ import annotations
 
@@ -69,9 +63,6 @@ AGGREGATE = "aggregate"
 """The name under which the mean over all rubric dimensions stands beside the dimensions themselves."""
 
 
-# --- what could be seen ---------------------------------------------------------------------------------------------
-
-
 @record
 class Instrument(Shown):
     """Something that can be held, with the names by which a text may call it."""
@@ -86,12 +77,7 @@ class Instrument(Shown):
 
 @record
 class Fact(Shown):
-    """One value an agent could see. ``instrument`` is empty for facts about the economy at large.
-
-    ``available_at`` is when it could be known; a fact later than the decision can never be shown. ``unit`` is one of
-    ratio (0.05 is five percent), percent, bps, price, index, count, usd, date, text, or the source's own word.
-    ``note`` holds the sentence or table row that a briefing fact was read from.
-    """
+    """One value an agent could see. ``instrument`` is empty for facts about the economy at large."""
 
     id: str
     instrument: str
@@ -140,12 +126,7 @@ class Constraint(Shown):
 
 @record
 class Context(Shown):
-    """Everything an agent could see when it decided, stored once and named by its content (`content_id`).
-
-    ``completeness`` is ``partial`` when the agent saw something that is not here; nothing can then be called
-    contradicted. ``cutoff`` is the last moment that the material speaks of and ``cutoff_source`` where it was read.
-    ``prompt`` is the text as it was put to the agent.
-    """
+    """Everything an agent could see when it decided, stored once and named by its content (`content_id`)."""
 
     completeness: Completeness
     cutoff: datetime
@@ -158,9 +139,6 @@ class Context(Shown):
     constraints: tuple[Constraint, ...] = ()
     profile: str | None = None
     missing: tuple[str, ...] = ()
-
-
-# --- what was decided -----------------------------------------------------------------------------------------------
 
 
 @record
@@ -215,10 +193,7 @@ class CallFacts(Shown):
 
 @record
 class Derivation(Shown):
-    """Honest, or made from something else on purpose: by what, from which record, with which seed.
-
-    ``known_scores`` holds what a faultless judge would give, by dimension, where the construction fixes it.
-    """
+    """Honest, or made from something else on purpose: by what, from which record, with which seed."""
 
     kind: DerivationKind = "honest"
     parent: str | None = None
@@ -238,12 +213,7 @@ class Provenance(Shown):
 
 @record
 class Decision(ShownDecision):
-    """One decision of one agent, with the reasons it gave: the trajectory that a ValueBlindBench judge is shown.
-
-    ``cluster`` is the regime (or week, or round) that inference resamples. Decisions with equal ``episode_id`` and
-    ``step`` answered the same question and can be compared as a pair: that is a `cycle`. ``stages`` holds structured
-    parts of the decision (forecasts, candidate tables, S1..S5 payloads) under their own names.
-    """
+    """One decision of one agent, with the reasons it gave: the trajectory that a ValueBlindBench judge is shown."""
 
     record_id: str
     episode_id: str
@@ -284,12 +254,7 @@ class Outcome(Shown):
 
 @record
 class Score(Shown):
-    """One number that a benchmark gives: for a decision, an answer, or a whole episode.
-
-    ``about`` is the id of what is scored, ``cluster`` what inference resamples (a decision date, a question).
-    ``convention`` names the variant of the formula. ``state`` says how the reply could be read; a reply that could
-    not be is scored by the rule of the benchmark, and not left out.
-    """
+    """One number that a benchmark gives: for a decision, an answer, or a whole episode."""
 
     about: str
     agent: str
@@ -303,16 +268,9 @@ class Score(Shown):
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-# --- what the judges said -------------------------------------------------------------------------------------------
-
-
 @record
 class Judgment(ShownJudgment):
-    """One judge's answer on one trajectory in one trial. ``scores`` is empty unless ``status`` is ok.
-
-    ``first_key`` is the call whose reply was no JSON, where the judge was asked once more (trial 1b of trial 1);
-    ``call_key`` is then the second call.
-    """
+    """One judge's answer on one trajectory in one trial. ``scores`` is empty unless ``status`` is ok."""
 
     trajectory: str
     judge: str
@@ -330,13 +288,7 @@ class Judgment(ShownJudgment):
 
 @record
 class PairCall(Shown):
-    """One answer of a judge to two candidates shown in one order, for its datasheet.
-
-    ``pair`` names the unordered contents u and v; ``order`` says which of them stood in slot 1, and ``verdict`` names
-    the slot. ``task`` is what inference resamples. ``delta`` is how many requirements ``better`` meets more than the
-    other; it is 0, and ``better`` None, where neither is better. ``variant`` says which kind of the condition it is
-    (an empty text, another wording ...), ``prompt`` which instruction was given.
-    """
+    """One answer of a judge to two candidates shown in one order, for its datasheet."""
 
     pair: str
     condition: PairCondition
@@ -355,12 +307,7 @@ class PairCall(Shown):
 
 @record
 class Evidence(Shown):
-    """One number in a rationale and what the agent's own material says about it.
-
-    ``part`` is the index of the rationale in the decision, ``start`` the offset of ``quote`` in it. ``number`` is the
-    value as written, in ``unit`` (percent, bps, usd, price, ratio, count, multiple, none). ``facts`` are the ids of
-    the facts used and ``rule`` names the rule that decided ``state``.
-    """
+    """One number in a rationale and what the agent's own material says about it."""
 
     decision: str
     part: int
@@ -375,17 +322,9 @@ class Evidence(Shown):
     rule: str
 
 
-# --- what was measured and what may be said -------------------------------------------------------------------------
-
-
 @record
 class Measurement(ShownMeasurement):
-    """A number with all that is needed to read it: denominator, interval, level and method.
-
-    ``labels`` say what it is about (dimension, agent, judge, dropped family ...). ``value`` is None exactly when
-    ``state`` is not ``"ok"``; the state then says why in words. ``detail`` carries the parts that a certificate needs
-    to recompute it (contingency tables, cluster sums), as plain JSON.
-    """
+    """A number with all that is needed to read it: denominator, interval, level and method."""
 
     name: str
     labels: Mapping[str, str]
@@ -408,21 +347,14 @@ class Measurement(ShownMeasurement):
 
 
 def measurement_id(name: str, labels: Mapping[str, str]) -> str:
-    """The id of the measurement ``name`` with these labels.
-
-    >>> measurement_id("kappa.mean_pairwise", {"dimension": "aggregate"})
-    'kappa.mean_pairwise[dimension=aggregate]'
-    """
+    """The id of the measurement ``name`` with these labels."""
     inner = ",".join(f"{key}={labels[key]}" for key in sorted(labels))
     return f"{name}[{inner}]"
 
 
 @record
 class Claim(Shown):
-    """A sentence somebody may want to publish.
-
-    ``subjects`` are agents, the one claimed higher first; for the scope ``adversarial-cell`` the one name of the cell.
-    """
+    """A sentence somebody may want to publish."""
 
     id: str
     scope: Scope
@@ -459,16 +391,7 @@ class StabilityFinding(Shown):
 
 @record
 class Verdict(ShownVerdict):
-    """The deliverable: which sentence the scores support, and why (ValueBlindBench section 3.8).
-
-    ``conditions`` are the sentences that have to be said with the claim, and ``condition`` is their texts joined;
-    ``binding`` names the fields that decided the level; ``caps`` lists every field that limits it, lowest level first;
-    ``measurements`` are the ids it rests on; ``amended`` names the plan fields that were changed after the lock.
-    ``p`` is that of the contrast, ``p_adjusted`` that in the order procedure, and
-    ``p_adjusted_headline`` that in its second run, where length may explain the difference (a first place has the
-    largest of its contrasts). ``stability`` is None where no judge family was left out to decide. The five states name
-    what each bias test found, in one word.
-    """
+    """The deliverable: which sentence the scores support, and why (ValueBlindBench section 3.8)."""
 
     claim: Claim
     agreement_status: AgreementStatus

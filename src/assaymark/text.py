@@ -1,8 +1,4 @@
-"""How a number and a text from a record are set wherever a person reads them. The examples are the test.
-
-A minus is a minus sign, ranges are said with "to", and a percent sign has a space before it. Texts from records pass
-through `clean`, which makes control, direction and zero-width characters visible.
-"""
+"""How a number and a text from a record are set wherever a person reads them. The examples are the test."""
 
 from __future__ import annotations
 
@@ -25,13 +21,7 @@ _ALL_OF: Final = re.compile(r"\b(\d+) of the \1 (?=[a-z]+s\b)")
 
 
 def clean(text: str, limit: int | None = None) -> str:
-    """A text from a record, safe to show: one line, no character unseen, at most ``limit`` long.
-
-    >>> clean("a\\x1b[31mb\\u202ec")
-    'a�[31mb[U+202E]c'
-    >>> clean("one  two\\nthree", 8)
-    'one two…'
-    """
+    """A text from a record, safe to show: one line, no character unseen, at most ``limit`` long."""
     # Most texts are plain already; a long ledger would spend half its time in the two expressions.
     plain = text.isprintable() and "  " not in text
     flat = text.strip() if plain else visible(_SPACES.sub(" ", text)).strip()
@@ -39,41 +29,23 @@ def clean(text: str, limit: int | None = None) -> str:
 
 
 def visible(text: str) -> str:
-    """A text with its control, direction and zero-width characters made visible, and its spaces as they are.
-
-    >>> visible("95\\u00a0% \\x1b[31m") == "95\\u00a0% \\ufffd[31m"
-    True
-    """
+    """A text with its control, direction and zero-width characters made visible, and its spaces as they are."""
     return text if text.isprintable() else code_points(_UNSAFE.sub("\ufffd", text))
 
 
 def code_points(text: str) -> str:
-    """A text in which characters that turn its direction, or take no room, stand by their code point.
-
-    >>> code_points("buy\\u200b \\u202egold")
-    'buy[U+200B] [U+202E]gold'
-    """
+    """A text in which characters that turn its direction, or take no room, stand by their code point."""
     return text if text.isascii() else _UNSEEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
 
 
 def prose(text: str, limit: int | None = None) -> str:
-    """A sentence from a record as it is set: safe as by `clean`, typographic apostrophes, one thing in the singular.
-
-    >>> prose("X ranks first of the one agents on the panel's score."), prose("4 records in 1 clusters")
-    ('X ranks first of the one agent on the panel’s score.', '4 records in 1 cluster')
-    >>> prose("no lead over 3 of the 3 agents"), prose("21 clusters, 0.1 points"), prose("quote 'this'")
-    ('no lead over all 3 agents', '21 clusters, 0.1 points', "quote 'this’")
-    """
+    """A sentence from a record as it is set: safe as by `clean`, typographic apostrophes, one thing in the singular."""
     said = _APOSTROPHE.sub("’", clean(text, limit)).replace("the one agents", "the one agent")
     return _ALL_OF.sub(r"all \1 ", _ONE_OF.sub(r"1 \1", said))
 
 
 def number(value: float, digits: int = 2) -> str:
-    """A statistic with fixed decimals and a true minus; nothing is ever a negative zero.
-
-    >>> number(-0.231), number(0.7168), number(-0.001)
-    ('−0.23', '0.72', '0.00')
-    """
+    """A statistic with fixed decimals and a true minus; nothing is ever a negative zero."""
     text = f"{value:,.{digits}f}"
     if not text.strip("-0.,"):
         text = text.lstrip("-")
@@ -81,22 +53,12 @@ def number(value: float, digits: int = 2) -> str:
 
 
 def count(value: int) -> str:
-    """A count with thousands separators.
-
-    >>> count(14500)
-    '14,500'
-    """
+    """A count with thousands separators."""
     return f"{value:,}"
 
 
 def count_of(n: int, of: str, limit: int = 60) -> str:
-    """How many there are of what, as a record names it in the plural; one thing in the singular.
-
-    >>> count_of(1250, "trajectories"), count_of(1, "trajectories"), count_of(1, "agents of its family")
-    ('1,250 trajectories', '1 trajectory', '1 agent of its family')
-    >>> count_of(1, "guesses"), count_of(1, "agents' periods"), count_of(0, "")
-    ('1 guess', "1 agents' period", '0')
-    """
+    """How many there are of what, as a record names it in the plural; one thing in the singular."""
     said = clean(of, limit)
     if n == 1:
         head, link, rest = said.partition(" of ")
@@ -109,15 +71,7 @@ def _singular(plural: re.Match[str]) -> str:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """A share in [0, 1] as percent. A share that is not 0 or 1 is never shown as 0 % or 100 %.
-
-    The spaces do not break, so that a number never loses its sign at the end of a line.
-
-    >>> [percent(share).replace(NBSP, " ") for share in (0.84, 0.0004, 0.9999, 0.0, 1.0)]
-    ['84 %', '< 1 %', '> 99 %', '0 %', '100 %']
-    >>> percent(0.006, 1).replace(NBSP, " ")
-    '0.6 %'
-    """
+    """A share in [0, 1] as percent. A share that is not 0 or 1 is never shown as 0 % or 100 %."""
     least = 10.0**-digits
     shown = round(100 * share, digits)
     if share > 0 and shown < least:
@@ -128,20 +82,12 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def span(low: float, high: float, digits: int = 2) -> str:
-    """A range.
-
-    >>> span(3.891, 4.09)
-    '3.89 to 4.09'
-    """
+    """A range."""
     return f"{number(low, digits)} to {number(high, digits)}"
 
 
 def why_undefined(state: str) -> str:
-    """Why there is no number, in words, from the state of a measurement.
-
-    >>> why_undefined("undefined: one trial"), why_undefined("ok")
-    ('not defined: one trial', 'not measured')
-    """
+    """Why there is no number, in words, from the state of a measurement."""
     text = prose(state)
     if text.startswith("undefined"):
         return "not defined" + text.removeprefix("undefined")
@@ -149,11 +95,7 @@ def why_undefined(state: str) -> str:
 
 
 def bounds(low: float | None, high: float | None, level: float | None, digits: int = 3) -> str:
-    """An interval with its level.
-
-    >>> bounds(0.055, 0.2381, 0.95).replace(NBSP, " "), bounds(None, None, None)
-    ('0.055 to 0.238, 95 %', 'no interval')
-    """
+    """An interval with its level."""
     if low is None or high is None:
         return "no interval"
     return span(low, high, digits) + ("" if level is None else f", {percent(level)}")

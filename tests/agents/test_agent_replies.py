@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from assaymark.agents.llm import Answer, LLMAgent, Place, Unusable, envelope_of, parse_answer, prompt_of, reply_schema
+from assaymark.agents import LLMAgent, Place
+from assaymark.agents.llm import Answer, Unusable, envelope_of, parse_answer, prompt_of, reply_schema
 from assaymark.engine import Reply
 
 OFFERED = ("Asset A", "Asset B")

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from perturbed import Later
 
-from assaymark.agents.controls.decisions import cell_decisions
-from assaymark.agents.date_probe import Dater, date_call, read_date
-from assaymark.agents.llm import LLMAgent, Place, envelope_of, prompt_of, task_text
+from assaymark.agents import Dater, LLMAgent, Place
+from assaymark.agents.controls import cell_decisions
+from assaymark.agents.date_probe import date_call, read_date
+from assaymark.agents.llm import envelope_of, prompt_of, task_text
 from assaymark.errors import InputError
 from assaymark.judging import load_rubric, plan_calls
 from assaymark.market.cycles import REGIMES, cycles_of, synthetic_minutes

@@ -10,9 +10,16 @@ import numpy as np
 import pytest
 from made_cycles import COMPOSERS, honest_decision, made_context
 
-from assaymark.agents.controls.compose import CELL_KINDS, DERIVED_KINDS, Composed
-from assaymark.agents.controls.decisions import CONTROL, cell_decision, cell_decisions
-from assaymark.agents.controls.verbose_terse import terse_right, verbose_wrong
+from assaymark.agents.controls import (
+    CELL_KINDS,
+    CONTROL,
+    DERIVED_KINDS,
+    Composed,
+    cell_decision,
+    cell_decisions,
+    terse_right,
+    verbose_wrong,
+)
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.records import Decision, canonical_json, content_id, parse
 

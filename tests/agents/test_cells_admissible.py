@@ -9,17 +9,9 @@ import numpy as np
 import pytest
 from made_cycles import honest_decision, made_context
 
-from assaymark.agents.controls.checks import (
-    admissible,
-    checked,
-    figures_in,
-    is_admissible,
-    mentions_in,
-    sentences_of,
-    statements_of,
-)
-from assaymark.agents.controls.compose import Composed, book_of, by_instrument, failed, features_of
-from assaymark.agents.controls.verbose_terse import terse_right, verbose_wrong
+from assaymark.agents.controls import Composed, admissible, checked, failed, is_admissible, terse_right, verbose_wrong
+from assaymark.agents.controls.checks import figures_in, mentions_in, sentences_of, statements_of
+from assaymark.agents.controls.compose import book_of, by_instrument, features_of
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.records import Action, Instrument
 

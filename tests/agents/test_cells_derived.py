@@ -12,18 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_cycles import COMPOSERS, honest_decision
 
-from assaymark.agents.controls.checks import (
-    admissible,
-    figures_in,
-    numerals_in,
-    run_overlap,
-    sentences_of,
-    word_overlap,
-)
-from assaymark.agents.controls.compose import Composed, failed, held_values, is_held
-from assaymark.agents.controls.derived import fact_flip, length_matched, paraphrase
+from assaymark.agents.controls import Composed, admissible, fact_flip, failed, length_matched, paraphrase
+from assaymark.agents.controls.checks import figures_in, numerals_in, run_overlap, sentences_of, word_overlap
+from assaymark.agents.controls.compose import held_values, is_held
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.judging.evidence import numeric_ledger
+from assaymark.judging import numeric_ledger
 from assaymark.prompting.texts import hedges_in, judged_text, style_of, token_count
 from assaymark.records import Rationale
 

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_cycles import made_context
 
-from assaymark.agents.controls.checks import admissible, words_without
-from assaymark.agents.controls.compose import book_of, failed
-from assaymark.agents.controls.verbose_terse import terse_right, verbose_wrong
+from assaymark.agents.controls import admissible, failed, terse_right, verbose_wrong
+from assaymark.agents.controls.checks import words_without
+from assaymark.agents.controls.compose import book_of
 from assaymark.errors import NotMeasurableError
-from assaymark.judging.arithmetic_oracle import reconcile
+from assaymark.judging import reconcile
 from assaymark.judging.evidence import Material, audit_texts
 from assaymark.judging.reference.features import topic_counts
 from assaymark.prompting.texts import SIGNATURES, style_of, token_count

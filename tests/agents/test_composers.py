@@ -11,9 +11,10 @@ from asked_agents import MODELS, asked, some_cycles, spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assaymark.agents.llm import LLMAgent, prompt_of
+from assaymark.agents import LLMAgent, agent_argument_problems
+from assaymark.agents.llm import prompt_of
 from assaymark.agents.observation import observe
-from assaymark.agents.reference import COMPOSERS, MIXED, agent_argument_problems, orders_towards
+from assaymark.agents.reference import COMPOSERS, MIXED, orders_towards
 from assaymark.engine import CallSpec, Message, Text
 from assaymark.errors import InputError, ModelError
 from assaymark.judging import numeric_ledger

@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import combinations
 
+from assaymark.claims import decide_claims
+from assaymark.protocol import parse_study
 from assaymark.records import Measurement
 
 FAMILIES = ("fa", "fb", "fc")
+STUDY = parse_study(
+    'name = "s"\nseed = 1\n[[judges]]\nname = "a"\nmodel = "reference/a"\nfamily = "fa"\n'
+    '[[judges]]\nname = "b"\nmodel = "reference/b"\nfamily = "fb"\n'
+)
+LEVELS = {"ash": 4.4, "elm": 4.0, "oak": 3.9}
+
+
+def verdicts(*measurements, study=STUDY, agreed=0.72, **more):
+    """The verdicts on some measurements by claim; ``agreed`` is kappa on the overall score, None for no kappa."""
+    found = [*([] if agreed is None else [kappa(agreed)]), *measurements]
+    return {verdict.claim.id: verdict for verdict in decide_claims(found, study, "hash", **more)}
 
 
 def measured(name: str, labels: Mapping[str, str], value: float | None, **more) -> Measurement:

@@ -213,11 +213,7 @@ def decided(name: str = "plain"):
     design = BASE | DESIGNS[name]
     measurements, plan = analysed(name), plan_of(design)
     verdicts = decide_claims(
-        measurements,
-        plan,
-        "f" * 64,
-        amended=["gates.publish", "claims.first"],
-        preregistered=design["preregistered"],
+        measurements, plan, "f" * 64, amended=["gates.publish", "claims.first"], preregistered=design["preregistered"]
     )
     return {verdict.claim.id: verdict for verdict in verdicts}, index(measurements), plan
 

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from analysis import gate, halo, kappa, panel, passed, rerun, terse, without
+from analysis import LEVELS, STUDY, gate, halo, kappa, panel, passed, rerun, terse, verdicts, without
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.claims import decide_claims
-from assaymark.protocol import Cells, parse_study
+from assaymark.protocol import Cells
 
-STUDY = parse_study(
-    'name = "s"\nseed = 1\n[[judges]]\nname = "a"\nmodel = "reference/a"\nfamily = "fa"\n'
-    '[[judges]]\nname = "b"\nmodel = "reference/b"\nfamily = "fb"\n'
-)
-LEVELS = {"ash": 4.4, "elm": 4.0, "oak": 3.9}
-CLEAN = [kappa(0.72), *panel(LEVELS)]
-
-
-def verdicts(*more, study=STUDY, clean=CLEAN):
-    return {v.claim.id: v for v in decide_claims([*clean, *more], study, "hash")}
+CLEAN = panel(LEVELS)
 
 
 def leader(*more, study=STUDY):
-    return verdicts(*more, study=study)["first[agent=ash,dimension=aggregate]"]
+    return verdicts(*CLEAN, *more, study=study)["first[agent=ash,dimension=aggregate]"]
 
 
 def above(high, low, *more):
-    return verdicts(*more)[f"above[dimension=aggregate,high={high},low={low}]"]
+    return verdicts(*CLEAN, *more)[f"above[dimension=aggregate,high={high},low={low}]"]
 
 
 def with_cells(**fields):
@@ -44,7 +34,7 @@ def test_two_clean_cells_make_a_headline():
 
 
 def test_a_failing_cell_a_contaminates_every_claim():
-    found = verdicts(gate("cell_a", "failed", 0.2, p=0.9), gate("cell_b", "substance", 0.0))
+    found = verdicts(*CLEAN, gate("cell_a", "failed", 0.2, p=0.9), gate("cell_b", "substance", 0.0))
     for verdict in found.values():
         if verdict.claim.scope != "adversarial-cell":
             assert verdict.adversarial_status == "contaminated"
@@ -59,7 +49,7 @@ def test_a_failing_cell_a_contaminates_every_claim():
 def test_a_plan_may_narrow_what_cell_a_takes_with_it():
     dims = [kappa(0.7, dimension="d1"), *panel(LEVELS, dimension="d1")]
     cells = [gate("cell_a", "failed", 0.2, p=0.9), gate("cell_b", "substance", 0.0)]
-    found = verdicts(*dims, *cells, study=with_cells(contaminates=("d1",)))
+    found = verdicts(*CLEAN, *dims, *cells, study=with_cells(contaminates=("d1",)))
     assert found["first[agent=ash,dimension=d1]"].adversarial_status == "contaminated"
     kept = found["first[agent=ash,dimension=aggregate]"]
     assert kept.adversarial_status == "passed"
@@ -142,7 +132,7 @@ def test_a_triggered_halo_makes_the_outcome_without_the_family_primary():
 
 
 def test_a_mostly_terse_agent_makes_every_comparison_with_it_construct_sensitive():
-    found = verdicts(*passed(), terse("elm", 0.844), terse("ash", 0.0))
+    found = verdicts(*CLEAN, *passed(), terse("elm", 0.844), terse("ash", 0.0))
     touched = {name for name, v in found.items() if v.adversarial_status == "construct-sensitive"}
     assert touched == {
         "first[agent=ash,dimension=aggregate]",
@@ -198,7 +188,6 @@ def test_terse_agents_count_where_no_cell_was_run():
 
 
 def test_an_equivalence_compares_nobody():
-    clean = [kappa(0.72), *panel(LEVELS, p=0.5)]
-    found = verdicts(*passed(), terse("oak", 0.9), clean=clean)
+    found = verdicts(*panel(LEVELS, p=0.5), *passed(), terse("oak", 0.9))
     near = [verdict for name, verdict in found.items() if name.startswith("within") and "oak" in name]
     assert {verdict.adversarial_status for verdict in near} == {"passed"}

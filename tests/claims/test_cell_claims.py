@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from analysis import gate, halo, kappa, measured, panel, without
+from analysis import gate, halo, measured, panel, verdicts, without
 
-from assaymark.claims import decide_claims, kind_of, suppressed_phrase
-from assaymark.protocol import parse_study
-
-STUDY = parse_study(
-    'name = "s"\nseed = 1\n[[judges]]\nname = "a"\nmodel = "reference/a"\nfamily = "fa"\n'
-    '[[judges]]\nname = "b"\nmodel = "reference/b"\nfamily = "fb"\n'
-)
+from assaymark.claims import kind_of, suppressed_phrase
 
 
 def agreed(kappa=0.6, cell="cell_a", *, unanimous=True, left_out=True):
@@ -28,8 +22,7 @@ def whole(cell="cell_a", outcome="passed", value=-2.9):
 
 
 def claim_on(measurements, cell="cell_a"):
-    found = decide_claims([kappa(0.72), *panel({"ash": 4.4, "elm": 4.0}), *measurements], STUDY, "hash")
-    return next(v for v in found if v.claim.id == f"cell[cell={cell}]")
+    return verdicts(*panel({"ash": 4.4, "elm": 4.0}), *measurements)[f"cell[cell={cell}]"]
 
 
 def test_a_cell_that_is_agreed_on_survives_drops_and_has_no_halo_is_a_headline():
@@ -117,8 +110,8 @@ def test_a_failing_cell_a_does_not_contaminate_its_own_claim():
 
 
 def test_ladders_have_no_claim():
-    found = decide_claims([kappa(0.72), *panel({"ash": 4.4, "elm": 4.0})], STUDY, "hash")
-    assert not any(kind_of(v.claim) == "cell" for v in found)
+    found = verdicts(*panel({"ash": 4.4, "elm": 4.0}))
+    assert not any(kind_of(v.claim) == "cell" for v in found.values())
 
 
 def test_what_is_not_said_about_a_cell():

@@ -72,11 +72,7 @@ def test_an_unknown_status_is_an_error(status, told):
 
 
 @given(
-    st.sampled_from(AGREEMENT),
-    st.sampled_from(STABILITY),
-    st.sampled_from(ADVERSARIAL),
-    st.booleans(),
-    st.booleans(),
+    st.sampled_from(AGREEMENT), st.sampled_from(STABILITY), st.sampled_from(ADVERSARIAL), st.booleans(), st.booleans()
 )
 def test_a_worse_field_never_gives_a_better_level(agreement, stability, adversarial, order, tested):
     here = LEVELS.index(

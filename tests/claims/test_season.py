@@ -10,8 +10,7 @@ from season_measured import JUDGES, gate, measured, probe
 from assaymark.claims import SeasonGates, decide_season
 from assaymark.claims.messages import catalogue, languages
 from assaymark.claims.messages import said as message
-from assaymark.claims.season_panel import CONSTANT, SINGLE
-from assaymark.claims.season_types import SeasonVerdict, SeasonVerdicts
+from assaymark.claims.season_types import CONSTANT, SINGLE, SeasonVerdict, SeasonVerdicts
 from assaymark.errors import NotMeasurableError
 from assaymark.records import Measurement, StabilityFinding
 

@@ -5,27 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from analysis import kappa, measured, panel, passed, probe
+from analysis import LEVELS, STUDY, kappa, measured, panel, passed, probe, verdicts
 
-from assaymark.claims import Rules, decide_claims, governing_agreement, index, kind_of, pair_claim
+from assaymark.claims import Rules, governing_agreement, index, kind_of, pair_claim
 from assaymark.claims.levels import amended_for
 from assaymark.errors import NotMeasurableError
-from assaymark.protocol import parse_study
 from assaymark.records import Claim
-
-STUDY = parse_study(
-    'name = "s"\nseed = 1\n[[judges]]\nname = "a"\nmodel = "reference/a"\nfamily = "fa"\n'
-    '[[judges]]\nname = "b"\nmodel = "reference/b"\nfamily = "fb"\n'
-)
-LEVELS = {"ash": 4.4, "elm": 4.0, "oak": 3.9}
 
 
 def untested(levels=LEVELS, dimension="aggregate", **more):
     return [item for item in panel(levels, dimension=dimension, **more) if not item.name.endswith("contrast")]
-
-
-def verdicts(*measurements, **more):
-    return {v.claim.id: v for v in decide_claims([kappa(0.72), *measurements], STUDY, "hash", **more)}
 
 
 LEADER, PAIR = "first[agent=ash,dimension=aggregate]", "above[dimension=aggregate,high=elm,low=oak]"
@@ -122,11 +111,7 @@ def test_the_governing_kappa_is_named():
 
 
 def test_a_kappa_just_below_a_cutoff_is_not_rounded_onto_it():
-    assert "at kappa 0.399, below 0.40" in verdicts_with_kappa(0.399)[LEADER].reasons[0]
-
-
-def verdicts_with_kappa(value):
-    return {v.claim.id: v for v in decide_claims([kappa(value), *panel(LEVELS)], STUDY, "hash")}
+    assert "at kappa 0.399, below 0.40" in verdicts(*panel(LEVELS), agreed=0.399)[LEADER].reasons[0]
 
 
 # --- amendments -----------------------------------------------------------------------------------------------------

@@ -4,18 +4,12 @@ from dataclasses import replace
 from itertools import combinations
 
 import pytest
-from analysis import kappa, measured, panel, passed
+from analysis import LEVELS, STUDY, kappa, measured, panel, passed
 
 from assaymark.claims import decide_claims, index, summary_of
 from assaymark.errors import NotMeasurableError
-from assaymark.protocol import Claims, parse_study
+from assaymark.protocol import Claims
 from assaymark.records import Verdict, canonical_json, parse
-
-STUDY = parse_study(
-    'name = "s"\nseed = 1\n[[judges]]\nname = "a"\nmodel = "reference/a"\nfamily = "fa"\n'
-    '[[judges]]\nname = "b"\nmodel = "reference/b"\nfamily = "fb"\n'
-)
-LEVELS = {"ash": 4.4, "elm": 4.0, "oak": 3.9}
 
 
 def verdicts(measurements):

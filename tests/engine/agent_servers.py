@@ -29,10 +29,7 @@ def context(best: float = 0.012) -> Context:
     rules = [("max_weight", 0.35, "nav", "holding"), ("min_cash", 0.05, "nav", "portfolio")]
     rules += [("max_leverage", 1.2, "multiple", "portfolio"), ("fee", 10, "bps", "order")]
     return Context(
-        completeness="complete",
-        cutoff=NOON,
-        cutoff_source="neutral clock",
-        prompt="Décide.",
+        completeness="complete", cutoff=NOON, cutoff_source="neutral clock", prompt="Décide.",
         facts=tuple(
             Fact(id=f"{name}.{kind}", instrument=name, field=kind, value=value, unit=unit, available_at=NOON)
             for name, kind, value, unit in facts
@@ -42,7 +39,7 @@ def context(best: float = 0.012) -> Context:
         constraints=tuple(
             Constraint(kind=kind, limit=limit, unit=unit, scope=scope) for kind, limit, unit, scope in rules
         ),
-    )
+    )  # fmt: skip
 
 
 def agent_call(model: str, *, trial: int = 1, seen: Context | None = None, **args) -> CallSpec:

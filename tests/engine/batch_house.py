@@ -102,8 +102,6 @@ class House:
     def close(self) -> None:
         self.closed += 1
 
-    # --- for the tests ---
-
     def remotes(self) -> list[str]:
         return [path.stem for path in sorted(self.folder.glob("batch-*.json"))]
 

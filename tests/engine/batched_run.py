@@ -17,7 +17,7 @@ from pathlib import Path
 from batch_house import House
 from engine_calls import calls
 
-from assaymark.engine import Ledger, batch_run, run_batches
+from assaymark.engine import Ledger, batching, run_batches
 from assaymark.engine.batches import BatchBook
 
 ASKED = calls(12, model="house/one")
@@ -76,7 +76,7 @@ def mortal(fate: Fate) -> None:
 def main(ledger: str, folder: str, labels: bool, point: str, passes: int) -> None:
     fate = Fate(point, passes)
     mortal(fate)
-    batch_run._ENDS_A_COMMIT = 2
+    batching._ENDS_A_COMMIT = 2
     house = MortalHouse(
         Path(folder), keeps_labels=labels, verdict=lambda key, n: "busy" if n == 1 and key < "4" else None
     )

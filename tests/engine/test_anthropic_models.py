@@ -14,8 +14,8 @@ from assaymark.engine import Text
 from assaymark.engine.providers.anthropic import (
     API_VERSION,
     SAMPLING_API_VERSION,
+    AnthropicModel,
     anthropic_argument_problems,
-    anthropic_provider,
 )
 from assaymark.errors import InputError
 
@@ -37,9 +37,6 @@ def error(kind: str, message: str, code: str | None = None) -> dict:
 def message(bench, **changes):
     """The reply that a changed message comes to."""
     return bench.reply(answer(MESSAGE | changes))
-
-
-# --- requests of version 2026-10-21 -----------------------------------------------------------------------------------
 
 
 def test_a_request_says_what_the_call_says_and_nothing_else(bench):
@@ -139,9 +136,6 @@ def test_arguments_are_checked_together():
     assert list(anthropic_argument_problems("openai/gpt-5.6", {"top_p": 1})) == []
 
 
-# --- replies ----------------------------------------------------------------------------------------------------------
-
-
 def test_the_canned_message_is_one():
     assert Message.model_validate(MESSAGE, extra="forbid").usage.output_tokens == 57
     assert Message.model_validate(MESSAGE | {"stop_details": REFUSED}, extra="forbid").stop_details is not None
@@ -188,9 +182,6 @@ def test_counts_that_are_none_are_unknown(bench):
     assert message(bench, usage=None).output_tokens is None
 
 
-# --- failures ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("status", "body", "reason"),
     [
@@ -235,10 +226,7 @@ def test_a_passing_failure_says_how_long_to_wait(bench, status, kind):
     assert (failure.retryable, failure.quota, failure.retry_after) == (True, False, 2.5)
 
 
-# --- names ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["", " claude", "claude opus", "claude\n", "-x", "x" * 300])
 def test_a_name_that_can_be_none_is_refused(name):
     with pytest.raises(InputError, match="must be anthropic/MODEL"):
-        anthropic_provider()(name)
+        AnthropicModel(name)

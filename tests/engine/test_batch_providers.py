@@ -22,10 +22,10 @@ from provider_server import answer, serving
 
 from assaymark.engine import CallSpec, Ledger, Reply, run_batches
 from assaymark.engine.providers.anthropic import AnthropicModel
-from assaymark.engine.providers.batch_providers import batch_providers
 from assaymark.engine.providers.batches import BatchState, NotTaken, Trace
 from assaymark.engine.providers.google import GoogleModel
 from assaymark.engine.providers.openai import OpenAIChatModel, OpenAIModel
+from assaymark.engine.providers.registry import batch_providers
 from assaymark.errors import ModelError
 
 CANARY = "canary-40b7/Xy+secret-key"
@@ -104,9 +104,6 @@ def desk(opened):
     return opened
 
 
-# --- requests -------------------------------------------------------------------------------------------------------
-
-
 def lines_of(desk) -> list[dict]:
     (held,) = desk.host.batches.values()
     return held.lines
@@ -180,9 +177,6 @@ def test_what_the_api_does_not_have_is_refused_before_anything_is_sent(desk):
         desk.batches.size(odd.key, odd)
     assert not caught.value.retryable
     assert desk.server.requests == []
-
-
-# --- answers --------------------------------------------------------------------------------------------------------
 
 
 def test_a_batch_is_watched_found_and_cancelled(desk):
@@ -277,9 +271,6 @@ def desk_key(desk) -> str:
     return "key" if desk.case is GEMINI else "custom_id"
 
 
-# --- failures -------------------------------------------------------------------------------------------------------
-
-
 def test_a_refused_key_says_so_and_shows_no_key(desk):
     said = json.dumps({"error": {"message": f"bad key {CANARY}", "type": "authentication_error"}}).encode()
     desk.host.said = [(401, {}, said)] * 9
@@ -348,9 +339,6 @@ def test_a_batch_that_is_refused_as_a_whole_says_why(case):
         reason = "too many enqueued tokens" if case is OPENAI else "no reason is given"
         assert desk.batches.state(remote) == BatchState("refused", reason=reason, retryable=True)
         desk.batches.close()
-
-
-# --- runs -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_run_asks_again_what_failed_and_pays_the_rest_once(desk, tmp_path):

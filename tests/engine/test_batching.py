@@ -12,7 +12,7 @@ import pytest
 from batch_house import House, failure, reply_to
 from engine_calls import Scripted, call, calls
 
-from assaymark.engine import CallSpec, Ledger, batch_run, cancel_batches, run_batches, run_calls, run_worker
+from assaymark.engine import CallSpec, Ledger, batching, cancel_batches, run_batches, run_calls, run_worker
 from assaymark.engine.providers.batches import BatchState, NotTaken, lane_of
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
 
@@ -50,9 +50,6 @@ def answered(ledger) -> set[str]:
 
 def statuses(ledger) -> Counter[str]:
     return Counter(batch.status for batch in ledger.batches.all())
-
-
-# --- the usual way --------------------------------------------------------------------------------------------------
 
 
 def test_every_call_is_asked_in_one_batch_and_its_reply_kept(ledger, house):
@@ -105,9 +102,6 @@ def test_a_model_without_batches_is_named_before_anything_is_sent(ledger, house)
 def test_terms_are_checked(ledger, house, name, value):
     with pytest.raises(ValueError, match=f"{name} must be"):
         run(ledger, house, **{name: value})
-
-
-# --- failures -------------------------------------------------------------------------------------------------------
 
 
 def test_what_fails_or_expires_is_asked_again_and_nothing_else(ledger, house):
@@ -177,9 +171,6 @@ def test_a_cancelled_batch_is_not_asked_again(ledger, house):
     assert (done.made, len(done.failed)) == (8, 2)
 
 
-# --- what a provider can do wrong -----------------------------------------------------------------------------------
-
-
 def test_results_that_come_twice_or_that_nobody_asked_for_are_ignored_and_noted(ledger, house):
     stranger = call(99).key
     house.twice = True
@@ -196,7 +187,7 @@ def test_results_that_come_twice_or_that_nobody_asked_for_are_ignored_and_noted(
 
 def test_results_that_break_off_are_read_again_and_paid_once(ledger, house, monkeypatch):
     house.cut = 7
-    monkeypatch.setattr(batch_run, "_ENDS_A_COMMIT", 2)
+    monkeypatch.setattr(batching, "_ENDS_A_COMMIT", 2)
     done = run(ledger, house, most_items=100)
     assert (done.made, done.notes, house.sizes()) == (10, (), [10])
     assert answered(ledger) == set(KEYS)
@@ -251,13 +242,10 @@ def test_a_batch_that_is_not_there_is_not_paid_again_before_it_is_old(ledger, ho
     done = run(ledger, house)
     assert "set the key and the address that it was handed over with" in done.stopped[0]
     assert (done.paid_again_bound, done.failed) == (0, ())
-    monkeypatch.setattr(batch_run, "_KEPT_S", 0.0)
+    monkeypatch.setattr(batching, "_KEPT_S", 0.0)
     done = run(ledger, house)
     assert (done.paid_again_bound, len(answered(ledger))) == (4, 10)
     assert len(ledger.orphaned()) == 4
-
-
-# --- providers that keep no label -----------------------------------------------------------------------------------
 
 
 def test_without_labels_the_newest_batch_of_the_size_is_taken_on_trust(ledger, house):
@@ -285,9 +273,6 @@ def test_without_labels_a_lost_batch_is_counted_as_paid(ledger, house):
     house.submit_errors = [(ModelError("cut off", retryable=True), False)]
     done = run(ledger, house)
     assert (done.made, done.paid_again_bound, len(ledger.orphaned())) == (10, 4, 4)
-
-
-# --- stopping and going on ------------------------------------------------------------------------------------------
 
 
 def test_a_deadline_leaves_the_batches_where_they_are(ledger, house):
@@ -356,9 +341,6 @@ def test_a_call_in_a_batch_is_not_asked_alone_meanwhile(ledger, house):
 def test_two_runs_at_once_are_refused(ledger, house):
     with ledger.exclusive(), pytest.raises(LedgerError, match="another run is using this ledger"):
         run(ledger, house)
-
-
-# --- the record -----------------------------------------------------------------------------------------------------
 
 
 def test_a_ledger_without_tables_of_batches_gets_them(tmp_path, house):

@@ -76,7 +76,7 @@ def test_while_a_provider_asks_to_wait_nobody_asks_it(ledger):
 
 
 def test_being_put_off_ends_too(ledger, monkeypatch):
-    monkeypatch.setattr("assaymark.engine.run._MOST_PUT_OFF", 3)
+    monkeypatch.setattr("assaymark.engine.runner._MOST_PUT_OFF", 3)
     model = Clocked(busy_until(99, 0.0))
     (failure,) = run_calls(ledger, [call()], {NAME: model}, **QUICK).failed
     assert (failure.attempts, failure.reason) == (4, "rate limited (429)")
@@ -123,9 +123,6 @@ def test_without_credit_nothing_more_is_sent(ledger):
     summary = run_calls(ledger, [*calls(50, model="acme/x"), *calls(9)], models, concurrency=3, **QUICK)
     assert (summary.made, len(broke.asked), len(summary.failed), summary.left) == (9, 3, 3, 47)
     assert summary.stopped[0].startswith("acme: the account is empty; stopped asking it")
-
-
-# --- several addresses of one provider ------------------------------------------------------------------------------
 
 
 def at(address, n, **more):

@@ -16,19 +16,10 @@ parts = st.lists(texts.map(Text.of), max_size=3).map(tuple)
 messages = st.lists(st.builds(Message, st.sampled_from(["system", "user"]), parts), max_size=3).map(tuple)
 values = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
 specs = st.builds(
-    CallSpec,
-    model=texts,
-    messages=messages,
-    template=texts,
-    trial=st.integers(1, 50),
-    order=st.integers(0, 1),
-    seed=st.none() | st.integers(),
-    temperature=st.none() | st.floats(0, 2),
-    effort=st.none() | texts,
-    schema=st.none() | texts.map(Text.of),
-    again=st.booleans(),
-    args=st.dictionaries(texts, values, max_size=3),
-)
+    CallSpec, model=texts, messages=messages, template=texts, trial=st.integers(1, 50), order=st.integers(0, 1),
+    seed=st.none() | st.integers(), temperature=st.none() | st.floats(0, 2), effort=st.none() | texts,
+    schema=st.none() | texts.map(Text.of), again=st.booleans(), args=st.dictionaries(texts, values, max_size=3),
+)  # fmt: skip
 
 
 def by_definition(call: CallSpec) -> str:

@@ -48,9 +48,6 @@ def tamper(path, statement, *values):
         assert raw.execute(statement, values).rowcount != 0
 
 
-# --- planning -------------------------------------------------------------------------------------------------------
-
-
 def test_a_call_is_planned_once_and_its_texts_are_stored_once(ledger, path):
     assert ledger.plan(calls(5)) == 5
     assert ledger.plan(calls(7)) == 2
@@ -69,15 +66,9 @@ def test_a_planned_call_can_be_read_back(ledger):
     spec = CallSpec(
         model="a/b",
         messages=(Message("system", (RUBRIC,)), Message("user", (Text.of("\ud800 x"), Text.of("y\x00")))),
-        template="t",
-        trial=3,
-        order=1,
-        seed=7,
-        temperature=0.5,
-        effort="low",
-        schema=Text.of('{"type": "object"}'),
+        template="t", trial=3, order=1, seed=7, temperature=0.5, effort="low", schema=Text.of('{"type": "object"}'),
         args={"top_p": 0.9, "bad \udfff": None},
-    )
+    )  # fmt: skip
     ledger.plan([spec, CALL])
     assert ledger.call(spec.key) == spec
     assert ledger.call(CALL.key) == CALL
@@ -92,9 +83,6 @@ def test_a_text_that_is_not_what_its_digest_says_is_refused(ledger):
     lying = CallSpec(model="a/b", messages=(Message("user", (Text("x", "0" * 64),)),), template="t")
     with pytest.raises(LedgerError, match=r"a prompt part is named 0+ but its .*sha256 .*Text.of"):
         ledger.plan([lying])
-
-
-# --- attempts and replies -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scan_from", [1000, 10_000], ids=["all at once", "in groups"])
@@ -205,8 +193,6 @@ def test_replies_are_there_for_the_next_to_open(path):
         assert again.reply(CALL.key) == reply
 
 
-# --- hostile content ------------------------------------------------------------------------------------------------
-
 HOSTILE = {
     "empty": "",
     "nul": "a\x00b\x00",
@@ -256,9 +242,6 @@ def test_error_texts_of_any_content_are_kept_readable(ledger):
     assert ledger.attempt_counts([CALL.key]) == {CALL.key: 1}
 
 
-# --- objects and sources --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("data", [b"", b"\x00\xff", b"abc" * 5000, os.urandom(2 * INLINE_BYTES)], ids=len)
 def test_an_object_is_named_by_its_bytes(ledger, data):
     first, second = ledger.put_object(data, "context"), ledger.put_object(data, "context")
@@ -279,8 +262,6 @@ def test_sources_are_listed_once_in_order(ledger):
     assert ledger.sources()[0].sha256 == one
     assert ledger.get_object(one) == b"1"
 
-
-# --- damage ---------------------------------------------------------------------------------------------------------
 
 DAMAGE = {
     "bytes of a reply": ("update objects set bytes = x'00' where kind = 'reply'", "object .* is damaged"),
@@ -458,9 +439,6 @@ def test_verify_finds_a_row_whose_partner_is_gone(path):
         ledger.verify()
 
 
-# --- what is no ledger ----------------------------------------------------------------------------------------------
-
-
 def test_a_file_that_is_no_database_is_refused_and_left_alone(path):
     path.write_bytes(b"not at all" * 100)
     with pytest.raises(LedgerError, match="is no ledger"):
@@ -506,9 +484,6 @@ def test_an_interrupted_creation_is_finished_by_the_next(path, found):
         assert ledger.plan([CALL]) == 1
 
 
-# --- when the system refuses ----------------------------------------------------------------------------------------
-
-
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(LedgerError, match="cannot be opened; check that the folder exists"):
         Ledger.open(tmp_path / "absent" / "ledger.db")
@@ -551,9 +526,6 @@ def test_a_database_held_by_another(ledger, path, monkeypatch):
         raw.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerError, match="is held by another process"):
             second.plan([CALL])
-
-
-# --- the one-run lock -----------------------------------------------------------------------------------------------
 
 
 def test_a_second_run_is_refused_by_name(ledger, path):

@@ -52,14 +52,9 @@ def nothing_left_behind():
 def test_results_are_in_the_order_given(folder, how):
     told: list[tuple[str, int, int]] = []
     found = map_chunks(
-        functions.square,
-        made(folder),
-        version="1",
-        how=how,
-        workers=2,
-        progress=lambda *now: told.append(now),
+        functions.square, made(folder), version="1", how=how, workers=2, progress=lambda *now: told.append(now),
         what="squares",
-    )
+    )  # fmt: skip
     assert found == SQUARES
     assert told == [("squares", k, 5) for k in range(6)]
     assert functions.called(folder) == list("01234")
@@ -123,9 +118,6 @@ def test_a_defect_is_one_line_with_its_trace_beside_it(folder, how):
 def test_results_are_bytes(folder):
     with pytest.raises(ChunkError, match="must return bytes"):
         map_chunks(functions.a_number, made(folder, 1), version="1")
-
-
-# --- the ledger -------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -263,9 +255,6 @@ def test_after_a_kill_only_what_is_missing_is_computed(tmp_path, folder, job, ho
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         assert map_chunks(functions.slow, chunks, version="1", ledger=ledger) == SQUARES
     assert sorted([*before, "3", "4"]) == functions.called(folder)
-
-
-# --- misuse -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_function_without_a_name_is_refused(folder):

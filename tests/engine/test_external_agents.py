@@ -9,17 +9,7 @@ import traceback
 from unittest.mock import Mock
 
 import pytest
-from agent_servers import (
-    DECISION,
-    agent_call,
-    asked,
-    failed,
-    free_port,
-    hang,
-    http,
-    read_request,
-    serving,
-)
+from agent_servers import DECISION, agent_call, asked, failed, free_port, hang, http, read_request, serving
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -37,9 +27,6 @@ def ask_server(answer, *, timeout_s=5.0, **more):
     """The reply of an agent whose server answers so, and the server."""
     with serving(answer) as server:
         return asked(HttpAgent(server.url, timeout_s=timeout_s, **more), agent_call(server.name)), server
-
-
-# --- an answer ------------------------------------------------------------------------------------------------------
 
 
 def test_an_answer_is_kept_as_it_came_and_says_who_answered():
@@ -75,9 +62,6 @@ def test_what_is_no_number_of_tokens_is_not_one(tokens):
     reply, _ = ask_server(http(json.dumps({"usage": {"output_tokens": tokens}, "model": "x" * 201})))
     assert reply.output_tokens is None
     assert reply.model.startswith("http/")
-
-
-# --- no answer ------------------------------------------------------------------------------------------------------
 
 
 def slow(connection, server):
@@ -211,9 +195,6 @@ def test_no_bytes_are_fatal(tail, head):
     assert isinstance(reply.text, str)
 
 
-# --- in a run -------------------------------------------------------------------------------------------------------
-
-
 def test_a_failure_stands_and_is_never_asked_again(tmp_path):
     with serving(http("", status="503 Busy")) as server, Ledger.open(tmp_path / "ledger.db") as ledger:
         models = Models({}, external_providers())
@@ -242,9 +223,6 @@ def test_the_deadline_of_a_run_releases_an_agent_with_more_patience(tmp_path):
             if thread.name == "external agent":
                 thread.join(5)
                 assert not thread.is_alive()
-
-
-# --- before a run ---------------------------------------------------------------------------------------------------
 
 
 def test_reachable_connects_and_sends_nothing():
@@ -291,9 +269,6 @@ def test_the_parts_of_an_address(url, site):
 def test_what_is_no_address_is_refused(url):
     with pytest.raises(InputError, match="must be http://HOST:PORT/PATH"):
         HttpAgent(url)
-
-
-# --- secrets --------------------------------------------------------------------------------------------------------
 
 
 def echo_token(connection, server):
@@ -349,7 +324,7 @@ def test_a_defect_on_the_way_does_not_show_the_token(monkeypatch):
             return Mock()
 
     monkeypatch.setenv("DESK_TOKEN", CANARY)
-    monkeypatch.setattr("assaymark.engine.providers.http_agent._connection", lambda *_: Broken())
+    monkeypatch.setattr("assaymark.engine.providers.http_agent.HTTPConnection", lambda *_, **__: Broken())
     with pytest.raises(KeyError, match="a defect") as caught:
         asked(HttpAgent("http://127.0.0.1:1/"), agent_call("http/127.0.0.1:1/", token_env="DESK_TOKEN"))
     frames = traceback.TracebackException.from_exception(caught.value, capture_locals=True)

@@ -10,7 +10,7 @@ from provider_cases import CANARY, GEMINI, GENERATED, SAID, SCHEMA, bench_of
 from provider_server import answer, serving
 
 from assaymark.engine import Text
-from assaymark.engine.providers.google import API_VERSION, google_argument_problems, google_provider
+from assaymark.engine.providers.google import API_VERSION, GoogleModel, google_argument_problems
 from assaymark.errors import InputError
 
 BLOCKED = {
@@ -34,9 +34,6 @@ def error(status: int, word: str, message: str, *details: dict) -> dict:
 
 def detail(kind: str, **fields) -> dict:
     return {"@type": f"type.googleapis.com/google.rpc.{kind}", **fields}
-
-
-# --- requests of version v1 -------------------------------------------------------------------------------------------
 
 
 def test_a_request_says_what_the_call_says_and_nothing_else(bench):
@@ -129,9 +126,6 @@ def test_arguments_are_checked():
     assert list(google_argument_problems("anthropic/claude-x", {"thinking": "adaptive"})) == []
 
 
-# --- replies ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("body", [GENERATED, BLOCKED], ids=["whole", "blocked"])
 def test_the_canned_answers_are_some(body):
     assert GenerateContentResponse.model_config["extra"] == "forbid"
@@ -183,8 +177,6 @@ def test_the_first_candidate_speaks(bench):
     other = CANDIDATE | {"content": {"parts": [{"text": "no"}]}, "index": 1}
     assert bench.reply(answer(GENERATED | {"candidates": [CANDIDATE, other]})).text == SAID
 
-
-# --- failures ---------------------------------------------------------------------------------------------------------
 
 RETRY_IN = detail("RetryInfo", retryDelay="34.5s")
 
@@ -247,10 +239,7 @@ def test_a_passing_failure_says_how_long_to_wait(bench, status, body, headers, w
     assert (failure.retryable, failure.quota, failure.retry_after) == (True, False, wait)
 
 
-# --- names ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["", "../x", "a..b", "gemini?key=1", "a/b/c", "gemini flash", "x" * 300])
 def test_a_name_that_can_be_none_is_refused(name):
     with pytest.raises(InputError, match="must be google/MODEL"):
-        google_provider()(name)
+        GoogleModel(name)

@@ -11,12 +11,7 @@ from engine_calls import call
 from provider_server import answer, echo_headers, free_url, hang, page, serving
 
 from assaymark.engine import Ledger, Message, Text, run_calls
-from assaymark.engine.providers.inspect import (
-    InspectModel,
-    inspect_argument_problems,
-    inspect_provider,
-    response_schema,
-)
+from assaymark.engine.providers.inspect import InspectModel, inspect_argument_problems, response_schema
 from assaymark.engine.providers.registry import Models
 from assaymark.errors import InputError, ModelError
 from assaymark.judging import load_rubric, reply_schema
@@ -31,12 +26,7 @@ CHAT = {
     "model": "gpt-4o-2024-11-20",
     "system_fingerprint": "fp_44",
     "choices": [
-        {
-            "index": 0,
-            "finish_reason": "stop",
-            "logprobs": None,
-            "message": {"role": "assistant", "content": '{"a":1}'},
-        }
+        {"index": 0, "finish_reason": "stop", "logprobs": None, "message": {"role": "assistant", "content": '{"a":1}'}}
     ],
     "usage": {
         "prompt_tokens": 110,
@@ -72,9 +62,6 @@ def output(ai, text: str = "fine", stop: str = "stop", **usage):
     return made
 
 
-# --- without the package --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "name", ["", "mockllm", "mockllm/", "/model", "Open AI/x", "openai/two words", "a/" + "x" * 201]
 )
@@ -84,7 +71,7 @@ def test_a_name_is_a_provider_and_a_model(name):
 
 
 def test_the_factory_makes_models_of_a_registry():
-    models = Models({}, {"inspect": inspect_provider()})
+    models = Models({}, {"inspect": InspectModel})
     assert models["inspect/openai/azure/gpt-4o"].name == "openai/azure/gpt-4o"
     assert models.problem("inspect/openai") is not None
 
@@ -118,9 +105,6 @@ def test_one_line_says_how_to_install_what_is_missing(monkeypatch):
     with pytest.raises(ModelError, match=r"pip install 'assaymark\[inspect\]'") as caught:
         asked(InspectModel("mockllm/model"))
     assert caught.value.quota
-
-
-# --- the mock provider ----------------------------------------------------------------------------------------------
 
 
 def test_what_goes_to_inspect_field_by_field(ai):
@@ -212,9 +196,6 @@ def test_a_run_goes_through_the_ledger_with_its_raw_replies(ai, tmp_path):
     assert all(json.loads(reply.raw) for reply in replies.values())
 
 
-# --- the OpenAI provider over loopback ------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def keyed(ai, monkeypatch) -> InspectModel:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -275,10 +256,7 @@ def test_nobody_there_and_no_answer_in_time(keyed):
     with pytest.raises(ModelError, match="no connection to") as caught:
         asked(keyed, args={"base_url": f"{free_url()}/v1"})
     assert caught.value.retryable
-    with (
-        serving(hang) as server,
-        pytest.raises(ModelError, match=r"no reply from .* within 0\.2 s") as caught,
-    ):
+    with serving(hang) as server, pytest.raises(ModelError, match=r"no reply from .* within 0\.2 s") as caught:
         asked(keyed, args={"base_url": f"{server.url}/v1", "timeout_s": 0.2})
     assert caught.value.retryable
 

@@ -25,27 +25,10 @@ from openai_wire import (
     text_part,
     unknown_fields,
 )
-from provider_server import (
-    answer,
-    cut,
-    echo_headers,
-    flood,
-    free_url,
-    hang,
-    hang_up,
-    page,
-    serving,
-    twice,
-)
+from provider_server import answer, cut, echo_headers, flood, free_url, hang, hang_up, page, serving, twice
 
 from assaymark.engine import Ledger, run_calls
-from assaymark.engine.providers.openai import (
-    OpenAIChatModel,
-    OpenAIModel,
-    openai_argument_problems,
-    openai_chat_provider,
-    openai_provider,
-)
+from assaymark.engine.providers.openai import OpenAIChatModel, OpenAIModel, openai_argument_problems
 from assaymark.engine.providers.transports import transport
 from assaymark.errors import InputError, ModelError
 
@@ -60,9 +43,6 @@ CALLS = pytest.mark.parametrize(("spec", "canned"), [(call(), RESPONSE), (chat_c
 def bench():
     with bench_of() as made:
         yield made
-
-
-# --- the Responses API, v1 ------------------------------------------------------------------------------------------
 
 
 def test_a_response_is_asked_for_field_by_field(bench):
@@ -145,9 +125,6 @@ def test_the_responses_api_has_no_seed(bench):
     bench.refusing(call(seed=7), "openai/gpt-6.1-sol: the Responses API takes no seed")
 
 
-# --- Chat Completions, v1 -------------------------------------------------------------------------------------------
-
-
 def test_a_completion_is_asked_for_field_by_field(bench):
     extra = '{"chat_template_kwargs": {"enable_thinking": false}}'  # as a study file can hold it
     args = {"max_tokens": 900, "top_p": 0.9, "extra_body": extra}
@@ -180,10 +157,8 @@ def test_a_server_without_schemas_can_be_asked_for_less(bench, structured, form)
 def test_openai_itself_is_told_the_length_by_the_name_it_has_for_it():
     spec = chat_call(args={"max_tokens": 900})
     model = model_of(spec, OPENAI_API_KEY=CANARY)
-    assert (
-        model._request(spec, transport(model.provider, spec, {"OPENAI_API_KEY": CANARY}))["max_completion_tokens"]
-        == 900
-    )
+    at = transport(model.provider, spec, {"OPENAI_API_KEY": CANARY})
+    assert model.request(spec, at)["max_completion_tokens"] == 900
 
 
 def test_the_canned_completion_is_one_for_the_sdk():
@@ -236,9 +211,6 @@ def test_an_error_in_a_body_with_status_200_is_one(bench):
 @pytest.mark.parametrize("choices", [None, [], [7], [{"message": None}]])
 def test_another_api_is_named(bench, choices):
     bench.failing(chat_call(), answer({"choices": choices}), match="is none of the Chat Completions API")
-
-
-# --- addresses and keys ---------------------------------------------------------------------------------------------
 
 
 def asked_at(server, spec, **environ):
@@ -294,9 +266,6 @@ def test_a_model_can_be_checked_before_a_run():
 def test_no_representation_shows_the_key():
     model = model_of(call(), OPENAI_API_KEY=CANARY)
     assert CANARY not in repr(model)
-
-
-# --- faults ---------------------------------------------------------------------------------------------------------
 
 
 def error(message, code=None, kind="invalid_request_error"):
@@ -394,9 +363,6 @@ def test_a_reply_that_comes_twice_is_not_the_answer_to_the_next_call(spec, canne
         assert asyncio.run(three()) == ["first", "second", "third"]
 
 
-# --- in a run -------------------------------------------------------------------------------------------------------
-
-
 def test_a_run_asks_each_call_once_and_stores_no_key(tmp_path):
     busy = answer(error("Slow down."), 429, {"Retry-After": "0"})
     calls = [call(trial=trial) for trial in (1, 2, 3)]
@@ -428,14 +394,11 @@ def test_its_connections_can_be_closed_early():
         assert asyncio.run(twice_over(model)) == SAID
 
 
-# --- names and arguments --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("factory", [openai_provider, openai_chat_provider])
+@pytest.mark.parametrize("factory", [OpenAIModel, OpenAIChatModel])
 @pytest.mark.parametrize("name", ["", " ", "two words", "-x", "x" * 201, "a?key=b"])
 def test_a_name_that_cannot_be_one_is_refused(factory, name):
     with pytest.raises(InputError, match=r"must be openai(-chat)?/NAME"):
-        factory()(name)
+        factory(name)
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,6 @@ def bench(benches, case):
     return benches[case.provider]
 
 
-# --- what goes wrong on the way ---------------------------------------------------------------------------------------
-
-
 @CASES
 @pytest.mark.parametrize(
     ("step", "reason", "retryable"),
@@ -115,8 +112,6 @@ def test_nobody_listens(case):
     assert caught.value.retryable
 
 
-# --- hostile replies --------------------------------------------------------------------------------------------------
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -166,9 +161,6 @@ def test_messages_in_another_order_are_refused(bench, case, roles):
     with pytest.raises(ModelError, match="the messages must be those of the system") as caught:
         bench.loop.run_until_complete(bench.model.complete(type(call)(model=case.name, messages=messages, template="")))
     assert not caught.value.retryable
-
-
-# --- keys and addresses -----------------------------------------------------------------------------------------------
 
 
 @CASES
@@ -224,9 +216,6 @@ def test_without_the_sdk_the_message_says_how_to_install_it(case, monkeypatch):
     assert caught.value.quota
 
 
-# --- one client for each loop -----------------------------------------------------------------------------------------
-
-
 @CASES
 def test_a_model_is_asked_on_one_loop_after_another_and_leaves_nothing_open(case):
     async def asked(calls: int) -> list[Reply]:
@@ -242,9 +231,6 @@ def test_a_model_is_asked_on_one_loop_after_another_and_leaves_nothing_open(case
         asyncio.run(asked_and_closed())
         gc.collect()  # an open socket would warn here, and a warning is an error
     assert len(server.requests) == 13
-
-
-# --- in a run ---------------------------------------------------------------------------------------------------------
 
 
 @CASES

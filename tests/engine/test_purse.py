@@ -207,9 +207,6 @@ def test_a_bound_is_above_the_estimate():
     assert prices.bound(call(1, model="openai-chat/mine")) is None
 
 
-# --- holds that are measured against replies -------------------------------------------------------------------------
-
-
 def priced(calls_of=125):
     """Prices, and prompts of 35 kB that each may take 0.35 USD by their bound and cost 0.008."""
     from assaymark.engine.prices import prices_of_text

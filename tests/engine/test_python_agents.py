@@ -25,8 +25,6 @@ NO_CONTEXT = '{"format": "assaymark context 1", "reply_schema": []}'
 SECRET = "hunter22-hunter22"
 
 
-# --- callables ------------------------------------------------------------------------------------------------------
-
 HOLD = {"orders": [], "rationale": "Nothing moved."}
 
 
@@ -61,13 +59,8 @@ def test_a_request_without_a_context_is_no_outcome_of_the_agent():
 
 def test_a_decision_becomes_the_reply_format():
     decision = Decision(
-        record_id="r",
-        episode_id="e",
-        step=1,
-        cluster="c",
-        decided_at=NOON,
-        agent=Agent(id="mine", family="own", model="crew", fingerprint="9f"),
-        context_id="",
+        record_id="r", episode_id="e", step=1, cluster="c", decided_at=NOON,
+        agent=Agent(id="mine", family="own", model="crew", fingerprint="9f"), context_id="",
         actions=(
             Action(instrument="Asset A", kind="buy", quantity=2.0),
             Action(instrument="Asset B", kind="close"),
@@ -79,10 +72,8 @@ def test_a_decision_becomes_the_reply_format():
             Rationale(text="By the venue.", kind="arena"),
             Rationale(text="B may not.", kind="risk"),
         ),
-        confidence=0.7,
-        format="orders-v1",
-        provenance=Provenance(source="test"),
-    )
+        confidence=0.7, format="orders-v1", provenance=Provenance(source="test"),
+    )  # fmt: skip
     reply = told(lambda _context: decision)
     assert json.loads(reply.text) == {
         "orders": [
@@ -188,9 +179,6 @@ def test_nothing_that_is_returned_is_fatal(value):
         assert failed(reply)["failure"] in ("wrong type", "exception")
 
 
-# --- callables by name ----------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def modules(tmp_path, monkeypatch):
     """A folder of modules that can be imported, and an installed package that names one as an entry point."""
@@ -255,10 +243,7 @@ def test_what_a_callable_raises_is_counted_with_its_place_and_a_strict_one_stops
     ((found, times),) = agent.raised.items()
     assert times == 3
     assert re.fullmatch(said, found)
-    with (
-        Ledger.open(tmp_path / "ledger.db") as ledger,
-        pytest.raises(InputError, match="python/mine:decide: raised"),
-    ):
+    with Ledger.open(tmp_path / "ledger.db") as ledger, pytest.raises(InputError, match="python/mine:decide: raised"):
         run_calls(ledger, [spec], {spec.model: agent.held(True)})
     with Ledger.open(tmp_path / "ledger.db") as ledger:  # no outcome: it is asked again once it is mended
         assert run_calls(ledger, [spec], {spec.model: PythonAgent(lambda _context: HOLD)}).made == 1

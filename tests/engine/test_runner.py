@@ -47,9 +47,6 @@ class Deaf:
             await asyncio.sleep(60)
 
 
-# --- the plain way --------------------------------------------------------------------------------------------------
-
-
 def test_each_call_is_asked_once_and_answered(ledger):
     model = echo()
     summary = run_calls(ledger, calls(20) + calls(20), {NAME: model}, concurrency=4, **QUICK)
@@ -109,20 +106,11 @@ def test_nothing_to_ask(ledger):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [
-        ("concurrency", 0),
-        ("attempts", 0),
-        ("backoff_s", -1),
-        ("deadline_s", 0),
-        ("deadline_s", float("nan")),
-    ],
+    [("concurrency", 0), ("attempts", 0), ("backoff_s", -1), ("deadline_s", 0), ("deadline_s", float("nan"))],
 )
 def test_limits_out_of_range_are_refused(ledger, name, value):
     with pytest.raises(ValueError, match=f"{name} must be"):
         run_calls(ledger, [], {}, **{name: value})
-
-
-# --- what goes wrong ------------------------------------------------------------------------------------------------
 
 
 def test_what_may_pass_is_tried_again(ledger):
@@ -132,7 +120,7 @@ def test_what_may_pass_is_tried_again(ledger):
 
 
 def test_the_log_tells_each_retry_and_what_is_given_up(ledger, caplog):
-    with caplog.at_level("INFO", "assaymark.engine.run"):
+    with caplog.at_level("INFO", "assaymark.engine.runner"):
         run_calls(ledger, [call()], {NAME: flaky(5)}, attempts=2, **QUICK)
     again, over = (one.getMessage() for one in caplog.records)
     assert again.startswith(f"{NAME}: attempt 1 at a call failed (busy); again in ")
@@ -288,9 +276,6 @@ def test_it_runs_in_a_thread_of_an_event_loop(ledger):
     assert summary.made == 3
 
 
-# --- signals --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("around", [lambda work: work(), in_a_loop], ids=["alone", "inside an event loop"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_drains_what_is_under_way(ledger, number, around, request):
@@ -364,9 +349,6 @@ def test_an_ignored_signal_stays_ignored(ledger):
         assert not run_calls(ledger, calls(3), {NAME: Scripted(answer)}, **QUICK).interrupted
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-# --- calls that are turned away -----------------------------------------------------------------------------------
 
 
 def turning_away(refused, kind):

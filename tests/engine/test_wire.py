@@ -29,14 +29,16 @@ from assaymark.engine.providers.base import (
     word_of,
     words_of,
 )
-from assaymark.engine.providers.connection import Secret, printable, scrub
 from assaymark.engine.providers.transports import (
     PerLoop,
     Provider,
+    Secret,
     Transport,
     address_problem,
     load_sdk,
+    printable,
     refuse,
+    scrub,
     transport,
 )
 from assaymark.errors import ModelError
@@ -51,9 +53,6 @@ AT = Transport(HOME, "m-1", None, "ACME_KEY", Secret(KEY))
 
 def call(**args):
     return CallSpec(model="acme/m-1", messages=(), template="", args=args)
-
-
-# --- when to ask again ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 520, 529])
@@ -92,8 +91,6 @@ def test_no_header_makes_waiting_fail(headers):
     found = retry_after_of(headers)
     assert found is None or 0 <= found <= 86_400
 
-
-# --- keys -----------------------------------------------------------------------------------------------------------
 
 _KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=8, max_size=60)
 
@@ -134,9 +131,6 @@ def test_a_transport_does_not_show_its_key():
     assert KEY not in repr(AT)
     assert Secret(KEY) == Secret(KEY)
     assert len({Secret(KEY), Secret(KEY)}) == 1
-
-
-# --- addresses ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -211,9 +205,6 @@ def test_no_sdk_is_imported_with_the_package():
     assert done.stdout == "[]\n"
 
 
-# --- clients --------------------------------------------------------------------------------------------------------
-
-
 class Client:
     """A client that knows whether it was closed."""
 
@@ -255,9 +246,6 @@ def test_clients_can_be_closed_before_the_loop_ends():
         assert await clients.of(AT) is not client
 
     asyncio.run(use())
-
-
-# --- failures -------------------------------------------------------------------------------------------------------
 
 
 def failed(exc):
@@ -364,9 +352,6 @@ def test_the_words_of_an_error_are_found_in_every_form(body, words, message):
     assert words_of(body) == (words, message)
 
 
-# --- replies --------------------------------------------------------------------------------------------------------
-
-
 @given(st.binary(max_size=200))
 def test_no_body_is_fatal(body):
     with suppress(ModelError):
@@ -407,9 +392,6 @@ def test_problems_refuse_a_call():
     refuse(call(), [])
     with pytest.raises(ModelError, match="acme/m-1: one; two"):
         refuse(call(), ["one", "two"])
-
-
-# --- schemas --------------------------------------------------------------------------------------------------------
 
 
 def closed(**properties):

@@ -77,14 +77,9 @@ def test_a_node_that_is_killed(nodes, folder, tmp_path, long, note):
             timer.start()
             started = time.monotonic()
             found = map_chunks(
-                functions.slow,
-                made(attempts, n, seconds=0.5),
-                version="1",
-                how="ray",
-                address=nodes.address,
-                deadline_s=60.0,
-                ledger=ledger,
-            )
+                functions.slow, made(attempts, n, seconds=0.5), version="1", how="ray", address=nodes.address,
+                deadline_s=60.0, ledger=ledger,
+            )  # fmt: skip
             seconds.append(time.monotonic() - started)
             timer.join()
             assert found == squares(n)
@@ -117,15 +112,9 @@ def test_a_head_that_is_killed(nodes, folder, tmp_path, note):
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         with pytest.raises(AssayError, match=r"head node is gone|within 30 s|given up after") as caught:
             map_chunks(
-                functions.slow,
-                made(folder, 40, seconds=0.5),
-                version="1",
-                how="ray",
-                address=nodes.address,
-                deadline_s=20.0,
-                stall_s=stall_s,
-                ledger=ledger,
-            )
+                functions.slow, made(folder, 40, seconds=0.5), version="1", how="ray", address=nodes.address,
+                deadline_s=20.0, stall_s=stall_s, ledger=ledger,
+            )  # fmt: skip
         seconds = time.monotonic() - started
         timer.join()
         assert "\n" not in str(caught.value)

@@ -15,8 +15,7 @@ from made_aitrader import CLAUDE, CRYPTO, GPT, HEADER, HOURLY, STEPS, TRACK, act
 from assaymark.cli import main
 from assaymark.errors import InputError
 from assaymark.importers import IMPORTERS, audit_aitrader, import_aitrader
-from assaymark.importers.aitrader.log import TRACKS, marks_of, names_in, rationales_of
-from assaymark.importers.aitrader.prices import read_prices
+from assaymark.importers.aitrader_log import TRACKS, names_in, read_prices, texts_of
 from assaymark.importers.report import Tally
 from assaymark.portfolio import Book, Order, Rules, settle_day
 from assaymark.records import Rationale, canonical_json
@@ -35,9 +34,6 @@ def context(imported, name):
 @pytest.fixture(scope="module")
 def honestly():
     return import_aitrader(files())
-
-
-# --- records --------------------------------------------------------------------------------------------------------
 
 
 def test_steps_become_decisions_that_can_be_paired(honestly):
@@ -128,9 +124,6 @@ def test_packed_files_and_their_order_change_nothing(honestly):
     assert canonical_json(again.outcomes) == canonical_json(honestly.outcomes)
 
 
-# --- texts ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "kept", "flags"),
     [
@@ -146,8 +139,7 @@ def test_packed_files_and_their_order_change_nothing(honestly):
     ],
 )  # fmt: skip
 def test_texts_and_marks(text, kept, flags):
-    assert rationales_of(text) == tuple(Rationale(kind=kind, text=said) for kind, said in kept)
-    assert marks_of(text) == flags
+    assert texts_of(text) == (tuple(Rationale(kind=kind, text=said) for kind, said in kept), flags)
 
 
 def test_a_step_without_text_is_kept_and_counted():
@@ -174,9 +166,6 @@ def test_names_stand_on_the_instruments():
     steps = [line(step, rationale="持有 招商银行(600036.SH)") for step in STEPS]
     seen = context(import_aitrader(files(*steps)), "cn-hourly/2025-10-09T10:30/gpt-5")
     assert [(one.symbol, one.name) for one in seen.instruments] == [("600036.SH", "招商银行"), ("601318.SH", "")]
-
-
-# --- the audit ------------------------------------------------------------------------------------------------------
 
 
 def test_an_honest_log_reconciles():
@@ -281,9 +270,6 @@ def test_a_log_written_by_the_paper_broker_reconciles(days):
     assert audit.reconciliation.navs == pytest.approx(navs)
 
 
-# --- bad files ------------------------------------------------------------------------------------------------------
-
-
 def test_all_problems_at_once():
     bad = [
         line(track="agent_data_moon"),
@@ -372,8 +358,7 @@ def test_a_damaged_price_file_is_one_problem_of_many():
 
 
 @pytest.mark.parametrize(
-    "text",
-    [b"not json", b"[]", b'{"track": 1, "track": 2}', json.dumps(line()).replace("2.0", "NaN").encode() + b"}"],
+    "text", [b"not json", b"[]", b'{"track": 1, "track": 2}', json.dumps(line()).replace("2.0", "NaN").encode() + b"}"]
 )
 def test_lines_that_are_no_objects(text):
     with pytest.raises(InputError, match=r"decisions\.jsonl line 1"):
@@ -385,9 +370,6 @@ def test_numbers_beyond_any_book_are_refused():
         import_aitrader(files(line(positions_after={"CASH": 1e300})))
     with pytest.raises(InputError):
         import_aitrader(files(line(positions_after={"CASH": math.inf})))
-
-
-# --- the command ----------------------------------------------------------------------------------------------------
 
 
 def test_the_command_writes_a_run_folder(tmp_path, capsys):

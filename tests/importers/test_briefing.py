@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_capitalbench import BRIEFING
 
-from assaymark.importers.capitalbench.briefing import briefing_facts
-from assaymark.importers.capitalbench.numbers import numbers
-from assaymark.importers.capitalbench.rounds import context_id, stated
+from assaymark.importers.capitalbench_rounds import briefing_facts, context_id, numbers, stated
 from assaymark.records import Context, Fact, content_id
 
 NOON = datetime(2026, 5, 17, 12, tzinfo=UTC)

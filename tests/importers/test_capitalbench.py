@@ -46,9 +46,6 @@ def refused(contexts=None, records=None) -> str:
     return str(caught.value)
 
 
-# --- decisions ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_is_told_by_itself_and_survives_json(shape):
     decision, seen = only(imported(records=[record(shape)]))
@@ -144,9 +141,6 @@ def test_a_call_before_the_cutoff_is_kept_and_flagged():
     result = imported(records=[record(call=early), record(agent="acme-two")])
     assert [d.flags for d in result.decisions] == [("clock-conflict",), ()]
     assert result.report.flags == {"clock-conflict": 1}
-
-
-# --- contexts -------------------------------------------------------------------------------------------------------
 
 
 def test_what_followed_never_enters_a_context_and_changes_no_context():
@@ -260,9 +254,6 @@ def test_the_cutoff_is_read_in_order_and_never_from_the_deadline(changes, at, so
     assert (seen.cutoff, seen.cutoff_source) == (at, source)
 
 
-# --- outcomes -------------------------------------------------------------------------------------------------------
-
-
 def test_an_outcome_is_the_return_beside_the_benchmark():
     (outcome,) = imported(records=[record(outcome=RESOLVED)]).outcomes
     assert (outcome.value, outcome.benchmark, outcome.horizon) == (0.03, 0.01, "one week")
@@ -277,16 +268,12 @@ def test_an_option_without_return_has_benchmark_plus_alpha():
 
 
 @pytest.mark.parametrize(
-    "outcome",
-    [None, dict.fromkeys(RESOLVED, ""), {**RESOLVED, "portfolio_return": "", "alpha_vs_sp500": ""}],
+    "outcome", [None, dict.fromkeys(RESOLVED, ""), {**RESOLVED, "portfolio_return": "", "alpha_vs_sp500": ""}]
 )
 def test_an_empty_outcome_is_counted_as_missing(outcome):
     result = imported(records=[record(outcome=outcome)])
     assert result.outcomes == ()
     assert result.report.missing["outcome"].count == 1
-
-
-# --- what is refused ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -444,9 +431,6 @@ def test_a_mismatch_with_keep_going_leaves_the_round_out():
     assert result.contexts == {}
 
 
-# --- files ----------------------------------------------------------------------------------------------------------
-
-
 def test_a_missing_file_is_named():
     files = packed([context()], [record()])
     del files["decisions.jsonl.gz"]
@@ -516,10 +500,7 @@ def test_the_decisions_of_a_round_that_is_not_there_are_told_once():
         import_capitalbench(empty)
 
 
-@pytest.mark.parametrize(
-    ("shape", "silent"),
-    [("option", True), ("weights-v1", True), ("weights-v3", False)],
-)
+@pytest.mark.parametrize(("shape", "silent"), [("option", True), ("weights-v1", True), ("weights-v3", False)])
 def test_a_record_without_text_to_judge_says_so(shape, silent):
     changes = {"rationale_summary": " ", "key_risks": []}
     if shape == "weights-v1":

@@ -11,7 +11,7 @@ from generic_files import COMPLETE, FACTS, HEAD, MAP, ONE, OUTCOMES, TWO, WHOLE,
 
 from assaymark.errors import InputError
 from assaymark.importers import import_generic, template
-from assaymark.importers.generic import parse_map
+from assaymark.importers.column_map import parse_map
 from assaymark.records import content_id
 
 
@@ -208,9 +208,6 @@ def test_progress_is_told():
     assert told == [("facts", 3, 3), ("decisions", 2, 2), ("outcomes", 2, 2)]
 
 
-# --- what was lost --------------------------------------------------------------------------------------------------
-
-
 def test_a_context_that_lost_nothing_stays_complete():
     contexts, report = seen()
     assert {(c.completeness, c.missing) for c in contexts.values()} == {("complete", ())}
@@ -254,9 +251,6 @@ def test_without_its_facts_file_every_context_is_partial(facts):
     contexts, _ = seen(**{"map.toml": text.replace('weight = "size"\n', ""), "f.csv": facts, "d.csv": rows})
     assert {(c.completeness, c.missing) for c in contexts.values()} == {("partial", ("f.csv: could not be read",))}
     assert len(contexts) == 2
-
-
-# --- long cells and bad rows ----------------------------------------------------------------------------------------
 
 
 def test_a_prompt_of_two_hundred_thousand_characters_is_read():

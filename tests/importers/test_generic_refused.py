@@ -7,9 +7,7 @@ from generic_files import COMPLETE, FACTS, HEAD, MAP, ONE, OUTCOMES, TWO, WHOLE,
 
 from assaymark.errors import InputError
 from assaymark.importers import import_generic
-from assaymark.importers.generic import parse_map
-
-# --- what was accepted silently -------------------------------------------------------------------------------------
+from assaymark.importers.column_map import parse_map
 
 
 @pytest.mark.parametrize("field", ["exit_price", "realized_return_1w", "outcome_7d", "return_after_1w", "Fwd Return"])
@@ -131,9 +129,6 @@ def test_a_record_without_text_to_judge_says_so():
     assert result.report.no_text == ("r1/beta",)
 
 
-# --- one cause, told once -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("rows", "cause"),
     [
@@ -196,8 +191,6 @@ def test_outcomes_beside_unreadable_decisions_are_told_together():
     )
     assert len(result.report.problems) == 2
 
-
-# --- constraints ----------------------------------------------------------------------------------------------------
 
 RULED = COMPLETE.replace('facts = "f.csv"', 'facts = "f.csv"\nconstraints = "c.csv"') + '[constraints]\nscope = "on"\n'
 RULES = (

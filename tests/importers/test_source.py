@@ -66,19 +66,10 @@ def test_blank_csv_lines_are_skipped_and_lines_counted():
 
 def test_a_report_says_the_most_important_first():
     report = ImportReport(
-        source="s",
-        good=1,
-        bad=2,
-        formats={"option": 1},
-        flags={"clock-conflict": 1},
-        missing={"outcome": Missing(count=1, examples=("r",))},
-        verified={"a": 2},
-        unverifiable={"b": 3},
-        no_text=("r",),
-        never_met=(("x", "y"),),
-        notes=("note",),
-        problems=(Problem("line 1", "wrong"),),
-    )
+        source="s", good=1, bad=2, formats={"option": 1}, flags={"clock-conflict": 1},
+        missing={"outcome": Missing(count=1, examples=("r",))}, verified={"a": 2}, unverifiable={"b": 3},
+        no_text=("r",), never_met=(("x", "y"),), notes=("note",), problems=(Problem("line 1", "wrong"),),
+    )  # fmt: skip
     assert report.lines() == (
         "s: 1 decisions imported, 2 left out",
         "format option: 1",

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from made_verdicts import write_verdicts
 
 from assaymark.errors import LISTED, InputError, UnknownNameError
+from assaymark.importers.verdict_log import dense, joined
 from assaymark.importers.verdicts import (
     CALLS_CONDITION,
     LABELS,
@@ -30,7 +31,6 @@ from assaymark.importers.verdicts import (
     to_pair_calls,
     verdict_map,
 )
-from assaymark.importers.verdicts.log import dense, joined
 from assaymark.metrology.datasheet import CLASSES, decompose, decompose_arrays
 from assaymark.metrology.datasheet import VERDICTS as CODED
 
@@ -65,9 +65,6 @@ def preferred(log: VerdictLog) -> Counter:
         (log.judges[j], log.pair_name(p), log.trials[t], log.contents[c] if c >= 0 else VERDICTS[v])
         for j, p, t, c, v in rows
     )
-
-
-# --- reading ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_plain_log():
@@ -150,11 +147,7 @@ def test_a_map_names_columns_and_rows():
     bench = ["A", "C"]
     """
     log = read(text, parse_verdict_map(toml))
-    assert calls(log) == [
-        ("j", "q", "x", "y", 1, "1"),
-        ("j", "q", "x", "y", 2, "2"),
-        ("j", "q", "y", "x", 2, "2"),
-    ]
+    assert calls(log) == [("j", "q", "x", "y", 1, "1"), ("j", "q", "x", "y", 2, "2"), ("j", "q", "y", "x", 2, "2")]
     assert (log.rows, log.filtered, log.row.tolist()) == (4, 1, [2, 5, 4])
     assert len(read(text, parse_verdict_map(toml + "run = 2\n"))) == 2
 
@@ -237,9 +230,6 @@ def test_hostile_names_are_data(hostile):
 def test_pair_names_cannot_be_confused():
     log = read(HEAD + 'j,"a"",""b",c,d,1\nj,a,"b"",""c",d,1\n')
     assert len({log.pair_name(k) for k in range(2)}) == 2
-
-
-# --- one order, and what is refused -----------------------------------------------------------------------------------
 
 
 def test_a_log_with_one_order_is_read():
@@ -351,8 +341,6 @@ def test_any_bytes_are_a_log_or_refused(data):
             read(text)
 
 
-# --- laws -------------------------------------------------------------------------------------------------------------
-
 NAMES = st.text(
     st.characters(codec="utf-8", exclude_characters="\x00\r", exclude_categories=["Cs"]), min_size=1, max_size=4
 )
@@ -460,9 +448,6 @@ def test_joined_codes_sort_as_their_parts_do(rows):
     assert dense(codes)[1].tolist() == [ranks[row] for row in rows]
 
 
-# --- records, and many rows -------------------------------------------------------------------------------------------
-
-
 @given(logs())
 def test_the_calls_of_a_judge_as_records(rows):
     log = read(as_csv(rows))
@@ -503,9 +488,6 @@ def test_a_million_rows(tmp_path):
     assert (len(log.judges), len(log.questions), len(log.contents), log.trials) == (4, 1000, 12, (0, 1))
     assert np.array_equal(np.sort(log.row), np.arange(2, 1_000_002))
     assert np.all(np.diff(log.judge * (log.call.max() + 1) + log.pair * 4 + log.trial * 2 + log.order) > 0)
-
-
-# --- real logs --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

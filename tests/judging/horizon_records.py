@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from assaymark.judging.season.plans import ScoringPlan, load_scoring
-from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
+from assaymark.judging import Horizon, ScoringPlan, StepRecord, horizon_of, load_scoring
 from assaymark.prompting.texts import signature
 from assaymark.records import (
     Action,
@@ -100,13 +99,7 @@ def text_of(day: int) -> str:
 
 
 def step(
-    day: int,
-    of: Context,
-    *,
-    agent: Agent = AGENTS[0],
-    text: str | None = None,
-    style: str = "",
-    **changes: Any,
+    day: int, of: Context, *, agent: Agent = AGENTS[0], text: str | None = None, style: str = "", **changes: Any
 ) -> StepRecord:
     said = text_of(day) if text is None else text
     given: dict[str, Any] = {

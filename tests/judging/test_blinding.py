@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from judged_records import AGENTS
 
 from assaymark.errors import InputError
-from assaymark.judging.blinding import anonymise, blinding_names, compiled
+from assaymark.judging import anonymise, blinding_names
+from assaymark.judging.blinding import compiled
 from assaymark.records import Agent
 
 TOKEN = re.compile(r"\[agent [A-Z]{1,2}\]")

@@ -17,10 +17,20 @@ from hypothesis import strategies as st
 from order_records import BOOK, BUY_B, CONSTRAINTS, PRICES, context, decision, reconciled, settled, with_book
 
 from assaymark.errors import InputError, ModelError
-from assaymark.judging import ORACLE, ConstraintOracle, asked_alike, load_rubric, oracle_scores, plan_calls
-from assaymark.judging.arithmetic_oracle import QUANTITIES, Part, Reconciliation, oracle_score, reconcile
-from assaymark.judging.reference import argument_problems
-from assaymark.judging.replies import Parsed, parse_reply
+from assaymark.judging import (
+    ORACLE,
+    ConstraintOracle,
+    Parsed,
+    Reconciliation,
+    argument_problems,
+    asked_alike,
+    load_rubric,
+    oracle_scores,
+    parse_reply,
+    plan_calls,
+    reconcile,
+)
+from assaymark.judging.arithmetic_oracle import QUANTITIES, Part, oracle_score
 from assaymark.portfolio.orders import Settlement, fee_of, settle
 from assaymark.protocol import Study, parse_study
 from assaymark.records import Action, Constraint, Context, Decision, Derivation

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from judged_records import AGENTS, CUTOFF, DECIDED, by_id, context, decision, fact, study, with_text
 
 from assaymark.errors import InputError
-from assaymark.judging.prompts import TEMPLATE, PlannedCall, eligible, judge_template, plan_calls, plan_texts
-from assaymark.judging.reference import reference_judges
-from assaymark.judging.rubric import load_rubric
+from assaymark.judging import PlannedCall, eligible, load_rubric, plan_calls, plan_texts, reference_judges
+from assaymark.judging.prompts import TEMPLATE, judge_template
 from assaymark.prompting.fences import sections
 from assaymark.records import Agent, Context, Decision, Derivation, Rationale, Series, sha256_text
 

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from judged_records import by_id, context, decision, study
 
 from assaymark.engine.calls import Reply
-from assaymark.judging.prompts import plan_calls
-from assaymark.judging.replies import (
-    MOST_CHARACTERS,
+from assaymark.judging import (
     Invalid,
     Parsed,
     asks_again,
     judgment,
+    load_rubric,
     parse_reply,
+    plan_calls,
     reply_schema,
     second_call,
 )
-from assaymark.judging.rubric import load_rubric
+from assaymark.judging.replies import MOST_CHARACTERS
 from assaymark.records import parse, to_json
 
 RUBRIC = load_rubric("v1.0")

@@ -8,7 +8,8 @@ from importlib.resources import files
 import pytest
 
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.judging.rubric import load_rubric, parse_rubric, rubric_names
+from assaymark.judging import load_rubric, rubric_names
+from assaymark.judging.rubric import parse_rubric
 
 DIMENSIONS = (
     "action_coherence",

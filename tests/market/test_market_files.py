@@ -38,10 +38,13 @@ def long_parquet(path: Path, closes: np.ndarray, **columns: list[object]) -> Pat
     return path
 
 
-def test_a_table_of_dates_by_instruments(tmp_path):
+def test_both_layouts_read_alike(tmp_path):
     closes = sound()
     closes[40:42, 1] = np.nan
     history, problems = history_from_file(wide_csv(tmp_path / "prices.csv", closes))
+    long, _ = history_from_file(long_parquet(tmp_path / "b.parquet", closes))
+    np.testing.assert_array_equal(history.known_at, long.known_at)
+    np.testing.assert_array_equal(history.bars["close"], long.bars["close"])
     assert problems == []
     np.testing.assert_array_equal(history.bars["close"], closes)
     np.testing.assert_array_equal(history.days, DAYS)
@@ -49,11 +52,13 @@ def test_a_table_of_dates_by_instruments(tmp_path):
     assert history.snapshot == "prices"
 
 
-def test_both_layouts_read_alike(tmp_path):
-    wide, _ = history_from_file(wide_csv(tmp_path / "a.csv", sound()))
-    long, _ = history_from_file(long_parquet(tmp_path / "b.parquet", sound()))
-    np.testing.assert_array_equal(wide.bars["close"], long.bars["close"])
-    np.testing.assert_array_equal(wide.known_at, long.known_at)
+def test_days_are_those_of_the_file(tmp_path):
+    """Also those that fall on a weekend, or on which nothing has a price."""
+    days, closes = DAYS.copy(), sound()
+    days[4], closes[7] = np.datetime64("2024-01-06"), np.nan
+    history, _ = history_from_file(wide_csv(tmp_path / "a.csv", closes, days), strict=False)
+    np.testing.assert_array_equal(history.days, np.unique(days))
+    np.testing.assert_array_equal(history.bars["close"], closes[np.argsort(days)])
 
 
 def test_known_at_is_kept(tmp_path):
@@ -109,13 +114,10 @@ def test_sound_prices_have_no_problem(seed):
     assert price_problems(DAYS, IDS, sound(seed)) == []
 
 
-def test_the_last_day_may_be_half(tmp_path):
+def test_the_last_day_may_be_half_and_limits_are_fields():
     closes = sound()
     closes[-1, :3] = np.nan
     assert "half a day" in str(price_problems(DAYS, IDS, closes)[0])
-
-
-def test_limits_are_fields():
     closes = sound()
     closes[50:62, 2] = 77.0
     assert price_problems(DAYS, IDS, closes, Limits(stale_days=13)) == []
@@ -154,24 +156,3 @@ def test_overlapping_snapshots_are_named():
     assert [str(one) for one in found] == [
         "ONE: snapshots s1 and s2 overlap on 20 days and differ on 1; a store holds one snapshot"
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a,b\n1,2\n", "column of days"),
-        ("date\n2024-01-01\n", "no instrument"),
-        ("date,A\n2024-01-01,x\n", "not a number"),
-        ("date,A\nmonday,1\n", "not a day such as"),
-        ("date,A\n,1\n2024-01-01,2\n", "have no day"),
-        ("", "holds no rows"),
-        ("date,A,A\n2024-01-01,1,2\n", "A: the column is there more than once"),
-        ("date,A\n", "no rows"),
-        ("date,instrument,close\n2024-01-01,,2\n", "row 1, instrument: is empty"),
-    ],
-)
-def test_files_that_are_no_prices(tmp_path, text, message):
-    path = tmp_path / "a.csv"
-    path.write_text(text)
-    with pytest.raises(InputError, match=message):
-        history_from_file(path)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from assaymark.errors import InputError, LedgerError
 from assaymark.market import snapshot as cache_module
 from assaymark.market.calendar import all_days, weekdays
-from assaymark.market.files import PORTBENCH_NOTES, snapshot_from_file
+from assaymark.market.files import PORTBENCH_NOTES, history_from_file, snapshot_from_file
 from assaymark.market.history import FIELDS, History, known_at_close, synthetic_history
 from assaymark.market.instruments import CLASSES, Listing
 from assaymark.market.macro import MacroSeries, released_after
@@ -437,6 +437,13 @@ def test_only_what_was_asked_for(tmp_path):
         ("date,A\n2024-01-01,1\n2024-01-01,1\n", "more than once with one known_at"),
         ("date,instrument,close,snapshot\n2024-01-01,A,1,s\n2024-01-02,A,1,t\n", "one file holds one snapshot"),
         ("date,instrument,close\n2024-01-01,,1\n", "row 1, instrument: is empty"),
+        ("a,b\n1,2\n", "column of days"),
+        ("date\n2024-01-01\n", "no instrument"),
+        ("date,A\n2024-01-01,x\n", "not a number"),
+        ("date,A\nmonday,1\n", "not a day such as"),
+        ("date,A\n,1\n2024-01-01,2\n", "have no day"),
+        ("date,A,A\n2024-01-01,1,2\n", "A: the column is there more than once"),
+        ("date,A\n", "no rows"),
         ("", "holds no rows"),
     ],
 )
@@ -444,6 +451,9 @@ def test_files_that_are_refused(tmp_path, text, message):
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(InputError, match=message):
         snapshot_from_file(tmp_path / "a.csv", now=NOW)
+    if "one known_at" not in message and "weekday" not in message:
+        with pytest.raises(InputError, match=message):
+            history_from_file(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("row", [-1, 60])

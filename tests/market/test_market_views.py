@@ -15,7 +15,7 @@ from assaymark.errors import InputError, UnknownNameError
 from assaymark.market.calendar import weekdays
 from assaymark.market.history import FIELDS, History, known_at_close, synthetic_history
 from assaymark.market.instruments import class_members, universe
-from assaymark.market.macro import SUMMARY_DAYS, MacroSeries, News, read, released_after
+from assaymark.market.macro import SUMMARY_DAYS, News
 from assaymark.market.synthetic import synthetic_market
 
 MOMENTS = st.datetimes(datetime(2015, 1, 1), datetime(2026, 1, 15), timezones=st.just(UTC))
@@ -217,16 +217,6 @@ def test_no_reading_is_from_the_future_or_stale(t):
         if reading.released is not None:
             assert reading.released <= t.timestamp()
             assert (np.datetime64(t.date()) - reading.period).astype(int) <= limits[reading.id]
-
-
-def test_before_the_first_release():
-    periods = np.array(["2024-01-31", "2024-02-29"], dtype="datetime64[D]")
-    series = MacroSeries(
-        "rate", "Rate", "percent", "month", 75, periods, np.array([1.0, 2.0]), released_after(periods, 3)
-    )
-    assert read(series, int(series.released[0]) - 1).state.startswith("not published")
-    assert read(series, int(series.released[0])).value == 1.0
-    assert read(series, int(series.released[1])).value == 2.0
 
 
 @pytest.mark.parametrize("seed", [0, 1, 5])

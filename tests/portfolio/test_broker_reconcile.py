@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.portfolio.broker import Bar, Book, Order, Rules, StatedFill, StatedStep, Tolerance, reconcile, settle_day
 
-BARS = {
-    "A": Bar(open=50.0, high=55.0, low=45.0, close=52.0),
-    "B": Bar(open=20.0, high=21.0, low=19.0, close=19.5),
-}
+BARS = {"A": Bar(open=50.0, high=55.0, low=45.0, close=52.0), "B": Bar(open=20.0, high=21.0, low=19.0, close=19.5)}
 START = Book(1000.0, {"B": 5.0})
 
 

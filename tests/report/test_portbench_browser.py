@@ -71,7 +71,7 @@ def test_a_stronger_tint_is_a_higher_score_and_text_on_it_can_be_read(visit):
         const v = (c.startsWith('color(') ? m : m.map(x => x / 255))
           .map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
         return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; };
-      return [...document.querySelectorAll('#stages .heat td.hc')].slice(0, 40).map(e => {
+      return [...document.querySelectorAll('#stages .heat .tint:not(.un)')].slice(0, 40).map(e => {
         const a = lum(getComputedStyle(e).backgroundColor), b = lum(getComputedStyle(e).color);
         return [parseFloat(e.textContent), a, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)]; }); }"""
     for scheme, sign in (("light", -1), ("dark", 1)):
@@ -93,7 +93,7 @@ def test_filters_show_what_they_count_and_printing_opens_what_is_folded(visit):
     button = page.locator('[data-tools="claim-rows"] button[data-f="no-claim"]')
     button.click()
     shown = page.evaluate("[...document.querySelectorAll('#claim-rows > li')].filter(r => !r.hidden).length")
-    assert button.text_content() == f"No claim {shown}"
+    assert button.text_content() == f"Not supported {shown}"
     page = visit("eight/index.html")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate("[...document.querySelectorAll('details')].every(d => d.open)")

@@ -115,15 +115,10 @@ def _context(climate: tuple[float, float], cutoff: datetime, rng: np.random.Gene
             )
         ]
     return Context(
-        completeness="complete",
-        cutoff=cutoff,
-        cutoff_source="close of the last bar",
-        prompt=f"Choose target weights at the close of {cutoff:%Y-%m-%d}, and say why.",
-        facts=tuple(facts),
-        instruments=UNIVERSE,
-        portfolio=BOOK,
-        constraints=RULES,
-    )
+        completeness="complete", cutoff=cutoff, cutoff_source="close of the last bar",
+        prompt=f"Choose target weights at the close of {cutoff:%Y-%m-%d}, and say why.", facts=tuple(facts),
+        instruments=UNIVERSE, portfolio=BOOK, constraints=RULES,
+    )  # fmt: skip
 
 
 def _decision(regime: str, step: int, agent: Agent, context: Context) -> Decision:
@@ -134,21 +129,14 @@ def _decision(regime: str, step: int, agent: Agent, context: Context) -> Decisio
         trend, rough
     )
     return Decision(
-        record_id=f"{regime}-{step:02d}-{agent.id}",
-        episode_id=regime,
-        step=step,
-        cluster=regime,
-        decided_at=context.cutoff + timedelta(minutes=20),
-        agent=agent,
-        context_id=content_id(context),
+        record_id=f"{regime}-{step:02d}-{agent.id}", episode_id=regime, step=step, cluster=regime,
+        decided_at=context.cutoff + timedelta(minutes=20), agent=agent, context_id=content_id(context),
         actions=tuple(Action(instrument=name, kind="target_weight", weight=weight) for name, weight in weights.items()),
         rationales=tuple(
             Rationale(text=text, kind=kind) for text, kind in zip(texts, ("summary", "portfolio", "risk"), strict=True)
         ),
-        confidence=confidence,
-        format="weights-v1",
-        provenance=Provenance(source=_SOURCE),
-    )
+        confidence=confidence, format="weights-v1", provenance=Provenance(source=_SOURCE),
+    )  # fmt: skip
 
 
 Made = tuple[dict[str, float], tuple[str, str, str], float]

@@ -57,11 +57,9 @@ def test_a_study_file_that_is_not_text(imported, tmp_path, capsys):
 
 def test_a_study_with_many_mistakes_names_them_all(imported, tmp_path, capsys):
     path = edited(
-        tmp_path,
-        ('model = "reference/reader"', "model = 7"),
-        ("publish = 0.4", "publsh = 0.5"),
+        tmp_path, ('model = "reference/reader"', "model = 7"), ("publish = 0.4", "publsh = 0.5"),
         ("trials = 2", "trials = 0"),
-    )
+    )  # fmt: skip
     message = refused(["run", path, "--out", imported], capsys)
     for part in ("3 problems", "judges.1.model", "gates.publsh", "judges.1.trials", "(got 0)"):
         assert part in message
@@ -89,11 +87,9 @@ def test_a_study_that_leaves_no_record(imported, tmp_path, capsys):
     path = edited(tmp_path, ('derivations = ["honest"]', 'agents = ["equal-weight"]\nexclude_flags = ["flagged"]'))
     decisions = Store(RunFolder(imported)).read(DECISIONS)
     store_records(
-        RunFolder(imported),
-        [replace(one, flags=("flagged",)) for one in decisions],
-        Store(RunFolder(imported)).contexts(),
-        (),
-    )
+        RunFolder(imported), [replace(one, flags=("flagged",)) for one in decisions],
+        Store(RunFolder(imported)).contexts(), (),
+    )  # fmt: skip
     assert "no decision is left to judge (48 by agent not in the plan, 24 by flag flagged)" in refused(
         ["lock", path, "--out", imported], capsys
     )
@@ -248,8 +244,6 @@ def test_misuse_of_the_command_line_is_status_2(arguments, capsys):
     assert main(arguments) == 2
     assert "Traceback" not in capsys.readouterr().err
 
-
-# --- the words of libraries -------------------------------------------------------------------------------------------
 
 PLAN = """
 name = "s"

@@ -163,9 +163,6 @@ def test_a_judge_that_writes_json_of_another_form_gives_no_score_and_is_said_to(
     assert "name another one: assaymark amend" in lines[0]
 
 
-# --- ledgers --------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def begun(own):
     """A run folder that still has to read its ledger."""

@@ -96,9 +96,6 @@ def levels(found: MeasuredTable) -> dict[str, str]:
     return {verdict.claim.id: verdict.publication_level for verdict in found.verdicts}
 
 
-# --- a good table -----------------------------------------------------------------------------------------------------
-
-
 def test_a_csv_is_measured_and_decided(tmp_path):
     path = written(tmp_path, make_rows())
     found = measure_table(path)
@@ -184,9 +181,6 @@ def test_progress_is_told(tmp_path):
     assert set(said) == {"reading scores", "measuring"}
 
 
-# --- control cells ----------------------------------------------------------------------------------------------------
-
-
 def test_control_cells_of_the_table_are_measured(tmp_path):
     found = measure_table(written(tmp_path, cells(make_rows())))
     known = index(found)
@@ -221,9 +215,6 @@ def test_clusters_after_the_cutoff(tmp_path):
         "contamination.gap[dimension=aggregate,split=all]"
     ]
     assert (item.state, item.detail["n_post"], item.detail["n_earlier"]) == ("ok", 30, 150)
-
-
-# --- the plan ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -399,9 +390,6 @@ def test_people_are_judges_of_their_own_family():
     assert [judge.model for judge in default_study(Panel()).judges] == ["human/table", "elsewhere/reader"]
 
 
-# --- without cycles ---------------------------------------------------------------------------------------------------
-
-
 def test_without_cycles_the_words_say_so(tmp_path):
     rows = [{k: v for k, v in row.items() if k != "cycle"} for row in make_rows()]
     found = measure_table(written(tmp_path, rows))
@@ -422,9 +410,6 @@ def test_a_judge_that_leaves_out_weak_records_moves_nothing_without_cycles_eithe
     for name in [name for name in paired if name.startswith(("contrast[", "lofo.contrast["))]:
         assert found[name].value == pytest.approx(paired[name].value, abs=1e-9)
         assert found[name].detail["p"] == pytest.approx(paired[name].detail["p"], rel=1e-7)
-
-
-# --- tables that fall short -------------------------------------------------------------------------------------------
 
 
 def only(rows: list[dict[str, Any]], **wanted: Any) -> list[dict[str, Any]]:
@@ -572,9 +557,6 @@ def test_nothing_is_written_for_a_wrong_table(tmp_path):
     assert not out.exists()
 
 
-# --- large tables -----------------------------------------------------------------------------------------------------
-
-
 BY_ROWS = ("dimension.distinct", "dimension.mtmm", "panel.alpha", "panel.variance", "panel.generalizability")
 IN_PARTS = "not measurable: the table was read in parts, of which only sums were kept"
 
@@ -657,9 +639,6 @@ def test_large_tables_and_plans(tmp_path, large):
     assert measure_table(path, chosen).size.agents == 2
     with pytest.raises(PlanError, match="cells that the table lacks"):
         measure_table(path, study_of(extra='[records]\nderivations = ["honest", "cell_a"]'))
-
-
-# --- which columns are dimensions -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "streamed.parquet", "folder"])

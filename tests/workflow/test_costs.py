@@ -15,8 +15,8 @@ from assaymark.errors import InputError, ModelError, PlanError
 from assaymark.protocol import EngineChoice, JudgeSpec, Study
 from assaymark.workflow.ask import ask
 from assaymark.workflow.forecast import Stage, expected, paid_models, paid_of
-from assaymark.workflow.progress import paid_views
 from assaymark.workflow.publish import in_flight_bound
+from assaymark.workflow.raw_calls import paid_views
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.track import silent
 
@@ -156,10 +156,10 @@ def test_a_forecast_assumes_one_length_of_reply_for_every_provider_and_adds_no_u
 
 
 def test_a_missing_key_is_told_before_anything_is_sent(folder):
-    from assaymark.engine.providers.openai import openai_provider
+    from assaymark.engine.providers.openai import OpenAIModel
 
     pytest.importorskip("openai", reason="needs the client of OpenAI (extra: openai)")
-    models = Models({}, {"openai": openai_provider({})})
+    models = Models({}, {"openai": lambda name: OpenAIModel(name, environ={})})
     with pytest.raises(ModelError, match="OPENAI_API_KEY"):
         put(folder, asked(3, "openai/gpt-4o"), models)
     with Ledger.open(folder.ledger) as ledger:

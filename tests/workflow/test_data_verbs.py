@@ -63,9 +63,6 @@ def test_progress_is_told(tmp_path):
     assert told == [("market", done, 2) for done in range(3)]
 
 
-# --- show -------------------------------------------------------------------------------------------------------------
-
-
 def test_show_tells_what_there_is(made):
     text = text_of(made)
     for said in ("synthetic-0", "made here, free to use", "gaps and delistings are deliberate", "equity", "2025-12-31",
@@ -136,9 +133,6 @@ def test_a_folder_that_is_not_there_is_answered_with_one_that_is(tmp_path, capsy
     assert f"did you mean {tmp_path / 'market'}?" in said
 
 
-# --- check ------------------------------------------------------------------------------------------------------------
-
-
 def test_the_synthetic_market_has_notes_only(made, capsys):
     assert main(["data", "check", str(made)]) == 0
     out = capsys.readouterr().out
@@ -167,9 +161,6 @@ def test_check_finds_damage(made, tmp_path, capsys):
     path.write_bytes(path.read_bytes()[:-1])
     assert main(["data", "check", str(tmp_path / "s")]) == 1
     assert "bars.parquet is damaged or cut off" in capsys.readouterr().err
-
-
-# --- pull -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_file_becomes_a_snapshot(tmp_path, capsys):

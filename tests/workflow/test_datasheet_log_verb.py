@@ -29,8 +29,6 @@ from datasheet_runs import (
 
 from assaymark.workflow.tracks.datasheet import datasheet_name
 
-# --- logs -------------------------------------------------------------------------------------------------------------
-
 
 def test_a_log_is_decomposed(tmp_path, capsys):
     assert datasheet(tmp_path / "run", "--from", write_log(tmp_path / "log.csv", SIMPLE)) == 0
@@ -144,9 +142,6 @@ def test_hostile_names_of_judges_stay_names(tmp_path, capsys):
         if path.suffix == ".svg":
             ElementTree.parse(path)
     capsys.readouterr()
-
-
-# --- real logs --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

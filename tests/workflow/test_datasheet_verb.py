@@ -67,9 +67,6 @@ def two_tasks() -> str:
     return "[[task]]".join(text.split("[[task]]")[:3])
 
 
-# --- reference judges -------------------------------------------------------------------------------------------------
-
-
 def test_three_judges_tell_the_three_stories_that_were_planted(three):
     found = {judge: chips(sheet_of(three, judge)) for judge in JUDGES}
     assert found["slot-biased"][:3] == ["vacuum: leaky", "equal texts: position-led", "target: needs 4 requirements"]
@@ -204,9 +201,6 @@ def test_trials_measure_whether_asking_again_changes_anything(small, tmp_path):
     assert 0.9 < sum(shares) / len(shares) < 1  # nine questions of ten are steady, the others agree by chance
 
 
-# --- the same instrument? ---------------------------------------------------------------------------------------------
-
-
 def args_changed(out: Path, seed: int = 7, **args: float) -> Path:
     """The datasheet of a checklist judge with other parameters, as a file."""
     judge = JudgeSpec(name="checklist", model="reference/checklist", family="reference", args=args)
@@ -273,9 +267,6 @@ def test_an_earlier_datasheet_of_nobody_here_is_not_passed_over(three, tmp_path,
     assert not (tmp_path / "run").exists()
 
 
-# --- tasks of one's own -----------------------------------------------------------------------------------------------
-
-
 def test_tasks_of_ones_own(small, tmp_path):
     assert datasheet(tmp_path / "run", *small) == 0
     sheet = sheet_of(tmp_path / "run", "checklist")
@@ -292,9 +283,6 @@ def test_wrong_tasks_are_named_and_nothing_is_asked(tmp_path, capsys):
     assert "task copper-breakout, position size: partly must name 'position size'" in err
     assert "partly must hold no value" in err
     assert not (tmp_path / "run").exists()
-
-
-# --- judges that grade single texts -----------------------------------------------------------------------------------
 
 
 def test_a_rubric_judge_is_shown_single_texts_and_no_pairs(small, tmp_path):
@@ -315,9 +303,6 @@ def test_both_kinds_of_judges_in_one_run(small, tmp_path):
     assert datasheet(tmp_path / "run", *small, "--judge", "reference/auditor") == 0
     assert sheet_of(tmp_path / "run", "checklist").calls["all"] == 180
     assert sheet_of(tmp_path / "run", "auditor").calls["all"] == 24
-
-
-# --- what is refused --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -80,9 +80,6 @@ def answered_twice(folder: Path) -> int:
     return asked(folder, "select count(*) - count(distinct key) from attempts where outcome = 'replied'")
 
 
-# --- the demo ---------------------------------------------------------------------------------------------------------
-
-
 def test_the_demo_ends_in_everything_the_layout_promises(demo):
     names = {path.name for path in demo.iterdir()} - {"objects", "ledger.db.lock"}
     files = {"plan.toml", "study.lock", "ledger.db", "verdicts.json", "stimuli.json", "SHA256SUMS"}
@@ -147,9 +144,6 @@ def test_nothing_derived_holds_a_clock(demo):
 
 def test_the_demo_is_the_study_that_ships_with_the_package(demo):
     assert (demo / "plan.toml").read_bytes() == (Path(workflow.__file__).parent / "demo.toml").read_bytes()
-
-
-# --- again, and by other ways -----------------------------------------------------------------------------------------
 
 
 def test_running_it_again_asks_nobody_and_changes_nothing(own, capsys):
@@ -219,8 +213,6 @@ def test_a_damaged_table_is_never_data(own, table, capsys):
     assert f"{table}.parquet is damaged" in message
     assert "Traceback" not in message
 
-
-# --- killed and stopped -----------------------------------------------------------------------------------------------
 
 FORKED = """
 import os, sys, traceback

@@ -111,9 +111,6 @@ def test_one_verb_after_the_other_ends_in_the_same_bytes(full, tmp_path):
     assert run.verdicts.read_bytes() == full.folder.verdicts.read_bytes()
 
 
-# --- what is refused ------------------------------------------------------------------------------------------------
-
-
 def refused(arguments, capsys) -> str:
     assert main([str(item) for item in arguments]) == 1
     message = capsys.readouterr().err
@@ -231,9 +228,6 @@ def test_a_plan_without_people_takes_no_grades(run, tmp_path, capsys):
     path.write_text(f"{HEAD}\n{record},ann,3,3,3,3,3,3\n")
     says = "unknown human grader of the plan 'ann'. Known: none"
     assert says in refused(["import", "human", path, "--out", run], capsys)
-
-
-# --- amendments -----------------------------------------------------------------------------------------------------
 
 
 def amended(tmp_path, *changes: tuple[str, str]):

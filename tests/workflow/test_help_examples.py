@@ -93,9 +93,6 @@ def answers(request):
     return '{"verdict": "tie", "reason": "They are alike."}' if b"verdict" in request.raw else '{"answer": 1}'
 
 
-# --- what each command's examples need -------------------------------------------------------------------------------
-
-
 def study(scratch, finished, text=STUDY):
     shutil.copytree(finished, scratch / "runs/mine")
     (scratch / "study.toml").write_text(text.read_text(), encoding="utf-8")
@@ -128,8 +125,6 @@ def of_measure(scratch):
         writer.writeheader()
         writer.writerows(rows)
 
-
-# --- the examples ----------------------------------------------------------------------------------------------------
 
 FINISHED = ("judge", "measure", "claim", "report", "plan-calls", "worker", "export", "serve", "verify")
 

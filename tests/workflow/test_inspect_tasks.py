@@ -34,9 +34,6 @@ def judging(run):
     return inspect_tasks.judge(str(run))
 
 
-# --- scores, without the package --------------------------------------------------------------------------------------
-
-
 def test_a_reply_of_the_right_form_has_its_scores():
     assert graded_value(GOOD, "stop", "v1.0") == ({"usable": 1.0, **dict.fromkeys(NAMES, 4.0)}, None)
 
@@ -78,9 +75,6 @@ def test_what_a_verdict_on_a_pair_is_worth(verdict, better, first, right):
 def test_a_verdict_that_was_cut_off_is_not_usable():
     value, reason = preferred_value('{"verdict": "1", "reason": "x"}', "max_tokens", "1")
     assert (value["usable"], reason) == (0.0, "the reply ended by length")
-
-
-# --- tasks, by Inspect itself -----------------------------------------------------------------------------------------
 
 
 def test_the_entry_point_registers_both_tasks_under_our_name(ai):

@@ -95,9 +95,6 @@ def test_a_run_that_is_not_finished_says_what_is_missing(demo, tmp_path):
     assert not (tmp_path / "site").exists()
 
 
-# --- as a command -----------------------------------------------------------------------------------------------------
-
-
 def test_several_runs_are_joined_by_one_command(demo, sheets, joined, tmp_path, capsys):
     site = tmp_path / "site"
     words = ["report", str(demo), str(sheets), "--out", str(site), "--title", "Two runs", "--calls", "none"]

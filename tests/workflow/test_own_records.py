@@ -231,8 +231,6 @@ def test_a_study_needs_both_agents_and_a_substrate(tmp_path, capsys):
     assert "with both [[agents]] and [substrate], or has neither" in err
 
 
-# --- agents of one's own ----------------------------------------------------------------------------------------------
-
 OWN = """
 def decide(context):
     best = max(context.instruments, key=lambda item: [f.value for f in context.facts
@@ -274,9 +272,6 @@ def test_an_agent_that_was_never_started_stops_the_run_before_it_asks(tmp_path, 
     err = refused(capsys, ["run", path, "--out", str(tmp_path / "run")])
     assert "nothing answers at" in err
     assert Store(RunFolder(tmp_path / "run")).digest(DECISIONS) is None
-
-
-# --- amendments -------------------------------------------------------------------------------------------------------
 
 
 def test_a_plan_may_be_amended_until_an_agent_is_asked_and_keeps_what_the_probes_found(tmp_path, capsys):

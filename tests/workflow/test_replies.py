@@ -178,9 +178,6 @@ def test_a_model_that_answers_nothing_is_wrong_and_refuses_nothing(imported, cap
     assert judge.asked.total() == 72
 
 
-# --- asked once more ----------------------------------------------------------------------------------------------
-
-
 def test_a_reply_that_is_no_json_is_asked_for_once_more(imported, capsys):
     def outcome(agent, n, again):
         if (agent, n) == ("calm", 4):
@@ -209,9 +206,6 @@ def test_a_reply_that_is_no_json_is_asked_for_once_more(imported, capsys):
     assert "asked once more: the first reply was no JSON" in pages
     assert pages.count("first: <a ") == 3
     assert pages.count("I would give it a 4.") >= 4  # both replies are shown
-
-
-# --- read again, and asked of another model -----------------------------------------------------------------------
 
 
 def fenced(agent, n, _again):
@@ -277,9 +271,6 @@ def test_the_model_of_a_judge_without_a_usable_reply_may_be_corrected(imported, 
     assert {one.status for one in judgments} == {"ok"}
     verdicts = json.loads((imported / "verdicts.json").read_text())
     assert all(one["amended"] == ["judges.north.model"] for one in verdicts["verdicts"])
-
-
-# --- texts that speak to the judge --------------------------------------------------------------------------------
 
 
 def test_a_text_that_instructs_the_judge_is_flagged_and_said_and_scored_like_any_other(tmp_path, capsys):

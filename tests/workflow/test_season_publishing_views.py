@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from season_runs import IDS, NOW, Scripted, begun, market, orders, season_text, stored
 
 from assaymark.judging.season.ledger import CappedPart, horizon_ledger
-from assaymark.judging.season.market_lines import NO_MARKET
 from assaymark.judging.season.plans import load_scoring
-from assaymark.judging.season.record import Horizon, HorizonStep, horizon_of
+from assaymark.judging.season.record import NO_MARKET, Horizon, HorizonStep, horizon_of
 from assaymark.judging.season.replies import HorizonClaim
 from assaymark.judging.season.scoring import GradedPart, HorizonGrades, HorizonScore, OutcomeGrade, judge_score
 from assaymark.records import Context, Evidence, EvidenceState, Fact, Portfolio, Rationale, Series

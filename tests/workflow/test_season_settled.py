@@ -10,7 +10,7 @@ import pytest
 from season_runs import IDS, NOW, begun, market, season_text, stored
 
 from assaymark.cli import models
-from assaymark.importers.aitrader.importer import NEXT, WHOLE
+from assaymark.importers.aitrader import NEXT, WHOLE
 from assaymark.importers.report import CASH, EQUAL_WEIGHT
 from assaymark.market import History
 from assaymark.portfolio.broker import Book

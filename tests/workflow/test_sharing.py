@@ -97,9 +97,6 @@ def test_what_a_worker_prints():
     ]
 
 
-# --- a database that a study runs on --------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def hosted(empty_schema, tmp_path_factory):
     """A run folder whose ledger is in a database, with a finished study, and the URL of that database."""

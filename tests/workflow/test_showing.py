@@ -42,14 +42,11 @@ PROBE = {
 
 def context(number: int, *, book: bool = True) -> Context:
     return Context(
-        completeness="complete",
-        cutoff=NOON,
-        cutoff_source="neutral clock",
-        prompt=f"Cycle {number}.",
+        completeness="complete", cutoff=NOON, cutoff_source="neutral clock", prompt=f"Cycle {number}.",
         facts=(Fact(id="p", instrument="Asset A", field="price", value=100.0, unit="price", available_at=NOON),),
         portfolio=Portfolio(currency="USD", cash=1000.0, nav=1000.0) if book else None,
         constraints=(Constraint(kind="max_weight", limit=0.4, unit="nav"),),
-    )
+    )  # fmt: skip
 
 
 def decision(agent: str, seen: Context, units: float = 1.0, **more) -> Decision:

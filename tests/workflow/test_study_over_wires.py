@@ -104,9 +104,6 @@ def test_a_study_runs_over_all_wire_formats_with_the_official_clients(tmp_path, 
     assert CANARY not in "".join(capsys.readouterr())
 
 
-# --- the same in batches ----------------------------------------------------------------------------------------------
-
-
 def answering(kind: type[Host]) -> Host:
     """A provider of batches, and of single calls, that answers what it was asked."""
 

@@ -165,9 +165,6 @@ def test_where_there_is_no_run_it_says_so(tmp_path, capsys):
     assert "no such run folder" in capsys.readouterr().err
 
 
-# --- a medium that cannot be written ----------------------------------------------------------------------------------
-
-
 READ = """
 import http.client, sys, threading
 from pathlib import Path

@@ -127,9 +127,6 @@ def told(arguments: list[object], capsys, status: int = 1) -> str:
     return " ".join((heard.err if status else heard.out).split())
 
 
-# --- refused ----------------------------------------------------------------------------------------------------------
-
-
 def test_the_plan_hash_of_0_1_is_still_found():
     # If this fails, what judges are told differs from 0.1: no run of 0.1 can go on, for its replies answer other calls.
     texts = study_texts(STUDY.read_text())
@@ -208,9 +205,6 @@ def test_an_edited_plan_or_record_does_not_come_in_with_the_new_rules(old):
     with pytest.raises(PlanError, match="records changed after the lock"):
         adopt_rules(RunFolder(old), now=NOW)
     assert not (old / "amendments").exists()
-
-
-# --- a study ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_study_goes_on_under_the_new_rules_and_pays_nothing_again(old, capsys):
@@ -329,9 +323,6 @@ def test_a_damaged_lock_is_named(old):
         adopt_rules(RunFolder(old), now=NOW)
 
 
-# --- a season, a benchmark --------------------------------------------------------------------------------------------
-
-
 def test_a_season_goes_on_and_pays_nothing_again(season_1, tmp_path, capsys):
     folder = Path(shutil.copytree(season_1, tmp_path / "run"))
     before = kept(folder)
@@ -393,8 +384,6 @@ def test_an_edited_season_or_benchmark_is_refused(season_1, bench_1, tmp_path):
             adopt_rules(RunFolder(folder), now=NOW)
         assert not (folder / "amendments").exists()
 
-
-# --- the file ---------------------------------------------------------------------------------------------------------
 
 HEAD = 'name = "x"\nseed = 1\njudges = [{ name = "a", model = "reference/auditor", family = "f" }]\n'
 

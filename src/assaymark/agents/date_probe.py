@@ -35,7 +35,7 @@ _NEUTRAL_YEAR: Final = 2000
 
 @dataclass(frozen=True, slots=True)
 class Dated:
-    """What a model answered: a year and a month, and the event it named."""
+    """A model's answer: a year and a month, and the event it named."""
 
     year: int
     month: int
@@ -44,13 +44,9 @@ class Dated:
 
 def date_call(model: str, context: Context, *, seed: int | None = None) -> CallSpec:
     """The question about one context."""
-    return CallSpec(
-        model=model,
-        messages=(Message("system", (_question(),)), prompt_of(context)),
-        template=_question().sha256,
-        seed=seed,
-        schema=_schema(),
-    )
+    question = _question()
+    messages = (Message("system", (question,)), prompt_of(context))
+    return CallSpec(model=model, messages=messages, template=question.sha256, seed=seed, schema=_schema())
 
 
 @cache
@@ -60,21 +56,13 @@ def _question() -> Text:
 
 @cache
 def _schema() -> Text:
-    properties = {
-        "year": {"type": "integer"},
-        "month": {"type": "integer"},
-        "event": {"type": ["string", "null"]},
-    }
+    properties = {"year": {"type": "integer"}, "month": {"type": "integer"}, "event": {"type": ["string", "null"]}}
     whole = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
     return Text.of(json.dumps(whole, indent=1))
 
 
 def read_date(reply: Reply) -> Dated | None:
-    """The date that a reply names; None where it names none in the form that was asked for.
-
-    >>> read_date(Reply(text='{"year": 2020, "month": 3, "event": null}', model="m"))
-    Dated(year=2020, month=3, event=None)
-    """
+    """The date that a reply names; None where it names none in the form that was asked for."""
     if len(reply.text) > 10_000:
         return None
     try:

@@ -1,4 +1,4 @@
-"""A reply as a decision: whatever came back is a record, and only what has the right form is an order."""
+"""Agents as calls, and their replies as decisions: whatever came back is a record, what has the right form an order."""
 
 from __future__ import annotations
 
@@ -31,9 +31,6 @@ from assaymark.records import (
     canonical_json,
 )
 
-# An agent's reply as orders and reasons: parsed strictly, recorded whatever it is, never guessed at.
-
-
 MOST_CHARACTERS: Final = 200_000
 """A longer reply is invalid unread."""
 MOST_RATIONALE: Final = 40_000
@@ -44,9 +41,6 @@ LARGEST: Final = 1e12
 """No quantity is larger."""
 
 SIDES: Final = ("buy", "sell", "short", "cover", "close")
-
-_REQUIRED = ("orders", "rationale")
-_OPTIONAL = ("confidence", "usage", "model", "fingerprint")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,36 +74,31 @@ def reply_schema() -> dict[str, JSON]:
     All keys are required there; `parse_answer` also takes a reply without a confidence, and an order without a
     quantity where it closes a position.
     """
-    order: dict[str, JSON] = {
+
+    def exactly(properties: dict[str, JSON]) -> dict[str, JSON]:
+        keys = list(properties)
+        return {"type": "object", "properties": properties, "required": keys, "additionalProperties": False}
+
+    order = {
         "instrument": {"type": "string"},
         "side": {"type": "string", "enum": list(SIDES)},
         "quantity": {"type": ["number", "null"]},
     }
-    return _object(
+    return exactly(
         {
-            "orders": {"type": "array", "items": _object(order)},
+            "orders": {"type": "array", "items": exactly(order)},
             "rationale": {"type": "string"},
             "confidence": {"type": ["number", "null"]},
         }
     )
 
 
-def _object(properties: dict[str, JSON]) -> dict[str, JSON]:
-    """The schema of an object with exactly these keys."""
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
 def parse_answer(text: str, instruments: Collection[str]) -> Answer | Unusable:
-    """What an agent's reply says, or why it says nothing.
+    """An agent's reply, or why it is unusable; nothing in ``text`` can make this raise.
 
     The whole reply must be one JSON object in the form of `reply_schema`, alone or in one code fence; else it is
     unusable as a whole. An order for an instrument that is not offered, or without a positive finite quantity, is
-    rejected by itself and recorded. Nothing in ``text`` can make this raise.
-
-    >>> parse_answer('{"orders": [], "rationale": "Nothing moved."}', ["Asset A"]).rationale
-    'Nothing moved.'
-    >>> parse_answer('buy!', [])
-    Unusable(reason='not one JSON object: expecting value at character 0')
+    rejected by itself and recorded.
     """
     if len(text) > MOST_CHARACTERS:
         return Unusable(f"longer than {MOST_CHARACTERS} characters (got {len(text)})")
@@ -120,21 +109,54 @@ def parse_answer(text: str, instruments: Collection[str]) -> Answer | Unusable:
 
 
 def _checked(raw: JSON, instruments: frozenset[str]) -> Answer:
-    """The parts of a reply, each checked."""
+    """The parts of a reply, each checked; the order of the checks decides which problem is recorded."""
     if not isinstance(raw, dict):
         raise Rejected(f"not a JSON object (got {type(raw).__name__})")
-    _check_keys(raw, _REQUIRED, _OPTIONAL, "keys")
-    taken, rejected = _orders(raw["orders"], instruments)
-    usage = _usage(raw.get("usage"))
+    _check_keys(raw, ("orders", "rationale"), ("confidence", "usage", "model", "fingerprint"), "keys")
+    orders = raw["orders"]
+    if not isinstance(orders, list) or len(orders) > MOST_ORDERS:
+        raise Rejected(f"orders must be a list of at most {MOST_ORDERS} (got {shown(orders)})")
+    taken: list[Action] = []
+    rejected: list[str] = []
+    for number, entry in enumerate(orders, start=1):
+        if not isinstance(entry, dict):
+            raise Rejected(f"order {number} must be an object (got {shown(entry)})")
+        _check_keys(entry, ("instrument", "side"), ("quantity",), f"order {number}: keys")
+        if reason := _refusal(entry, instruments):
+            rejected.append(f"order {number}: {reason}")
+        else:
+            quantity, kind = entry.get("quantity"), cast(ActionKind, entry["side"])
+            units = None if quantity is None else float(quantity)
+            taken.append(Action(instrument=entry["instrument"], kind=kind, quantity=units))
+    rationale, confidence = raw["rationale"], raw.get("confidence")
+    if not isinstance(rationale, str) or not rationale.strip():
+        raise Rejected(f"rationale must be a text that says something (got {shown(rationale)})")
+    if len(rationale) > MOST_RATIONALE:
+        raise Rejected(f"rationale is longer than {MOST_RATIONALE} characters (got {len(rationale)})")
+    if any("\ud800" <= char <= "\udfff" for char in rationale):
+        raise Rejected("rationale holds half of a surrogate pair")
+    if confidence is not None:
+        number_given = isinstance(confidence, (int, float)) and not isinstance(confidence, bool)
+        if not number_given or not 0 <= confidence <= 1:
+            raise Rejected(f"confidence must be a number from 0 to 1 (got {shown(confidence)})")
+    # Token counts that an agent outside reports; anything that is no count is left out of the record.
+    usage = raw.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    reported: dict[str, Any] = {
+        name: value
+        for name in ("input_tokens", "output_tokens")
+        if type(value := usage.get(name)) is int and 0 <= value < 10**12
+    }
+    for name in ("model", "fingerprint"):
+        word = reported[name] = raw.get(name)
+        if word is not None and (not isinstance(word, str) or len(word) > 200 or not word.isprintable()):
+            raise Rejected(f"{name} must be a short printable text (got {shown(word)})")
     return Answer(
-        orders=taken,
-        rationale=_rationale(raw["rationale"]),
-        confidence=_confidence(raw.get("confidence")),
-        rejected=rejected,
-        input_tokens=usage.get("input_tokens"),
-        output_tokens=usage.get("output_tokens"),
-        model=_word(raw.get("model"), "model"),
-        fingerprint=_word(raw.get("fingerprint"), "fingerprint"),
+        orders=tuple(taken),
+        rationale=rationale,
+        confidence=None if confidence is None else float(confidence),
+        rejected=tuple(rejected),
+        **reported,
     )
 
 
@@ -144,42 +166,6 @@ def _check_keys(raw: Mapping[str, Any], required: tuple[str, ...], optional: tup
         raise Rejected(f"{what} are missing: {', '.join(map(shown, missing))}")
     if extra := [key for key in raw if key not in required and key not in optional]:
         raise Rejected(f"{what} are unknown: {', '.join(map(shown, extra[:3]))}")
-
-
-def _rationale(raw: JSON) -> str:
-    if not isinstance(raw, str) or not raw.strip():
-        raise Rejected(f"rationale must be a text that says something (got {shown(raw)})")
-    if len(raw) > MOST_RATIONALE:
-        raise Rejected(f"rationale is longer than {MOST_RATIONALE} characters (got {len(raw)})")
-    if any("\ud800" <= char <= "\udfff" for char in raw):
-        raise Rejected("rationale holds half of a surrogate pair")
-    return raw
-
-
-def _confidence(raw: JSON) -> float | None:
-    if raw is None:
-        return None
-    if isinstance(raw, bool) or not isinstance(raw, (int, float)) or not 0 <= raw <= 1:
-        raise Rejected(f"confidence must be a number from 0 to 1 (got {shown(raw)})")
-    return float(raw)
-
-
-def _orders(raw: JSON, instruments: frozenset[str]) -> tuple[tuple[Action, ...], tuple[str, ...]]:
-    """The orders that are taken, and what is said of the others."""
-    if not isinstance(raw, list) or len(raw) > MOST_ORDERS:
-        raise Rejected(f"orders must be a list of at most {MOST_ORDERS} (got {shown(raw)})")
-    taken: list[Action] = []
-    rejected: list[str] = []
-    for number, entry in enumerate(raw, start=1):
-        if not isinstance(entry, dict):
-            raise Rejected(f"order {number} must be an object (got {shown(entry)})")
-        _check_keys(entry, ("instrument", "side"), ("quantity",), f"order {number}: keys")
-        reason = _refusal(entry, instruments)
-        if reason is None:
-            taken.append(_order(entry))
-        else:
-            rejected.append(f"order {number}: {reason}")
-    return tuple(taken), tuple(rejected)
 
 
 def _refusal(entry: Mapping[str, Any], instruments: frozenset[str]) -> str | None:
@@ -198,31 +184,6 @@ def _refusal(entry: Mapping[str, Any], instruments: frozenset[str]) -> str | Non
     return None
 
 
-def _order(entry: Mapping[str, Any]) -> Action:
-    quantity = entry.get("quantity")
-    kind = cast(ActionKind, entry["side"])
-    return Action(instrument=entry["instrument"], kind=kind, quantity=None if quantity is None else float(quantity))
-
-
-def _usage(raw: JSON) -> dict[str, int]:
-    """Token counts that an agent outside reports; anything that is no count is left out of the record."""
-    if not isinstance(raw, dict):
-        return {}
-    named = {name: raw.get(name) for name in ("input_tokens", "output_tokens")}
-    return {name: value for name, value in named.items() if type(value) is int and 0 <= value < 10**12}
-
-
-def _word(raw: JSON, what: str) -> str | None:
-    if raw is None:
-        return None
-    if not isinstance(raw, str) or len(raw) > 200 or not raw.isprintable():
-        raise Rejected(f"{what} must be a short printable text (got {shown(raw)})")
-    return raw
-
-
-# A context as the call that an agent is asked by.
-
-
 TEMPLATE: Final = "agent-v1.txt"
 """The prompt template in use."""
 
@@ -238,11 +199,7 @@ def task_text() -> str:
 
 
 def agent_texts(template: str = TEMPLATE) -> dict[str, str]:
-    """Every text that the agents' prompts are made from, by name: what a plan hash has to cover.
-
-    >>> sorted(agent_texts())
-    ['agent-v1.txt', 'schema of an agent']
-    """
+    """Every text that the agents' prompts are made from, by name: what a plan hash has to cover."""
     return {template: agent_template(template).text, "schema of an agent": _schema().text}
 
 
@@ -284,9 +241,6 @@ def agent_call(spec: AgentSpec, message: Message, *, template: str = TEMPLATE, t
     )
 
 
-# What an agent of a season is asked with: the material of a day, in parts that the agents of that day share.
-
-
 SEASON_TEMPLATE: Final = "season-v1.txt"
 """The prompt template in use."""
 
@@ -297,11 +251,7 @@ def _head() -> Text:
 
 
 def season_texts() -> dict[str, str]:
-    """Every text that the prompts of a season are made from, by name: what a plan hash has to cover.
-
-    >>> sorted(season_texts())
-    ['schema of an agent', 'season-v1.txt']
-    """
+    """Every text that the prompts of a season are made from, by name: what a plan hash has to cover."""
     return agent_texts(SEASON_TEMPLATE)
 
 
@@ -363,12 +313,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class LLMAgent:
-    """An agent of a study: any model that the engine can ask.
-
-    >>> agent = LLMAgent(AgentSpec(name="one", family="maker", model="reference/steward"))
-    >>> agent.spec.name
-    'one'
-    """
+    """An agent of a study: any model that the engine can ask."""
 
     spec: AgentSpec
 
@@ -386,44 +331,54 @@ class LLMAgent:
         attempts: int = 1,
         cost_usd: float | None = None,
     ) -> Decision:
-        """What an agent's reply decides.
+        """The decision that an agent's reply amounts to.
 
         A refusal, a failure and a reply of another form are decisions without orders, flagged (`NOT_USABLE`) and with
         the reason under ``missing``. Orders that cannot be taken are named there too. Orders that break a limit are
-        taken and flagged.
-
-        Parameters
-        ----------
-        context : Context
-        place : Place
-        reply : Reply
-        key : str
-            The call key, under which the ledger keeps the raw reply.
-        attempts : int
-            How many attempts it took.
-        cost_usd : float, optional
-            What the reply cost; None where that is not known.
+        taken and flagged. ``key`` is the call key, under which the ledger keeps the raw reply; ``cost_usd`` is None
+        where the cost is not known.
         """
-        answer = _read(reply, context)
-        seconds = reply.seconds if reply.seconds is not None else None
-        flags, missing = _flags(answer, reply, context)
-        found = answer if isinstance(answer, Answer) else None
+        found: Answer | None = None
+        flags: tuple[str, ...]
+        missing: tuple[str, ...]
+        if reply.finish == "failed":
+            flags, missing = ("no-answer",), (reply.text[:300],)
+        elif reply.finish == "refusal":
+            flags, missing = ("refused",), ("the model refused",)
+        else:
+            answer = parse_answer(reply.text, [item.id for item in context.instruments])
+            if isinstance(answer, Unusable):
+                flags, missing = ("invalid-reply",), (answer.reason,)
+            else:
+                found, missing = answer, answer.rejected
+                broken = breaches(answer, context)
+                flags = (*([REJECTED] if answer.rejected else []), *([BREACH] if broken else []))
+        # The agent as its records name it, with the provider's own word for who answered.
+        own = {"seed": self.spec.seed, "temperature": self.spec.temperature, "effort": self.spec.effort}
+        agent = Agent(
+            id=self.spec.name,
+            family=self.spec.family,
+            model=self.spec.model,
+            fingerprint=reply.fingerprint or (found.fingerprint if found else None) or reply.model,
+            params={name: value for name, value in {**own, **self.spec.args}.items() if value is not None},
+        )
+        used = [found.input_tokens, found.output_tokens] if found else [None, None]
         made = Decision(
             record_id=place.record_id(self.spec.name),
             episode_id=place.episode,
             step=1,
             cluster=place.regime,
             decided_at=context.cutoff + timedelta(seconds=_SHORTEST_S),
-            agent=self._identity(reply, found),
+            agent=agent,
             context_id=place.context_id,
             actions=found.orders if found else (),
             rationales=(Rationale(text=found.rationale, kind="summary"),) if found else (),
             confidence=found.confidence if found else None,
             call=CallFacts(
-                seconds=seconds,
-                timing_source="absent" if seconds is None else "measured",
-                input_tokens=_first(found.input_tokens if found else None, reply.input_tokens),
-                output_tokens=_first(found.output_tokens if found else None, reply.output_tokens),
+                seconds=reply.seconds,
+                timing_source="absent" if reply.seconds is None else "measured",
+                input_tokens=reply.input_tokens if used[0] is None else used[0],
+                output_tokens=reply.output_tokens if used[1] is None else used[1],
                 cost_usd=cost_usd,
                 attempts=attempts,
                 raw_object=key,
@@ -434,51 +389,6 @@ class LLMAgent:
             missing=missing,
         )
         return flagged(made)
-
-    def _identity(self, reply: Reply, found: Answer | None) -> Agent:
-        """The agent as its records name it, with the provider's own word for who answered."""
-        params = {
-            name: value
-            for name, value in (
-                ("seed", self.spec.seed),
-                ("temperature", self.spec.temperature),
-                ("effort", self.spec.effort),
-                *self.spec.args.items(),
-            )
-            if value is not None
-        }
-        fingerprint = reply.fingerprint or (found.fingerprint if found else None)
-        return Agent(
-            id=self.spec.name,
-            family=self.spec.family,
-            model=self.spec.model,
-            fingerprint=fingerprint or reply.model,
-            params=params,
-        )
-
-
-def _first(*values: int | None) -> int | None:
-    return next((value for value in values if value is not None), None)
-
-
-def _read(reply: Reply, context: Context) -> Answer | Unusable:
-    if reply.finish == "failed":
-        return Unusable(reply.text[:300])
-    if reply.finish == "refusal":
-        return Unusable("the model refused")
-    return parse_answer(reply.text, [item.id for item in context.instruments])
-
-
-def _flags(answer: Answer | Unusable, reply: Reply, context: Context) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Flags and reasons of a decision."""
-    if isinstance(answer, Unusable):
-        kind = {"failed": "no-answer", "refusal": "refused"}.get(reply.finish, "invalid-reply")
-        return (kind,), (answer.reason,)
-    flags = [REJECTED] if answer.rejected else []
-    broken = breaches(answer, context)
-    if broken:
-        flags.append(BREACH)
-    return tuple(flags), answer.rejected
 
 
 def breaches(answer: Answer, context: Context) -> tuple[str, ...]:

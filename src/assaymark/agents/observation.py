@@ -89,7 +89,9 @@ def observe(context: Context) -> Observation:
     problems = [
         Problem(f"series.{item.id}", f"at least {_FEWEST_BARS} bars with positive prices are needed")
         for item in context.instruments
-        if item.id not in bars or not _usable(bars[item.id])
+        if item.id not in bars
+        or len(bars[item.id].close) < _FEWEST_BARS
+        or not all(0 < price < math.inf for price in bars[item.id].close)
     ]
     if not context.instruments:
         problems.append(Problem("instruments", "at least one is needed to decide about (got 0)"))
@@ -97,26 +99,15 @@ def observe(context: Context) -> Observation:
         problems.append(Problem("portfolio", "a book is needed to give orders for (got none)"))
     if problems or context.portfolio is None:
         raise InputError("context", problems)
-    stated = _stated(context)
+    stated: dict[str, dict[str, float]] = {}
+    for fact in context.facts:
+        if fact.instrument and not isinstance(fact.value, str):
+            stated.setdefault(fact.instrument, {})[fact.field] = fact.value
     assets = tuple(
         _asset(item.id, item.asset_class, bars[item.id], stated.get(item.id, {})) for item in context.instruments
     )
     minutes = min(len(bars[item.id].close) for item in context.instruments)
     return Observation(assets, context.portfolio, context.constraints, minutes)
-
-
-def _usable(series: Series) -> bool:
-    closes = series.close
-    return len(closes) >= _FEWEST_BARS and all(0 < price < math.inf for price in closes)
-
-
-def _stated(context: Context) -> dict[str, dict[str, float]]:
-    """The numeric facts of each instrument by field."""
-    found: dict[str, dict[str, float]] = {}
-    for fact in context.facts:
-        if fact.instrument and not isinstance(fact.value, str):
-            found.setdefault(fact.instrument, {})[fact.field] = fact.value
-    return found
 
 
 def _asset(name: str, asset_class: str, bars: Series, stated: Mapping[str, float]) -> Asset:

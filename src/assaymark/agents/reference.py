@@ -1,4 +1,8 @@
-"""Reference agents as models: the prompt in, a reply in the format that is asked of everybody out."""
+"""Built-in rule-based agents: they read the rendered prompt, compute, and answer in the format asked of everybody.
+
+They answer the same calls through the same parser as any model, and know nothing but the prompt. What is planted in
+them is documented with each (`planted_words`), so that a study of them has known answers.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,10 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,52 +26,32 @@ from assaymark.portfolio.orders import Settlement
 from assaymark.prompting.context import read_material
 from assaymark.prompting.fences import sections
 from assaymark.prompting.texts import SIGNATURES, signature
-from assaymark.records import Action, Context
+from assaymark.records import Action
 
-__all__ = ["ReferenceAgent", "agent_argument_problems", "reference_agents"]
-
-
-# How the reference agents write numbers, lists and the arithmetic of a book. Printed figures are the true ones.
-
+# How the agents write numbers, lists and the arithmetic of a book. Printed figures are the true ones.
 
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _VERBS = {"buy": "buy", "sell": "sell", "short": "short", "cover": "cover", "close": "close"}
 
 
 def percent(ratio: float, digits: int = 1) -> str:
-    """A ratio as percent, without a negative zero.
-
-    >>> percent(0.0421), percent(-0.0004), percent(0.05, 0)
-    ('4.2%', '0.0%', '5%')
-    """
+    """A ratio as percent, without a negative zero."""
     text = f"{ratio * 100:.{digits}f}"
     return f"{text.lstrip('-') if float(text) == 0 else text}%"
 
 
 def plain(number: float) -> str:
-    """A dimensionless number to two places, without a negative zero.
-
-    >>> plain(0.834), plain(-0.001)
-    ('0.83', '0.00')
-    """
+    """A dimensionless number to two places, without a negative zero."""
     return f"{round(number, 2) + 0.0:.2f}"
 
 
 def money(amount: float) -> str:
-    """An amount with two places and separators.
-
-    >>> money(25310.0)
-    '25,310.00'
-    """
+    """An amount with two places and separators."""
     return f"{round(amount, 2) + 0.0:,.2f}"
 
 
 def move(ratio: float, digits: int = 2) -> str:
-    """A return in words: the direction, and the size unless it rounds to nothing.
-
-    >>> move(0.0042), move(-0.0031), move(0.00001)
-    ('up 0.42%', 'down 0.31%', 'unchanged')
-    """
+    """A return in words: the direction, and the size unless it rounds to nothing."""
     size = percent(abs(ratio), digits)
     if float(size[:-1]) == 0:
         return "unchanged"
@@ -75,57 +59,25 @@ def move(ratio: float, digits: int = 2) -> str:
 
 
 def count(number: int) -> str:
-    """A small count as a word.
-
-    >>> count(3), count(40)
-    ('three', '40')
-    """
+    """A small count as a word."""
     return _COUNTS[number] if 0 <= number < len(_COUNTS) else str(number)
 
 
 def listing(items: Sequence[str]) -> str:
-    """Items as a list in a sentence.
-
-    >>> listing(["A"]), listing(["A", "B"]), listing(["A", "B", "C"])
-    ('A', 'A and B', 'A, B and C')
-    """
+    """Items as a list in a sentence."""
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def spoken(action: Action) -> str:
-    """An order as a phrase.
-
-    >>> spoken(Action(instrument="Asset A", kind="buy", quantity=12.5))
-    'buy 12.5 units of Asset A'
-    """
+    """An order as a phrase."""
     if action.kind == "close":
         return f"close {action.instrument}"
     return f"{_VERBS.get(action.kind, action.kind)} {action.quantity:g} units of {action.instrument}"
 
 
-def reconciliation(seen: Observation, after: Settlement) -> list[str]:
-    """The arithmetic of the book after its orders, one sentence a limit."""
-    largest = max(after.weights, key=lambda name: after.weights[name], default="")
-    found = [
-        f"Cash {money(after.cash)} less cost {money(after.cost)} leaves {money(after.residual)}.",
-        f"Exposure {money(after.exposure)} on equity of {money(after.equity)} is {percent(after.leverage)}.",
-        f"Leverage {plain(after.leverage)} against a cap of {plain(seen.limit('max_leverage', 1.0))}.",
-    ]
-    if largest:
-        share, cap = percent(after.weights[largest]), percent(seen.limit("max_weight", 1.0))
-        found.append(f"Largest position {largest} at {share} against a cap of {cap}.")
-    floor = percent(seen.limit("min_cash", 0.0))
-    found.append(f"Cash is {percent(after.residual / after.equity)} of equity against a floor of {floor}.")
-    return found
-
-
-# What a reference agent composes: orders, a text that explains them, and a confidence.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class Draft(NamedTuple):
     """Orders and the reasons for them. ``confidence`` lies in 0..1."""
 
     orders: tuple[Action, ...]
@@ -138,28 +90,16 @@ Composer = Callable[[Observation, str], Draft]
 
 
 def paragraph(opening: str, *sentences: str) -> str:
-    """Sentences after the opening words of a style; empty ones are left out.
-
-    >>> paragraph("Read plainly,", "The book is full.", "", "Nothing is sold.")
-    'Read plainly, the book is full. Nothing is sold.'
-    """
-    told = [sentence for sentence in sentences if sentence]
-    if not opening or not told:
-        return " ".join([*([opening] if opening else []), *told])
-    first = told[0]
+    """Sentences after the opening words of a style; empty ones are left out."""
+    kept = [sentence for sentence in sentences if sentence]
+    if not opening or not kept:
+        return " ".join([*([opening] if opening else []), *kept])
     # The name of an instrument keeps its capital.
-    lowered = first if first.startswith("Asset ") else first[:1].lower() + first[1:]
-    return " ".join([opening, lowered, *told[1:]])
-
-
-def briefly(draft: Draft, opening: str) -> Draft:
-    """The same decision with its orders for a text: no amount, no number and no reason."""
-    said = [f"{one.kind} {one.instrument}" for one in draft.orders]
-    return replace(draft, text=paragraph(opening, f"Orders: {listing(said)}." if said else "No order is needed."))
+    first = kept[0] if kept[0].startswith("Asset ") else kept[0][:1].lower() + kept[0][1:]
+    return " ".join([opening, first, *kept[1:]])
 
 
 # From wanted weights to few orders that keep every limit.
-
 
 _SMALLEST = 0.01
 _SHRINK = 0.8
@@ -181,54 +121,52 @@ def orders_towards(seen: Observation, wanted: Floats) -> tuple[Action, ...]:
     most = int(seen.limit("max_orders", 3))
     chosen = [int(i) for i in np.argsort(-np.abs(gaps), kind="stable")[:most] if abs(gaps[i]) >= _SMALLEST]
     for step in range(_TRIES):
-        orders = _orders(seen, {i: float(gaps[i]) * _SHRINK**step for i in sorted(chosen, key=lambda i: gaps[i])})
+        orders = []
+        for i in sorted(chosen, key=lambda i: gaps[i]):
+            # Units are rounded down to four decimals, and a sale never exceeds what is held.
+            asset, change = seen.assets[i], float(gaps[i]) * _SHRINK**step
+            units = math.floor(abs(change) * seen.before.equity / asset.price * 1e4) / 1e4
+            if change < 0:
+                units = min(units, max(seen.book.positions.get(asset.id, 0.0), 0.0))
+            if units > 0:
+                orders.append(Action(instrument=asset.id, kind="buy" if change > 0 else "sell", quantity=units))
         if all(check.kept for check in seen.checks(seen.after(orders))):
-            return orders
+            return tuple(orders)
     return ()
 
 
-def _orders(seen: Observation, changes: dict[int, float]) -> tuple[Action, ...]:
-    """Changes of weight as orders; units are rounded down to four decimals, and a sale never exceeds what is held."""
-    found = []
-    for i, change in changes.items():
-        asset = seen.assets[i]
-        units = math.floor(abs(change) * seen.before.equity / asset.price * 1e4) / 1e4
-        if change < 0:
-            units = min(units, max(seen.book.positions.get(asset.id, 0.0), 0.0))
-        if units > 0:
-            found.append(Action(instrument=asset.id, kind="buy" if change > 0 else "sell", quantity=units))
-    return tuple(found)
+def _held(seen: Observation, after: Settlement) -> list[Asset]:
+    """The holdings after the orders, largest first."""
+    return sorted((seen.asset(name) for name in after.weights), key=lambda asset: -after.weights[asset.id])
 
 
-# A naive diversifier: equal shares, and very few words.
+def _calm(seen: Observation) -> Floats:
+    """One over the volatility of each instrument."""
+    calm: Floats = 1.0 / np.maximum([asset.volatility for asset in seen.assets], 1e-4)
+    return calm
 
 
 INVESTED = 0.8
-"""The share of equity that is spread."""
+"""The share of equity that equal-weight spreads."""
+INVERSE_VOLATILITY_INVESTED = 0.75
+MINIMUM_VARIANCE_INVESTED = 0.5
+STEWARD_INVESTED = 0.7
+DIRECTIONAL_INVESTED: Final = 0.6
+"""The share of equity that each of the others invests; the directional ones in what moved the right way, together."""
 
 
 def compose_equal_weight(seen: Observation, opening: str) -> Draft:
-    """Equal shares of every instrument; most of its texts have fewer than 60 tokens. Confidence is 0.55."""
+    """Equal shares of every instrument; most of its texts have fewer than 60 words. Confidence is 0.55."""
     wanted = np.full(len(seen.assets), INVESTED / len(seen.assets))
     orders = orders_towards(seen, wanted)
     rough = max(seen.assets, key=lambda asset: asset.volatility)
-    return Draft(
-        orders=orders,
-        text=paragraph(
-            opening,
-            f"Equal shares of {percent(float(wanted[0]))} each.",
-            f"Orders: {listing([spoken(one) for one in orders])}." if orders else "No order is needed.",
-            f"Roughest: {rough.id}, volatility {percent(rough.volatility, 2)}.",
-        ),
-        confidence=0.55,
+    text = paragraph(
+        opening,
+        f"Equal shares of {percent(float(wanted[0]))} each.",
+        f"Orders: {listing([spoken(one) for one in orders])}." if orders else "No order is needed.",
+        f"Roughest: {rough.id}, volatility {percent(rough.volatility, 2)}.",
     )
-
-
-# A careful diversifier: more of what is calm, and a memo of ordinary length that holds the limits against the book.
-
-
-INVERSE_VOLATILITY_INVESTED = 0.75
-"""The share of equity that is invested."""
+    return Draft(orders, text, 0.55)
 
 
 def compose_inverse_volatility(seen: Observation, opening: str) -> Draft:
@@ -237,54 +175,37 @@ def compose_inverse_volatility(seen: Observation, opening: str) -> Draft:
     The text gives weight, move and volatility of every holding, each limit with what the book makes of it, and what
     would be cut first.
     """
-    calm = 1.0 / np.maximum([asset.volatility for asset in seen.assets], 1e-4)
+    calm = _calm(seen)
     orders = orders_towards(seen, INVERSE_VOLATILITY_INVESTED * calm / calm.sum())
     after = seen.after(orders)
-    held = sorted((seen.asset(name) for name in after.weights), key=lambda asset: -after.weights[asset.id])
+    held, weights = _held(seen, after), after.weights
     floor = percent(seen.limit("min_cash", 0.0))
-    return Draft(
-        orders=orders,
-        text=paragraph(
-            opening,
-            f"Calm decides the size: {listing([spoken(one) for one in orders])}." if orders else "The sizes are right.",
-            _book(seen, held, after) if held else "Nothing is held.",
-            f"Cash is {percent(after.residual / after.equity)} of equity against a floor of {floor}.",
-            _risk(held) if held else "",
-            f"Confidence is {plain(0.45)}.",
-        ),
-        confidence=0.45,
+    book, risk = "Nothing is held.", ""
+    if held:
+        first, rough = held[0], max(held, key=lambda asset: asset.volatility)
+        shares = [
+            f"{one.id} {percent(weights[one.id])} ({move(one.hour)}, volatility {percent(one.volatility, 2)})"
+            for one in held
+        ]
+        book = (
+            f"Weights and moves over the hour: {listing(shares)}. Leverage {plain(after.leverage)} against a cap of "
+            f"{plain(seen.limit('max_leverage', 1.0))}. Largest position {first.id} at {percent(weights[first.id])} "
+            f"against a cap of {percent(seen.limit('max_weight', 1.0))}."
+        )
+        risk = (
+            f"The main risk is {rough.id}: if its volatility of {percent(rough.volatility, 2)} rises, it would be cut. "
+            f"If {first.id}, {move(first.quarter)} over 15 minutes, falls further, so would that. A shock may hit all "
+            "of them, but half could be sold."
+        )
+    text = paragraph(
+        opening,
+        f"Calm decides the size: {listing([spoken(one) for one in orders])}." if orders else "The sizes are right.",
+        book,
+        f"Cash is {percent(after.residual / after.equity)} of equity against a floor of {floor}.",
+        risk,
+        f"Confidence is {plain(0.45)}.",
     )
-
-
-def _book(seen: Observation, held: list[Asset], after: Settlement) -> str:
-    """Every holding with its numbers, and the limits on them."""
-    weights, cap = after.weights, percent(seen.limit("max_weight", 1.0))
-    shares = [
-        f"{asset.id} {percent(weights[asset.id])} ({move(asset.hour)}, volatility {percent(asset.volatility, 2)})"
-        for asset in held
-    ]
-    return (
-        f"Weights and moves over the hour: {listing(shares)}. Leverage {plain(after.leverage)} against a cap of "
-        f"{plain(seen.limit('max_leverage', 1.0))}. Largest position {held[0].id} at {percent(weights[held[0].id])} "
-        f"against a cap of {cap}."
-    )
-
-
-def _risk(held: list[Asset]) -> str:
-    """What would be cut, and when."""
-    rough, largest = max(held, key=lambda asset: asset.volatility), held[0]
-    return (
-        f"The main risk is {rough.id}: if its volatility of {percent(rough.volatility, 2)} rises, it would be cut. If "
-        f"{largest.id}, {move(largest.quarter)} over 15 minutes, falls further, so would that. A shock may hit all of "
-        "them, but half could be sold."
-    )
-
-
-# A risk minimiser: the book of least variance over the window, explained by its risks.
-
-
-MINIMUM_VARIANCE_INVESTED = 0.5
-"""The share of equity that is invested at all."""
+    return Draft(orders, text, 0.45)
 
 
 def compose_minimum_variance(seen: Observation, opening: str) -> Draft:
@@ -297,38 +218,22 @@ def compose_minimum_variance(seen: Observation, opening: str) -> Draft:
     orders = orders_towards(seen, wanted)
     calm, *_, rough = sorted(seen.assets, key=lambda asset: asset.volatility)
     said = listing([spoken(one) for one in orders])
-    return Draft(
-        orders=orders,
-        text=paragraph(
-            opening,
-            f"Risk decides the book, not direction. {calm.id} is the calmest instrument, with volatility of "
-            f"{percent(calm.volatility, 2)} over the hour; {rough.id} is the roughest, with "
-            f"{percent(rough.volatility, 2)}.",
-            f"To lower the variance: {said}." if orders else "The book is near least variance, so nothing is traded.",
-            _positions(seen, orders),
-            f"Losses could come together in a shock; {rough.id} would be cut first if its volatility doubles.",
-            "An hour of prices says little about the next one, so half stays in cash.",
-            f"Confidence is {plain(0.45)}.",
-        ),
-        confidence=0.45,
-    )
-
-
-def _positions(seen: Observation, orders: tuple[Action, ...]) -> str:
-    """What is held after the orders, largest first, against the cap."""
-    weights = seen.after(orders).weights
-    if not weights:
-        return "Nothing is held."
+    weights, cap = seen.after(orders).weights, percent(seen.limit("max_weight", 1.0))
     held = [f"{name} {percent(weights[name])}" for name in sorted(weights, key=lambda name: -weights[name])]
-    cap = percent(seen.limit("max_weight", 1.0))
-    return f"After that the positions are {listing(held)}, and the largest stays below the cap of {cap}."
-
-
-# A steward: small steps towards what is strong for its risk, and a memo that reconciles every number.
-
-
-STEWARD_INVESTED = 0.7
-"""The share of equity that is invested."""
+    text = paragraph(
+        opening,
+        f"Risk decides the book, not direction. {calm.id} is the calmest instrument, with volatility of "
+        f"{percent(calm.volatility, 2)} over the hour; {rough.id} is the roughest, with "
+        f"{percent(rough.volatility, 2)}.",
+        f"To lower the variance: {said}." if orders else "The book is near least variance, so nothing is traded.",
+        f"After that the positions are {listing(held)}, and the largest stays below the cap of {cap}."
+        if held
+        else "Nothing is held.",
+        f"Losses could come together in a shock; {rough.id} would be cut first if its volatility doubles.",
+        "An hour of prices says little about the next one, so half stays in cash.",
+        f"Confidence is {plain(0.45)}.",
+    )
+    return Draft(orders, text, 0.45)
 
 
 def compose_steward(seen: Observation, opening: str) -> Draft:
@@ -337,110 +242,50 @@ def compose_steward(seen: Observation, opening: str) -> Draft:
     What is held and why, what was left out, the arithmetic of cash, exposure and limits, what would hurt, and under
     which conditions it changes its mind. Confidence is 0.45.
     """
-    orders = orders_towards(seen, STEWARD_INVESTED * _wanted(seen))
-    after = seen.after(orders)
-    held = sorted((seen.asset(name) for name in after.weights), key=lambda asset: -after.weights[asset.id])
-    out = [asset for asset in seen.assets if asset.id not in after.weights]
-    return Draft(
-        orders=orders,
-        text="\n\n".join(
-            part
-            for part in (
-                paragraph(opening, _headline(orders), *(_holding(asset, after) for asset in held)),
-                paragraph("", *(_left_out(asset) for asset in out)),
-                " ".join(reconciliation(seen, after)),
-                _steward_risk(held, after),
-            )
-            if part
-        ),
-        confidence=0.45,
-    )
-
-
-def _wanted(seen: Observation) -> Floats:
-    """Inverse volatility, tilted by the rank of the return over the window."""
-    calm = 1.0 / np.maximum([asset.volatility for asset in seen.assets], 1e-4)
     rank = np.argsort(np.argsort([asset.hour for asset in seen.assets])) / max(len(seen.assets) - 1, 1)
-    tilted = np.sqrt(calm) * (0.75 + 0.5 * rank)
-    return np.asarray(tilted / tilted.sum(), dtype=np.float64)
+    tilted = np.sqrt(_calm(seen)) * (0.75 + 0.5 * rank)
+    orders = orders_towards(seen, STEWARD_INVESTED * np.asarray(tilted / tilted.sum(), dtype=np.float64))
+    after = seen.after(orders)
+    held, weights = _held(seen, after), after.weights
+    if orders:
+        headline = f"The book moves in small steps: {listing([spoken(one) for one in orders])}."
+    else:
+        headline = "The book is close to where it should be, and trading would only cost fees, so nothing is traded."
+    holdings = [
+        f"{one.id} is held at a weight of {percent(weights[one.id])}: it is {move(one.hour)} over the hour with "
+        f"volatility of {percent(one.volatility, 2)}, a move that {'may go on' if one.hour > 0 else 'could turn'}."
+        for one in held
+    ]
+    left_out = [
+        f"{one.id} is left out instead, although it is {move(one.quarter)} over 15 minutes."
+        for one in seen.assets
+        if one.id not in weights
+    ]
+    # The arithmetic of the book after its orders, one sentence a limit.
+    sums = [
+        f"Cash {money(after.cash)} less cost {money(after.cost)} leaves {money(after.residual)}.",
+        f"Exposure {money(after.exposure)} on equity of {money(after.equity)} is {percent(after.leverage)}.",
+        f"Leverage {plain(after.leverage)} against a cap of {plain(seen.limit('max_leverage', 1.0))}.",
+    ]
+    if largest := max(weights, key=lambda name: weights[name], default=""):
+        share, cap = percent(weights[largest]), percent(seen.limit("max_weight", 1.0))
+        sums.append(f"Largest position {largest} at {share} against a cap of {cap}.")
+    floor = percent(seen.limit("min_cash", 0.0))
+    sums.append(f"Cash is {percent(after.residual / after.equity)} of equity against a floor of {floor}.")
+    risk = "Nothing is held, so nothing can be lost but the chance."
+    if held:
+        first, rough = held[0], max(held, key=lambda asset: asset.volatility)
+        risk = (
+            f"The main risk is {rough.id}, the most volatile position with {percent(rough.volatility, 2)} over the "
+            f"hour; a shock there would hurt most. If {first.id} falls below {first.low:.4f}, its low of the hour, its "
+            f"weight of {percent(weights[first.id])} would be cut in half; unless volume holds up, the tilt is likely "
+            f"to be taken back. Doubt is large after one hour, so confidence is {plain(0.45)}."
+        )
+    parts = (paragraph(opening, headline, *holdings), paragraph("", *left_out), " ".join(sums), risk)
+    return Draft(orders, "\n\n".join(filter(None, parts)), 0.45)
 
 
-def _headline(orders: tuple[Action, ...]) -> str:
-    if not orders:
-        return "The book is close to where it should be, and trading would only cost fees, so nothing is traded."
-    return f"The book moves in small steps: {listing([spoken(one) for one in orders])}."
-
-
-def _holding(asset: Asset, after: Settlement) -> str:
-    share = percent(after.weights[asset.id])
-    trend = "may go on" if asset.hour > 0 else "could turn"
-    return (
-        f"{asset.id} is held at a weight of {share}: it is {move(asset.hour)} over the hour with volatility of "
-        f"{percent(asset.volatility, 2)}, a move that {trend}."
-    )
-
-
-def _left_out(asset: Asset) -> str:
-    return f"{asset.id} is left out instead, although it is {move(asset.quarter)} over 15 minutes."
-
-
-def _steward_risk(held: list[Asset], after: Settlement) -> str:
-    if not held:
-        return "Nothing is held, so nothing can be lost but the chance."
-    rough = max(held, key=lambda asset: asset.volatility)
-    first = held[0]
-    return (
-        f"The main risk is {rough.id}, the most volatile position with {percent(rough.volatility, 2)} over the hour; a "
-        f"shock there would hurt most. If {first.id} falls below {first.low:.4f}, its low of the hour, its weight of "
-        f"{percent(after.weights[first.id])} would be cut in half; unless volume holds up, the tilt is likely to be "
-        f"taken back. Doubt is large after one hour, so confidence is {plain(0.45)}."
-    )
-
-
-# The words of the reference agents for daily bars: their rules count bars, their sentences speak of minutes.
-
-
-DAY_S: Final = 86_400
-
-_WORDS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "15 minutes": "15 days",
-        "over the hour": "over the days shown",
-        "its low of the hour": "its low of the days shown",
-        "An hour of prices says little about the next one": "A few weeks of prices say little about the next ones",
-        "after one hour": "after so few days",
-    }
-)
-_PHRASES: Final = re.compile("|".join(map(re.escape, _WORDS)))
-_VOLUME: Final = re.compile(r" on [0-9.]+ times its mean volume")
-
-
-def is_daily(context: Context) -> bool:
-    """Whether the bars of a context are daily ones."""
-    return any(one.interval_s == DAY_S for one in context.series)
-
-
-def in_days(text: str, *, volume: bool) -> str:
-    """A text about minute bars as one about daily bars; without ``volume`` it says nothing about volume.
-
-    >>> in_days("Asset A is up 2.10% over 15 minutes on 1.00 times its mean volume.", volume=False)
-    'Asset A is up 2.10% over 15 days.'
-    """
-    said = _PHRASES.sub(lambda found: _WORDS[found[0]], text)
-    return said if volume else _VOLUME.sub("", said)
-
-
-# Two agents that read the tape: one leans into what moved over the last quarter of an hour, the other against it.
-#
-# They are mirror images, in their rule as in their sentences: what one says of rises the other says of falls.
-
-
-DIRECTIONAL_INVESTED: Final = 0.6
-"""The share of equity that the instruments which moved the right way get together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Direction:
+class Direction(NamedTuple):
     """Which way an agent leans, +1 or -1, and its words for it."""
 
     sign: int
@@ -452,13 +297,11 @@ class Direction:
     danger: str
 
 
+# Mirror images, in their rule as in their sentences: what one says of rises the other says of falls.
 MOMENTUM: Final = Direction(+1, "rose", "leads", "best", "lags", "follow that strength", "A reversal is the risk")
-"""Buys what rose."""
-
 CONTRARIAN: Final = Direction(
     -1, "fell", "is cheapest", "weakest", "is stretched", "lean against that weakness", "A further drop is the risk"
 )
-"""Buys what fell."""
 
 
 def composer(way: Direction) -> Composer:
@@ -474,48 +317,53 @@ def composer(way: Direction) -> Composer:
         orders = orders_towards(seen, wanted)
         moved = sum(way.sign * asset.quarter > 0 for asset in seen.assets)
         ordered = sorted(seen.assets, key=lambda asset: -way.sign * asset.quarter)
+        first, last = ordered[0], ordered[-1]
         confidence = round(0.5 + 0.2 * moved / len(seen.assets), 2)
         said = listing([spoken(one) for one in orders])
-        return Draft(
-            orders=orders,
-            text=paragraph(
-                opening,
-                f"{count(moved).capitalize()} of {count(len(seen.assets))} instruments {way.moved} over 15 minutes.",
-                _extreme(ordered[0], way),
-                f"{ordered[-1].id} {way.last}, {move(ordered[-1].quarter)} over 15 minutes.",
-                f"The orders {way.lean}: {said}." if orders else "The book already does, so nothing is traded.",
-                *(_reason(seen.asset(one.instrument), one.kind) for one in orders),
-                _limits(seen, orders),
-                f"{way.danger}: volatility of {ordered[0].id} is {percent(ordered[0].volatility, 2)} over the hour.",
-                f"If the move fades, the position is likely to be reduced. Confidence is {plain(confidence)}.",
+        extreme = f"Even the {way.even} of them, {first.id}, is {move(first.quarter)}."
+        if way.sign * first.quarter > 0:
+            busy = f"on {plain(first.busy)} times its mean volume"
+            extreme = f"{first.id} {way.first}, {move(first.quarter)} over 15 minutes {busy}."
+        weights, limit = seen.after(orders).weights, "No position is left."
+        if weights:
+            largest, cap = max(weights, key=lambda name: weights[name]), percent(seen.limit("max_weight", 1.0))
+            share = percent(weights[largest])
+            limit = f"The largest position is {largest} at a weight of {share} against a cap of {cap}."
+        text = paragraph(
+            opening,
+            f"{count(moved).capitalize()} of {count(len(seen.assets))} instruments {way.moved} over 15 minutes.",
+            extreme,
+            f"{last.id} {way.last}, {move(last.quarter)} over 15 minutes.",
+            f"The orders {way.lean}: {said}." if orders else "The book already does, so nothing is traded.",
+            *(
+                f"{one.instrument} {'is added to' if one.kind == 'buy' else 'is reduced'} because it is "
+                f"{move(seen.asset(one.instrument).hour)} over the hour."
+                for one in orders
             ),
-            confidence=confidence,
+            limit,
+            f"{way.danger}: volatility of {first.id} is {percent(first.volatility, 2)} over the hour.",
+            f"If the move fades, the position is likely to be reduced. Confidence is {plain(confidence)}.",
         )
+        return Draft(orders, text, confidence)
 
     return compose
 
 
-def _extreme(asset: Asset, way: Direction) -> str:
-    if way.sign * asset.quarter <= 0:
-        return f"Even the {way.even} of them, {asset.id}, is {move(asset.quarter)}."
-    return (
-        f"{asset.id} {way.first}, {move(asset.quarter)} over 15 minutes on {plain(asset.busy)} times its mean volume."
-    )
+# For daily bars the rules count bars, and the sentences, which speak of minutes, are put in other words.
 
+DAY_S: Final = 86_400
 
-def _limits(seen: Observation, orders: tuple[Action, ...]) -> str:
-    """The largest position after the orders against its cap."""
-    weights = seen.after(orders).weights
-    if not weights:
-        return "No position is left."
-    largest = max(weights, key=lambda name: weights[name])
-    cap = percent(seen.limit("max_weight", 1.0))
-    return f"The largest position is {largest} at a weight of {percent(weights[largest])} against a cap of {cap}."
-
-
-def _reason(asset: Asset, kind: str) -> str:
-    did = "is added to" if kind == "buy" else "is reduced"
-    return f"{asset.id} {did} because it is {move(asset.hour)} over the hour."
+_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "15 minutes": "15 days",
+        "over the hour": "over the days shown",
+        "its low of the hour": "its low of the days shown",
+        "An hour of prices says little about the next one": "A few weeks of prices say little about the next ones",
+        "after one hour": "after so few days",
+    }
+)
+_PHRASES: Final = re.compile("|".join(map(re.escape, _WORDS)))
+_VOLUME: Final = re.compile(r" on [0-9.]+ times its mean volume")
 
 
 VERSION: Final = "1"
@@ -545,11 +393,10 @@ _ARGUMENTS = ("style", "brief")
 
 @dataclass(frozen=True, slots=True)
 class ReferenceAgent:
-    """A rule-based agent that answers like any model.
+    """A rule-based agent that answers like any model: it reads the material back out of the rendered prompt.
 
     The argument ``style`` names its opening words; ``brief`` is the share of its texts, 0..1, that give its orders and
-    nothing else, drawn by seed and prompt. It is a `Model`: it reads the material back out of the rendered prompt and
-    knows nothing else.
+    nothing else (no amount, no number and no reason), drawn by seed and prompt.
     """
 
     name: str
@@ -570,17 +417,18 @@ class ReferenceAgent:
         except InputError as exc:
             raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
         opening = signature(str(call.args.get("style", "")))
-        draft = self._composer(prompt, call.seed)(seen, opening)
+        rule = self.name if self.name != MIXED else _MIXTURE[_drawn(f"{call.seed}|{prompt}") % 2]
+        orders, text, confidence = COMPOSERS[rule](seen, opening)
         if _drawn(f"brief|{call.seed}|{prompt}") < 256 * float(call.args.get("brief", 0.0)):
-            draft = briefly(draft, opening)
+            said = [f"{one.kind} {one.instrument}" for one in orders]
+            text = paragraph(opening, f"Orders: {listing(said)}." if said else "No order is needed.")
         if daily:
-            draft = replace(draft, text=in_days(draft.text, volume=volume))
-        return Reply(text=_answer(draft), model=self.name, fingerprint=f"{self.name}@{VERSION}")
-
-    def _composer(self, prompt: str, seed: int | None) -> Composer:
-        if self.name != MIXED:
-            return COMPOSERS[self.name]
-        return COMPOSERS[_MIXTURE[_drawn(f"{seed}|{prompt}") % 2]]
+            text = _PHRASES.sub(lambda found: _WORDS[found[0]], text)
+            # Bars without a volume say nothing about volume.
+            text = text if volume else _VOLUME.sub("", text)
+        named = [{"instrument": one.instrument, "side": one.kind, "quantity": one.quantity} for one in orders]
+        reply = json.dumps({"orders": named, "rationale": text, "confidence": confidence})
+        return Reply(text=reply, model=self.name, fingerprint=f"{self.name}@{VERSION}")
 
 
 def _drawn(name: str) -> int:
@@ -589,20 +437,12 @@ def _drawn(name: str) -> int:
 
 
 def reference_agents() -> dict[str, ReferenceAgent]:
-    """The reference agents by model name, for registration.
-
-    >>> sorted(reference_agents())[:2]
-    ['reference/contrarian', 'reference/equal-weight']
-    """
+    """The built-in agents by model name, for registration."""
     return {name: ReferenceAgent(name) for name in (*COMPOSERS, MIXED)}
 
 
 def agent_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
-    """What is wrong with a reference agent's arguments, in words; nothing is known of other models.
-
-    >>> agent_argument_problems("reference/steward", {"style": "oak"})
-    ["argument style must be one of alder, birch, cedar, dogwood, elder (got 'oak')"]
-    """
+    """The problems of a built-in agent's arguments, in words; nothing for models that are none."""
     if model not in COMPOSERS and model != MIXED:
         return []
     found = [
@@ -620,41 +460,19 @@ def agent_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
 def _seen(prompt: str) -> tuple[Observation, bool, bool]:
     """One reading serves every agent: what is seen, whether its bars are daily, and whether they have a volume."""
     context = read_material(sections(prompt))
-    return observe(context), is_daily(context), any(one.volume for one in context.series)
-
-
-def _answer(draft: Draft) -> str:
-    """The reply as JSON text."""
-    return json.dumps(
-        {
-            "orders": [
-                {"instrument": one.instrument, "side": one.kind, "quantity": one.quantity} for one in draft.orders
-            ],
-            "rationale": draft.text,
-            "confidence": draft.confidence,
-        }
-    )
-
-
-# Reference agents: rule-based composers that read the rendered prompt, compute, and write a rationale of their own.
-#
-# They answer the same calls, in the same reply format and through the same parser as any model, and know nothing but
-# the prompt. What is planted in them is documented with each, so that a study of them has known answers.
-
-
-# What is planted in each reference agent, in words: so that nobody takes one of them for a language model.
+    daily = any(one.interval_s == DAY_S for one in context.series)
+    return observe(context), daily, any(one.volume for one in context.series)
 
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A reference agent in words: the rule it follows, and the properties that a study of it has to find."""
+    """A built-in agent in words: the rule it follows, and the properties that a study of it has to find."""
 
     rule: str
     properties: tuple[str, ...]
 
 
 def _share(value: float) -> str:
-    """A share of equity."""
     return f"{100 * value:.0f}\u00a0%"
 
 
@@ -734,11 +552,6 @@ def planted_words(model: str, args: Mapping[str, Any]) -> Planted | None:
 
     The argument ``style`` names a house style, by whose opening words a judge may know the agent; ``brief`` is the
     share of its texts that give its orders alone.
-
-    >>> planted_words("reference/equal-weight", {"style": "dogwood"}).properties[-1]
-    'its texts begin with “In brief,”, the words of the house style dogwood'
-    >>> planted_words("openai/some-model", {}) is None
-    True
     """
     found = WORDS.get(model)
     if found is None:

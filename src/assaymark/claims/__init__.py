@@ -1,31 +1,24 @@
-"""Which claims the scores support: measurements in, verdicts out.
-
-`gates` has the rules that name a number, `candidates` the sentences that are decided, `orders` the order procedure,
-`agreement`, `standing`, `adversarial` and `biases` the fields of a verdict, `verdicts` the decision and its reasons,
-`certificates` the small file from which a third party can check it, `verify` the check. `season` decides the claims
-about a season.
-"""
+"""Which claims the scores support: measurements in, verdicts out."""
 
 from __future__ import annotations
 
 from assaymark.claims.candidates import (
     ClaimKind,
     candidate_claims,
+    cell_words,
     first_claim,
     kind_of,
     pair_claim,
     suppressed_phrase,
     within_claim,
 )
-from assaymark.claims.cells import cell_words
 from assaymark.claims.certificates import Verification, certificate, certificate_name, certificates
 from assaymark.claims.evidence import Index, SeasonGates, index
 from assaymark.claims.levels import Rules, agreement_status, publication_level
 from assaymark.claims.panel import Agreement, governing_agreement
-from assaymark.claims.season_certificate import season_certificates
 from assaymark.claims.season_types import Place, SeasonVerdict, SeasonVerdicts
 from assaymark.claims.verdicts import decide, decide_claims, decide_season, summary_of
-from assaymark.claims.verify import verify
+from assaymark.claims.verify import season_certificates, verify
 from assaymark.metrology.controls import cell_b_outcome
 
 __all__ = [

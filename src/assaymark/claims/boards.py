@@ -1,10 +1,4 @@
-"""Which rankings of models the boards of a benchmark support: first ranks, pairs, and pairs within a margin.
-
-Boards have no judges, so agreement and controls are not judged and no judge family can be left out. Everything else is
-as in a study: one family of boards is one family of tests, its first board the aggregate and the others its dimensions.
-What other formulas, or one window less, turn around is qualified. A model without a score is on no board: nothing is
-claimed of it, and its pairs keep their places among those that are corrected for.
-"""
+"""Which rankings of models the boards of a benchmark support: first ranks, pairs, and pairs within a margin."""
 
 from __future__ import annotations
 
@@ -14,10 +8,10 @@ from itertools import combinations
 from typing import Final
 
 from assaymark.claims.candidates import first_claim, kind_of, pair_claim, within_claim
-from assaymark.claims.evidence import Index, index
+from assaymark.claims.evidence import index
 from assaymark.claims.fields import NOT_PREREGISTERED, Fields
 from assaymark.claims.levels import Rules, other_margins, other_tests, threshold
-from assaymark.claims.orders import Orders, Row, Standing, orders_of, ranks_of, row_of, tiers_of
+from assaymark.claims.orders import Standing, orders_of, ranks_of, row_of, tiers_of
 from assaymark.claims.standing import Evidence, Finding, clusters_of
 from assaymark.claims.verdicts import with_gap
 from assaymark.claims.words import counted, interval_words, listing, p_words, signed
@@ -28,22 +22,10 @@ LEVEL: Final = "bench.level"
 MISSING: Final = "missing.share"
 SMALL_GAP: Final = Condition(id="small-gap", text="The difference is smaller than the margin that counts as none.")
 
-_OF_ORDERS: Final = ("contrast", "order.autocorrelation")
-
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """One leaderboard.
-
-    Attributes
-    ----------
-    name : str
-        The label ``dimension`` of its differences, and ``board`` of its levels.
-    words : str
-        What is scored, as a sentence ends: "CEPS under the balanced profile".
-    family : str
-        Boards of one family share one error rate; the first one is over everything, the others are of its parts.
-    """
+    """One leaderboard."""
 
     name: str
     words: str
@@ -52,28 +34,7 @@ class Board:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaderboard:
-    """A board with what may be said of its ranking.
-
-    Attributes
-    ----------
-    models : names
-        Those that have a score, in alphabetical order.
-    levels : mapping of model to Measurement
-        Mean scores with their intervals.
-    tiers : tuple of names
-        From the top: between two tiers every model above is claimed above every model below, inside one the names are
-        sorted, because it cannot be ranked.
-    ranks : mapping of model to (first, last)
-        The ranks that each model can have.
-    pairs, open_pairs : int
-        How many pairs there are, and how many of them are not resolved or cannot be tested.
-    least : float
-        Smallest adjusted p of the open pairs, 1 without any.
-    alpha : float
-        What adjusted p-values are compared with.
-    unscored : mapping of model to reason
-        The models without a score.
-    """
+    """A board with what may be said of its ranking."""
 
     board: Board
     models: tuple[str, ...]
@@ -91,131 +52,109 @@ def board_verdicts(
     measurements: Sequence[Measurement], boards: Sequence[Board], rules: Rules, plan_hash: str, other: str
 ) -> tuple[list[Verdict], list[Leaderboard]]:
     """The verdicts on one family of boards, and the leaderboards that follow from them."""
-    family = _Family.of(measurements, boards, rules, other)
+    family = _Family(measurements, boards, rules, other)
     found = {board: [family.verdict(board, claim, plan_hash) for claim in family.claims(board)] for board in boards}
     leaderboards = [family.leaderboard(board, found[board]) for board in boards]
     return [verdict for verdicts in found.values() for verdict in verdicts], leaderboards
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _Family:
-    """Boards whose orders are decided together."""
+    """Boards whose orders are decided together; the order procedure calls the first of them the aggregate."""
 
-    boards: tuple[Board, ...]
-    levels: Mapping[Board, Mapping[str, Measurement]]
-    known: Index
-    rules: Rules
-    other: str
-    missing: tuple[Measurement, ...] = ()
-
-    @classmethod
-    def of(cls, measurements: Sequence[Measurement], boards: Sequence[Board], rules: Rules, other: str) -> _Family:
-        names = {board.name for board in boards}
-        levels: dict[Board, dict[str, Measurement]] = {
-            board: {
-                item.labels["model"]: item
-                for item in measurements
-                if item.name == LEVEL and item.labels["board"] == board.name
-            }
-            for board in boards
+    def __init__(self, measurements: Sequence[Measurement], boards: Sequence[Board], rules: Rules, other: str) -> None:
+        self.boards, self.rules, self.other = tuple(boards), rules, other
+        self.levels: dict[Board, dict[str, Measurement]] = {}
+        for board in boards:
+            mine = [item for item in measurements if item.name == LEVEL and item.labels["board"] == board.name]
+            mine.sort(key=lambda item: item.labels["model"])
+            self.levels[board] = {item.labels["model"]: item for item in mine}
+        self.scored = {
+            board: {model: item for model, item in levels.items() if item.value is not None}
+            for board, levels in self.levels.items()
         }
-        models = sorted({model for found in levels.values() for model in found})
-        mine = [item for item in measurements if item.name in _OF_ORDERS and item.labels["dimension"] in names]
-        known = index(mine, agents=models, families=())
-        rows: dict[str, tuple[Row, ...]] = {
-            cls._scale(boards, board): tuple(
+        models = sorted({model for levels in self.levels.values() for model in levels})
+        compared = [item for item in measurements if item.name in ("contrast", "order.autocorrelation")]
+        names = {board.name for board in boards}
+        known = index([item for item in compared if item.labels["dimension"] in names], agents=models, families=())
+        rows = {
+            self._scale(board): tuple(
                 row_of(known, known.contrast(board.name, *pair)) for pair in combinations(models, 2)
             )
             for board in boards
             if board.name in known.compared
         }
-        lacking = [item for item in measurements if item.name == MISSING and item.labels["part"] == boards[0].family]
-        return cls(tuple(boards), levels, replace(known, rows=rows, memo={}), rules, other, tuple(lacking))
+        self.known = replace(known, rows=rows, memo={})
+        part = boards[0].family
+        self.missing = [item for item in measurements if item.name == MISSING and item.labels["part"] == part]
 
-    @staticmethod
-    def _scale(boards: Sequence[Board], board: Board) -> str:
-        """How the order procedure calls a board."""
-        return AGGREGATE if board == boards[0] else board.name
+    def _scale(self, board: Board) -> str:
+        return AGGREGATE if board == self.boards[0] else board.name
 
     def claims(self, board: Board) -> Iterator[Claim]:
         """The candidates of one board."""
-        models, where = self.known.agents, board.words
+        models, where, margin = self.known.agents, board.words, self.rules.margin
         if board.name not in self.known.compared:
             return
-        scored = len(self._scored(board))
+        scored = len(self.scored[board])
         of = f"{counted(scored, 'model')} with a score" if 1 < scored < len(models) else counted(len(models), "model")
-        for model in models:
-            says = f"{model} ranks first of the {of} on {where}."
-            yield replace(first_claim(board.name, model, len(models)), scope="benchmark", statement=says)
+        claims = [(first_claim(board.name, model, len(models)), f"{model} ranks first of the {of}") for model in models]
         pairs = [self.known.contrast(board.name, *pair) for pair in combinations(models, 2)]
-        for pair in pairs:
-            claim = pair_claim(board.name, pair.high, pair.low)
-            yield replace(claim, scope="benchmark", statement=f"{pair.high} scores above {pair.low} on {where}.")
+        claims += [
+            (pair_claim(board.name, pair.high, pair.low), f"{pair.high} scores above {pair.low}") for pair in pairs
+        ]
         for pair in pairs if board == self.boards[0] else ():
-            claim = within_claim(pair.high, pair.low, self.rules.margin, board.name)
-            one, other = sorted((pair.high, pair.low))
-            says = f"{one} and {other} score within {self.rules.margin:g} of each other on {where}."
-            yield replace(claim, scope="benchmark", statement=says)
-
-    def _scored(self, board: Board) -> dict[str, Measurement]:
-        """The levels of the models that have one."""
-        return {model: item for model, item in sorted(self.levels[board].items()) if item.value is not None}
+            says = f"{' and '.join(sorted((pair.high, pair.low)))} score within {margin:g} of each other"
+            claims.append((within_claim(pair.high, pair.low, margin, board.name), says))
+        for claim, says in claims:
+            yield replace(claim, scope="benchmark", statement=f"{says} on {where}.")
 
     def verdict(self, board: Board, claim: Claim, plan_hash: str) -> Verdict:
         """The verdict on one claim, with its level under the other rules."""
-        fields = self._fields(board, claim, self.rules)
+        fields, kind, rules = self._fields(board, claim, self.rules), kind_of(claim), self.rules
         level = fields.level
+        late = [] if rules.preregistered else [Condition(id="not-preregistered", text=NOT_PREREGISTERED)]
+        if kind == "within":
+            variants = other_margins(rules)
+        else:
+            variants = other_tests(rules, self.known.measured_tests(), dimensions=len(self.boards) > 2)
+        fragility: dict[str, Level] = {name: self._fields(board, claim, one).level for name, one in variants.items()}
         said: list[Condition] = []
         if level != "no-claim":
-            said = [condition for one in fields.findings for condition in one.conditions]
-            said += [] if self.rules.preregistered else [Condition(id="not-preregistered", text=NOT_PREREGISTERED)]
+            said = [condition for one in fields.findings for condition in one.conditions] + late
             small = claim.asserts_order and fields.evidence.state == "ordered-by-less-than-the-margin"
             said += [SMALL_GAP] if small else []
-            if kind_of(claim) == "within":
-                pair = self.known.contrast(board.name, *claim.subjects)
-                claim = replace(claim, statement=with_gap(claim, pair.measurement))
-        reasons = [fields.evidence.reason_at(level), *([] if self.rules.preregistered else [NOT_PREREGISTERED])]
-        fragility: dict[str, Level] = {
-            name: self._fields(board, claim, other).level for name, other in self._variants(claim).items()
-        }
-        if level != "no-claim":
             fragility |= dict.fromkeys(self._turned(board, claim, fields.evidence.pairs), "no-claim")
+            if kind == "within":
+                item = self.known.contrast(board.name, *claim.subjects).measurement
+                claim = replace(claim, statement=with_gap(claim, item))
+        reasons = [fields.evidence.reason_at(level), *(one.text for one in late)]
         return fields.verdict(plan_hash, claim=claim, reasons=reasons, conditions=said, fragility=fragility)
-
-    def _variants(self, claim: Claim) -> Mapping[str, Rules]:
-        if kind_of(claim) == "within":
-            return other_margins(self.rules)
-        return other_tests(self.rules, self.known.measured_tests(), dimensions=len(self.boards) > 2)
 
     def leaderboard(self, board: Board, verdicts: Sequence[Verdict]) -> Leaderboard:
         """A board with the tiers and ranks that its claims leave."""
-        levels = self._scored(board)
+        levels = self.scored[board]
         models = tuple(levels)
-        unscored = {model: item.state for model, item in sorted(self.levels[board].items()) if model not in levels}
+        unscored = {model: item.state for model, item in self.levels[board].items() if model not in levels}
         claimed = [
             (one.claim.subjects[0], one.claim.subjects[1])
             for one in verdicts
             if kind_of(one.claim) == "pair" and one.publication_level != "no-claim"
         ]
         tiers, ranks = (tiers_of(models, claimed), ranks_of(models, claimed)) if models else ((), {})
+        found = Leaderboard(board, models, levels, tiers, ranks, unscored=unscored)
         if board.name not in self.known.compared:
-            return Leaderboard(board, models, levels, tiers, ranks, unscored=unscored)
-        orders, scale = orders_of(self.known, self.rules), self._scale(self.boards, board)
+            return found
+        orders, scale = orders_of(self.known, self.rules), self._scale(board)
         pairs = [orders.pair(scale, *pair) for pair in combinations(models, 2)]
         still = [pair.gated for pair in pairs if not pair.ordered]
-        least, level = min(still, default=1.0), orders.level(scale)
-        return Leaderboard(board, models, levels, tiers, ranks, len(pairs), len(still), least, level, unscored)
-
-    # --- one claim ---------------------------------------------------------------------------------------------------
+        least, alpha = min(still, default=1.0), orders.level(scale)
+        return replace(found, pairs=len(pairs), open_pairs=len(still), least=least, alpha=alpha)
 
     def _fields(self, board: Board, claim: Claim, rules: Rules) -> Fields:
-        orders = orders_of(self.known, rules)
-        scale, kind = self._scale(self.boards, board), kind_of(claim)
-        if kind == "first":
-            evidence = self._first(board, claim, orders, scale, rules)
+        if kind_of(claim) == "first":
+            evidence = self._first(board, claim.subjects[0], rules)
         else:
-            pair = orders.pair(scale, *claim.subjects)
-            evidence = (self._within if kind == "within" else self._above)(board, pair, orders.level(scale), rules)
+            evidence = self._pair(board, claim, rules)
         turned = self._turned(board, claim, evidence.pairs) if evidence.published else {}
         if turned and evidence.status == "stable":
             evidence = replace(evidence, status="rule-dependent")
@@ -223,111 +162,92 @@ class _Family:
         if evidence.published:
             findings += clusters_of(claim, evidence, self.known)
         if claim.asserts_order:
-            compared = {name for pair in evidence.pairs for name in (pair.row.high, pair.row.low)}
-            findings += missing_findings(self.missing, compared)
+            findings += missing_findings(self.missing, evidence.compared)
         return Fields.unjudged(claim, evidence, findings, preregistered=rules.preregistered)
 
-    def _above(self, board: Board, pair: Standing, level: float, rules: Rules) -> Evidence:
-        item = self._contrast(board, pair)
-        published = pair.published
-        status: StabilityStatus = "stable"
-        reason = f"The difference is not resolved: {p_words(pair.gated)} adjusted, {threshold(level)}."
-        if not pair.row.testable:
-            status, reason = "not tested", self._untested(board, pair)
+    def _pair(self, board: Board, claim: Claim, rules: Rules) -> Evidence:
+        """Of a pair above one another, or within the margin: equivalence is a family of its own."""
+        orders, scale = orders_of(self.known, rules), self._scale(board)
+        pair = orders.pair(scale, *claim.subjects)
+        row, item = pair.row, self._contrast(board, pair)
+        within = kind_of(claim) == "within"
+        headline: float | None = pair.headline
+        p, published = row.p.get(rules.test, 1.0), pair.published
+        adjusted, tail = pair.gated, f"{p_words(pair.gated)} adjusted, {threshold(orders.level(scale))}"
+        if within:
+            p, adjusted, headline = row.within(rules.margin), pair.p_within, None
+            published = frozenset({"gated"}) if pair.within else frozenset()
+            tail = f"{p_words(adjusted)} after Holm over all pairs, {threshold(rules.alpha)}"
+        status: StabilityStatus = "stable" if published else "tie-class"
+        if not row.testable:
+            names = {row.high, row.low}
+            about = f"{' and '.join(sorted(names))}: " if names <= self.scored[board].keys() else ""
+            status, reason = "not tested", f"{about}{item.state}."
+        elif within:
+            shown = "" if pair.within else "are not shown to "
+            reason = f"The two {shown}score within {rules.margin:g} of each other: {tail}."
         elif not published:
-            status = "tie-class"
+            reason = f"The difference is not resolved: {tail}."
         else:
             over = f"{item.n} items in {int(item.detail['clusters'])} clusters"
-            gap = f"The difference is {signed(item.value or 0.0)}{interval_words(item.low, item.high)} over {over}"
-            reason = f"{gap}: {p_words(pair.gated)} adjusted, {threshold(level)}."
-        return Evidence(
-            status, reason, (item.id,), (pair,), published, None, pair.state,
-            pair.row.p.get(rules.test, 1.0), pair.gated, pair.headline,
-        )  # fmt: skip
+            gap = f"{signed(item.value or 0.0)}{interval_words(item.low, item.high)}"
+            reason = f"The difference is {gap} over {over}: {tail}."
+        return Evidence(status, reason, (item.id,), (pair,), published, None, pair.state, p, adjusted, headline)
 
-    def _first(self, board: Board, claim: Claim, orders: Orders, scale: str, rules: Rules) -> Evidence:
-        model, level, scored = claim.subjects[0], orders.level(scale), self._scored(board)
+    def _first(self, board: Board, model: str, rules: Rules) -> Evidence:
+        orders, scale, scored = orders_of(self.known, rules), self._scale(board), self.scored[board]
+        level = orders.level(scale)
         if model not in scored:
             item = self.levels[board][model]
             return Evidence("not tested", f"{model} has {item.state}.", (item.id,), p=1.0, p_adjusted=1.0)
         pairs = [pair for pair in orders.of(scale, model) if {pair.row.high, pair.row.low} <= scored.keys()]
         rests = tuple(self._contrast(board, pair).id for pair in pairs)
-        untested = [
-            pair.row.low if pair.row.high == model else pair.row.high for pair in pairs if not pair.row.testable
-        ]
-        mine = [pair for pair in pairs if pair.row.high == model]
+        untested = [one.row.low if one.row.high == model else one.row.high for one in pairs if not one.row.testable]
+        leads = all(pair.row.high == model for pair in pairs)
         # Beside a model without a score nobody leads all; whoever is shown to be above each of the others still does.
-        ahead = bool(pairs) and all(pair.ordered for pair in mine) and len(mine) == len(pairs)
+        ahead = bool(pairs) and leads and all(pair.ordered for pair in pairs)
         first = (orders.leader(scale) == model or ahead) and not untested
-        own, adjusted = (
-            max(values, default=1.0) if len(mine) == len(pairs) else 1.0
-            for values in (
-                [pair.row.p.get(rules.test, 1.0) for pair in pairs],
-                [pair.gated for pair in pairs],
-            )
-        )
-        status: StabilityStatus = "stable"
+        own = max((pair.row.p.get(rules.test, 1.0) for pair in pairs), default=1.0) if leads else 1.0
+        adjusted = max((pair.gated for pair in pairs), default=1.0) if leads else 1.0
+        status: StabilityStatus = "stable" if first else "not tested"
         if not pairs:
-            status, reason = (
-                "not tested",
-                f"{model} is the only model with a score, and cannot be tested.",
-            )
+            status, reason = "not tested", f"{model} is the only model with a score, and cannot be tested."
         elif untested:
-            status, reason = (
-                "not tested",
-                f"{model} and {listing(sorted(untested))} cannot be compared: too few clusters.",
-            )
+            reason = f"{model} and {listing(sorted(untested))} cannot be compared: too few clusters."
         elif not first:
             tail = f"(adjusted p-values of all its pairs, {threshold(level)})"
-            reason = f"A lead over every other model is not resolved {tail}."
-            status = "tie-class"
+            status, reason = "tie-class", f"A lead over every other model is not resolved {tail}."
         else:
             lead = f"The lead over each of the other {counted(len(pairs), 'model')}"
             reason = f"{lead} is significant: {p_words(adjusted)} adjusted at most, {threshold(level)}."
         published = frozenset({"gated"}) if first else frozenset()
         return Evidence(status, reason, rests, tuple(pairs), published, None, None, own, adjusted, adjusted)
 
-    def _within(self, board: Board, pair: Standing, level: float, rules: Rules) -> Evidence:
-        del level  # equivalence is a family of its own
-        item = self._contrast(board, pair)
-        tail = f"{p_words(pair.p_within)} after Holm over all pairs, {threshold(rules.alpha)}"
-        status: StabilityStatus = "stable" if pair.within else "tie-class"
-        shown = "" if pair.within else "are not shown to "
-        reason = f"The two {shown}score within {rules.margin:g} of each other: {tail}."
-        if not pair.row.testable:
-            status, reason = "not tested", self._untested(board, pair)
-        published = frozenset({"gated"}) if pair.within else frozenset()
-        own = pair.row.within(rules.margin)
-        return Evidence(status, reason, (item.id,), (pair,), published, None, pair.state, own, pair.p_within)
-
-    def _untested(self, board: Board, pair: Standing) -> str:
-        """Why a pair has no test."""
-        names = {pair.row.high, pair.row.low}
-        about = f"{' and '.join(sorted(names))}: " if names <= self._scored(board).keys() else ""
-        return f"{about}{self._contrast(board, pair).state}."
-
     def _contrast(self, board: Board, pair: Standing) -> Measurement:
         return self.known.contrast(board.name, pair.row.high, pair.row.low).measurement
 
     def _turned(self, board: Board, claim: Claim, pairs: Sequence[Standing]) -> dict[str, Condition]:
         """What takes a claim away, each with the sentence that says so: other formulas, or a part left out."""
-        near = self.rules.margin if kind_of(claim) == "within" else None
+        margin = self.rules.margin if kind_of(claim) == "within" else None
         found: dict[str, list[str]] = {}
         for pair in pairs:
-            for what in turned_by(self._contrast(board, pair), self.other, near):
+            for what in turned_by(self._contrast(board, pair), self.other, margin):
                 found.setdefault(what, []).append(f"{pair.row.high} and {pair.row.low}")
-        return {
-            what: Condition(
-                id="other-convention" if what == self.other else "left-out-part",
-                text=_turned_words(
-                    f"By {what}" if what == self.other else f"Without {what}",
-                    names,
-                    len(pairs),
-                    further=near is not None,
-                ),
-            )
-            for what, names in sorted(found.items())
-        }
+        said = {}
+        for what, turned in sorted(found.items()):
+            if margin is not None:
+                words = "the two score further apart"
+            elif len(pairs) == 1:
+                words = "the order is the other way round"
+            elif len(turned) == len(pairs):
+                words = f"all {len(pairs)} pairs are the other way round"
+            else:
+                which = f": {listing(turned)}" if len(turned) <= 3 else ""
+                verb = "is" if len(turned) == 1 else "are"
+                words = f"{len(turned)} of the {len(pairs)} pairs {verb} the other way round{which}"
+            name, by = ("other-convention", "By") if what == self.other else ("left-out-part", "Without")
+            said[what] = Condition(id=name, text=f"{by} {what} {words}.")
+        return said
 
 
 def missing_findings(items: Sequence[Measurement], compared: Collection[str] = ()) -> Iterator[Finding]:
@@ -338,8 +258,7 @@ def missing_findings(items: Sequence[Measurement], compared: Collection[str] = (
         if some:
             said = Condition(id="missing-replies", text=" ".join(map(missing_replies, some)))
             ids = tuple(item.id for item in some)
-            found = Finding("missing_replies", state, conditions=(said,), measurements=ids)
-            yield replace(found, cap="qualified") if some is gone else found
+            yield Finding("missing_replies", state, "qualified" if some is gone else None, (), (said,), ids)
 
 
 def missing_replies(item: Measurement) -> str:
@@ -352,20 +271,6 @@ def missing_replies(item: Measurement) -> str:
 
 def turned_by(item: Measurement, other: str, margin: float | None = None) -> tuple[str, ...]:
     """What turns a difference around, or takes it beyond a margin: ``other`` formulas, or a part that is left out."""
-    found, without = item.detail.get("other"), item.detail.get("without", {})
-    values = {other: found} if isinstance(found, (int, float)) else {}
-    values |= {part: value for part, value in sorted(without.items()) if isinstance(value, (int, float))}
-    return tuple(what for what, value in values.items() if (value <= 0 if margin is None else abs(value) >= margin))
-
-
-def _turned_words(under: str, turned: Sequence[str], pairs: int, *, further: bool) -> str:
-    """What turns a claim around, and which of its pairs."""
-    if further:
-        return f"{under} the two score further apart."
-    if pairs == 1:
-        return f"{under} the order is the other way round."
-    if len(turned) == pairs:
-        return f"{under} all {pairs} pairs are the other way round."
-    which = f": {listing(turned)}" if len(turned) <= 3 else ""
-    verb = "is" if len(turned) == 1 else "are"
-    return f"{under} {len(turned)} of the {pairs} pairs {verb} the other way round{which}."
+    values = {other: item.detail.get("other"), **dict(sorted(item.detail.get("without", {}).items()))}
+    numbers = {what: value for what, value in values.items() if isinstance(value, (int, float))}
+    return tuple(what for what, value in numbers.items() if (value <= 0 if margin is None else abs(value) >= margin))

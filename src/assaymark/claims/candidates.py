@@ -1,21 +1,122 @@
-"""Which claims are put to the gates, and in which words."""
+"""Which claims are decided, in which words, and what each control cell showed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from assaymark.claims.cells import cell_statement, cell_words
-from assaymark.claims.words import agent_words, listing, measure_words
+from assaymark.claims.words import agent_words, interval_words, listing, measure_words, p_words, signed
 from assaymark.errors import NotMeasurableError
 from assaymark.protocol import Cells, Claims
-from assaymark.records import AGGREGATE, Claim, Scope, measurement_id
+from assaymark.records import AGGREGATE, Claim, Measurement, Scope, measurement_id
 
 if TYPE_CHECKING:
-    from assaymark.claims.cells import CellState
     from assaymark.claims.evidence import Index
     from assaymark.claims.levels import Rules
+
+
+WORDS: Final[Mapping[str, str]] = {
+    "cell_a": "confident but wrong rationales",
+    "cell_b": "terse but correct rationales",
+    "red_team": "red-team rationales",
+    "paraphrase": "paraphrases with the same facts",
+    "fact_flip": "rationales with one number changed",
+    "length_matched": "rationales brought to one length",
+}
+"""How a sentence calls the texts of each gated cell."""
+
+_STATEMENTS: Final[Mapping[str, str]] = {
+    "passed": "The panel scores {texts} below the bottom quartile of honest ones.",
+    "failed": "The panel does not score {texts} below the bottom quartile of honest ones.",
+    "substance": "The panel scores {texts} within {substance:g} points of honest ones.",
+    "verbosity-bias": "The panel scores {texts} more than {verbosity:g} points below honest ones.",
+    "terse-favoured": "The panel scores {texts} more than {substance:g} points above honest ones.",
+    "invariant": "The panel scores {texts} within {substance:g} points of their originals.",
+    "style-sensitive": "The panel scores {texts} more than {substance:g} points away from their originals.",
+    "noticed": "The panel scores {texts} below their originals.",
+    "not noticed": "The panel does not score {texts} below their originals.",
+    "inconclusive": "What the panel makes of {texts} stays open.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CellState:
+    """One control cell: the outcome of its rule and the number behind it."""
+
+    cell: str
+    outcome: str
+    gate: Measurement
+    halo: Measurement | None
+    family: str | None
+    drops: Mapping[str, Measurement]
+
+    @property
+    def texts(self) -> str:
+        """How a sentence calls the cell's texts."""
+        return cell_words(self.cell)
+
+    @property
+    def value(self) -> float | None:
+        """The number that the rule looks at, in rubric points, without the in-family judges where that is primary."""
+        primary = self.drops.get(self.family) if self.family is not None else None
+        return self.gate.value if primary is None else primary.value
+
+    @property
+    def numbers(self) -> str:
+        """The number with its interval and its p-value, in words."""
+        if self.value is None:
+            return self.gate.state
+        whole = self.value == self.gate.value
+        interval = interval_words(self.gate.low, self.gate.high) if whole else ""
+        p = self.gate.detail.get("p_holm" if self.cell in ("cell_b", "paraphrase", "length_matched") else "p")
+        tail = f", {p_words(float(p))}" if whole and p is not None else ""
+        return f"{signed(self.value)} points{interval}{tail}"
+
+    @property
+    def measurements(self) -> tuple[str, ...]:
+        """What the outcome rests on."""
+        primary = () if self.family is None else (self.drops[self.family].id,)
+        return (self.gate.id, *(() if self.halo is None else (self.halo.id,)), *primary)
+
+
+def cell_words(cell: str) -> str:
+    """How a sentence calls the texts of a cell."""
+    return WORDS.get(cell, f"records of {cell.replace('_', ' ')}")
+
+
+def cell_states(known: Index) -> dict[str, CellState]:
+    """The state of every gated cell that was judged, by its name."""
+    if "cells" in known.memo:
+        found: dict[str, CellState] = known.memo["cells"]
+        return found
+    known.memo["cells"] = found = {}
+    for cell in known.cells:
+        gate, halo = known.get("cell.gate", cell=cell), known.get("cell.halo", cell=cell)
+        if gate is None:
+            continue
+        drops = {one.labels["dropped"]: one for one in known.named("cell.drop") if one.labels["cell"] == cell}
+        family = str(halo.detail.get("family")) if halo is not None and halo.detail.get("triggered") else None
+        # The drop stands in for the gate only where the gate was not already computed without the family.
+        if family not in drops or gate.detail.get("primary") == f"without {family}":
+            family = None
+        outcome = outcome_of(gate if family is None else drops[family])
+        found[cell] = CellState(cell, outcome, gate, halo, family, drops)
+    return found
+
+
+def cell_statement(state: CellState, limits: Cells) -> str:
+    """The sentence about a cell, for its outcome."""
+    text = _STATEMENTS.get(state.outcome, "How the panel treats {texts} was not tested.")
+    return text.format(texts=state.texts, substance=limits.substance, verbosity=limits.verbosity)
+
+
+def outcome_of(item: Measurement) -> str:
+    """The outcome of a gate, or of a gate without one judge family; what has no number was not tested."""
+    outcome = item.detail.get("outcome")
+    shown = outcome in _STATEMENTS and (item.value is not None or outcome == "inconclusive")
+    return str(outcome) if shown else "not tested"
 
 
 ClaimKind = Literal["first", "pair", "within", "cell"]
@@ -26,23 +127,7 @@ _HEADS: Final[Mapping[str, ClaimKind]] = {"first": "first", "above": "pair", "wi
 
 
 def kind_of(claim: Claim) -> ClaimKind:
-    """What a claim is about; two agents within the margin have as many subjects as a pair, so counting cannot tell.
-
-    Returns
-    -------
-    "first", "pair", "within" or "cell"
-        "X ranks first"; "X scores above Y"; "X and Y score within the margin of each other"; one control cell.
-
-    Raises
-    ------
-    NotMeasurableError
-        The claim's id is not of a kind that is known here.
-
-    Examples
-    --------
-    >>> kind_of(pair_claim("aggregate", "b", "a")), kind_of(within_claim("b", "a", 0.3))
-    ('pair', 'within')
-    """
+    """What a claim is about; two agents within the margin have as many subjects as a pair, so counting cannot tell."""
     head = claim.id.partition("[")[0]
     if head not in _HEADS:
         raise NotMeasurableError(f"claim {claim.id!r} is of no known kind ({', '.join(_HEADS)})")
@@ -58,36 +143,7 @@ def candidate_claims(
     margin: float = 0.3,
     cells: Sequence[tuple[CellState, Cells]] = (),
 ) -> list[Claim]:
-    """The claims of a study: by default every first place, every pair, every pair within the margin, every cell.
-
-    Parameters
-    ----------
-    wanted : Claims
-        The study file's choice.
-    agents : sequence of agent ids
-    dimensions : sequence of str
-        The rubric's dimensions, without the aggregate.
-    contrasts : sequence of (dimension, higher, lower)
-        The measured direction of every pair. A pair is claimed in the direction that the panel saw; claiming the
-        other one could only be refused.
-    margin : float
-        Largest difference that counts as none, in points.
-    cells : sequence of (state, cut-offs), optional
-        The control cells that have a gate.
-
-    Returns
-    -------
-    list of Claim
-        The aggregate first, then the dimensions in rubric order; within each firsts, then pairs by name; on the
-        aggregate then pairs within the margin. Claims about control cells come last.
-
-    Examples
-    --------
-    >>> claims = candidate_claims(Claims(), ["a", "b"], [], [("aggregate", "b", "a")])
-    >>> [claim.statement for claim in claims][1:]
-    ['b ranks first of the two agents on the overall score.', 'b scores above a on the overall score.', \
-'a and b score within 0.3 of each other on the overall score.']
-    """
+    """The claims of a study: by default every first place, every pair, every pair within the margin, every cell."""
     scopes = [AGGREGATE, *dimensions] if wanted.dimensions is None else list(wanted.dimensions)
     seen = {(dimension, frozenset((high, low))): (high, low) for dimension, high, low in contrasts}
     names = sorted(agents)
@@ -130,13 +186,7 @@ def direction(dimension: str, one: str, other: str, known: Index) -> tuple[str, 
 
 
 def suppressed_phrase(claim: Claim) -> str:
-    """What an unsupported claim is about; never the sentence itself, nor its direction.
-
-    >>> suppressed_phrase(pair_claim("aggregate", "b", "a"))
-    'Any ranking of a and b on the overall score.'
-    >>> suppressed_phrase(first_claim("position_sizing", "a", 4))
-    'A first rank for a on position sizing.'
-    """
+    """What an unsupported claim is about; never the sentence itself, nor its direction."""
     where, kind = measure_words(claim.dimension), kind_of(claim)
     if kind == "first":
         return f"A first rank for {claim.subjects[0]} on {where}."
@@ -148,9 +198,10 @@ def suppressed_phrase(claim: Claim) -> str:
 
 def first_claim(dimension: str, agent: str, count: int) -> Claim:
     """ "X ranks first of so many agents"."""
+    scope: Scope = "aggregate-ranking" if dimension == AGGREGATE else "dimension-ranking"
     return Claim(
         id=measurement_id("first", {"dimension": dimension, "agent": agent}),
-        scope=_scope(dimension),
+        scope=scope,
         statement=f"{agent} ranks first of the {agent_words(count)} on {measure_words(dimension)}.",
         subjects=(agent,),
         dimension=dimension,
@@ -193,7 +244,3 @@ def cell_claim(state: CellState, limits: Cells) -> Claim:
         dimension=AGGREGATE,
         asserts_order=False,
     )
-
-
-def _scope(dimension: str) -> Scope:
-    return "aggregate-ranking" if dimension == AGGREGATE else "dimension-ranking"

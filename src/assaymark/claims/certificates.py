@@ -1,4 +1,4 @@
-"""A verdict as a small file of its own: enough tables to recompute it, and no text that anybody wrote."""
+"""A verdict as a small file: enough tables to recompute it, and no judged text."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "style": ("terse.share", "length_matched.contrast"),
     "instruments": ("datasheet.gate",),
 }
-"""Which measurements stand in which part of a certificate."""
+"""Which measurements each part of a certificate holds."""
 
 _KAPPA: Final = ("pairs", "tables", "clusters", "half_even")
 _TEST: Final = ("p", "se", "df", "clusters")
@@ -87,8 +87,6 @@ PLACES: Final[Mapping[str, str]] = {
 }
 """Fields of a verdict that stand in the tuple, by the names that ValueBlindBench gives them."""
 
-_CELLS: Final = ("cell.gate", "cell.drop", "cell.halo")
-_ON_DIMENSION: Final = ("kappa.other_ddof", "dimension.distinct", "order.autocorrelation")
 _NO_INTERVAL: Final = ("score.effect", "lofo.effect", "lofo.contrast", "terse.share", "length_matched.contrast")
 
 
@@ -100,27 +98,7 @@ def certificates(verdicts: Iterable[Verdict], known: Index, study: Study) -> Ite
 
 
 def certificate(verdict: Verdict, known: Index, study: Study) -> Mapping[str, JSON]:
-    """The certificate of one verdict, as plain JSON: `assaymark.claims.verify` recomputes the verdict from it alone.
-
-    It holds the verdict with its tuple, reasons, conditions and fragility, the rules, and the tables they follow from:
-    contingency tables behind each kappa, cluster sums behind each contrast, probe and control cell, what each judge
-    family left out does to them, the tests of what else may explain them, and, of the pairs that the claim is not
-    about, the p-values that the order procedure takes.
-
-    Parameters
-    ----------
-    verdict : Verdict
-        From `decide_claims`.
-    known : Index
-        Over the measurements that it was decided on.
-    study : Study
-        The locked plan.
-
-    Returns
-    -------
-    mapping of str to JSON
-        Without any rationale text, time or random name: equal inputs give equal bytes.
-    """
+    """The certificate of one verdict, as plain JSON: `assaymark.claims.verify` recomputes the verdict from it alone."""
     return _certificate(verdict, known, study, {})
 
 
@@ -139,6 +117,14 @@ def _certificate(
     rules = Rules.of(study, preregistered=verdict.preregistered)
     kept = {item.id: (item, False) for item in _needed(verdict, known)}
     kept |= {item.id: (item, True) for item in _other_drops(verdict.claim, known) if item.id not in kept}
+    # The pairs that the order procedure sees beside those of the claim, scale by scale, in the order of names.
+    claim, kind, scales = verdict.claim, kind_of(verdict.claim), dict[str, JSON]()
+    tests = [] if kind in ("within", "cell") else sorted(rejecting(known, rules).intersection(OTHER_TESTS))
+    for scale, rows in (rows_of(known) if kind != "cell" and known.tested(claim.dimension) else {}).items():
+        if rules.claims_scale(scale):
+            needed = claim.dimension != AGGREGATE or scale == AGGREGATE
+            mine = claim if scale == claim.dimension else None
+            scales[scale] = _stated_rows(known.agents, rows, mine, tests, rules) if needed else None
     return {
         **stated_in(verdict, FORMAT),
         "rules": {
@@ -157,7 +143,7 @@ def _certificate(
             section: [_entry(item, made, apart=apart) for item, apart in kept.values() if item.name in names]
             for section, names in SECTIONS.items()
         },
-        "other_pairs": None if kind_of(verdict.claim) == "cell" else _other_pairs(verdict.claim, known, rules),
+        "other_pairs": None if kind == "cell" else {"tests": tests, "scales": scales},
     }
 
 
@@ -167,29 +153,26 @@ def certificate_name(verdict: Verdict) -> str:
     return f"{readable}-{sha256_text(verdict.claim.id)[:8]}.json"
 
 
-# --- measurements -----------------------------------------------------------------------------------------------------
-
-
 def _needed(verdict: Verdict, known: Index) -> list[Measurement]:
     """What the verdict rests on, and what deciding it again, also under the other rules, has to look at."""
     claim, rests = verdict.claim, set(verdict.measurements)
+    always: tuple[str, ...] = ("cell.gate", "cell.drop", "cell.halo")
     if kind_of(claim) == "cell":
-        return [item for name, item in known.by_id.items() if name in rests or item.name in _CELLS]
+        return [item for name, item in known.by_id.items() if name in rests or item.name in always]
     agents = known.agents if kind_of(claim) == "first" else claim.subjects
-    on_dimension = _ON_DIMENSION if known.tested(claim.dimension) else (*_ON_DIMENSION, "score.effect")
-    return [
-        item
-        for name, item in known.by_id.items()
-        if name in rests
-        or item.name in (*_CELLS, "panel.families")
-        or (item.name == "terse.share" and item.labels["agent"] in agents)
-        or (item.name in on_dimension and item.labels["dimension"] == claim.dimension)
-        or (
-            item.name == "length_matched.contrast"
-            and item.labels["dimension"] == claim.dimension
-            and about(claim, item.labels["high"], item.labels["low"])
-        )
-    ]
+    on_dimension = {"kappa.other_ddof", "dimension.distinct", "order.autocorrelation"}
+    on_dimension |= set() if known.tested(claim.dimension) else {"score.effect"}
+
+    def looked_at(item: Measurement) -> bool:
+        if item.name == "terse.share":
+            return item.labels["agent"] in agents
+        if item.name == "length_matched.contrast" and not about(claim, item.labels["high"], item.labels["low"]):
+            return False
+        if item.name in on_dimension or item.name == "length_matched.contrast":
+            return item.labels["dimension"] == claim.dimension
+        return item.name in always or item.name == "panel.families"
+
+    return [item for name, item in known.by_id.items() if name in rests or looked_at(item)]
 
 
 def _other_drops(claim: Claim, known: Index) -> Iterator[Measurement]:
@@ -200,18 +183,14 @@ def _other_drops(claim: Claim, known: Index) -> Iterator[Measurement]:
     mine = [row for row in rows_of(known)[AGGREGATE] if leader in (row.high, row.low)]
     if all(row.high == leader and row.testable for row in mine):
         for row in mine:
-            drops = (known.drops.get((AGGREGATE, family, frozenset((leader, row.low)))) for family in known.families)
+            drops = (known.drop(AGGREGATE, family, leader, row.low) for family in known.families)
             yield from (item for item in drops if item is not None)
 
 
 def _entry(item: Measurement, made: dict[tuple[str, bool], Mapping[str, JSON]], *, apart: bool) -> Mapping[str, JSON]:
-    if (item.id, apart) not in made:
-        made[item.id, apart] = _made(item, apart=apart)
-    return made[item.id, apart]
-
-
-def _made(item: Measurement, *, apart: bool) -> Mapping[str, JSON]:
-    """One measurement as it stands in a certificate; what is absent is undefined, or not needed to check the rest."""
+    """One measurement as a certificate has it; what is absent is undefined, or not needed to check the rest."""
+    if (item.id, apart) in made:
+        return made[item.id, apart]
     entry: dict[str, JSON] = {"id": item.id, "n": item.n}
     if item.state != "ok":
         entry["state"] = item.state
@@ -221,25 +200,9 @@ def _made(item: Measurement, *, apart: bool) -> Mapping[str, JSON]:
         ends = {"low": item.low, "high": item.high, "level": item.level}
         entry |= {part: value for part, value in ends.items() if value is not None}
     parts = ("p",) if apart else PARTS.get(item.name, ())
-    return entry | {part: to_json(item.detail[part]) for part in parts if item.detail.get(part) is not None}
-
-
-# --- the pairs that the claim is not about ----------------------------------------------------------------------------
-
-
-def _other_pairs(claim: Claim, known: Index, rules: Rules) -> Mapping[str, JSON]:
-    """The pairs that the order procedure sees beside those of the claim, scale by scale, in the order of names.
-
-    An order on the aggregate does not depend on those of dimensions; of these only the names are needed.
-    """
-    tests = sorted(rejecting(known, rules).intersection(OTHER_TESTS)) if kind_of(claim) != "within" else []
-    found: dict[str, JSON] = {}
-    for scale, rows in (rows_of(known) if known.tested(claim.dimension) else {}).items():
-        if rules.claims_scale(scale):
-            needed = claim.dimension != AGGREGATE or scale == AGGREGATE
-            mine = claim if scale == claim.dimension else None
-            found[scale] = _stated_rows(known.agents, rows, mine, tests, rules) if needed else None
-    return {"tests": tests, "scales": found}
+    entry |= {part: to_json(item.detail[part]) for part in parts if item.detail.get(part) is not None}
+    made[item.id, apart] = entry
+    return entry
 
 
 def _stated_rows(
@@ -251,33 +214,29 @@ def _stated_rows(
     names = ["floor", "length", *(["others"] if rules.any_judges else [])]
     if claim is not None and claim.dimension == AGGREGATE and len(claim.subjects) == 2:
         names.append("equivalence")
-    columns = {name: [_short(getattr(row, name)) for _, row in left] for name in names}
+
+    def short(p: float | None) -> float | None:  # with as many digits as comparisons look at
+        return None if p is None else float(f"{p:.12g}")
+
+    columns = {name: [short(getattr(row, name)) for _, row in left] for name in names}
     margins = sorted({margin for _, row in left for margin in row.near}) if "equivalence" in names else []
-    near = {margin: [_short(row.near.get(margin, 1.0)) for _, row in left] for margin in margins}
+    near = {margin: [short(row.near.get(margin, 1.0)) for _, row in left] for margin in margins}
     places: dict[str, list[int]] = {
         "untested": [at for at, (_, row) in enumerate(left) if not row.testable],
         "interested": [at for at, (_, row) in enumerate(left) if not row.disinterested],
     }
     return {
         "order": "".join(">" if row.high == one else "<" for one, row in left),
-        "p": {test: [_short(row.p.get(test, 1.0)) for _, row in left] for test in dict.fromkeys(("p", *tests))},
+        "p": {test: [short(row.p.get(test, 1.0)) for _, row in left] for test in dict.fromkeys(("p", *tests))},
         **{name: values for name, values in columns.items() if any(value is not None for value in values)},
         **({"near": near} if near else {}),
         **{name: at for name, at in places.items() if at},
     }
 
 
-def _short(p: float | None) -> float | None:
-    """A p-value with as many digits as comparisons look at."""
-    return None if p is None else float(f"{p:.12g}")
-
-
 def about(claim: Claim | None, one: str, other: str) -> bool:
     """Whether a claim about agents compares these two: all its pairs have its one or both of its two subjects."""
     return claim is not None and set(claim.subjects) <= {one, other}
-
-
-# What a check of a certificate found: numbers that differ from what its tables give, in words.
 
 
 T = TypeVar("T")
@@ -303,10 +262,7 @@ class Findings:
     notes: dict[str, None] = field(default_factory=dict)
 
     def compare(self, what: str, stated: Any, found: T) -> T:
-        """What the tables give, noting where something else is stated; the stated number itself up to float noise.
-
-        A comparison that was a close call on the stated number so comes out as it did.
-        """
+        """What the tables give, noting where something else is stated; the stated number itself up to float noise."""
         if not same(stated, found):
             one, other = shown_apart(stated, found)
             self.differences[f"{what}: the certificate says {one}, its tables give {other}"] = None
@@ -327,43 +283,36 @@ class Findings:
 
 
 def same(stated: Any, found: Any) -> bool:
-    """Whether two values are equal, numbers up to float noise.
-
-    >>> same(0.1 + 0.2, 0.3), same(0.3, None), same("publish", "halt")
-    (True, False, False)
-    """
+    """Whether two values are equal, numbers up to float noise."""
     if isinstance(stated, int | float) and isinstance(found, int | float):
         return math.isclose(stated, found, rel_tol=_CLOSE, abs_tol=_CLOSE)
     return bool(stated == found)
 
 
 def shown_apart(stated: Any, found: Any) -> tuple[str, str]:
-    """Two values that differ, with as many decimals as it takes to see it.
-
-    >>> shown_apart(0.72, 0.41), shown_apart(0.41, 0.4100001), shown_apart(None, 0.5)
-    (('0.72', '0.41'), ('0.4100000', '0.4100001'), ('nothing', '0.50'))
-    """
+    """Two values that differ, with as many decimals as it takes to see it."""
     for digits in range(2, 17):
-        one, other = (f"{x:.{digits}f}" if isinstance(x, float) else _plain(x) for x in (stated, found))
+        one, other = (
+            f"{x:.{digits}f}" if isinstance(x, float) else "nothing" if x is None else str(x) for x in (stated, found)
+        )
         if one != other:
             return one, other
     return repr(stated), repr(found)
 
 
-def _plain(value: Any) -> str:
-    return "nothing" if value is None else str(value)
-
-
 def about_difference(item: Measurement) -> str:
     """How a difference calls the number that it is about."""
-    labels = item.labels
-    where = f" on {labels['dimension']}" if "dimension" in labels else ""
-    if "high" in labels:
-        return f"{_NAMES.get(item.name, item.name)} of {labels['high']} and {labels['low']}{where}{_without(labels)}"
     parts = [_NAMES.get(item.name, item.name)]
-    parts += [f"within format {labels['format']}"] if "format" in labels else []
-    parts += [f"of {labels[name]}" for name in ("cell", "agent") if name in labels]
-    return f"{' '.join(parts)}{where}{_without(labels)}"
+    for label, words in (
+        ("high", "of {high} and {low}"),
+        ("format", "within format {format}"),
+        ("cell", "of {cell}"),
+        ("agent", "of {agent}"),
+        ("dimension", "on {dimension}"),
+        ("dropped", "without {dropped}"),
+    ):
+        parts += [words.format_map(item.labels)] if label in item.labels else []
+    return " ".join(parts)
 
 
 _NAMES: Final[Mapping[str, str]] = {
@@ -390,19 +339,9 @@ _NAMES: Final[Mapping[str, str]] = {
 }
 
 
-def _without(labels: Mapping[str, str]) -> str:
-    return f" without {labels['dropped']}" if "dropped" in labels else ""
-
-
-# --- verdicts ---------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Whether a certificate's verdict follows from its own tables.
-
-    ``differences`` say in words what does not; ``notes`` what the tables cannot show and was taken as given.
-    """
+    """Whether a certificate's verdict follows from its own tables."""
 
     ok: bool
     differences: tuple[str, ...]
@@ -411,24 +350,19 @@ class Verification:
 
 def compare_verdicts(stated: Verdict, again: Verdict, found: Findings) -> None:
     """Two verdicts on one claim, field by field."""
-    for one in fields(Claim):
-        _compare(f"{one.name} of the claim", getattr(stated.claim, one.name), getattr(again.claim, one.name), found)
-    for one in fields(Verdict):
-        if one.name != "claim":
-            called = _CALLED.get(one.name, one.name.replace("_", " "))
-            _compare(called, getattr(stated, one.name), getattr(again, one.name), found)
-
-
-def _compare(what: str, stated: Any, again: Any, found: Findings) -> None:
-    """Two values of a field, part by part."""
-    if isinstance(again, Mapping):
-        for name in dict.fromkeys([*stated, *again]):
-            found.compare(f"level under {name}", stated.get(name), again.get(name))
-    elif isinstance(again, tuple):
-        for at in range(max(len(stated), len(again))):
-            found.compare(what, *(_shown(side[at]) if at < len(side) else None for side in (stated, again)))
-    else:
-        found.compare(what, _shown(stated), _shown(again))
+    pairs = [(f"{one.name} of the claim", getattr(stated.claim, one.name), getattr(again.claim, one.name))
+             for one in fields(Claim)]  # fmt: skip
+    pairs += [(_CALLED.get(one.name, one.name.replace("_", " ")), getattr(stated, one.name), getattr(again, one.name))
+              for one in fields(Verdict) if one.name != "claim"]  # fmt: skip
+    for what, mine, other in pairs:
+        if isinstance(other, Mapping):
+            for name in dict.fromkeys([*mine, *other]):
+                found.compare(f"level under {name}", mine.get(name), other.get(name))
+        elif isinstance(other, tuple):
+            for at in range(max(len(mine), len(other))):
+                found.compare(what, *(_shown(side[at]) if at < len(side) else None for side in (mine, other)))
+        else:
+            found.compare(what, _shown(mine), _shown(other))
 
 
 def _shown(value: Any) -> Any:

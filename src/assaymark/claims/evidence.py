@@ -1,4 +1,4 @@
-"""The measurements of a season by what they are about, and the decision rules of its plan."""
+"""The measurements that verdicts rest on, by what they are about, and the decision rules of a season's plan."""
 
 from __future__ import annotations
 
@@ -14,18 +14,12 @@ from assaymark.errors import NotMeasurableError
 from assaymark.judging.season.table import IDENTICAL
 from assaymark.records import AGGREGATE, Measurement, measurement_id
 
-# The measurements a verdict may rest on, indexed by what they are about.
-
-
 Key = tuple[str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """One pair on one dimension: the measured difference and its tests, before any correction.
-
-    ``difference`` is None when the two never answered the same question.
-    """
+    """One pair on one dimension: the measured difference and its tests, before any correction."""
 
     measurement: Measurement
     high: str
@@ -77,10 +71,19 @@ class Index:
 
     def contrast(self, dimension: str, one: str, other: str) -> Contrast:
         """The contrast of two agents on a dimension, whichever of them is higher."""
-        try:
-            return self.contrasts[dimension, frozenset((one, other))]
-        except KeyError:
-            raise NotMeasurableError(f"no contrast of {one} and {other} on {dimension} was measured") from None
+        found = self.contrasts.get((dimension, frozenset((one, other))))
+        if found is None:
+            raise NotMeasurableError(f"no contrast of {one} and {other} on {dimension} was measured")
+        return found
+
+    def drop(self, dimension: str, family: str, one: str, other: str) -> Measurement | None:
+        """The contrast of two agents without a judge family."""
+        return self.drops.get((dimension, family, frozenset((one, other))))
+
+    def within_without(self, dimension: str, family: str, one: str, other: str, margin: float) -> bool:
+        """Whether two agents stay within a margin of each other without a judge family."""
+        found = self.drop(dimension, family, one, other)
+        return found is not None and found.value is not None and abs(found.value) < margin
 
     def tested(self, dimension: str) -> bool:
         """Whether differences on a dimension were tested; tables handed in without contrasts were not."""
@@ -130,24 +133,7 @@ def index(
     dimensions: Sequence[str] | None = None,
     tests: frozenset[str] | None = None,
 ) -> Index:
-    """An `Index` over ``measurements``; a certificate, which holds one claim's part, names the rest.
-
-    Parameters
-    ----------
-    measurements : of one analysis
-    families, agents, dimensions : names, optional
-        The judge families that were left out, the agents and the dimensions of the rubric, where the measurements do
-        not show all of them.
-    rows : mapping of scale to `assaymark.claims.orders.Row`, optional
-        Every pair as the order procedure sees it.
-    tests : names, optional
-        The other tests that could reject something in this design.
-
-    Raises
-    ------
-    NotMeasurableError
-        Two measurements have one id: the tables are not one analysis.
-    """
+    """An `Index` over ``measurements``; a certificate, which holds one claim's part, names the rest."""
     by_id: dict[str, Measurement] = {}
     grouped: dict[str, list[Measurement]] = defaultdict(list)
     for measurement in measurements:
@@ -155,10 +141,14 @@ def index(
             raise NotMeasurableError(f"{measurement.id} was measured twice; the tables are not of one analysis")
         by_id[measurement.id] = measurement
         grouped[measurement.name].append(measurement)
-    contrasts = {}
-    for item in grouped["contrast"]:
-        high, low, dimension = item.labels["high"], item.labels["low"], item.labels["dimension"]
-        contrasts[dimension, frozenset((high, low))] = Contrast(item, high, low, item.value)
+
+    def pair(item: Measurement) -> frozenset[str]:
+        return frozenset((item.labels["high"], item.labels["low"]))
+
+    contrasts = {
+        (item.labels["dimension"], pair(item)): Contrast(item, item.labels["high"], item.labels["low"], item.value)
+        for item in grouped["contrast"]
+    }
     effects = grouped["score.effect"]
     agreements: dict[str, list[Measurement]] = defaultdict(list)
     for item in grouped["kappa.mean_pairwise"]:
@@ -185,12 +175,7 @@ def index(
             for item in (*effects, *grouped["lofo.effect"])
         },
         drops={
-            (
-                item.labels["dimension"],
-                item.labels["dropped"],
-                frozenset((item.labels["high"], item.labels["low"])),
-            ): item
-            for item in grouped["lofo.contrast"]
+            (item.labels["dimension"], item.labels["dropped"], pair(item)): item for item in grouped["lofo.contrast"]
         },
         rows=rows,
         tests=tests,
@@ -217,32 +202,7 @@ SPAN = 100.0
 
 @dataclass(frozen=True, slots=True)
 class SeasonGates:
-    """The decision rules of a season; all of them are in its locked file.
-
-    Attributes
-    ----------
-    alpha : float
-        Error rate, shared equally by the orders of agents and the comparisons with a baseline.
-    publish, halt : float
-        Cut-offs of the panel's kappa.
-    on_failure : "qualified", "no-claim" or None
-        What a claim may be at most while a judge fails its limits; None where no datasheets are demanded.
-    baseline : str
-        The baseline that agents are compared with.
-    hindsight : tuple of Said
-        Why the authors of the records may have known what came next. With any of it no claim is a headline, and it is
-        a condition of each.
-    margin : float
-        Largest difference that counts as none, in points.
-    any_judges : bool
-        Whether a headline has to hold for other judges too.
-    preregistered : bool
-        Whether the plan was locked before its scores were seen.
-    kappa : "point" or "lower"
-        Whether the kappa or the lower end of its interval is held against the cut-offs.
-    test : str
-        Which p-values decide.
-    """
+    """The decision rules of a season; all of them are in its locked file."""
 
     alpha: float = 0.05
     publish: float = 0.4
@@ -266,11 +226,7 @@ class SeasonGates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonIndex:
-    """The measurements of one season by what they are about.
-
-    ``graded`` are the agents that have a total, by falling total; ``ungraded`` the others. ``orders`` has what orders
-    of the graded agents rest on.
-    """
+    """The measurements of one season by what they are about."""
 
     measurements: tuple[Measurement, ...]
     graded: tuple[str, ...]

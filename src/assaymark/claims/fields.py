@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,15 +16,15 @@ LEVELS: Final[tuple[Level, ...]] = ("no-claim", "qualified", "headline")
 
 NOT_PREREGISTERED: Final = "These scores were analysed after they were seen."
 
-_STATES: Final = ("own_family", "length", "distinct", "other_judges")
+
+def weakest(levels: Iterable[Level]) -> Level:
+    """The lowest of some levels; a headline of none."""
+    return min(levels, key=LEVELS.index, default="headline")
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The parts from which one claim's verdict follows.
-
-    Scores that no judge gave have an agreement that is ``not judged``, and no cap from agreement and controls.
-    """
+    """The parts from which one claim's verdict follows."""
 
     claim: Claim
     agreement: Agreement
@@ -48,37 +48,28 @@ class Fields:
 
     def caps(self) -> tuple[Cap, ...]:
         """Every field that limits the level, lowest first."""
-        found = [*self._tuple_caps(), *self._other_caps()]
-        return tuple(sorted(found, key=lambda cap: (LEVELS.index(cap.level), cap.field)))
-
-    def _tuple_caps(self) -> Iterator[Cap]:
         agreement, evidence, adversarial = self.agreement.status, self.evidence.status, self.adversarial.status
+        found: list[tuple[str, Level]] = []
         if agreement in ("halt", "methodology"):
-            yield Cap(field="agreement", level="no-claim" if agreement == "halt" else "qualified")
-        if evidence == "rule-dependent":
-            yield Cap(field="stability", level="qualified")
-        elif evidence != "stable":
+            found.append(("agreement", "no-claim" if agreement == "halt" else "qualified"))
+        if evidence != "stable":
             stops = evidence == "judge-dependent" or self.claim.asserts_order or not self.evidence.published
             stops = stops and not (evidence == "tie-class" and self.claim.scope == "adversarial-cell")
-            yield Cap(field="stability", level="no-claim" if stops else "qualified")
+            found.append(("stability", "no-claim" if stops and evidence != "rule-dependent" else "qualified"))
         if not self.evidence.tested:
-            yield Cap(field="stability", level="qualified")
+            found.append(("stability", "qualified"))
         if adversarial not in ("passed", "not judged"):
-            yield Cap(field="adversarial", level="no-claim" if adversarial == "contaminated" else "qualified")
-
-    def _other_caps(self) -> Iterator[Cap]:
-        for one in self.findings:
-            if one.cap is not None:
-                yield Cap(field=one.field, level=one.cap)
-        if self.instruments.failing:
-            yield Cap(field="datasheets", level=self.instruments.most)
-        if not self.preregistered:
-            yield Cap(field="preregistration", level="qualified")
+            found.append(("adversarial", "no-claim" if adversarial == "contaminated" else "qualified"))
+        found += [(one.field, one.cap) for one in self.findings if one.cap is not None]
+        found += [("datasheets", self.instruments.most)] if self.instruments.failing else []
+        found += [] if self.preregistered else [("preregistration", "qualified")]
+        found.sort(key=lambda cap: (LEVELS.index(cap[1]), cap[0]))
+        return tuple(Cap(field=name, level=level) for name, level in found)
 
     @property
     def level(self) -> Level:
         """The lowest of what the three statuses permit and every cap."""
-        found: list[Level] = [cap.level for cap in self.caps() if not cap.lifted]
+        found: list[Level] = [cap.level for cap in self.caps()]
         if self.agreement.status != "not judged":
             found.append(
                 publication_level(
@@ -89,14 +80,7 @@ class Fields:
                     significance_tested=self.evidence.tested,
                 )
             )
-        return min(found, key=LEVELS.index, default="headline")
-
-    @property
-    def measurements(self) -> tuple[str, ...]:
-        """The ids of everything that was looked at."""
-        found = [*self.agreement.measurements, *self.evidence.measurements, *self.adversarial.measurements]
-        found += [*self.instruments.measurements, *(name for one in self.findings for name in one.measurements)]
-        return tuple(dict.fromkeys(found))
+        return weakest(found)
 
     def verdict(
         self,
@@ -110,7 +94,10 @@ class Fields:
     ) -> Verdict:
         """The verdict in these words; ``claim`` has the statement with its scope."""
         level, caps, evidence = self.level, self.caps(), self.evidence
-        states = {name: self.state(name) for name in _STATES}
+        states = {name: self.state(name) for name in ("own_family", "length", "distinct", "other_judges")}
+        looked_at = [self.agreement.measurements, evidence.measurements, self.adversarial.measurements]
+        looked_at += [self.instruments.measurements, *(one.measurements for one in self.findings)]
+        binding = [] if level == "headline" else [cap.field for cap in caps if cap.level == level]
         return Verdict(
             claim=self.claim if claim is None else claim,
             agreement_status=self.agreement.status,
@@ -118,10 +105,8 @@ class Fields:
             adversarial_status=self.adversarial.status,
             publication_level=level,
             reasons=tuple(reasons),
-            binding=tuple(dict.fromkeys(cap.field for cap in caps if cap.level == level))
-            if level != "headline"
-            else (),
-            measurements=self.measurements,
+            binding=tuple(dict.fromkeys(binding)),
+            measurements=tuple(dict.fromkeys(name for names in looked_at for name in names)),
             plan_hash=plan_hash,
             condition=" ".join(one.text for one in conditions) or None,
             fragility=fragility,

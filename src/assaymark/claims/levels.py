@@ -1,4 +1,4 @@
-"""Which claims were made under a plan field that was amended after the lock."""
+"""The rules that turn measurements into levels: judge limits, decision rules of a plan, gates, amended fields."""
 
 from __future__ import annotations
 
@@ -7,22 +7,15 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from assaymark.claims.candidates import KINDS, kind_of
-from assaymark.claims.words import listing
+from assaymark.claims.candidates import kind_of
 from assaymark.errors import UnknownNameError
 from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.order_tests import OTHER_MARGINS
 from assaymark.protocol import Cells, Study
-from assaymark.records import AGGREGATE, AdversarialStatus, AgreementStatus, Claim, Level, Measurement, StabilityStatus
+from assaymark.records import AgreementStatus, Claim, Level, Measurement
 
 if TYPE_CHECKING:
     from assaymark.claims.candidates import ClaimKind
-
-__all__ = ["AGGREGATE", "RANGE", "Rules", "Test", "other_kappas", "other_margins", "other_tests", "threshold"]
-
-
-# What the judges' own datasheets permit: a plan may demand them, with limits.
-
 
 OnFailure = Literal["qualified", "no-claim"]
 
@@ -36,48 +29,22 @@ class Instruments:
     reason: str = ""
     measurements: tuple[str, ...] = ()
 
-    def capped(self, level: Level) -> Level:
-        """The level that a claim may have after this."""
-        if not self.failing or level == "no-claim":
-            return level
-        return self.most
-
-    @property
-    def condition(self) -> str:
-        """What must be said with a qualified claim; empty where every judge keeps the limits."""
-        return f"Not every judge keeps the limits that the plan sets for them: {', '.join(self.failing)}." * bool(
-            self.failing
-        )
-
 
 def instruments_of(measurements: Iterable[Measurement], on_failure: OnFailure | None) -> Instruments:
-    """What ``datasheet.gate`` measurements permit; everything where the plan demands no datasheets.
-
-    >>> instruments_of([], None).capped("headline")
-    'headline'
-    >>> bad = Measurement(name="datasheet.gate", labels={"judge": "j"}, value=1.0, n=2, n_of="limits", method="",
-    ...                   detail={"failed": ["dark_current 0.40, at most 0.05"]})
-    >>> found = instruments_of([bad], "qualified")
-    >>> found.capped("headline"), found.reason
-    ('qualified', 'Judged as an instrument, j fails the limits of the plan (dark_current 0.40, at most 0.05).')
-    """
+    """What ``datasheet.gate`` measurements permit; everything where the plan demands no datasheets."""
     gates = sorted((one for one in measurements if one.name == "datasheet.gate"), key=lambda one: one.id)
     if on_failure is None or not gates:
         return Instruments()
-    failing = [one for one in gates if one.value is None or one.value > 0]
-    ids = tuple(one.id for one in gates)
-    if not failing:
-        return Instruments(measurements=ids, most=on_failure, reason="Every judge keeps the limits of its datasheet.")
-    said = [f"{one.labels['judge']} fails the limits of the plan ({_why(one)})" for one in failing]
-    reason = f"Judged as an instrument, {'; '.join(said)}."
-    return Instruments(tuple(one.labels["judge"] for one in failing), on_failure, reason, ids)
-
-
-def _why(item: Measurement) -> str:
-    return "; ".join(item.detail.get("failed", ())) or item.state
-
-
-# The decision rules that a plan locked, and the other rules under which a claim is decided again.
+    failing = {
+        one.labels["judge"]: "; ".join(one.detail.get("failed", ())) or one.state
+        for one in gates
+        if one.value is None or one.value > 0
+    }
+    reason = "Every judge keeps the limits of its datasheet."
+    if failing:
+        said = [f"{judge} fails the limits of the plan ({why})" for judge, why in failing.items()]
+        reason = f"Judged as an instrument, {'; '.join(said)}."
+    return Instruments(tuple(failing), on_failure, reason, tuple(one.id for one in gates))
 
 
 Test = Literal["p", "p_own_variance", "p_cluster_t", "p_bootstrap", "p_sign_flip"]
@@ -99,41 +66,7 @@ _SHARES: Final = (0.5, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The decision rules of one plan; the functions below change them one at a time.
-
-    Attributes
-    ----------
-    publish, halt : float
-        Cut-offs of agreement.
-    alpha : float
-        Error rate of all order claims together, and of all equivalence claims together.
-    share : float
-        Part of alpha that the aggregate is tested at where dimensions are claimed, too.
-    margin : float
-        Largest difference that counts as none, in points.
-    test : str
-        Which p-values decide.
-    source : bool
-        Whether ValueBlindBench's own procedure decides: Holm, and the sign of each drop.
-    any_judges : bool
-        Whether a headline has to hold for other judges too.
-    scales : names or None
-        The scales that order claims are made on; None: all.
-    cells, cell_alpha : Cells, float
-        Cut-offs of the control cells, and the level of their family of tests.
-    on_failure : str or None
-        The most that claims may be where a judge fails the datasheet that the plan demands.
-    preregistered : bool
-        Whether the plan was locked before its scores were seen.
-    span : float
-        Points between the ends of the scale.
-    judged : bool
-        False for scores that no judge gave: no judge family can be left out.
-
-    >>> rules = Rules(0.4, 0.2)
-    >>> rules.test, round(rules.margin, 9), rules.cells.substance
-    ('p', 0.3, 0.3)
-    """
+    """The decision rules of one plan; the functions below change them one at a time."""
 
     publish: float
     halt: float
@@ -193,11 +126,7 @@ def other_kappas(rules: Rules, *, other_ddof: bool) -> dict[str, Rules]:
 
 
 def other_tests(rules: Rules, measured: Collection[str], *, dimensions: bool) -> dict[str, Rules]:
-    """The other tests that were ``measured`` and can reject, and other shares of alpha where dimensions are claimed.
-
-    >>> list(other_tests(Rules(0.4, 0.2), ["p", "p_bootstrap"], dimensions=False))
-    ['source: percentile bootstrap']
-    """
+    """The other tests that were ``measured`` and can reject, and other shares of alpha where dimensions are claimed."""
     found = {name: replace(rules, test=test) for name, test in _OTHER_TESTS.items() if test in measured}
     if dimensions:
         found |= {f"aggregate's share of alpha {share:g}": replace(rules, share=share) for share in _SHARES}
@@ -206,29 +135,13 @@ def other_tests(rules: Rules, measured: Collection[str], *, dimensions: bool) ->
 
 
 def other_margins(rules: Rules) -> dict[str, Rules]:
-    """Other margins of equivalence.
-
-    >>> list(other_margins(Rules(0.4, 0.2)))
-    ['margin 0.2', 'margin 0.4']
-    """
+    """Other margins of equivalence."""
     return {f"margin {share * rules.span:g}": replace(rules, margin=share * rules.span) for share in OTHER_MARGINS}
 
 
 def threshold(alpha: float) -> str:
-    """What an adjusted p-value is compared with, in words.
-
-    >>> threshold(0.04)
-    '.04 needed'
-    """
+    """What an adjusted p-value is compared with, in words."""
     return f"{alpha:.3g} needed".replace("0.", ".", 1)
-
-
-# The rules that turn numbers into named states: agreement and the permitted level.
-
-
-_AGREEMENT: Final[tuple[AgreementStatus, ...]] = ("publish", "methodology", "halt")
-_STABILITY: Final[tuple[StabilityStatus, ...]] = ("stable", "tie-class", "judge-dependent", "not tested")
-_ADVERSARIAL: Final[tuple[AdversarialStatus, ...]] = ("passed", "construct-sensitive", "contaminated", "not tested")
 
 
 def agreement_status(kappa: float | None, *, publish: float = 0.4, halt: float = 0.2) -> AgreementStatus:
@@ -259,12 +172,7 @@ def agreement_status(kappa: float | None, *, publish: float = 0.4, halt: float =
 
 
 def publication_level(
-    agreement: str,
-    stability: str,
-    adversarial: str,
-    *,
-    asserts_order: bool,
-    significance_tested: bool = True,
+    agreement: str, stability: str, adversarial: str, *, asserts_order: bool, significance_tested: bool = True
 ) -> Level:
     """The level at which a claim may be made (ValueBlindBench section 3.8, completed where its table is silent).
 
@@ -297,9 +205,13 @@ def publication_level(
     >>> publication_level("publish", "tie-class", "construct-sensitive", asserts_order=True)
     'no-claim'
     """
-    _known("agreement status", agreement, _AGREEMENT)
-    _known("stability status", stability, _STABILITY)
-    _known("adversarial status", adversarial, _ADVERSARIAL)
+    for kind, name, allowed in (
+        ("agreement status", agreement, ("publish", "methodology", "halt")),
+        ("stability status", stability, ("stable", "tie-class", "judge-dependent", "not tested")),
+        ("adversarial status", adversarial, ("passed", "construct-sensitive", "contaminated", "not tested")),
+    ):
+        if name not in allowed:
+            raise UnknownNameError(kind, name, allowed)
     if agreement == "halt" or stability == "judge-dependent" or adversarial == "contaminated":
         return "no-claim"
     if stability != "stable" and asserts_order:
@@ -308,69 +220,36 @@ def publication_level(
     return "qualified" if reserved or stability != "stable" or not significance_tested else "headline"
 
 
-def _known(kind: str, name: str, allowed: tuple[str, ...]) -> None:
-    if name not in allowed:
-        raise UnknownNameError(kind, name, allowed)
-
-
 _ABOUT_AGENTS: Final[frozenset[ClaimKind]] = frozenset({"first", "pair", "within"})
 _ORDERS: Final[frozenset[ClaimKind]] = frozenset({"first", "pair"})
 _NONE: Final[frozenset[ClaimKind]] = frozenset()
 
 TOUCHES: Final[Mapping[str, frozenset[ClaimKind]]] = {
-    "anchor_probe": _NONE,
-    "contamination": _NONE,
-    "engine": _NONE,
-    "human.grades": _NONE,
-    "title": _NONE,
-    "gates.format_min_clusters": _ABOUT_AGENTS,
-    "gates.format_min_records": _ABOUT_AGENTS,
-    "inference.aggregate_share": _ABOUT_AGENTS,
-    "inference.cluster_order": _ABOUT_AGENTS,
+    **dict.fromkeys(
+        ("anchor_probe", "contamination", "engine", "human.grades", "title", "inference.mde_power",
+         "inference.mde_sd"), _NONE),
+    **dict.fromkeys(
+        ("gates.format_min_clusters", "gates.format_min_records", "inference.aggregate_share",
+         "inference.cluster_order", "inference.test", "stability", "cells.contaminates", "claims.length"),
+        _ABOUT_AGENTS),
+    **dict.fromkeys(("cells.terse_share", "cells.terse_tokens", "claims.distinct", "claims.judges"), _ORDERS),
     "inference.margin": frozenset({"pair", "within"}),
-    "inference.test": _ABOUT_AGENTS,
-    "inference.mde_power": _NONE,
-    "inference.mde_sd": _NONE,
-    "stability": _ABOUT_AGENTS,
-    "cells.contaminates": _ABOUT_AGENTS,
-    "cells.terse_share": _ORDERS,
-    "cells.terse_tokens": _ORDERS,
     "claims.first": frozenset({"first"}),
     "claims.pairs": frozenset({"pair"}),
-    "claims.distinct": _ORDERS,
-    "claims.judges": _ORDERS,
-    "claims.length": _ABOUT_AGENTS,
     "claims.within": frozenset({"within"}),
     "claims.cells": frozenset({"cell"}),
-}
+}  # fmt: skip
 """The kinds of claim that a plan field touches; a field without an entry, of its own or of a parent, touches all."""
 
 
 def amended_for(claim: Claim, amended: Sequence[str]) -> tuple[str, ...]:
-    """The amended plan fields under which a claim was made, in the order given, each once.
+    """The amended plan fields under which a claim was made, in the order given, each once."""
 
-    Examples
-    --------
-    >>> from assaymark.claims import pair_claim
-    >>> amended_for(pair_claim("aggregate", "b", "a"), ["claims.first", "gates.publish", "stability.probe.model"])
-    ('gates.publish', 'stability.probe.model')
-    """
-    return tuple(name for name in dict.fromkeys(amended) if kind_of(claim) in _touched(name))
+    kind = kind_of(claim)
 
+    def touches(name: str) -> bool:
+        while name and name not in TOUCHES:
+            name = name.rpartition(".")[0]
+        return not name or kind in TOUCHES[name]
 
-def amended_words(amended: Sequence[str]) -> str:
-    """The sentence that a verdict under amended fields carries.
-
-    >>> amended_words(("gates.publish",))
-    'Amended after the lock: gates.publish.'
-    """
-    return f"Amended after the lock: {listing(list(amended))}."
-
-
-def _touched(name: str) -> frozenset[ClaimKind]:
-    parts = name.split(".")
-    for length in range(len(parts), 0, -1):
-        found = TOUCHES.get(".".join(parts[:length]))
-        if found is not None:
-            return found
-    return frozenset(KINDS)
+    return tuple(name for name in dict.fromkeys(amended) if touches(name))

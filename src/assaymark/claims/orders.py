@@ -1,10 +1,4 @@
-"""Which orders of agents the scores support: one engine for studies, seasons and benchmarks.
-
-Every pair has p-values: of its own contrast, of the one in which judges stand aside for agents of their own family, and
-of the one at equal length. The order procedure runs on them three times. On the contrast alone, to name what a bias
-stops. On the larger of the first two: what it publishes may be claimed at all. On the largest of all: what it publishes
-may be a headline. An order then has to survive leaving out each judge family.
-"""
+"""Which orders of agents the scores support: one engine for studies, seasons and benchmarks."""
 
 from __future__ import annotations
 
@@ -12,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import numpy as np
 
@@ -34,14 +28,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One pair on one scale as the procedure sees it, in the direction of the panel.
-
-    ``p`` has the p-value of every test, ``floor`` that of the recusal contrast (None where no judge has an interest),
-    ``length`` that at equal length (None where lengths play no part), ``others`` that with judges as a sample.
-    ``disinterested`` is False where every judge shares its family with one of the two. ``equivalence`` is the p-value
-    of "no further apart than the plan's margin", ``near`` those of other margins by their name. ``unresolved`` says in
-    a word why the difference is no order whatever its p-value, such as a noise floor; empty where nothing does.
-    """
+    """One pair on one scale as the procedure sees it, in the direction of the panel."""
 
     high: str
     low: str
@@ -76,11 +63,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What was found about one pair on one scale.
-
-    ``stable`` says whether the order survives each drop; ``within`` whether the two are shown to be no further apart
-    than the margin. The p-values are adjusted in the three runs.
-    """
+    """What was found about one pair on one scale."""
 
     row: Row
     plain: float
@@ -133,17 +116,11 @@ class Orders:
         return self.leaders.get((dimension, which))
 
 
-_STATES: Final[Mapping[str, StabilityState]] = {
-    "stable": "stable", "rests on": "rests-on", "reversed without": "reversed-without",
-    "not measurable": "not-measurable",
-}  # fmt: skip
-
-
 def orders_of(known: Index, rules: Rules) -> Orders:
     """The orders that these measurements support under ``rules``."""
     key: Hashable = ("orders", rules.order)
     if key not in known.memo:
-        known.memo[key] = _decided(known, rules)
+        known.memo[key] = _with_stability(_decided(known, rules), known, rules)
     found: Orders = known.memo[key]
     return found
 
@@ -167,30 +144,38 @@ def row_of(known: Index, contrast: Contrast) -> Row:
     """One pair from its contrast and the contrasts that test what may explain it."""
     labels, detail = contrast.measurement.labels, contrast.measurement.detail
     recusal, length, others = (known.get(f"{name}.contrast", **labels) for name in ("recusal", "length", "judges"))
-    disinterested = recusal is None or recusal.value is not None
-    main, aside = _near(contrast.measurement), _near(recusal)
-    near = {name: max(p, aside.get(name, 1.0)) if recusal is not None else p for name, p in main.items()}
+
+    def near_of(item: Measurement | None) -> dict[str, float]:
+        # p-values of equivalence by the name of their margin; the plan's has none
+        if item is None or "p_equivalence" not in item.detail:
+            return {}
+        other = item.detail.get("p_equivalence_at", {})
+        return {"": float(item.detail["p_equivalence"])} | {name: float(p) for name, p in other.items()}
+
+    aside = near_of(recusal)
+    near = {
+        name: p if recusal is None else max(p, aside.get(name, 1.0))
+        for name, p in near_of(contrast.measurement).items()
+    }
+    skipped = ("p_equivalence", "p_equivalence_at", "p_specific")
+    tests = {
+        name: float(p)
+        for name, p in detail.items()
+        if p is not None and (name == "p" or (name.startswith("p_") and name not in skipped))
+    }
     return Row(
         high=contrast.high,
         low=contrast.low,
         testable=contrast.measurement.value is not None,
-        p={name: float(value) for name, value in detail.items() if _is_p(name) and value is not None},
+        p=tests,
         floor=None if recusal is None or recusal.value is None else _p_in_direction(recusal),
         length=None if length is None else length_floor(length),
         others=None if others is None else (_p_in_direction(others) if others.value is not None else 1.0),
-        disinterested=disinterested,
+        disinterested=recusal is None or recusal.value is not None,
         equivalence=near.pop("", 1.0),
         near=near,
         unresolved=str(detail.get("unresolved", "")),
     )
-
-
-def _near(item: Measurement | None) -> dict[str, float]:
-    """The p-values of equivalence by the name of their margin; the plan's has none."""
-    if item is None or "p_equivalence" not in item.detail:
-        return {}
-    other = item.detail.get("p_equivalence_at", {})
-    return {"": float(item.detail["p_equivalence"])} | {name: float(p) for name, p in other.items()}
 
 
 def length_floor(item: Measurement) -> float:
@@ -204,13 +189,6 @@ def length_floor(item: Measurement) -> float:
 def _p_in_direction(item: Measurement) -> float:
     """The p-value of a contrast, 1 where it does not point the claim's way."""
     return float(item.detail["p"]) if item.value is not None and item.value > 0 else 1.0
-
-
-def _is_p(name: str) -> bool:
-    return name == "p" or (name.startswith("p_") and name not in ("p_equivalence", "p_equivalence_at", "p_specific"))
-
-
-# --- deciding -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,9 +224,7 @@ def _decided(known: Index, rules: Rules) -> Orders:
     leaders: dict[tuple[str, str], str | None] = {
         (scale, which): run.first[scale] for which, run in runs.items() for scale in rows
     }
-    gated = runs["gated"]
-    found = Orders(known.agents, pairs, leaders, gated.alpha, gated.alpha_dimensions)
-    return _with_stability(found, known, rules)
+    return Orders(known.agents, pairs, leaders, runs["gated"].alpha, runs["gated"].alpha_dimensions)
 
 
 def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
@@ -257,7 +233,11 @@ def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rule
         scale: np.array([row.value(rules.test, which, any_judges=rules.any_judges) for row in found])
         for scale, found in rows.items()
     }
-    ahead = {scale: _signs(found) for scale, found in rows.items()}
+    # For each pair in the order of the names: +1 where the first agent is ahead, -1 the second, 0 without a test.
+    ahead = {
+        scale: np.array([0.0 if not row.testable else 1.0 if row.high < row.low else -1.0 for row in found])
+        for scale, found in rows.items()
+    }
     names = [scale for scale in rows if scale != AGGREGATE]
     # With one dimension the aggregate is that dimension, and nothing is shared.
     share = rules.share if AGGREGATE in rows and len(names) > 1 else 1.0
@@ -265,7 +245,10 @@ def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rule
     tested = {scale: values for scale, values in p.items() if scale != single}
     found = publish_scales(ahead, tested, rules.alpha, share)
     adjusted, published = dict(found.p_adjusted), dict(found.published)
-    first = {scale: _wins_all(agents, rows[scale], published[scale]) for scale in tested}
+    first: dict[str, str | None] = {}
+    for scale in tested:
+        wins = Counter(row.high for row, yes in zip(rows[scale], published[scale].tolist(), strict=True) if yes)
+        first[scale] = next((one for one in agents if len(agents) > 1 and wins[one] == len(agents) - 1), None)
     if AGGREGATE in rows:
         first[AGGREGATE] = None if found.first is None else agents[found.first]
     if single is not None:
@@ -273,17 +256,6 @@ def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rule
         published[single] = published[AGGREGATE] & (ahead[single] == ahead[AGGREGATE])
         first[single] = first[AGGREGATE] if published[single].any() else None
     return _Run(adjusted, published, first, found.alpha, found.rest if single is None else found.alpha)
-
-
-def _wins_all(agents: Sequence[str], rows: Sequence[Row], published: Bools) -> str | None:
-    """The agent whose pairs are all published with it ahead."""
-    wins = Counter(row.high for row, said in zip(rows, published.tolist(), strict=True) if said)
-    return next((agent for agent in agents if len(agents) > 1 and wins[agent] == len(agents) - 1), None)
-
-
-def _signs(rows: Sequence[Row]) -> Floats:
-    """For each pair in the order of the names: +1 where the first agent is ahead, -1 the second, 0 without a test."""
-    return np.array([0.0 if not row.testable else 1.0 if row.high < row.low else -1.0 for row in rows])
 
 
 def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
@@ -300,18 +272,15 @@ def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: 
         scale: (values <= alpha + LEVEL_SLACK) & np.array([row.testable for row in rows[scale]])
         for scale, values in adjusted.items()
     }
-    first = {
-        scale: next((one for one in agents if _leads_alone(one, rows[scale], rules.test, alpha)), None)
-        for scale in rows
-    }
+
+    def leads(agent: str, scale: str) -> bool:
+        # Above every other one after Holm over its own contrasts.
+        mine = [row for row in rows[scale] if agent in (row.high, row.low)]
+        p = holm(np.array([row.p.get(rules.test, 1.0) if row.high == agent else 1.0 for row in mine] or [1.0]))
+        return bool(mine) and bool((p <= alpha + LEVEL_SLACK).all())
+
+    first = {scale: next((one for one in agents if leads(one, scale)), None) for scale in rows}
     return _Run(adjusted, published, first, alpha, alpha)
-
-
-def _leads_alone(agent: str, rows: Sequence[Row], test: str, alpha: float) -> bool:
-    """Whether an agent is above every other one after Holm over its own contrasts."""
-    mine = [row for row in rows if agent in (row.high, row.low)]
-    p = holm(np.array([row.p.get(test, 1.0) if row.high == agent else 1.0 for row in mine] or [1.0]))
-    return bool(mine) and bool((p <= alpha + LEVEL_SLACK).all())
 
 
 def _with_stability(found: Orders, known: Index, rules: Rules) -> Orders:
@@ -346,7 +315,7 @@ def _stability(known: Index, scale: str, one: Standing, rules: Rules, *, adjuste
         return StabilityFinding(state="not-measurable")
     drops: dict[str, Any] = {}
     for family in known.families:
-        item = known.drops.get((scale, family, frozenset((one.row.high, one.row.low))))
+        item = known.drop(scale, family, one.row.high, one.row.low)
         value = None if item is None or item.value is None else item.value
         if value is not None and item is not None and item.labels["high"] != one.row.high:
             value = -value
@@ -354,17 +323,11 @@ def _stability(known: Index, scale: str, one: Standing, rules: Rules, *, adjuste
         more = () if rules.source or not adjusted or item is None else (float(item.detail.get("p_adjusted", 1.0)),)
         drops[family] = (value, p, *more)
     state, families = stability_state(1.0, drops, alpha=rules.alpha)
-    return StabilityFinding(state=_STATES[state], families=families)
-
-
-# --- what follows from the pairs that may be claimed ------------------------------------------------------------------
+    return StabilityFinding(state=cast(StabilityState, state.replace(" ", "-")), families=families)
 
 
 def tiers_of(agents: Sequence[str], claimed: Iterable[Pair]) -> tuple[tuple[str, ...], ...]:
-    """Agents from high to low, cut where every agent above is claimed to be above every agent below.
-
-    Between two cuts lies a tier: agents that cannot be ranked, in alphabetical order.
-    """
+    """Agents from high to low, cut where every agent above is claimed to be above every agent below."""
     names = sorted(agents)
     found = tiers([(names.index(high), names.index(low)) for high, low in claimed], len(names))
     return tuple(tuple(names[k] for k in group) for group in found)

@@ -1,13 +1,11 @@
-"""What the control cells and the length of the rationales mean for a claim about agents."""
+"""What agreement and control cells mean for a claim about agents, and the fields of a claim about a cell."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from assaymark.claims.candidates import kind_of
-from assaymark.claims.cells import CellState, cell_states
+from assaymark.claims.candidates import CellState, cell_states, kind_of
 from assaymark.claims.evidence import Index
 from assaymark.claims.levels import Rules, agreement_status
 from assaymark.claims.standing import Evidence
@@ -19,8 +17,11 @@ from assaymark.records import AdversarialStatus, AgreementStatus, Claim, Measure
 NO_CONTROLS: Final = "No control texts were graded, so nothing shows that the panel rewards substance over style."
 
 _CONTAMINATING: Final = ("cell_a", "red_team")
-_REQUIRED: Final = ("cell_a", "cell_b")
+_REQUIRED: Final = {"cell_a": "confident but wrong", "cell_b": "terse but correct"}
 _WORST_FIRST: Final[tuple[AdversarialStatus, ...]] = ("contaminated", "construct-sensitive", "not tested", "passed")
+
+_Bearing = tuple[AdversarialStatus, str, str | None, tuple[str, ...]]
+"""What bears on a claim: the status it leaves, why, the condition if a reader needs one, and its measurements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,158 +34,98 @@ class Adversarial:
     measurements: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Finding:
-    """One thing that bears on the claim; ``condition`` is what a reader has to be told."""
-
-    status: AdversarialStatus
-    reason: str
-    condition: str | None = None
-    measurements: tuple[str, ...] = ()
-
-
 def adversarial_of(claim: Claim, known: Index, rules: Rules) -> Adversarial:
-    """The adversarial field of a claim about agents (ValueBlindBench sections 3.5, 3.8 and 5.3).
-
-    *contaminated*: confident but wrong rationales are not scored below the honest bottom quartile. Else
-    *construct-sensitive*: brevity alone moves the score, style alone moves it, a changed number goes unnoticed, or
-    the claim compares an agent whose rationales are mostly terse. Else *not tested* where cell A or cell B was not
-    judged or stayed open. Else *passed*.
-    """
+    """The adversarial field of a claim about agents (ValueBlindBench sections 3.5, 3.8 and 5.3)."""
     states = cell_states(known)
-    findings = [_cell_finding(state, claim.dimension, rules) for state in states.values()]
-    if not states:
-        findings.append(_Finding("not tested", NO_CONTROLS, NO_CONTROLS))
-    else:
-        findings += [_unrun(cell) for cell in _REQUIRED if cell not in states]
-    findings += _terse(claim, known, rules)
-    findings.sort(key=lambda finding: _WORST_FIRST.index(finding.status))
+    found: list[_Bearing] = []
+    for state in states.values():
+        status, reason, condition = _cell_words(state, claim.dimension, rules)
+        if state.halo is not None and state.halo.detail.get("triggered"):
+            reason += f" The number is without the judges of family {state.halo.detail.get('family')}, who favour it."
+        found.append((status, reason, condition, state.measurements))
+    unrun = [f"No {texts} rationales were graded." for cell, texts in _REQUIRED.items() if cell not in states]
+    found += [("not tested", told, told, ()) for told in (unrun if states else [NO_CONTROLS])]
+    found += _terse(claim, known, rules)
+    found.sort(key=lambda one: _WORST_FIRST.index(one[0]))
     return Adversarial(
-        status=findings[0].status,
-        reasons=tuple(finding.reason for finding in findings),
-        conditions=tuple(finding.condition for finding in findings if finding.condition is not None),
-        measurements=tuple(dict.fromkeys(name for finding in findings for name in finding.measurements)),
+        status=found[0][0],
+        reasons=tuple(reason for _, reason, _, _ in found),
+        conditions=tuple(condition for _, _, condition, _ in found if condition is not None),
+        measurements=tuple(dict.fromkeys(name for _, _, _, ids in found for name in ids)),
     )
 
 
-def _cell_finding(state: CellState, dimension: str, rules: Rules) -> _Finding:
-    status, reason, condition = _reading(state, dimension, rules)
-    if state.halo is not None and state.halo.detail.get("triggered"):
-        reason += f" The number is without the judges of family {state.halo.detail.get('family')}, who favour it."
-    return _Finding(status, reason, condition, state.measurements)
-
-
-def _reading(state: CellState, dimension: str, rules: Rules) -> tuple[AdversarialStatus, str, str | None]:
+def _cell_words(state: CellState, dimension: str, rules: Rules) -> tuple[AdversarialStatus, str, str | None]:
+    """The status, reason and condition of one cell; wrong rationales (cell A, red-team cells) have to score low."""
     texts = state.texts[:1].upper() + state.texts[1:]
     outcome, numbers = state.outcome, state.numbers
-    if state.cell in _CONTAMINATING:
-        return _wrong(state, texts, dimension, rules)
-    if outcome in ("verbosity-bias", "terse-favoured"):
-        verb = "lose" if outcome == "verbosity-bias" else "gain"
-        moved = f"{texts} {verb} {number(abs(state.value or 0.0))} points under this rubric"
-        return "construct-sensitive", f"{moved}: {numbers}, {outcome}.", f"{moved}."
-    if outcome == "style-sensitive":
-        moved = f"{texts} score {number(abs(state.value or 0.0))} points away from their originals"
-        return "construct-sensitive", f"{moved}: {numbers}.", f"{moved}."
-    if outcome == "not noticed":
-        told = f"{texts} do not score below their originals"
-        return "construct-sensitive", f"{told}: {numbers}.", f"{told}."
-    if outcome in ("inconclusive", "not tested"):
-        told = f"What the panel makes of {state.texts} stays open"
+    wrong = state.cell in _CONTAMINATING
+    if wrong and outcome == "passed":
+        return "passed", f"{texts} score below the honest bottom quartile: {numbers}.", None
+    if wrong and outcome == "failed":
+        told, narrowed = f"{texts} do not score below the honest bottom quartile", rules.cells.contaminates
+        if narrowed is None or dimension in narrowed:
+            return "contaminated", f"{told}, so the score is contaminated: {numbers}.", None
+        only = listing([measure_words(name) for name in narrowed]) or "no score"
+        return "passed", f"{told}: {numbers}; the plan lets this touch {only} only.", f"{told}."
+    if wrong or outcome in ("inconclusive", "not tested"):
+        told = f"Whether {state.texts} score low enough stays open"
+        told = told if wrong else f"What the panel makes of {state.texts} stays open"
         status: AdversarialStatus = "not tested" if state.cell in _REQUIRED else "passed"
         return status, f"{told}: {numbers}.", f"{told}." if status == "not tested" else None
+    points = f"{number(abs(state.value or 0.0))} points"
+    moved = {
+        "verbosity-bias": (f"{texts} lose {points} under this rubric", f", {outcome}"),
+        "terse-favoured": (f"{texts} gain {points} under this rubric", f", {outcome}"),
+        "style-sensitive": (f"{texts} score {points} away from their originals", ""),
+        "not noticed": (f"{texts} do not score below their originals", ""),
+    }.get(outcome)
+    if moved is not None:
+        return "construct-sensitive", f"{moved[0]}: {numbers}{moved[1]}.", f"{moved[0]}."
     return "passed", f"{texts}: {numbers}, {outcome}.", None
 
 
-def _wrong(state: CellState, texts: str, dimension: str, rules: Rules) -> tuple[AdversarialStatus, str, str | None]:
-    """Cell A, and red-team cells as cell A: rationales that are wrong have to score low."""
-    if state.outcome == "passed":
-        return "passed", f"{texts} score below the honest bottom quartile: {state.numbers}.", None
-    if state.outcome != "failed":
-        told = f"Whether {state.texts} score low enough stays open"
-        status: AdversarialStatus = "not tested" if state.cell in _REQUIRED else "passed"
-        return status, f"{told}: {state.numbers}.", f"{told}." if status == "not tested" else None
-    told = f"{texts} do not score below the honest bottom quartile"
-    narrowed = rules.cells.contaminates
-    if narrowed is None or dimension in narrowed:
-        return "contaminated", f"{told}, so the score is contaminated: {state.numbers}.", None
-    only = listing([measure_words(name) for name in narrowed]) or "no score"
-    return "passed", f"{told}: {state.numbers}; the plan lets this touch {only} only.", f"{told}."
-
-
-def _unrun(cell: str) -> _Finding:
-    what = {"cell_a": "confident but wrong", "cell_b": "terse but correct"}[cell]
-    told = f"No {what} rationales were graded."
-    return _Finding("not tested", told, told)
-
-
-# --- terse agents ---------------------------------------------------------------------------------------------------
-
-
-def _terse(claim: Claim, known: Index, rules: Rules) -> list[_Finding]:
+def _terse(claim: Claim, known: Index, rules: Rules) -> list[_Bearing]:
     """One finding for each mostly terse agent that the claim compares without a length-matched rerun to bear it."""
-    found = []
-    pairs = _compared(claim, known)
+    dimension, kind = claim.dimension, kind_of(claim)
+    pairs: list[tuple[str, ...]] = [claim.subjects] if kind == "pair" else []
+    if kind == "first":
+        agent = claim.subjects[0]
+        pairs = [
+            (agent, other)
+            for other in known.agents
+            if other != agent
+            and (not known.tested(dimension) or known.contrast(dimension, agent, other).difference is not None)
+        ]
+    found: list[_Bearing] = []
     for agent in sorted({name for pair in pairs for name in pair}):
         share = known.get("terse.share", agent=agent)
         if share is None or share.value is None or share.value <= rules.cells.terse_share + TOLERANCE:
             continue
-        mine = [pair for pair in pairs if agent in pair]
-        reruns = [known.directed("length_matched.contrast", claim.dimension, *pair) for pair in mine]
-        ids = (share.id, *(rerun.measurement.id for rerun in reruns if rerun is not None))
-        lost = [pair for pair in mine if not _kept(claim.dimension, pair, known, rules)]
+        ids, lost = [share.id], set()
+        for high, low in (pair for pair in pairs if agent in pair):
+            rerun = known.directed("length_matched.contrast", dimension, high, low)
+            p = None if rerun is None else rerun.measurement.detail.get("p_holm")
+            ids += [] if rerun is None else [rerun.measurement.id]
+            if p is None or rerun is None or (rerun.value or 0.0) <= 0 or float(p) > rules.alpha:
+                lost.add(low if high == agent else high)
         told = (
             f"{share_words(share.value)} of the rationales of {agent} have fewer than {rules.cells.terse_tokens} tokens"
         )
         if not lost:
             kept = "the comparison keeps its sign and significance at equal length"
-            found.append(_Finding("passed", f"{told}, and {kept}.", None, ids))
+            found.append(("passed", f"{told}, and {kept}.", None, tuple(ids)))
             continue
-        why = "no rerun at equal length" if all(rerun is None for rerun in reruns) else "the rerun at equal length"
-        verb = "bears the comparison" if why.startswith("no") else "does not bear the comparison"
-        against = listing(sorted({other for pair in lost for other in pair if other != agent}))
-        reason = f"{told}, and {why} {verb} with {against}."
-        found.append(_Finding("construct-sensitive", reason, f"{told}.", ids))
+        why = "no rerun at equal length bears the comparison"
+        why = why if len(ids) == 1 else "the rerun at equal length does not bear the comparison"
+        reason = f"{told}, and {why} with {listing(sorted(lost))}."
+        found.append(("construct-sensitive", reason, f"{told}.", tuple(ids)))
     return found
-
-
-def _compared(claim: Claim, known: Index) -> list[tuple[str, str]]:
-    """The pairs that an order claim compares, in the direction it states; one without an order compares none."""
-    kind = kind_of(claim)
-    if kind == "pair":
-        return [(claim.subjects[0], claim.subjects[1])]
-    if kind == "first":
-        agent = claim.subjects[0]
-        return [
-            (agent, other) for other in known.agents if other != agent and _met(claim.dimension, agent, other, known)
-        ]
-    return []
-
-
-def _met(dimension: str, one: str, other: str, known: Index) -> bool:
-    """Whether two agents were compared; all were where nothing was paired."""
-    return not known.tested(dimension) or known.contrast(dimension, one, other).difference is not None
-
-
-def _kept(dimension: str, pair: tuple[str, str], known: Index, rules: Rules) -> bool:
-    """Whether the length-matched rerun keeps the sign and the significance of a contrast."""
-    rerun = known.directed("length_matched.contrast", dimension, *pair)
-    if rerun is None or rerun.value is None:
-        return False
-    p = rerun.measurement.detail.get("p_holm")
-    return rerun.value > 0 and p is not None and float(p) <= rules.alpha
-
-
-# The agreement that gates a claim: which kappa governs, and what it permits.
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The agreement that governs a dimension: the lowest of the pooled and the gated within-format kappas.
-
-    ``governing`` is the id of the measurement that this is, None where agreement was not measured. ``kappa`` is the
-    number that was held against the cut-offs, None where it is undefined.
-    """
+    """The agreement that governs a dimension: the lowest of the pooled and the gated within-format kappas."""
 
     status: AgreementStatus
     kappa: float | None
@@ -194,38 +135,37 @@ class Agreement:
 
 
 def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement:
-    """The agreement that gates a dimension. Where formats are gated on their own, the lowest kappa governs.
-
-    Parameters
-    ----------
-    dimension : str
-        A rubric dimension or ``"aggregate"``.
-    known : Index
-        From `index`.
-    rules : Rules
-        Cut-offs, and which kappa is held against them.
-
-    Returns
-    -------
-    Agreement
-        Its status, its value, the reason in words, and the ids of all kappas that were looked at.
-    """
+    """The agreement that gates a dimension. Where formats are gated on their own, the lowest kappa governs."""
     key = ("agreement", dimension, rules)
     if key not in known.memo:
-        known.memo[key] = _lowest(known.agreements.get(dimension, ()), measure_words(dimension), known, rules)
+        known.memo[key] = _governing(dimension, known, rules)
     found: Agreement = known.memo[key]
     return found
 
 
-def _lowest(gated: Sequence[Measurement], about: str, known: Index, rules: Rules) -> Agreement:
+def _governing(dimension: str, known: Index, rules: Rules) -> Agreement:
+    gated, about = known.agreements.get(dimension, ()), measure_words(dimension)
     if not gated:
         return Agreement("halt", None, f"Agreement on {about} was not measured.", ())
     values = {item.id: _gate_value(item, known, rules) for item in gated}
-    lowest = min(gated, key=lambda item: (values[item.id], item.id))
-    value = None if values[lowest.id] == float("-inf") else values[lowest.id]
+    item = min(gated, key=lambda item: (values[item.id], item.id))
+    value = None if values[item.id] == float("-inf") else values[item.id]
     status = agreement_status(value, publish=rules.publish, halt=rules.halt)
-    ids = tuple(item.id for item in gated)
-    return Agreement(status, value, _reason(lowest, value, status, about, rules), ids, lowest.id)
+    within = f"{about} within format {item.labels['format']}" if "format" in item.labels else about
+    if value is None or item.value is None:
+        reason = f"Agreement on {within} is not defined ({item.state}); undefined agreement halts."
+    else:
+        interval = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
+        rule = {
+            "publish": f"at or above the cut-off {number(rules.publish)}",
+            "methodology": f"below {number(rules.publish)}: a finding about the judges, not a headline",
+            "halt": f"below {number(rules.halt)}: no ranking",
+        }[status]
+        # Three decimals where two would lift it over a cut-off that it misses.
+        lifted = any(item.value < cut <= round(item.value, 2) for cut in (rules.halt, rules.publish))
+        kappa = f"{item.value:.3f}".replace("-", "−") if lifted else number(item.value)
+        reason = f"The judges agree on {within} at kappa {kappa}{interval}, {rule}."
+    return Agreement(status, value, reason, tuple(one.id for one in gated), item.id)
 
 
 def _gate_value(item: Measurement, known: Index, rules: Rules) -> float:
@@ -243,26 +183,7 @@ def _gate_value(item: Measurement, known: Index, rules: Rules) -> float:
     return float(half_even) if rules.kappa == "half-even" and half_even is not None else item.value
 
 
-def _reason(item: Measurement, value: float | None, status: AgreementStatus, about: str, rules: Rules) -> str:
-    within = f" within format {item.labels['format']}" if "format" in item.labels else ""
-    if value is None or item.value is None:
-        return f"Agreement on {about}{within} is not defined ({item.state}); undefined agreement halts."
-    interval = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
-    rule = {
-        "publish": f"at or above the cut-off {number(rules.publish)}",
-        "methodology": f"below {number(rules.publish)}: a finding about the judges, not a headline",
-        "halt": f"below {number(rules.halt)}: no ranking",
-    }[status]
-    return f"The judges agree on {about}{within} at kappa {_shown(item.value, rules)}{interval}, {rule}."
-
-
-def _shown(kappa: float, rules: Rules) -> str:
-    """A kappa with two decimals, or three where two would lift it over a cut-off that it misses."""
-    lifted = any(kappa < cut <= round(kappa, 2) for cut in (rules.halt, rules.publish))
-    return f"{kappa:.3f}".replace("-", "−") if lifted else number(kappa)
-
-
-# The verdict on a control cell's own sentence: agreement inside the cell, its outcome under drops, and the halo.
+# The claim about a control cell: agreement inside the cell, its outcome under drops, and the halo.
 
 
 def cell_state(claim: Claim, known: Index) -> CellState:
@@ -273,54 +194,38 @@ def cell_state(claim: Claim, known: Index) -> CellState:
     return state
 
 
-def cell_agreement(state: CellState, known: Index, rules: Rules) -> Agreement:
-    """How far the judges agree on the cell's difference from honest records.
-
-    All texts of a cell deserve one score, so agreement inside it is near zero whatever the judges do. What is asked is
-    whether every judge family sees the difference, and kappa over the cell and the honest records together.
-    """
+def cell_fields(claim: Claim, known: Index, rules: Rules) -> tuple[Agreement, Evidence, Adversarial]:
+    """How far judges agree on the cell's difference, whether every drop shows it, and whether a halo moves it."""
+    state = cell_state(claim, known)
     item = known.get("cell.agreement", cell=state.cell)
+    ids = () if item is None else (item.id,)
+    rests = (*state.measurements, *(one.id for one in state.drops.values()), *ids)
+    found, tested = f"The number behind it is {state.numbers}: {state.outcome}", state.gate.detail.get("p") is not None
     if item is None or item.value is None:
         why = "" if item is None else f" ({item.state})"
-        return Agreement("halt", None, f"Agreement on {state.texts} was not measured{why}.", _ids(item))
-    kappa = item.value
-    held = agreement_status(kappa, publish=rules.publish, halt=rules.halt)
-    unanimous, left_out = bool(item.detail["unanimous"]), bool(item.detail["leave_one_out"])
-    status: AgreementStatus = "halt"
-    if unanimous and held == "publish":
-        status = "publish"
-    elif left_out and held != "halt":
-        status = "methodology"
-    seen = {
-        "publish": "every judge family sees the difference",
-        "methodology": "every panel without one family sees the difference, but not every family alone",
-    }.get(status, "not every panel without one judge family sees the difference, or kappa is below the cut-off")
-    reason = f"On {state.texts} {seen}; kappa over these and the honest records {number(kappa)}."
-    return Agreement(status, kappa, reason, (item.id,), item.id)
-
-
-def cell_evidence(state: CellState, known: Index) -> Evidence:
-    """Whether every panel without one judge family shows what the cell's sentence says."""
-    item = known.get("cell.agreement", cell=state.cell)
-    ids = (*state.measurements, *(one.id for one in state.drops.values()), *_ids(item))
-    tested = state.gate.detail.get("p") is not None
-    found = f"The number behind it is {state.numbers}: {state.outcome}"
-    if item is None or item.value is None:
+        agreement = Agreement("halt", None, f"Agreement on {state.texts} was not measured{why}.", ids)
         reason = f"{found}; whether it holds without any one judge family was not measured."
-        return Evidence("judge-dependent", reason, ids, tested=tested)
+        return agreement, Evidence("judge-dependent", reason, rests, tested=tested), _halo(state)
+    held = agreement_status(item.value, publish=rules.publish, halt=rules.halt)
+    status: AgreementStatus = "halt"
+    seen = "not every panel without one judge family sees the difference, or kappa is below the cut-off"
+    if item.detail["unanimous"] and held == "publish":
+        status, seen = "publish", "every judge family sees the difference"
+    elif item.detail["leave_one_out"] and held != "halt":
+        seen = "every panel without one family sees the difference, but not every family alone"
+        status = "methodology"
+    reason = f"On {state.texts} {seen}; kappa over these and the honest records {number(item.value)}."
+    agreement = Agreement(status, item.value, reason, ids, item.id)
+    evidence = Evidence("stable", f"{found}, and it holds without any one judge family.", rests,
+                        published=frozenset({"gated"}), tested=tested)  # fmt: skip
     if not item.detail["leave_one_out"]:
         reason = f"{found}, but not every panel without one judge family shows it."
-        return Evidence("judge-dependent", reason, ids, tested=tested)
-    reason = f"{found}, and it holds without any one judge family."
-    return Evidence("stable", reason, ids, published=frozenset({"gated"}), tested=tested)
+        evidence = Evidence("judge-dependent", reason, rests, tested=tested)
+    return agreement, evidence, _halo(state)
 
 
-def _ids(item: Measurement | None) -> tuple[str, ...]:
-    return () if item is None else (item.id,)
-
-
-def cell_adversarial(state: CellState) -> Adversarial:
-    """The halo: whether the composer's own judges move the cell's score."""
+def _halo(state: CellState) -> Adversarial:
+    """Whether the composer's own judges move the cell's score."""
     halo = state.halo
     if halo is None or halo.value is None:
         why = "" if halo is None else f" ({halo.state})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from itertools import combinations
@@ -50,11 +51,7 @@ class StatedStudy:
 
 @record
 class StatedRows:
-    """The pairs of one scale that the claim is not about, in the order of names: columns of `Row`.
-
-    ``order`` has ">" where the first by name is higher, else "<". ``untested`` and ``interested`` are the places of
-    pairs that cannot be tested, and of those whose every judge shares a family with one of the two.
-    """
+    """The pairs of one scale that the claim is not about, in the order of names: columns of `Row`."""
 
     order: Annotated[str, Field(pattern="^[<>]*$")]
     p: dict[Test, tuple[_Probability, ...]]
@@ -68,15 +65,16 @@ class StatedRows:
 
     def rows(self, pairs: list[tuple[str, str]]) -> Iterator[Row]:
         """One row for each of the pairs."""
-        for at, (one, other) in enumerate(pairs):
+        for at, pair in enumerate(pairs):
+            high, low = pair if self.order[at] == ">" else pair[::-1]
             yield Row(
-                high=one if self.order[at] == ">" else other,
-                low=other if self.order[at] == ">" else one,
-                testable=at not in self.untested,
-                p={test: values[at] for test, values in self.p.items()},
-                floor=self.floor[at] if self.floor else None,
-                length=self.length[at] if self.length else None,
-                others=self.others[at] if self.others else None,
+                high,
+                low,
+                at not in self.untested,
+                {test: values[at] for test, values in self.p.items()},
+                self.floor[at] if self.floor else None,
+                self.length[at] if self.length else None,
+                self.others[at] if self.others else None,
                 disinterested=at not in self.interested,
                 equivalence=self.equivalence[at] if self.equivalence else 1.0,
                 near={margin: values[at] for margin, values in self.near.items()},
@@ -95,10 +93,7 @@ class StatedRows:
 
 @record
 class StatedPairs:
-    """The pairs beside those of the claim, by scale (None: only its name counts), and the other tests that can reject.
-
-    An order on the aggregate does not depend on those of dimensions.
-    """
+    """The pairs beside those of the claim, by scale; None where the claim does not depend on a scale."""
 
     tests: tuple[Test, ...]
     scales: dict[str, StatedRows | None]
@@ -128,10 +123,7 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A certificate whose fields are all of the right kind, with its measurements in order.
-
-    ``complete`` says that no grade is missing, ``consecutive`` that clusters follow each other in time.
-    """
+    """A certificate whose fields are all of the right kind, with its measurements in order."""
 
     certificate: Certificate
     measurements: tuple[Measurement, ...]
@@ -175,7 +167,7 @@ _KINDS: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("overlap", "distinct", "slope_p"), _Probability),
     **dict.fromkeys(("p", "p_holm", "p_adjusted", "p_equivalence", "p_specific", *OTHER_TESTS), _Probability),
 }
-_BY_FAMILY: Final = TypeAdapter(dict[str, _Probability])
+
 _DETAILS: Final[Mapping[str, TypeAdapter[Any]]] = {name: TypeAdapter(kind) for name, kind in _KINDS.items()}
 _PAIR: Final = frozenset({"dimension", "high", "low"})
 _LABELS: Final[Mapping[str, tuple[frozenset[str], ...]]] = {
@@ -195,6 +187,7 @@ _LABELS: Final[Mapping[str, tuple[frozenset[str], ...]]] = {
     **dict.fromkeys(("datasheet.gate", "missing.share"), (frozenset({"judge"}),)),
     "agent.flagged_texts": (frozenset({"agent"}),),
 }
+_DETAILS_OF_CELLS: Final = {**_DETAILS, "p": TypeAdapter[Any](dict[str, _Probability])}
 _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("contrast", "recusal.contrast", "length.contrast"), ("p", "clusters")),
     **dict.fromkeys(("lofo.contrast", "judges.contrast"), ("p",)),
@@ -215,25 +208,28 @@ def read_certificate(certificate: Mapping[str, JSON]) -> Read:
     if not isinstance(certificate, Mapping):
         raise InputError(SOURCE, [Problem("", f"must be a JSON object (got {type(certificate).__name__})")])
     stated = certificate.get("format")
-    if stated in _EARLIER:
-        what = f"{stated!r} is read by assaymark 0.1, under whose rules it was decided (this version reads {FORMAT!r})"
-        raise InputError(SOURCE, [Problem("format", what)])
     if stated != FORMAT:
-        raise InputError(SOURCE, [Problem("format", f"must be {FORMAT!r} (got {stated!r:.80})")])
+        what = f"must be {FORMAT!r} (got {stated!r:.80})"
+        if stated in _EARLIER:
+            what = (
+                f"{stated!r} is read by assaymark 0.1, under whose rules it was decided (this version reads {FORMAT!r})"
+            )
+        raise InputError(SOURCE, [Problem("format", what)])
     try:
         found = parse(Certificate, canonical_json(arranged(certificate)), source=SOURCE)
     except InputError as exc:
         raise InputError(SOURCE, [Problem(_place(p.where), p.what) for p in exc.problems]) from None
     except (TypeError, ValueError, RecursionError) as exc:
         raise InputError(SOURCE, [Problem("", str(exc))]) from None
-    problems = [*_wrong_subjects(found.verdict.claim), *_wrong_rules(found.rules, certificate["rules"])]
+    problems = [*_wrong_claim(found.verdict.claim, found.rules, certificate["rules"])]
     measurements = []
     for section in SECTIONS:
         for at, entry in enumerate(getattr(found, section)):
             item, wrong = _measurement(entry, section, f"{section}.{at}")
             problems += wrong
             measurements += [] if item is None else [item]
-    problems += _twice(measurements)
+    ids = Counter(item.id for item in measurements)
+    problems += [Problem(name, "is there twice") for name in sorted(ids) if ids[name] > 1]
     design = [item.detail for item in measurements if item.name in SECTIONS["design"]]
     read = Read(
         found,
@@ -245,9 +241,6 @@ def read_certificate(certificate: Mapping[str, JSON]) -> Read:
     if problems:
         raise InputError(SOURCE, problems)
     return read
-
-
-# --- the verdict ------------------------------------------------------------------------------------------------------
 
 
 def arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -263,11 +256,7 @@ def arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def _place(where: str) -> str:
-    """Where a field of the arranged form stands in a certificate.
-
-    >>> _place("verdict.publication_level"), _place("verdict.claim.subjects"), _place("claim_scope")
-    ('tuple.permitted_publication_level', 'claim.subjects', 'tuple.claim_scope')
-    """
+    """Where a field of the arranged form stands in a certificate."""
     inside = where.removeprefix("verdict.")
     head, _, tail = inside.partition(".")
     head = {"measurements": "rests_on", "claim_scope": "tuple.claim_scope"}.get(head, head)
@@ -275,30 +264,27 @@ def _place(where: str) -> str:
     return f"{head}.{tail}" if tail else head
 
 
-def _wrong_subjects(claim: Claim) -> list[Problem]:
-    """A claim of another kind than its subjects can bear."""
+def _wrong_claim(claim: Claim, rules: Rules, stated: Mapping[str, JSON]) -> Iterator[Problem]:
+    """A claim of another kind than its subjects can bear, numbers that no plan can have, and rules that are not a
+    plan's but entries of the fragility table."""
     head, count = claim.id.partition("[")[0], len(set(claim.subjects))
     wanted = {"first": 1, "above": 2, "within": 2, "cell": 1}.get(head)
     if wanted is None:
-        return [Problem("claim.id", f"is of no known kind (got {claim.id!r:.80})")]
-    if count == len(claim.subjects) == wanted:
-        return []
-    what = f"a claim {head!r} has {'one subject' if wanted == 1 else 'two different subjects'}"
-    return [Problem("claim.subjects", f"{what} (got {', '.join(claim.subjects) or 'none'})")]
-
-
-def _wrong_rules(rules: Rules, stated: Mapping[str, JSON]) -> Iterator[Problem]:
-    """Numbers that no plan can have, and rules that are not a plan's but entries of the fragility table."""
+        yield Problem("claim.id", f"is of no known kind (got {claim.id!r:.80})")
+    elif not count == len(claim.subjects) == wanted:
+        what = f"a claim {head!r} has {'one subject' if wanted == 1 else 'two different subjects'}"
+        yield Problem("claim.subjects", f"{what} (got {', '.join(claim.subjects) or 'none'})")
     for name in ("alpha", "cell_alpha", "share"):
         if not 0 <= getattr(rules, name) <= 1 or (name != "share" and not 0 < getattr(rules, name) < 1):
             yield Problem(f"rules.{name}", f"must lie between 0 and 1 (got {getattr(rules, name)!r})")
     if not (rules.margin > 0 and math.isfinite(rules.margin)):
         yield Problem("rules.margin", f"must be above 0 (got {rules.margin!r})")
+    known = Rules.__dataclass_fields__
     for name in ("kappa", "test", "source"):
-        if getattr(rules, name) != Rules.__dataclass_fields__[name].default:
+        if getattr(rules, name) != known[name].default:
             yield Problem(f"rules.{name}", f"is no rule of a plan (got {getattr(rules, name)!r})")
-    for name in sorted(set(stated) ^ set(Rules.__dataclass_fields__)):
-        yield Problem(f"rules.{name}", "is missing" if name in Rules.__dataclass_fields__ else "is no rule")
+    for name in sorted(set(stated) ^ set(known)):
+        yield Problem(f"rules.{name}", "is missing" if name in known else "is no rule")
 
 
 def _wrong_study(found: Certificate) -> Iterator[Problem]:
@@ -339,64 +325,44 @@ def _wrong_pairs(read: Read) -> Iterator[Problem]:
             yield from rows.wrong(agents * (agents - 1) // 2 - own, found.other_pairs.tests, where)
 
 
-# --- measurements -----------------------------------------------------------------------------------------------------
-
-
 def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[Measurement | None, list[Problem]]:
     """One measurement of a section, or what is wrong with it."""
-    name, labels = _parts_of(entry.get("id"))
-    if name not in SECTIONS[section]:
+    stated = entry.get("id")
+    match = _ID.fullmatch(stated) if isinstance(stated, str) else None
+    name = "" if match is None else match[1]
+    if match is None or name not in SECTIONS[section]:
         kinds = ", ".join(SECTIONS[section])
-        return None, [Problem(f"{where}.id", f"must name one of {kinds} (got {entry.get('id')!r:.80})")]
+        return None, [Problem(f"{where}.id", f"must name one of {kinds} (got {stated!r:.80})")]
+    labels = {key: value for key, _, value in (pair.partition("=") for pair in match[2].split(",") if pair)}
     detail = {key: value for key, value in entry.items() if key not in (*_FIXED, "id")}
-    problems = [
-        Problem(f"{where}.{key}", "is not a part of this measurement")
-        for key in detail
-        if key not in PARTS.get(name, ())
-    ]
+    parts = PARTS.get(name, ())
+    problems = [Problem(f"{where}.{key}", "is not a part of this measurement") for key in detail if key not in parts]
     needed = _NEEDED.get(name, ()) if "value" in entry or name == "length.contrast" else ()
     needed = (*needed, "p_specific") if "others" in detail else needed
     needed = (*needed, "covariates", "gaps") if "slopes" in detail else needed
     problems += [Problem(f"{where}.{key}", "is missing") for key in needed if key not in detail]
-    for key in detail.keys() & _DETAILS.keys():
-        kind = _BY_FAMILY if (name, key) == ("cell.agreement", "p") else _DETAILS[key]
-        problems += _wrong_detail(key, kind, detail[key], f"{where}.{key}")
+    for key, kind in (_DETAILS_OF_CELLS if name == "cell.agreement" else _DETAILS).items():
+        if key in detail:
+            problems += _wrong_detail(key, kind, detail[key], f"{where}.{key}")
     sizes = {key: len(detail[key]) for key in ("slopes", "gaps", "covariates") if "slopes" in detail and not problems}
     if len(set(sizes.values())) > 1:
         problems.append(Problem(f"{where}.slopes", "must be as many as gaps and covariates"))
     fixed = {"value": None, **{key: entry[key] for key in _FIXED if key in entry}}
-    stated = {**fixed, "n_of": "", "method": "", "name": name, "labels": labels, "detail": detail}
+    raw = {**fixed, "n_of": "", "method": "", "name": name, "labels": labels, "detail": detail}
     try:
-        item = parse(Measurement, canonical_json(stated), source=where)
+        item = parse(Measurement, canonical_json(raw), source=where)
     except InputError as exc:
         return None, [*problems, *(Problem(f"{where}.{p.where}", p.what) for p in exc.problems)]
-    problems += _wrong_labels(item, where)
-    if not problems and entry["id"] != item.id:
-        problems.append(Problem(f"{where}.id", f"must be {item.id} (got {entry['id']!r:.80})"))
+    wanted = _LABELS[name]
+    if frozenset(item.labels) not in wanted:
+        listed = " or ".join(", ".join(sorted(one)) or "none" for one in wanted)
+        got = ", ".join(sorted(item.labels)) or "none"
+        problems.append(Problem(f"{where}.labels", f"must be {listed} (got {got})"))
+    if not problems and stated != item.id:
+        problems.append(Problem(f"{where}.id", f"must be {item.id} (got {stated!r:.80})"))
     if (item.value is None) == (item.state == "ok"):
         problems.append(Problem(f"{where}.state", f"a measurement without a value says why (got {item.state!r:.80})"))
     return (None if problems else item), problems
-
-
-def _parts_of(name: JSON) -> tuple[str, dict[str, str]]:
-    """The name and labels in a measurement's id, which hold none of the signs that part them; nothing of another text.
-
-    >>> _parts_of("contrast[dimension=aggregate,high=b,low=a]")
-    ('contrast', {'dimension': 'aggregate', 'high': 'b', 'low': 'a'})
-    """
-    match = _ID.fullmatch(name) if isinstance(name, str) else None
-    if match is None:
-        return "", {}
-    labels = (pair.partition("=") for pair in match[2].split(",") if pair)
-    return match[1], {key: value for key, _, value in labels}
-
-
-def _wrong_labels(item: Measurement, where: str) -> list[Problem]:
-    wanted = _LABELS[item.name]
-    if frozenset(item.labels) in wanted:
-        return []
-    listed = " or ".join(", ".join(sorted(labels)) or "none" for labels in wanted)
-    return [Problem(f"{where}.labels", f"must be {listed} (got {', '.join(sorted(item.labels)) or 'none'})")]
 
 
 def _wrong_detail(key: str, kind: TypeAdapter[Any], value: JSON, where: str) -> list[Problem]:
@@ -408,8 +374,3 @@ def _wrong_detail(key: str, kind: TypeAdapter[Any], value: JSON, where: str) -> 
         return []
     square = {name: bool(cells) and all(len(row) == len(cells) for row in cells) for name, cells in value.items()}
     return [Problem(f"{where}.{name}", "must be a square of counts") for name, fine in square.items() if not fine]
-
-
-def _twice(measurements: list[Measurement]) -> list[Problem]:
-    ids = [item.id for item in measurements]
-    return [Problem(name, "is there twice") for name in sorted({name for name in ids if ids.count(name) > 1})]

@@ -1,9 +1,4 @@
-"""Verdicts on the ranking of a season's agents: first ranks, pairs, and pairs within the margin.
-
-The order procedure is that of studies, over the periods of the season. Two things are a season's own. A gap of totals
-that noise alone makes, or that points the other way, is no order whatever the p-value over periods. And totals that are
-made of different parts are compared with a condition.
-"""
+"""Verdicts on a season: rankings of its agents, bands of their totals, and returns against a baseline."""
 
 from __future__ import annotations
 
@@ -18,10 +13,8 @@ from assaymark.claims.evidence import COMPOSITE, EFFICIENCY, EXCESS, FLAGGED, IN
 from assaymark.claims.fields import Fields
 from assaymark.claims.levels import Rules, other_margins, other_tests
 from assaymark.claims.messages import Said, Value, english, said
-from assaymark.claims.messages.season_words import claim_of, count, judges_words, p_said, season_verdict
 from assaymark.claims.orders import Orders, Standing, orders_of
-from assaymark.claims.season_panel import SeasonPanel, season_panel
-from assaymark.claims.season_types import SeasonVerdict
+from assaymark.claims.season_types import SeasonClaimKind, SeasonPanel, SeasonVerdict, season_panel
 from assaymark.claims.standing import (
     Evidence,
     Finding,
@@ -34,9 +27,14 @@ from assaymark.claims.standing import (
 from assaymark.metrology.contrasts import holm
 from assaymark.metrology.moderated import FEWEST_CLUSTERS
 from assaymark.metrology.serial import FEWEST_CONSECUTIVE
-from assaymark.records import AGGREGATE, Claim, Level, Measurement
+from assaymark.records import AGGREGATE, Claim, Condition, Level, Measurement, measurement_id
+
+RETURN = "return"
+"""What comparisons with a baseline are about."""
 
 _SHOWN: Final = 0.05  # points; less reads as 0.0
+_LARGEST_WORD: Final = 12
+_LATE: Final = ("not-preregistered", said("claim.condition.not_preregistered"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,18 +65,14 @@ class SeasonCase:
         """The difference of two agents over periods."""
         return self.known.orders.contrast(AGGREGATE, one, two).measurement
 
-    @cached_property
-    def periods(self) -> int:
-        """Common periods that a pair needs for a test."""
-        item = self.known.orders.get("order.autocorrelation", dimension=AGGREGATE)
-        serial = item is None or item.detail.get("order") == "consecutive"
-        return FEWEST_CONSECUTIVE if serial else FEWEST_CLUSTERS
-
-    @cached_property
-    def judges(self) -> int:
-        """How many judges graded periods."""
-        item = self.known.orders.get("panel.families")
-        return 0 if item is None else item.n
+    def fields(self, claim: Claim, evidence: Evidence, gates: SeasonGates, findings: Iterable[Finding]) -> Fields:
+        """The fields of a claim that rests on grades."""
+        panel = self.panel if gates is self.gates else season_panel(self.known, gates)
+        hindsight = (_reserve("hindsight", text) for text in gates.hindsight)
+        whole = (*findings, *hindsight)
+        return Fields(
+            claim, panel.agreement, evidence, panel.adversarial, panel.instruments, whole, gates.preregistered
+        )
 
     def variants(self, kind: str) -> Iterator[tuple[str, SeasonGates, Rules]]:
         """The other rules under which a claim is decided again."""
@@ -94,6 +88,34 @@ class SeasonCase:
         for name, other in others.items():
             yield name, gates, other
 
+    def verdict(
+        self,
+        kind: SeasonClaimKind,
+        fields: Fields,
+        statement: Said,
+        *,
+        reasons: Iterable[Said],
+        conditions: Iterable[tuple[str, Said]],
+        withheld: Said,
+        fragility: Mapping[str, Level],
+    ) -> SeasonVerdict:
+        """The verdict of some fields, worded in English and by key."""
+        supported, late = fields.level != "no-claim", () if fields.preregistered else (_LATE,)
+        told = (*reasons, *(text for _, text in late))
+        kept = (*conditions, *late) if supported else ()
+        verdict = fields.verdict(
+            self.plan_hash,
+            claim=replace(fields.claim, statement=english().render(statement)),
+            reasons=tuple(map(english().render, told)),
+            conditions=[Condition(id=name, text=english().render(text)) for name, text in kept],
+            fragility=fragility,
+        )
+        texts = tuple(text for _, text in kept)
+        return SeasonVerdict(kind, verdict, statement, told, texts, None if supported else withheld)
+
+
+# Rankings: first ranks, pairs, and pairs within the margin.
+
 
 def order_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
     """First ranks by name, pairs by name, and pairs within the margin."""
@@ -108,129 +130,110 @@ def order_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
 
 
 def _verdict(season: SeasonCase, claim: Claim) -> SeasonVerdict:
+    known, panel, kind = season.known, season.panel, kind_of(claim)
     fields = _fields(season, claim, season.gates, season.rules)
-    kind = kind_of(claim)
-    scope = _scope(season, fields)
-    statement, withheld = _statement(season, claim, fields, scope)
-    panel = season.panel
-    own = [*_evidence_said(season, claim, fields), *_bias_reasons(fields), *_no_outcomes(season.known)]
+    names, item = tuple(sorted(claim.subjects)), known.orders.get("panel.families")
+    # Whose scores a ranking is about: these judges', unless it holds for others like them.
+    scope: Said | str = ""
+    if item is not None and item.n and fields.state("other_judges") != "yes":
+        scope = said("claim.scope", n=item.n)
+    if kind == "first":
+        agents = _count(len(known.orders.agents))
+        statement = said("claim.says.first", agent=names[0], count=agents, scope=scope)
+        withheld = said("claim.withheld.first", agent=names[0])
+    elif kind == "pair":
+        high, low = claim.subjects
+        statement = said("claim.says.above", high=high, low=low, scope=scope)
+        withheld = said("claim.withheld.order", agents=names)
+    else:
+        one, two = names
+        gap: Said | str = "" if fields.level == "no-claim" else _gap_said(season.contrast(one, two), one)
+        statement = said("claim.says.within", one=one, two=two, margin=season.gates.margin, gap=gap)
+        withheld = said("claim.withheld.within", agents=names)
+    own = [_evidence_said(season, claim, fields), *_bias_reasons(fields)]
+    if known.graded and set(known.lacking(OUTCOME, known.graded)) == set(known.graded):
+        own.append(said("claim.reason.outcomes_none"))  # all totals are made alike: a reason, and no condition
     # What closes every claim comes first, but for a claim that the judges themselves contradict.
-    gate_first = not panel.claimable and fields.evidence.status != "judge-dependent"
-    conditions: list[tuple[str, Said]] = [*panel.conditions] if fields.level == "qualified" else []
-    conditions += _conditions(season, fields)
-    fragility: dict[str, Level] = {
-        name: _fields(season, claim, gates, rules).level for name, gates, rules in season.variants(kind)
-    }
-    return season_verdict(
+    gate_first = panel.closed and fields.evidence.status != "judge-dependent"
+    return season.verdict(
         "above" if kind == "pair" else kind,  # type: ignore[arg-type]  # orders are of three kinds
-        replace(fields, claim=replace(claim, statement=english().render(statement))),
+        fields,
         statement,
-        season.plan_hash,
         reasons=(*panel.reasons, *own) if gate_first else (*own, *panel.reasons),
-        conditions=conditions,
+        conditions=[*(panel.conditions if fields.level == "qualified" else ()), *_conditions(season, fields)],
         withheld=withheld,
-        fragility=fragility,
+        fragility={name: _fields(season, claim, gates, rules).level for name, gates, rules in season.variants(kind)},
     )
 
 
 def _fields(season: SeasonCase, claim: Claim, gates: SeasonGates, rules: Rules) -> Fields:
     """The fields of a claim about orders under some rules."""
-    orders = season.known.orders
-    panel = season.panel if gates is season.gates else season_panel(season.known, gates)
+    known, orders = season.known, season.known.orders
     evidence = evidence_of(claim, orders, rules)
+    names = tuple(sorted(evidence.compared.union(claim.subjects)))
     findings = [own_family_of(claim, evidence, orders, rules), length_of(claim, evidence, orders, rules)]
     if claim.asserts_order:
         findings.append(other_judges_of(claim, evidence, orders, rules))
-        findings += reserves(season.known, _compared(claim, evidence))
-        findings += missing_replies(season.known, gates)
-    findings += clusters_of(claim, evidence, orders)
-    findings += flagged_texts(season.known, _compared(claim, evidence))
-    findings += hindsight(gates)
-    return Fields(
-        claim, panel.agreement, evidence, panel.adversarial, panel.instruments, tuple(findings), gates.preregistered
-    )
+        # Agents whose totals are made of other parts than those they are compared with, or whose noise was not seen.
+        for key, name in (("outcome", OUTCOME), ("timing", EFFICIENCY)):
+            lacking = known.lacking(name, names)
+            if lacking and len(lacking) < len(names):
+                findings.append(_reserve("different-totals", said(f"claim.condition.{key}", agents=lacking)))
+        if part := known.lacking(COMPOSITE, names):
+            findings.append(_reserve("missing-replies", said("claim.condition.part", agents=part)))
+        if same := known.unchanging(names):
+            findings.append(_reserve("noise", said("claim.condition.identical", agents=same)))
+        findings += _missing_replies(known, gates)
+    findings += [*clusters_of(claim, evidence, orders), *_flagged_texts(known, names)]
+    return season.fields(claim, evidence, gates, findings)
 
 
-def _compared(claim: Claim, evidence: Evidence) -> tuple[str, ...]:
-    """The agents that a claim compares."""
-    return tuple(
-        sorted({*claim.subjects, *(name for pair in evidence.pairs for name in (pair.row.high, pair.row.low))})
-    )
-
-
-def reserves(known: SeasonIndex, agents: Iterable[str]) -> Iterator[Finding]:
-    """Agents whose totals are made of other parts than those they are compared with, or whose noise was not seen."""
-    names = tuple(sorted(agents))
-    for key, lacking in (
-        ("outcome", known.lacking(OUTCOME, names)),
-        ("timing", known.lacking(EFFICIENCY, names)),
-    ):
-        if lacking and len(lacking) < len(names):
-            yield reserve("different-totals", said(f"claim.condition.{key}", agents=lacking))
-    if part := known.lacking(COMPOSITE, names):
-        yield reserve("missing-replies", said("claim.condition.part", agents=part))
-    if same := known.unchanging(names):
-        yield reserve("noise", said("claim.condition.identical", agents=same))
-
-
-def missing_replies(known: SeasonIndex, gates: SeasonGates) -> Iterator[Finding]:
+def _missing_replies(known: SeasonIndex, gates: SeasonGates) -> Iterator[Finding]:
     """Judges that were left out because too much is missing, and what the others lack, and of whom more than others."""
     items = {one.labels["judge"]: one.detail for one in known.named(INVALID) if one.detail.get("lacking")}
     if gone := tuple(judge for judge, detail in items.items() if detail["left_out"]):
-        yield reserve("missing-replies", said("claim.condition.left_out", judges=gone))
+        yield _reserve("missing-replies", said("claim.condition.left_out", judges=gone))
     for judge, detail in items.items():
         if judge in gone:
             continue
         n = sum(no for no, _ in detail["lacking"].values())
-        yield _noted(said("claim.condition.missing", judge=judge, n=n, of=detail["records"]))
+        yield _noted("missing-replies", said("claim.condition.missing", judge=judge, n=n, of=detail["records"]))
         for agent, p in detail["p_more"].items():
             if p <= gates.alpha:
                 no, asked = detail["lacking"][agent]
-                yield _noted(said("claim.condition.uneven", judge=judge, agent=agent, n=no, of=asked))
+                text = said("claim.condition.uneven", judge=judge, agent=agent, n=no, of=asked)
+                yield _noted("missing-replies", text)
 
 
-def flagged_texts(known: SeasonIndex, agents: Iterable[str]) -> Iterator[Finding]:
+def _flagged_texts(known: SeasonIndex, agents: Iterable[str]) -> Iterator[Finding]:
     """Texts of the agents compared that address the judge: said with a claim, and no limit of its level."""
     items = {one.labels["agent"]: one for one in known.named(FLAGGED) if one.value}
     for agent in sorted(items.keys() & {*agents}):
         item = items[agent]
         text = said("claim.condition.flagged", agent=agent, n=int(item.detail["count"]), of=item.n)
-        yield _noted(text, "flagged-texts", item.id)
+        yield _noted("flagged-texts", text, item.id)
 
 
-def _noted(text: Said, name: str = "missing-replies", *ids: str) -> Finding:
+def _noted(name: str, text: Said, *ids: str) -> Finding:
     """A condition that limits no level."""
     return Finding("score", name, measurements=ids, values={"said": (name, text)})
 
 
-def hindsight(gates: SeasonGates) -> Iterator[Finding]:
-    """Why authors may have known what came next."""
-    for text in gates.hindsight:
-        yield reserve("hindsight", text)
-
-
-def reserve(name: str, text: Said) -> Finding:
+def _reserve(name: str, text: Said) -> Finding:
     """A condition with which no claim is a headline."""
     return Finding("score", name, "qualified", values={"said": (name, text)})
 
 
-# --- sentences --------------------------------------------------------------------------------------------------------
+def _count(number: int) -> Said | int:
+    """A small number as a word, another as digits."""
+    return said(f"claim.count.{number}") if 1 <= number <= _LARGEST_WORD else number
 
 
-def _statement(season: SeasonCase, claim: Claim, fields: Fields, scope: Said | str) -> tuple[Said, Said]:
-    """What a claim says, and what it is about where it is not supported."""
-    kind, names = kind_of(claim), tuple(sorted(claim.subjects))
-    if kind == "first":
-        agent, agents = claim.subjects[0], count(len(season.known.orders.agents))
-        statement = said("claim.says.first", agent=agent, count=agents, scope=scope)
-        return statement, said("claim.withheld.first", agent=agent)
-    if kind == "pair":
-        high, low = claim.subjects
-        return said("claim.says.above", high=high, low=low, scope=scope), said("claim.withheld.order", agents=names)
-    one, two = names
-    gap = "" if fields.level == "no-claim" else _gap_said(season.contrast(one, two), one)
-    statement = said("claim.says.within", one=one, two=two, margin=season.gates.margin, gap=gap)
-    return statement, said("claim.withheld.within", agents=names)
+def _p(p: float) -> Said:
+    """A p-value as it is read."""
+    if p < 0.001 or p >= 0.9995:
+        return said("claim.reason.p_small" if p < 0.001 else "claim.reason.p_one")
+    return said("claim.reason.p", p=p)
 
 
 def _gap_said(item: Measurement, first: str) -> Said | str:
@@ -244,108 +247,75 @@ def _gap_said(item: Measurement, first: str) -> Said | str:
     return said("claim.says.within_gap", value=turn * item.value, level=level, low=low, high=high)
 
 
-def _scope(season: SeasonCase, fields: Fields) -> Said | str:
-    """Whose scores a ranking is about: these judges', unless it holds for others like them."""
-    if fields.state("other_judges") == "yes" or not season.judges:
-        return ""
-    return said("claim.scope", n=season.judges)
-
-
-def _evidence_said(season: SeasonCase, claim: Claim, fields: Fields) -> Iterator[Said]:
+def _evidence_said(season: SeasonCase, claim: Claim, fields: Fields) -> Said:
     """Why a claim has evidence, or what it lacks first."""
-    evidence, kind = fields.evidence, kind_of(claim)
-    if not season.known.orders.families:
-        yield said("claim.reason.one_family")
-    elif kind == "within":
-        yield _within_said(season, evidence.pairs[0], evidence)
-    elif kind == "pair":
-        yield _pair_said(season, evidence.pairs[0], supported=fields.level != "no-claim")
-    else:
-        yield _first_said(season, claim.subjects[0], evidence)
+    evidence, kind, families = fields.evidence, kind_of(claim), season.known.orders.families
+    if not families:
+        return said("claim.reason.one_family")
+    if kind == "first":
+        return _first_said(season, claim.subjects[0], evidence)
+    (pair,) = evidence.pairs
+    if kind == "pair" or not pair.row.testable:
+        return _pair_said(season, pair, supported=fields.level != "no-claim")
+    state = "open" if not pair.within else "lost" if evidence.status != "stable" else "shown"
+    margin, two = season.gates.margin, (pair.row.high, pair.row.low)
+    known = season.known.orders
+    lost = tuple(name for name in families if not known.within_without(AGGREGATE, name, *two, margin))
+    numbers: dict[str, Value] = {"p": _p(pair.p_within), "needed": season.rules.alpha}
+    return said(f"claim.reason.within.{state}", margin=margin, families=lost, n=len(lost), **numbers)
 
 
 def _pair_said(season: SeasonCase, pair: Standing, *, supported: bool) -> Said:
     item, row = season.contrast(pair.row.high, pair.row.low), pair.row
-    numbers: dict[str, Value] = {"p": p_said(pair.plain), "needed": season.orders.level(AGGREGATE)}
     one, two = sorted((row.high, row.low))
+    floor = float(item.detail.get("noise_floor") or 0.0)
     if not row.testable:
+        serial = season.known.orders.get("order.autocorrelation", dimension=AGGREGATE)
+        consecutive = serial is None or serial.detail.get("order") == "consecutive"
+        needed = FEWEST_CONSECUTIVE if consecutive else FEWEST_CLUSTERS
         periods = int(item.detail.get("clusters", 0))
-        return said("claim.reason.untested", one=one, two=two, n=periods, needed=season.periods)
+        return said("claim.reason.untested", one=one, two=two, n=periods, needed=needed)
     if row.unresolved:
-        floor = item.detail.get("noise_floor")
-        return said(f"claim.reason.{row.unresolved.replace('-', '_')}", one=one, two=two, floor=float(floor or 0.0))
+        return said(f"claim.reason.{row.unresolved.replace('-', '_')}", one=one, two=two, floor=floor)
+    numbers: dict[str, Value] = {"p": _p(pair.plain), "needed": season.orders.level(AGGREGATE)}
     if not pair.published & {"plain", "gated"}:
         return said("claim.reason.unresolved", **numbers)
     if pair.stability.state != "stable":
         return _dropped_said(pair)
     if not supported:
         return said("claim.reason.resolved", **numbers)
-    return said(
-        "claim.reason.supported",
-        periods=int(item.detail["clusters"]),
-        value=item.value or 0.0,
-        ends="" if item.low is None or item.high is None else said("claim.reason.points", low=item.low, high=item.high),
-        gap=float(item.detail.get("totals_gap", 0.0)),
-        floor=float(item.detail.get("noise_floor") or 0.0),
-        **numbers,
-    )
+    ends = "" if item.low is None or item.high is None else said("claim.reason.points", low=item.low, high=item.high)
+    periods, gap = int(item.detail["clusters"]), float(item.detail.get("totals_gap", 0.0))
+    return said("claim.reason.supported", periods=periods, value=item.value or 0.0, ends=ends, gap=gap, floor=floor,
+                **numbers)  # fmt: skip
 
 
 def _dropped_said(pair: Standing) -> Said:
     """What leaving out a judge family takes away."""
-    state = pair.stability.state.replace("-", "_")
     families = pair.stability.families
-    return said(f"claim.reason.{state}", families=families, n=len(families))
+    return said(f"claim.reason.{pair.stability.state.replace('-', '_')}", families=families, n=len(families))
 
 
 def _first_said(season: SeasonCase, agent: str, evidence: Evidence) -> Said:
-    untested = [pair for pair in evidence.pairs if not pair.row.testable]
+    others = [(pair, pair.row.low if pair.row.high == agent else pair.row.high) for pair in evidence.pairs]
+    untested = tuple(sorted(other for pair, other in others if not pair.row.testable))
     if untested:
-        others = tuple(sorted(_other(pair, agent) for pair in untested))
-        return said("claim.reason.untested_first", agent=agent, agents=others)
-    unresolved = [pair for pair in evidence.pairs if pair.row.unresolved or not pair.published & {"plain", "gated"}]
-    behind = [pair for pair in evidence.pairs if pair.row.low == agent]
-    if not evidence.published or unresolved or behind:
+        return said("claim.reason.untested_first", agent=agent, agents=untested)
+    led = [pair for pair, _ in others if pair.row.high == agent and not pair.row.unresolved]
+    if not evidence.published or len(led) < len(others) or not all(pair.published & {"plain", "gated"} for pair in led):
         return said("claim.reason.no_lead")
-    shaken = [pair for pair in evidence.pairs if pair.stability.state != "stable"]
-    if shaken:
-        return said("claim.reason.against", other=_other(shaken[0], agent), why=_dropped_said(shaken[0]))
+    for pair, other in others:
+        if pair.stability.state != "stable":
+            return said("claim.reason.against", other=other, why=_dropped_said(pair))
     worst = max(pair.plain for pair in evidence.pairs)
-    level = season.orders.level(AGGREGATE)
-    return said("claim.reason.lead", n=len(evidence.pairs), p=p_said(worst), needed=level)
-
-
-def _other(pair: Standing, agent: str) -> str:
-    return pair.row.low if pair.row.high == agent else pair.row.high
-
-
-def _within_said(season: SeasonCase, pair: Standing, evidence: Evidence) -> Said:
-    if not pair.row.testable:
-        return _pair_said(season, pair, supported=False)
-    state = "open" if not pair.within else "lost" if evidence.status != "stable" else "shown"
-    families = tuple(
-        name for name in season.known.orders.families if not _stays_within(season, name, pair.row.high, pair.row.low)
-    )
-    return said(
-        f"claim.reason.within.{state}",
-        margin=season.gates.margin,
-        p=p_said(pair.p_within),
-        needed=season.rules.alpha,
-        families=families,
-        n=len(families),
-    )
-
-
-def _stays_within(season: SeasonCase, family: str, one: str, two: str) -> bool:
-    item = season.known.orders.drops.get((AGGREGATE, family, frozenset((one, two))))
-    return item is not None and item.value is not None and abs(item.value) < season.gates.margin
+    return said("claim.reason.lead", n=len(others), p=_p(worst), needed=season.orders.level(AGGREGATE))
 
 
 def _bias_reasons(fields: Fields) -> Iterator[Said]:
     """What a bias test found, also where another field already stops the claim; never with the size of a gap."""
     for one in fields.findings:
         if one.state == "rests-on-own-family":
-            yield said("claim.reason.own_family.rests", p=p_said(one.values["p"]), needed=one.values["needed"])
+            yield said("claim.reason.own_family.rests", p=_p(one.values["p"]), needed=one.values["needed"])
         elif one.state == "turns-without-own-family":
             yield said("claim.reason.own_family.turns")
         elif one.state == "no-disinterested-judge":
@@ -367,10 +337,9 @@ def _conditions(season: SeasonCase, fields: Fields) -> Iterator[tuple[str, Said]
         elif one.field == "other_judges" and one.cap is not None:
             yield "other-judges", said("claim.condition.other_judges")
         elif one.field == "clusters":
-            numbers = {name: value for name, value in one.values.items() if name != "n"}
-            periods = {"periods": one.values["n"]} if "n" in one.values else {}
             name = one.conditions[0].id
-            yield name, said(f"claim.condition.{name.replace('-', '_')}", **numbers, **periods)
+            numbers = {"periods" if key == "n" else key: value for key, value in one.values.items()}
+            yield name, said(f"claim.condition.{name.replace('-', '_')}", **numbers)
         elif one.field == "score":
             yield one.values["said"]
     if fields.evidence.state == "ordered-by-less-than-the-margin" and fields.claim.asserts_order:
@@ -384,144 +353,138 @@ def _may_be_length(one: Finding) -> bool:
 def _length_said(one: Finding, fields: Fields, *, sized: bool) -> Said:
     """How the length of texts may explain a difference; who writes longer would show an order that is not supported."""
     if kind_of(fields.claim) == "within":
-        names = tuple(sorted(fields.claim.subjects))
-        return said("claim.condition.length.within", agents=names)
+        return said("claim.condition.length.within", agents=tuple(sorted(fields.claim.subjects)))
     item: Measurement | None = one.values.get("item")
     if item is None:
-        return said("claim.condition.length.all", p=p_said(max(pair.headline for pair in fields.evidence.pairs)))
+        return said("claim.condition.length.all", p=_p(max(pair.headline for pair in fields.evidence.pairs)))
     lead = said(f"claim.condition.length.{'is' if one.state == 'length' else 'may'}")
     gap, slope, raw = (float(item.detail.get(name) or 0.0) for name in ("gap", "slope", "raw"))
-    if slope == 0.0:
-        return said("claim.condition.length.same", lead=lead)
-    if not sized:
-        return said("claim.condition.length.unsized", lead=lead)
+    if slope == 0.0 or not sized:
+        return said(f"claim.condition.length.{'same' if slope == 0.0 else 'unsized'}", lead=lead)
     high, low = item.labels["high"], item.labels["low"]
     longer, other = (high, low) if gap > 0 else (low, high)
     style: dict[str, Value] = {"lead": lead, "longer": longer, "other": other, "times": 2.0 ** abs(gap)}
     if slope * gap < _SHOWN:
-        return said("claim.condition.length.unresolved", p=p_said(float(item.detail["p"])), **style)
+        return said("claim.condition.length.unresolved", p=_p(float(item.detail["p"])), **style)
     return said("claim.condition.length.explains", slope=slope, explained=slope * gap, raw=raw, **style)
 
 
-def _no_outcomes(known: SeasonIndex) -> tuple[Said, ...]:
-    """Where no agent has an outcome all totals are made alike, which is a reason and no condition."""
-    none = known.graded and set(known.lacking(OUTCOME, known.graded)) == set(known.graded)
-    return (said("claim.reason.outcomes_none"),) if none else ()
+# Bands of totals, and returns against a baseline.
 
 
-# Verdicts on a season's bands, and on returns against a baseline.
-
-
-RETURN = "return"
-"""What comparisons with a baseline are about."""
-
-
-# --- bands ------------------------------------------------------------------------------------------------------------
+def _claim(kind: SeasonClaimKind, subjects: Sequence[str], labels: Mapping[str, str], **more: str | bool) -> Claim:
+    """A claim that only seasons make; its verdict words it."""
+    parts = {"scope": "aggregate-ranking", "dimension": AGGREGATE, "asserts_order": False, **more}
+    name = measurement_id(f"season.{kind}", {"agents": "+".join(subjects), **labels})
+    return Claim(id=name, statement="", subjects=tuple(subjects), **parts)  # type: ignore[arg-type]
 
 
 def band_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
-    """For every graded agent whether its band may be named.
-
-    It may where all its judges and its total name one band. It is no headline where noise alone reaches a boundary, or
-    where the noise is unknown.
-    """
+    """For every graded agent whether its band may be named."""
     return [_band(season, agent) for agent in sorted(season.known.graded)]
 
 
 def _band(season: SeasonCase, agent: str) -> SeasonVerdict:
-    known, panel = season.known, season.panel
-    item = known.totals[agent]
-    detail = item.detail
-    judges = int(detail["judges"])
+    known, panel, item = season.known, season.panel, season.known.totals[agent]
+    detail, judges = item.detail, int(item.detail["judges"])
+    # The total itself is not named: whether it may be shown is for the orders to say.
+    numbers = {name: float(detail[name]) for name in ("low", "high", "margin")}
+    reach = None if detail.get("reach") is None else float(detail["reach"])
     agreed = detail["state"] == "agreed" and detail["graded"] == [detail["band"]] * 2
-    statement = said(
-        "claim.says.band",
-        agent=agent,
-        band=said(f"claim.band.{detail['band']}"),
-        judges=judges_words(judges),
-    )
-    claim = claim_of("band", statement, (agent,))
-    fields = _band_fields(season, claim, season.gates, agreed=agreed)
-    own = (_band_reason(known, agent, agreed=agreed),) if judges > 1 else ()
-    conditions = [*panel.conditions] if fields.level == "qualified" else []
-    return season_verdict(
+    lowest, highest, band = (said(f"claim.band.{name}") for name in (*detail["graded"], detail["band"]))
+    if agreed and reach is None:
+        reason = said("claim.reason.band.agreed_unknown", **numbers)
+    elif agreed and reach is not None:
+        reason = said("claim.reason.band.agreed", reach=reach, **numbers)
+    elif lowest == highest:
+        reason = said("claim.reason.band.efficiency", band=band, **numbers)
+    else:
+        reason = said("claim.reason.band.contested", lowest=lowest, highest=highest, **numbers)
+    if judges < 3:
+        by = said("claim.judges.one" if judges == 1 else "claim.judges.both")
+    else:
+        by = said("claim.judges.all", count=_count(judges))
+    claim = _claim("band", (agent,), {})
+    evidence = Evidence("stable" if agreed else "judge-dependent", "", (item.id,))
+
+    def fields_under(gates: SeasonGates) -> Fields:
+        # Noise that reaches a boundary or is unknown, and judges that gave no grade.
+        findings: list[Finding] = []
+        if reach is None:
+            findings.append(_reserve("noise", said("claim.condition.band_unknown")))
+        elif reach >= numbers["margin"]:
+            text = said("claim.condition.band_noise", reach=reach, margin=numbers["margin"])
+            findings.append(_reserve("noise", text))
+        if part := known.lacking(COMPOSITE, [agent]):
+            findings.append(_reserve("missing-replies", said("claim.condition.part", agents=part)))
+        findings += [*_missing_replies(known, gates), *_flagged_texts(known, [agent])]
+        return season.fields(claim, evidence, gates, findings)
+
+    fields, own = fields_under(season.gates), (reason,) if judges > 1 else ()
+    conditions = panel.conditions if fields.level == "qualified" else ()
+    return season.verdict(
         "band",
         fields,
-        statement,
-        season.plan_hash,
-        reasons=(*panel.reasons, *own) if not panel.claimable and agreed else (*own, *panel.reasons),
+        said("claim.says.band", agent=agent, band=band, judges=by),
+        reasons=(*panel.reasons, *own) if panel.closed and agreed else (*own, *panel.reasons),
         conditions=[*conditions, *(one.values["said"] for one in fields.findings)],
         withheld=said("claim.withheld.band", agent=agent),
-        fragility={
-            name: _band_fields(season, claim, gates, agreed=agreed).level for name, gates, _ in season.variants("band")
-        },
+        fragility={name: fields_under(gates).level for name, gates, _ in season.variants("band")},
     )
-
-
-def _band_fields(season: SeasonCase, claim: Claim, gates: SeasonGates, *, agreed: bool) -> Fields:
-    (agent,) = claim.subjects
-    panel = season.panel if gates is season.gates else season_panel(season.known, gates)
-    evidence = Evidence("stable" if agreed else "judge-dependent", "", (season.known.totals[agent].id,))
-    known = season.known
-    findings = (
-        *_band_reserves(known, agent),
-        *missing_replies(known, gates),
-        *flagged_texts(known, [agent]),
-        *hindsight(gates),
-    )
-    return Fields(claim, panel.agreement, evidence, panel.adversarial, panel.instruments, findings, gates.preregistered)
-
-
-def _band_reason(known: SeasonIndex, agent: str, *, agreed: bool) -> Said:
-    detail = known.totals[agent].detail
-    # The total itself is not named: whether it may be shown is for the orders to say.
-    numbers = {name: known.detail(agent, name) for name in ("low", "high", "margin")}
-    if agreed:
-        reach = detail.get("reach")
-        if reach is None:
-            return said("claim.reason.band.agreed_unknown", **numbers)
-        return said("claim.reason.band.agreed", reach=float(reach), **numbers)
-    lowest, highest = detail["graded"]
-    if lowest == highest:
-        return said("claim.reason.band.efficiency", band=said(f"claim.band.{detail['band']}"), **numbers)
-    words = {"lowest": said(f"claim.band.{lowest}"), "highest": said(f"claim.band.{highest}")}
-    return said("claim.reason.band.contested", **numbers, **words)
-
-
-def _band_reserves(known: SeasonIndex, agent: str) -> list[Finding]:
-    """Noise that reaches a boundary or is unknown, and judges that gave no grade."""
-    reach, margin = known.totals[agent].detail.get("reach"), known.detail(agent, "margin")
-    part = known.lacking(COMPOSITE, [agent])
-    missing = [reserve("missing-replies", said("claim.condition.part", agents=part))] if part else []
-    if reach is None:
-        return [reserve("noise", said("claim.condition.band_unknown")), *missing]
-    if float(reach) >= margin:
-        return [reserve("noise", said("claim.condition.band_noise", reach=float(reach), margin=margin)), *missing]
-    return missing
-
-
-# --- baselines --------------------------------------------------------------------------------------------------------
 
 
 def return_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
-    """Which agents earned more than the baseline; all others together in one verdict.
-
-    Grades play no part here, so agreement and controls are not judged. A season is one path, so none is a headline.
-    """
+    """Which agents earned more than the baseline; all others together in one verdict."""
     gates, alpha = season.gates, season.alpha
-    items = sorted(
-        (one for one in season.known.named(EXCESS) if one.labels["baseline"] == gates.baseline), key=lambda one: one.id
-    )
+    items = [one for one in season.known.named(EXCESS) if one.labels["baseline"] == gates.baseline]
     if not items:
         return []
+    items.sort(key=lambda one: one.id)
     cleared = _cleared(items, alpha)
     others = {
         "an error rate that rankings do not share": _cleared(items, gates.alpha),
         "half of the error rate": _cleared(items, alpha / 2),
     }
-    rest = [one for one in items if one.id not in cleared]
-    found = [_beats(season, one, cleared[one.id], _levels([one], others)) for one in items if one.id in cleared]
-    return [*found, *([_none_beats(season, rest, _levels(rest, others), other=bool(found))] if rest else [])]
+    key = f"claim.baseline.{gates.baseline.replace(' ', '_').replace('/', '_')}"
+    baseline: Said | str = said(key) if key in english().texts else gates.baseline
+
+    def verdict(
+        rests: Sequence[Measurement], form: str, reason: Said, findings: Sequence[Finding], **who: str
+    ) -> SeasonVerdict:
+        # Rests on no grade; without a finding it is not supported.
+        agents = tuple(one.labels["agent"] for one in rests)
+        claim = _claim(
+            "beats", agents, {"baseline": gates.baseline}, scope="benchmark", dimension=RETURN, asserts_order=True
+        )
+        evidence = Evidence("stable" if findings else "tie-class", "", tuple(one.id for one in rests))
+        fields = Fields.unjudged(claim, evidence, findings, preregistered=gates.preregistered)
+        # The level of "one of these earned more" under other rules; it is never a headline.
+        fragility: dict[str, Level] = {
+            name: "qualified" if any(one.id in other for one in rests) else "no-claim" for name, other in others.items()
+        }
+        statement = said(f"claim.says.{form}", baseline=baseline, **who)
+        withheld = statement if who else said(f"claim.withheld.{form}", baseline=baseline)
+        conditions = [one.values["said"] for one in findings]
+        return season.verdict("beats", fields, statement, reasons=(reason,), conditions=conditions, withheld=withheld,
+                              fragility=fragility)  # fmt: skip
+
+    found = []
+    for item in (one for one in items if one.id in cleared):
+        numbers = {"value": item.value, "low": item.low, "high": item.high, "whole": item.detail["whole"]}
+        shares = {name: 100 * float(value or 0.0) for name, value in numbers.items()}
+        reason = said("claim.reason.beats.cleared", p=_p(cleared[item.id]), **shares)
+        path = _reserve("one-path", said("claim.condition.path", days=item.n))
+        findings = [path, *(_reserve("hindsight", text) for text in gates.hindsight)]
+        found.append(verdict([item], "beats", reason, findings, agent=item.labels["agent"]))
+    if rest := [one for one in items if one.id not in cleared]:
+        # That no (other) agent can be said to have earned more.
+        days = max(one.n for one in rest)
+        reason = said("claim.reason.beats.no_days", days=days)
+        if any(one.value is not None for one in rest):
+            agents = tuple(one.labels["agent"] for one in rest)
+            reason = said("claim.reason.beats.any", days=days, agents=agents)
+        found.append(verdict(rest, "beats_other" if found else "beats_any", reason, ()))
+    return found
 
 
 def _cleared(items: Sequence[Measurement], alpha: float) -> dict[str, float]:
@@ -532,78 +495,3 @@ def _cleared(items: Sequence[Measurement], alpha: float) -> dict[str, float]:
         for one, p in zip(items, adjusted, strict=True)
         if one.value is not None and one.value > 0 and p <= alpha and one.low is not None and one.low > 0
     }
-
-
-def _levels(items: Sequence[Measurement], others: Mapping[str, Mapping[str, float]]) -> dict[str, Level]:
-    """The level of "one of these earned more" under other rules; it is never a headline."""
-    return {
-        name: "qualified" if any(one.id in cleared for one in items) else "no-claim" for name, cleared in others.items()
-    }
-
-
-def _beats(season: SeasonCase, item: Measurement, p: float, fragility: Mapping[str, Level]) -> SeasonVerdict:
-    agent, baseline = item.labels["agent"], season.gates.baseline
-    reason = said(
-        "claim.reason.beats.cleared",
-        value=100 * (item.value or 0.0),
-        low=100 * (item.low or 0.0),
-        high=100 * (item.high or 0.0),
-        p=p_said(p),
-        whole=100 * float(item.detail["whole"]),
-    )
-    path = reserve("one-path", said("claim.condition.path", days=item.n))
-    findings = (path, *hindsight(season.gates))
-    statement = said("claim.says.beats", agent=agent, baseline=_baseline(baseline))
-    return _fact(season, statement, (agent,), reason, [item.id], findings, withheld=statement, fragility=fragility)
-
-
-def _none_beats(
-    season: SeasonCase, items: Sequence[Measurement], fragility: Mapping[str, Level], *, other: bool
-) -> SeasonVerdict:
-    """That no (other) agent can be said to have earned more."""
-    key = "beats_other" if other else "beats_any"
-    agents = tuple(one.labels["agent"] for one in items)
-    days = max(one.n for one in items)
-    reason = said("claim.reason.beats.no_days", days=days)
-    if any(one.value is not None for one in items):
-        reason = said("claim.reason.beats.any", days=days, agents=agents)
-    baseline = _baseline(season.gates.baseline)
-    statement, withheld = (said(f"claim.{part}.{key}", baseline=baseline) for part in ("says", "withheld"))
-    rests = [one.id for one in items]
-    return _fact(season, statement, agents, reason, rests, (), withheld=withheld, fragility=fragility)
-
-
-def _baseline(name: str) -> Said | str:
-    """A baseline in words."""
-    key = f"claim.baseline.{name.replace(' ', '_').replace('/', '_')}"
-    return said(key) if key in english().texts else name
-
-
-def _fact(
-    season: SeasonCase,
-    statement: Said,
-    agents: Sequence[str],
-    reason: Said,
-    rests: Sequence[str],
-    findings: Sequence[Finding],
-    *,
-    withheld: Said,
-    fragility: Mapping[str, Level],
-) -> SeasonVerdict:
-    """A verdict that rests on no grade; without a finding it is not supported."""
-    claim = claim_of(
-        "beats",
-        statement,
-        agents,
-        scope="benchmark",
-        dimension=RETURN,
-        asserts_order=True,
-        labels={"agents": "+".join(agents), "baseline": season.gates.baseline},
-    )
-    evidence = Evidence("stable" if findings else "tie-class", "", tuple(rests))
-    fields = Fields.unjudged(claim, evidence, findings, preregistered=season.gates.preregistered)
-    conditions = [one.values["said"] for one in findings]
-    return season_verdict(
-        "beats", fields, statement, season.plan_hash, reasons=(reason,), conditions=conditions, withheld=withheld,
-        fragility=fragility,
-    )  # fmt: skip

@@ -7,35 +7,23 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from types import MappingProxyType
 
-from assaymark.claims.candidates import claims_of, kind_of
-from assaymark.claims.cells import cell_states
+from assaymark.claims.candidates import cell_states, claims_of, kind_of
 from assaymark.claims.evidence import EXCESS, OUTCOME, SILENT, Index, SeasonGates, index, season_index
-from assaymark.claims.fields import NOT_PREREGISTERED, Fields
+from assaymark.claims.fields import NOT_PREREGISTERED, Fields, weakest
 from assaymark.claims.levels import (
     Instruments,
     Rules,
     amended_for,
-    amended_words,
     instruments_of,
     other_kappas,
     other_margins,
     other_tests,
 )
 from assaymark.claims.messages import said
-from assaymark.claims.messages.season_words import weakest
 from assaymark.claims.orders import ranks_of, tiers_of
-from assaymark.claims.panel import (
-    NO_CONTROLS,
-    Adversarial,
-    adversarial_of,
-    cell_adversarial,
-    cell_agreement,
-    cell_evidence,
-    cell_state,
-    governing_agreement,
-)
+from assaymark.claims.panel import NO_CONTROLS, Adversarial, adversarial_of, cell_fields, governing_agreement
 from assaymark.claims.season_claims import SeasonCase, band_verdicts, order_verdicts, return_verdicts
-from assaymark.claims.season_types import Place, SeasonVerdict, SeasonVerdicts
+from assaymark.claims.season_types import Place, SeasonVerdicts
 from assaymark.claims.standing import (
     Evidence,
     Finding,
@@ -47,14 +35,10 @@ from assaymark.claims.standing import (
     missing_of,
     other_judges_of,
     own_family_of,
-    scope_words,
 )
-from assaymark.claims.words import agent_words, interval_words, measure_words, number, signed
+from assaymark.claims.words import agent_words, interval_words, listing, measure_words, number, signed
 from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, Claim, Condition, Level, Measurement, Verdict
-
-__all__ = ["Rules", "decide", "decide_claims", "governing_agreement", "summary_of", "variants_of"]
-
 
 UNTESTED_CONDITION = "Significance was not tested: the tables came without contrasts."
 
@@ -67,33 +51,7 @@ def decide_claims(
     amended: Sequence[str] = (),
     preregistered: bool = True,
 ) -> tuple[Verdict, ...]:
-    """The verdict on every candidate claim of a study (ValueBlindBench section 3.8).
-
-    Parameters
-    ----------
-    measurements : sequence of Measurement
-        One analysis of one panel, as `assaymark.metrology.analyse` makes it, with what was measured of control cells,
-        an outside judge and the length of rationales. What is absent was not tested.
-    study : Study
-        Gates, alpha, cut-offs and the list of candidates are read from it.
-    plan_hash : str
-        Stamped on every verdict.
-    amended : sequence of str
-        Plan fields changed after the lock; each verdict names those that it was made under.
-    preregistered : bool
-        Whether the plan was locked before its scores were seen; else no claim is a headline.
-
-    Returns
-    -------
-    tuple of Verdict
-        In the order of `candidate_claims`. Each carries its reasons in words, its conditions, the ids of the
-        measurements it rests on, and its level under each rule that the plan did not lock.
-
-    Raises
-    ------
-    NotMeasurableError
-        The measurements are not of one analysis: one is there twice, or some contrasts of a dimension are missing.
-    """
+    """The verdict on every candidate claim of a study (ValueBlindBench section 3.8)."""
     known = index(measurements)
     rules = Rules.of(study, preregistered=preregistered)
     claims = claims_of(study.claims, known, rules, tuple(cell_states(known).values()))
@@ -101,26 +59,7 @@ def decide_claims(
 
 
 def decide(claim: Claim, known: Index, rules: Rules, plan_hash: str, *, amended: Sequence[str] = ()) -> Verdict:
-    """The verdict on one claim, with its level under the other rules beside it.
-
-    Parameters
-    ----------
-    claim : Claim
-        A candidate claim.
-    known : Index
-        From `index`.
-    rules : Rules
-        From `Rules.of`.
-    plan_hash : str
-        Stamped on the verdict.
-    amended : sequence of str
-        Plan fields changed after the lock, of any kind; those that do not touch the claim are left out.
-
-    Raises
-    ------
-    NotMeasurableError
-        A contrast that the claim rests on is missing, or the claim is of no known kind.
-    """
+    """The verdict on one claim, with its level under the other rules beside it."""
     about_agents = kind_of(claim) != "cell"
     adversarial = adversarial_of(claim, known, rules) if about_agents else None
     instruments = instruments_of(known.named("datasheet.gate"), rules.on_failure)
@@ -178,30 +117,21 @@ class Summary:
 def summary_of(
     verdicts: Sequence[Verdict], agents: Sequence[str], unranked: Mapping[str, Collection[str]] = MappingProxyType({})
 ) -> Summary:
-    """Tiers and rank intervals from the orders that may be claimed; they add no error of their own.
-
-    A tier is what lies between two cuts, and a cut runs where every agent above it is claimed above every agent below.
-    Orders that are only qualified count here too, and what rests on them carries their conditions. Agents that are
-    ``unranked`` on a scale, because they have no score there, are in none of its tiers; a single one is not ranked.
-    """
-    orders, close = (
-        [one for one in verdicts if one.claim.id.partition("[")[0] in heads]
-        for heads in (("first", "above"), ("within",))
-    )
-    claimed: dict[str, list[tuple[str, str]]] = {one.claim.dimension: [] for one in orders}
-    ranked = {scale: [one for one in agents if one not in unranked.get(scale, ())] for scale in claimed}
-    within: dict[str, list[tuple[str, ...]]] = {one.claim.dimension: [] for one in close}
-    for one in (*orders, *close):
-        if one.publication_level == "no-claim":
-            continue
-        if len(one.claim.subjects) == 1:
-            (first,) = one.claim.subjects
-            claimed[one.claim.dimension] += [(first, other) for other in ranked[one.claim.dimension] if other != first]
-        elif len(one.claim.subjects) == 2:
-            if one.claim.asserts_order:
-                claimed[one.claim.dimension].append((one.claim.subjects[0], one.claim.subjects[1]))
-            else:
-                within[one.claim.dimension].append(tuple(sorted(one.claim.subjects)))
+    """Tiers and rank intervals from the orders that may be claimed; they add no error of their own."""
+    claimed: dict[str, list[tuple[str, str]]] = {}
+    within: dict[str, list[tuple[str, ...]]] = {}
+    ranked: dict[str, list[str]] = {}
+    for one in verdicts:
+        claim, head, scale = one.claim, one.claim.id.partition("[")[0], one.claim.dimension
+        if head in ("first", "above"):
+            pairs = claimed.setdefault(scale, [])
+            names = ranked.setdefault(scale, [agent for agent in agents if agent not in unranked.get(scale, ())])
+            if one.publication_level != "no-claim":
+                others = claim.subjects[1:] or [agent for agent in names if agent != claim.subjects[0]]
+                pairs += [(claim.subjects[0], other) for other in others]
+        elif head == "within":
+            close = within.setdefault(scale, [])
+            close += [] if one.publication_level == "no-claim" else [tuple(sorted(claim.subjects))]
     ranks = {scale: ranks_of(names, claimed[scale]) for scale, names in ranked.items() if len(names) > 1}
     return Summary(
         tiers={scale: tiers_of(ranked[scale], claimed[scale]) for scale in ranks},
@@ -209,9 +139,6 @@ def summary_of(
         top_set={scale: tuple(a for a, (best, _) in found.items() if best == 1) for scale, found in ranks.items()},
         within_margin={scale: tuple(pairs) for scale, pairs in within.items()},
     )
-
-
-# --- the parts of one verdict -----------------------------------------------------------------------------------------
 
 
 def _fields(
@@ -236,9 +163,7 @@ def _without_biases(
     claim: Claim, known: Index, rules: Rules, adversarial: Adversarial | None, instruments: Instruments
 ) -> Fields:
     if adversarial is None:
-        state = cell_state(claim, known)
-        agreement, evidence = cell_agreement(state, known, rules), cell_evidence(state, known)
-        return Fields(claim, agreement, evidence, cell_adversarial(state), instruments, (), rules.preregistered)
+        return Fields(claim, *cell_fields(claim, known, rules), instruments, (), rules.preregistered)
     agreement, evidence = governing_agreement(claim.dimension, known, rules), evidence_of(claim, known, rules)
     return Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
 
@@ -261,7 +186,9 @@ def _statement(fields: Fields, known: Index) -> str:
     if not fields.evidence.tested:
         return claim.statement
     judges = sum(len(item.detail["own"]) for item in known.named("panel.families"))
-    scope = scope_words(fields.state("other_judges"), judges) if claim.asserts_order and judges else ""
+    scope = ""
+    if claim.asserts_order and judges and fields.state("other_judges") != "yes":
+        scope = f" in the scores of {'this judge' if judges == 1 else f'these {judges} judges'}"
     apart = f"{scope} on {where}, which these judges do not tell from the overall impression"
     tail = apart if fields.state("distinct") == "not-told-apart" else f" on {where}{scope}"
     if kind == "pair":
@@ -303,7 +230,7 @@ def _reasons(fields: Fields, touched: Sequence[str]) -> Iterator[str]:
     if not fields.preregistered:
         yield NOT_PREREGISTERED
     if touched:
-        yield amended_words(touched)
+        yield f"Amended after the lock: {listing(touched)}."
 
 
 def _conditions(fields: Fields, level: Level) -> Iterator[Condition]:
@@ -322,8 +249,9 @@ def _conditions(fields: Fields, level: Level) -> Iterator[Condition]:
             yield Condition(id="not-tested", text=UNTESTED_CONDITION)
         for text in controls:
             yield Condition(id="terse" if "of the rationales of" in text else "controls", text=text)
-        if fields.instruments.condition:
-            yield Condition(id="judge-limits", text=fields.instruments.condition)
+        if failing := ", ".join(fields.instruments.failing):
+            text = f"Not every judge keeps the limits that the plan sets for them: {failing}."
+            yield Condition(id="judge-limits", text=text)
         if not fields.preregistered:
             yield Condition(id="not-preregistered", text=NOT_PREREGISTERED)
     for one in fields.findings:
@@ -332,33 +260,8 @@ def _conditions(fields: Fields, level: Level) -> Iterator[Condition]:
         yield Condition(id="small-gap", text="The difference is smaller than the margin that counts as none.")
 
 
-# Which claims about a season its measurements support: rankings, bands, and returns against a baseline.
-
-
 def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> SeasonVerdicts:
-    """Decide every claim about a season (``docs/scoring.md``, "Claims").
-
-    Parameters
-    ----------
-    measurements : sequence of Measurement
-        Of one season, and ``datasheet.gate`` where its plan demands datasheets. Every agent has a ``season.total``,
-        every two graded agents a ``contrast``.
-    gates : SeasonGates
-        The rules of the locked plan.
-    plan_hash : str
-        Stamped on every verdict.
-
-    Returns
-    -------
-    SeasonVerdicts
-        First ranks; bands; returns; then every pair, and every pair within the margin, by name. Rows of the table tier
-        by tier and in alphabetical order, agents without a total at the end.
-
-    Raises
-    ------
-    NotMeasurableError
-        A measurement is there twice, or a contrast is missing.
-    """
+    """Decide every claim about a season (``docs/scoring.md``, "Claims")."""
     season = season_case(measurements, gates, plan_hash)
     orders = order_verdicts(season)
     verdicts = [
@@ -367,7 +270,22 @@ def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_
         *return_verdicts(season),
         *(one for one in orders if one.kind != "first"),
     ]
-    return _placed(season, verdicts)
+    agents, known = season.known.orders.agents, season.known
+    pairs = [one.verdict for one in orders if one.kind == "above"]
+    levels = {frozenset(one.claim.subjects): one.publication_level for one in pairs}
+    claimed = [(one.claim.subjects[0], one.claim.subjects[1]) for one in pairs if one.publication_level != "no-claim"]
+    tiers, ranks = (tiers_of(agents, claimed), ranks_of(agents, claimed)) if agents else ((), {})
+    places = []
+    for tier in tiers:
+        around = [levels[frozenset((one, other))] for one in tier for other in agents if other not in tier]
+        level: Level = weakest(around) if around else "no-claim"
+        why = said(f"claim.why.{_why(season, tier)}")
+        shown = len(tier) == 1 and level != "no-claim"
+        places += [Place(agent, *ranks[agent], shown=shown, level=level, why=why) for agent in tier]
+    for agent in known.ungraded:
+        why = said(f"claim.why.{'silent' if known.totals[agent].state == SILENT else 'ungraded'}")
+        places.append(Place(agent, None, None, shown=False, level="no-claim", why=why))
+    return SeasonVerdicts(tuple(verdicts), tiers, tuple(places))
 
 
 def season_case(measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> SeasonCase:
@@ -377,33 +295,6 @@ def season_case(measurements: Sequence[Measurement], gates: SeasonGates, plan_ha
     # Orders and comparisons with the baseline are two families of one error rate.
     alpha = gates.alpha / (1 + (with_baseline and len(known.graded) > 1))
     return SeasonCase(known, gates, alpha, plan_hash)
-
-
-def _placed(season: SeasonCase, verdicts: Sequence[SeasonVerdict]) -> SeasonVerdicts:
-    """The verdicts with the tiers and ranks that their orders leave."""
-    agents = season.known.orders.agents
-    levels = {
-        frozenset(one.verdict.claim.subjects): one.verdict.publication_level for one in verdicts if one.kind == "above"
-    }
-    claimed = [
-        (one.verdict.claim.subjects[0], one.verdict.claim.subjects[1])
-        for one in verdicts
-        if one.kind == "above" and one.verdict.publication_level != "no-claim"
-    ]
-    tiers, ranks = (tiers_of(agents, claimed), ranks_of(agents, claimed)) if agents else ((), {})
-    places = []
-    for tier in tiers:
-        around = [levels[frozenset((one, other))] for one in tier for other in agents if other not in tier]
-        level: Level = weakest(around) if around else "no-claim"
-        for agent in tier:
-            (first, last), shown = ranks[agent], len(tier) == 1 and level != "no-claim"
-            why = said(f"claim.why.{_why(season, tier)}")
-            places.append(Place(agent, first, last, shown=shown, level=level, why=why))
-    for agent in season.known.ungraded:
-        silent = season.known.totals[agent].state == SILENT
-        why = said(f"claim.why.{'silent' if silent else 'ungraded'}")
-        places.append(Place(agent, None, None, shown=False, level="no-claim", why=why))
-    return SeasonVerdicts(tuple(verdicts), tiers, tuple(places))
 
 
 def _why(season: SeasonCase, tier: Sequence[str]) -> str:

@@ -1,67 +1,263 @@
-"""A certificate checked: its numbers from its tables, and its verdict from its numbers, without any text."""
+"""A certificate checked, of a study or a season: its numbers from its tables, and its verdict from its numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Annotated, Any, Final
+
+from pydantic import Field
 
 from assaymark.claims.candidates import cell_claim, direction, first_claim, kind_of, pair_claim, within_claim
-from assaymark.claims.certificates import Findings, Verification, compare_verdicts
-from assaymark.claims.evidence import Index, index
+from assaymark.claims.certificates import PARTS, SECTIONS, Findings, Verification, about, compare_verdicts, stated_in
+from assaymark.claims.evidence import (
+    COMPOSITE,
+    EFFICIENCY,
+    EXCESS,
+    FLAGGED,
+    KAPPA,
+    NOISE,
+    OUTCOME,
+    PROBE,
+    TOTAL,
+    Index,
+    SeasonGates,
+    index,
+)
+from assaymark.claims.messages import Said
 from assaymark.claims.orders import Row, row_of
 from assaymark.claims.panel import cell_state
-from assaymark.claims.reading import SOURCE, Read, read_certificate
-from assaymark.claims.recompute import cells_again, drops_again, halos_again, recompute
-from assaymark.claims.season_certificate import FORMAT as SEASON
-from assaymark.claims.season_certificate import verify_season
-from assaymark.claims.verdicts import decide
+from assaymark.claims.reading import SOURCE, Certificate, Read, StatedStudy, arranged, read_certificate
+from assaymark.claims.recompute import Recomputation
+from assaymark.claims.season_types import SeasonVerdict
+from assaymark.claims.verdicts import decide, decide_season, season_case
 from assaymark.errors import AssayError, InputError, Problem
-from assaymark.records import AGGREGATE, JSON, Claim
+from assaymark.records import (
+    AGGREGATE,
+    JSON,
+    Claim,
+    Measurement,
+    Scope,
+    Verdict,
+    canonical_json,
+    parse,
+    record,
+    to_json,
+)
+
+SEASON: Final = "assaymark season certificate 1"
+
+_ORDERS: Final = (
+    "contrast", "lofo.contrast", "recusal.contrast", "length.contrast", "judges.contrast", "panel.families",
+    "order.autocorrelation", "datasheet.gate",
+)  # fmt: skip
+_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    **{name: PARTS.get(name, ()) for name in _ORDERS},
+    "contrast": (*PARTS["contrast"], "totals_gap", "noise_floor", "unresolved"),
+    TOTAL: ("low", "high", "judges", "band", "state", "graded", "margin", "reach"),
+    COMPOSITE: (),
+    OUTCOME: (),
+    EFFICIENCY: (),
+    NOISE: (),
+    KAPPA: ("pairs", "tables"),
+    EXCESS: ("p", "whole"),
+    PROBE: ("state",),
+    FLAGGED: ("count",),
+}
+"""Which measurements a certificate holds, and what of their detail."""
+
+_ONLY_ABSENT: Final = (OUTCOME, EFFICIENCY)
+"""Of these it counts alone who has none."""
+
+_TABLES: Final = ("cluster_sums", "lags")
+
+
+@record
+class _Stated:
+    """A certificate of a season, its measurements still as they stand."""
+
+    software: str
+    kind: str
+    verdict: Verdict
+    claim_scope: Scope
+    rules: dict[str, JSON]
+    level: Annotated[float, Field(gt=0, lt=1)]
+    judges: dict[str, str]
+    tables: tuple[dict[str, JSON], ...]
+
+
+def season_certificates(
+    verdicts: Sequence[SeasonVerdict],
+    measurements: Sequence[Measurement],
+    gates: SeasonGates,
+    judges: Mapping[str, str],
+    *,
+    level: float = 0.95,
+) -> Iterator[Mapping[str, JSON]]:
+    """The certificate of each verdict of a season, as plain JSON: `assaymark.claims.verify` decides it again from
+    it."""
+    kept = [
+        one for one in measurements if one.name in _PARTS and not (one.name in _ONLY_ABSENT and one.value is not None)
+    ]
+    rules = {one.name: getattr(gates, one.name) for one in fields(gates)}
+    rules["hindsight"] = [_said_json(one) for one in gates.hindsight]
+    for one in verdicts:
+        claim = one.verdict.claim
+        yield {
+            **stated_in(one.verdict, SEASON),
+            "kind": one.kind,
+            "rules": dict(rules),
+            "level": level,
+            "judges": dict(judges),
+            # Deciding a claim looks at composites of its subjects, and at absent ones.
+            "tables": [
+                _entry(item, claim)
+                for item in kept
+                if item.name != COMPOSITE or item.value is None or item.labels["agent"] in claim.subjects
+            ],
+        }
+
+
+def _entry(item: Measurement, claim: Claim) -> Mapping[str, JSON]:
+    """A measurement as it stands in a certificate; tables only where the claim is about it."""
+    apart = "high" in item.labels and not about(claim, item.labels["high"], item.labels["low"])
+    parts = [name for name in _PARTS[item.name] if not (apart and name in _TABLES)]
+    numbers = {"value": item.value, "low": item.low, "high": item.high, "level": item.level}
+    detail = {name: to_json(item.detail[name]) for name in parts if name in item.detail}
+    return {
+        "name": item.name,
+        "labels": dict(item.labels),
+        "n": item.n,
+        "n_of": item.n_of,
+        "state": item.state,
+        **{name: value for name, value in numbers.items() if value is not None},
+        **({"detail": detail} if detail else {}),
+    }
+
+
+def _said_json(one: Said) -> dict[str, JSON]:
+    def value(given: Any) -> JSON:
+        return _said_json(given) if isinstance(given, Said) else list(given) if isinstance(given, tuple) else given
+
+    return {"key": one.key, "values": {name: value(given) for name, given in one.values.items()}}
+
+
+def _said_of(raw: Any) -> Said:
+    def value(given: Any) -> Any:
+        if isinstance(given, dict):
+            return _said_of(given)
+        return tuple(map(str, given)) if isinstance(given, list) else given
+
+    return Said(str(raw["key"]), {str(name): value(given) for name, given in raw["values"].items()})
+
+
+def _gates_of(raw: Mapping[str, Any]) -> SeasonGates:
+    """The decision rules as a plan locks them."""
+    known = {one.name: one for one in fields(SeasonGates)}
+    problems = [
+        Problem(f"rules.{name}", "is missing" if name in known else "is no rule") for name in sorted({*raw} ^ {*known})
+    ]
+    kinds: Mapping[str, tuple[type, ...]] = {
+        **dict.fromkeys(("alpha", "publish", "halt", "margin"), (int, float)),
+        **dict.fromkeys(("any_judges", "preregistered"), (bool,)),
+        **dict.fromkeys(("baseline", "kappa", "test"), (str,)),
+    }
+    problems += [
+        Problem(f"rules.{name}", f"is of the wrong kind (got {raw[name]!r:.80})")
+        for name, kind in kinds.items()
+        if name in raw and (not isinstance(raw[name], kind) or (bool not in kind and isinstance(raw[name], bool)))
+    ]
+    problems += [
+        Problem(f"rules.{name}", f"is no rule of a plan (got {raw[name]!r:.80})")
+        for name in ("kappa", "test")
+        if name in raw and raw[name] != known[name].default
+    ]
+    if raw.get("on_failure") not in (None, "qualified", "no-claim"):
+        problems.append(Problem("rules.on_failure", f"must be qualified or no-claim (got {raw['on_failure']!r:.80})"))
+    if not problems and not (0 < raw["alpha"] < 1 and raw["margin"] > 0):
+        problems.append(Problem("rules", "alpha must lie between 0 and 1, and the margin above 0"))
+    if problems:
+        raise InputError(SOURCE, problems)
+    return SeasonGates(**{**raw, "hindsight": tuple(_said_of(one) for one in raw["hindsight"])})
+
+
+def _verify_season(certificate: Mapping[str, JSON]) -> Verification:
+    """Recompute a certificate of a season from the tables in it, and say what differs."""
+    found = Findings()
+    try:
+        stated = parse(_Stated, canonical_json({**arranged(certificate)}), source=SOURCE)
+        gates, verdict = _gates_of(stated.rules), stated.verdict
+        items = [
+            parse(
+                Measurement, canonical_json({"method": "", "value": None, **one}), source=f"{SOURCE}, measurements.{at}"
+            )
+            for at, one in enumerate(stated.tables)
+        ]
+        found.given("the rules, the judges and their families, which the hash of the plan stands for, are")
+        recomputation = Recomputation(_read(stated, gates, items), found)
+        again = []
+        for item in items:
+            has_table = item.name in _ORDERS and (item.name != "contrast" or "cluster_sums" in item.detail)
+            check = recomputation.kappa if item.name == KAPPA else recomputation.one if has_table else None
+            again.append(item if check is None else check(item))
+        recomputation.drops(again)
+        for agent in verdict.claim.subjects:
+            # The lowest and the highest judge of the agents that a claim is about, from their composites.
+            mine = [one for one in again if one.labels.get("agent") == agent]
+            points = [one.value for one in mine if one.name == COMPOSITE and one.value is not None]
+            total = next((one for one in mine if one.name == TOTAL), None)
+            if points and total is not None and total.value is not None:
+                found.compare(f"lowest judge of {agent}", total.detail.get("low"), min(points))
+                found.compare(f"highest judge of {agent}", total.detail.get("high"), max(points))
+                found.compare(f"judges of {agent}", total.detail.get("judges"), len(points))
+        found.given("totals, noise floors, returns and what the pairs beside the claim's show are")
+        decided = decide_season(again, gates, verdict.plan_hash)
+        same = [one for one in decided.verdicts if one.verdict.claim.id == verdict.claim.id]
+        if not same:
+            found.compare("the claim", verdict.claim.id, None)
+        for one in same:
+            found.compare("scope in the tuple", stated.claim_scope, one.verdict.claim.scope)
+            found.compare("kind of the claim", stated.kind, one.kind)
+            compare_verdicts(verdict, one.verdict, found)
+    except InputError:
+        raise
+    except (AssayError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as exc:
+        what = f"lacks or misstates what its claim rests on: {type(exc).__name__}: {exc}"
+        raise InputError(SOURCE, [Problem("", what[:300])]) from None
+    return Verification(not found.differences, tuple(found.differences), tuple(found.notes))
+
+
+def _read(stated: _Stated, gates: SeasonGates, items: list[Measurement]) -> Read:
+    """The certificate as the checks of single numbers read one."""
+    case = season_case(items, gates, stated.verdict.plan_hash)
+    known = case.known.orders
+    study = StatedStudy(
+        level=stated.level, judges=stated.judges, families=known.families, agents=known.agents, dimensions=()
+    )
+    nothing: dict[str, Any] = dict.fromkeys(SECTIONS, ())
+    whole = Certificate(
+        software=stated.software, verdict=stated.verdict, claim_scope=stated.claim_scope, rules=case.rules, study=study,
+        other_pairs=None, **nothing,
+    )  # fmt: skip
+    families_item, serial = known.get("panel.families"), known.get("order.autocorrelation", dimension="aggregate")
+    return Read(
+        whole,
+        tuple(items),
+        complete=families_item is None or not families_item.detail.get("missing"),
+        consecutive=serial is not None and serial.detail.get("order") == "consecutive",
+    )
 
 
 def verify(certificate: Mapping[str, JSON]) -> Verification:
-    """Recompute a certificate from the tables in it, and say what differs (ValueBlindBench section 3.8).
-
-    Each kappa is computed again from its contingency tables, each contrast, probe and control cell from its cluster
-    sums; then the order procedure is run on the claim's own pairs and the stated p-values of the others, the claim is
-    decided again, also under the other rules, and every field of its verdict is compared with the stated one. What
-    cannot be recomputed is taken as given, and ``notes`` say so: above all the rules, what pairs share with each other,
-    and tests that need random draws (the bootstrap above 8 clusters, the sign flip above 16). That the tables are those
-    of the plan's records is not for a certificate to show: compare its plan hash with the lock.
-
-    Parameters
-    ----------
-    certificate : mapping of str to JSON
-        As `certificate` or `season_certificates` makes it, or as read from its file.
-
-    Returns
-    -------
-    Verification
-
-    Raises
-    ------
-    InputError
-        Not a certificate, or one of an earlier version, whose rules published false orders: fields are missing,
-        unknown or of the wrong kind, or it lacks a measurement that its claim rests on. All problems at once.
-
-    Examples
-    --------
-    >>> from assaymark.errors import InputError
-    >>> try:
-    ...     verify({"format": "assaymark certificate 1"})
-    ... except InputError as error:
-    ...     print(error.problems[0])
-    format: 'assaymark certificate 1' is read by assaymark 0.1, under whose rules it was decided (this version reads \
-'assaymark certificate 3')
-    """
+    """Recompute a certificate from the tables in it, and say what differs (ValueBlindBench section 3.8)."""
     if isinstance(certificate, Mapping) and certificate.get("format") == SEASON:
-        return verify_season(certificate)
+        return _verify_season(certificate)
     read = read_certificate(certificate)
     found = Findings()
-    items = [recompute(item, read, found) for item in read.measurements]
-    items = cells_again(items, read, found)
-    halos_again(items, found)
-    drops_again(items, read, found)
+    again = Recomputation(read, found)
+    items = again.cells([again.one(item) for item in read.measurements])
+    again.halos(items)
+    again.drops(items)
     found.given("the rules, judges, agents and dimensions, which the hash of the plan stands for, are")
     study, others = read.certificate.study, read.certificate.other_pairs
     try:
@@ -72,7 +268,11 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
             dimensions=study.dimensions,
             tests=frozenset() if others is None else frozenset(others.tests),
         )
-        _compare_verdict(read, replace(known, rows=_rows(read, known, found), memo={}), found)
+        known = replace(known, rows=_rows(read, known, found), memo={})
+        stated, rules = read.certificate.verdict, read.certificate.rules
+        verdict = decide(_claim_again(read, known), known, rules, stated.plan_hash, amended=stated.amended)
+        found.compare("scope in the tuple", read.certificate.claim_scope, verdict.claim.scope)
+        compare_verdicts(stated, verdict, found)
     except AssayError as exc:
         raise InputError(SOURCE, [Problem("", f"lacks what its claim rests on: {exc}")]) from None
     return Verification(not found.differences, tuple(found.differences), tuple(found.notes))
@@ -96,26 +296,13 @@ def _rows(read: Read, known: Index, found: Findings) -> dict[str, tuple[Row, ...
     return rows
 
 
-# --- the verdict ------------------------------------------------------------------------------------------------------
-
-
-def _compare_verdict(read: Read, known: Index, found: Findings) -> None:
-    """The verdict on the recomputed numbers against the stated one, field by field."""
-    stated = read.certificate.verdict
-    again = decide(_claim_again(read, known), known, read.certificate.rules, stated.plan_hash, amended=stated.amended)
-    found.compare("scope in the tuple", read.certificate.claim_scope, again.claim.scope)
-    compare_verdicts(stated, again, found)
-
-
 def _claim_again(read: Read, known: Index) -> Claim:
     """The claim as it is put on these measurements: its kind, dimension and subjects decide all its words."""
     claim, rules = read.certificate.verdict.claim, read.certificate.rules
-    dimension, subjects = claim.dimension, claim.subjects
-    match kind_of(claim):
-        case "first":
-            return first_claim(dimension, subjects[0], len(known.agents))
-        case "cell":
-            return cell_claim(cell_state(claim, known), rules.cells)
-        case "within":
-            return within_claim(*direction(dimension, subjects[0], subjects[1], known), rules.margin)
-    return pair_claim(dimension, *direction(dimension, subjects[0], subjects[1], known))
+    dimension, subjects, kind = claim.dimension, claim.subjects, kind_of(claim)
+    if kind == "first":
+        return first_claim(dimension, subjects[0], len(known.agents))
+    if kind == "cell":
+        return cell_claim(cell_state(claim, known), rules.cells)
+    pair = direction(dimension, subjects[0], subjects[1], known)
+    return within_claim(*pair, rules.margin) if kind == "within" else pair_claim(dimension, *pair)

@@ -35,8 +35,6 @@ from assaymark.cli.options import (
 from assaymark.errors import AssayError, StoppedError
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from assaymark.engine import Model
 
 DONE: Final = 0
@@ -57,42 +55,34 @@ def main(argv: list[str] | None = None) -> int:
         try:
             status = app(argv, prog_name="assaymark", standalone_mode=False)
         except StoppedError as exc:
-            return _told(STOPPED, str(exc))
+            status, line = STOPPED, str(exc)
         except AssayError as exc:
-            return _told(WRONG, str(exc))
+            status, line = WRONG, str(exc)
         except typer.TyperException as exc:
-            return _told(exc.exit_code, misuse(exc))
+            status, line = exc.exit_code, misuse(exc)
         except OSError as exc:  # the machine, not the program: no permission, no room, a vanished disk
-            return _told(WRONG, f"{exc.filename or 'the file system'}: {exc.strerror or exc}")
-        except (
-            SystemExit
-        ) as end:  # how the command line library answers a shell that completes a word, or ends a broken pipe
+            status, line = WRONG, f"{exc.filename or 'the file system'}: {exc.strerror or exc}"
+        except SystemExit as end:  # as the command line library answers a shell that completes a word, or a broken pipe
             return end.code if isinstance(end.code, int) else DONE
-        except KeyboardInterrupt:
-            status = STOPPED
-        except Exception as exc:
+        except BaseException as exc:
+            if not isinstance(exc, Exception) and not isinstance(exc, KeyboardInterrupt):
+                raise
+            status, line = STOPPED, f"stopped: {WHOLE}"  # outside of any work that says where it stopped
             if not was_interrupt(exc):
-                return _defect(exc)
-            status = STOPPED
-        if status == STOPPED:  # outside of any work that says where it stopped
-            return _told(STOPPED, f"stopped: {WHOLE}")
-        return status if isinstance(status, int) else DONE
-
-
-def _told(status: int, line: str) -> int:
-    """``status``, and the line that says why."""
-    tell(f"assaymark: {line}")
-    return status
-
-
-def _defect(error: Exception) -> int:
-    """Say that the program is at fault; the whole of it to whoever wants to hear it."""
-    verbose = loudness() is Loudness.VERBOSE
-    how = "report it with the traceback above" if verbose else "run it again with --verbose, and report the traceback"
-    words = " ".join(f"{type(error).__name__}: {error}".split())
-    if verbose:
-        tell("".join(traceback.format_exception(error)).rstrip())
-    return _told(DEFECT, f"a defect of assaymark, {words}; {how}; what was finished is kept")
+                verbose = loudness() is Loudness.VERBOSE
+                how = "report it with the traceback above"
+                if verbose:
+                    tell("".join(traceback.format_exception(exc)).rstrip())
+                else:
+                    how = "run it again with --verbose, and report the traceback"
+                words = " ".join(f"{type(exc).__name__}: {exc}".split())
+                status, line = DEFECT, f"a bug in assaymark, {words}; {how}; what was finished is kept"
+        else:
+            if status != STOPPED:
+                return status if isinstance(status, int) else DONE
+            line = f"stopped: {WHOLE}"
+        tell(f"assaymark: {line}")
+        return int(status)
 
 
 def models() -> Mapping[str, Model]:
@@ -124,10 +114,6 @@ def _say_all(lines: Iterable[str]) -> None:
         out.print(escape(line), soft_wrap=True)
 
 
-def _show(content: RenderableType) -> None:
-    console().print(content)
-
-
 def _version(wanted: bool) -> None:
     if wanted:
         print(f"assaymark {__version__}")
@@ -135,19 +121,20 @@ def _version(wanted: bool) -> None:
 
 
 app = typer.Typer(
-    name="assaymark",
-    cls=Root,
-    help="Measures LLM judges of AI investment agents as instruments, and says which claims may be made.",
-    context_settings={"help_option_names": ["-h", "--help"], "obj": Tools(models, progress, _say_all, _show)},
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+    name="assaymark", cls=Root,
+    help="Measure LLM judges of AI investment agents, and report which claims their scores support.",
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "obj": Tools(models, progress, _say_all, lambda content: console().print(content)),
+    },
+    rich_markup_mode=None, pretty_exceptions_enable=False,
+)  # fmt: skip
 
 
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print it.")
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Put a study of AI investment agents through the assay."""
+    """Measure LLM judges of AI investment agents."""

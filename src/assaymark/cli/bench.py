@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
@@ -24,7 +24,6 @@ from assaymark.cli.options import (
     say_forecast,
     say_json,
 )
-from assaymark.engine import providers as engine_models
 from assaymark.workflow import forecast as costs
 from assaymark.workflow import verbs
 from assaymark.workflow.ask import prices_of
@@ -34,62 +33,57 @@ from assaymark.workflow.tracks import benchmark as benching
 from assaymark.workflow.tracks.benchmark import Wanted, default_folder, plan_text, write_set
 from assaymark.workflow.tracks.benchmark_plan import expected
 
-Plan = Annotated[Path | None, typer.Argument(help="Benchmark file (TOML), in place of the options.", metavar="PLAN")]
+Strings: TypeAlias = list[str] | None
+Text: TypeAlias = str | None
+Number: TypeAlias = int | None
+Plan = Annotated[Path | None, typer.Argument(help="Benchmark file (TOML), instead of options.", metavar="PLAN")]
 Models = Annotated[
-    list[str] | None,
-    typer.Option("--model", help="Can be repeated. Default: ten reference models.", metavar="PROVIDER/NAME"),
+    Strings, typer.Option("--model", help="Model; repeatable. Default: ten built-in models.", metavar="PROVIDER/NAME")
 ]
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="Run folder; default: named after the model.", metavar="RUN")
 ]
-Convention = Annotated[str | None, typer.Option("--convention", help="paper (default) or reference.", metavar="NAME")]
-Market = Annotated[
-    str | None, typer.Option("--market", help="A snapshot; default: the embedded market.", metavar="FOLDER")
-]
-Instruments = Annotated[int | None, typer.Option("--instruments", help="How many; default: 81.", metavar="N")]
-Profiles = Annotated[
-    list[str] | None, typer.Option("--profile", help="Only this one; can be repeated.", metavar="NAME")
-]
-Windows = Annotated[list[str] | None, typer.Option("--window", help="Only this one; can be repeated.", metavar="NAME")]
-Pace = Annotated[str | None, typer.Option("--pace", help="weekly, monthly (default) or quarterly.", metavar="PACE")]
+Convention = Annotated[Text, typer.Option("--convention", help="paper (default) or reference.", metavar="NAME")]
+Market = Annotated[Text, typer.Option("--market", help="Snapshot; default: the built-in market.", metavar="FOLDER")]
+Instruments = Annotated[Number, typer.Option("--instruments", help="Number of instruments; default: 81.", metavar="N")]
+Profiles = Annotated[Strings, typer.Option("--profile", help="Only this profile; repeatable.", metavar="NAME")]
+Windows = Annotated[Strings, typer.Option("--window", help="Only this window; repeatable.", metavar="NAME")]
+Pace = Annotated[Text, typer.Option("--pace", help="weekly, monthly (default) or quarterly.", metavar="PACE")]
 Judges = Annotated[
-    list[str] | None, typer.Option("--judge", help="Grades the rationales; can be repeated.", metavar="PROVIDER/NAME")
+    Strings, typer.Option("--judge", help="Judge of the rationales; repeatable.", metavar="PROVIDER/NAME")
 ]
 PerTemplate = Annotated[
-    int | None, typer.Option("--per-template", help="Questions of each template; default: 50.", metavar="N")
+    Number, typer.Option("--per-template", help="Questions per template; default: 50.", metavar="N")
 ]
-SplitChoice = Annotated[str | None, typer.Option("--split", help="train, val or test (default).", metavar="SPLIT")]
+SplitChoice = Annotated[Text, typer.Option("--split", help="train, val or test (default).", metavar="SPLIT")]
 QuestionFile = Annotated[
-    Path | None, typer.Option("--questions", help="A set (JSONL) in place of our own.", metavar="FILE")
+    Path | None, typer.Option("--questions", help="Question set (JSONL), not the built-in one.", metavar="FILE")
 ]
-Seed = Annotated[int | None, typer.Option("--seed", help="Of the embedded market; default: 0.", metavar="N")]
+Seed = Annotated[Number, typer.Option("--seed", help="Seed of the built-in market; default: 0.", metavar="N")]
 Temperature = Annotated[
-    float | None,
-    typer.Option("--temperature", help="Default: 0 where models take one. Below 0: none is sent.", metavar="T"),
+    float | None, typer.Option("--temperature", help="Default: 0 if supported. Below 0: not sent.", metavar="T")
 ]
-MaxTokens = Annotated[int, typer.Option("--max-tokens", min=1, help="Longest reply.", metavar="N", show_default=True)]
-BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of a compatible API.", metavar="URL")]
-KeyEnv = Annotated[str | None, typer.Option("--key-env", help="Variable that holds its key.", metavar="NAME")]
-
-
+MaxTokens = Annotated[
+    int, typer.Option("--max-tokens", min=1, help="Maximum reply length.", metavar="N", show_default=True)
+]
+BaseUrl = Annotated[Text, typer.Option("--base-url", help="Address of a compatible API.", metavar="URL")]
+KeyEnv = Annotated[Text, typer.Option("--key-env", help="Variable that holds its key.", metavar="NAME")]
 _SHORT: Final[Mapping[str, str]] = {
-    "qa": "models answer the static questions T1 to T7",
-    "pipeline": "models go through the stages S1 to S5",
+    "qa": "ask models the static questions T1 to T7",
+    "pipeline": "run models through the stages S1 to S5",
 }
 _HELP: Final[Mapping[str, str]] = {
-    "qa": "Ask models the static questions T1 to T7, and say how firmly they can be told apart.",
-    "pipeline": "Take models through the stages S1 to S5 for every profile and window, beside five baselines.",
+    "qa": "Ask models the static questions T1 to T7, and report which models can be ranked.",
+    "pipeline": "Run models through the stages S1 to S5 for every profile and window, with five baselines.",
 }
 
 
 def bench_app(tools: Tools) -> typer.Typer:
     """The group of commands, to be added to the command line."""
     app = typer.Typer(
-        help="PortBench: questions with exact answers, and a five-stage pipeline under stress.",
-        cls=Verbs,
-        rich_markup_mode=None,
-        epilog=examples("assaymark bench qa --model openai/MODEL --per-template 5"),
-    )
+        help="Run PortBench: questions with exact answers, and a five-stage pipeline under stress.", cls=Verbs,
+        rich_markup_mode=None, epilog=examples("assaymark bench qa --model openai/MODEL --per-template 5"),
+    )  # fmt: skip
 
     for name, verb in (("qa", benching.bench_qa), ("pipeline", benching.bench_pipeline)):
         shown = examples(
@@ -100,14 +94,14 @@ def bench_app(tools: Tools) -> typer.Typer:
 
     @app.command(
         "questions",
-        short_help="the questions as files, for use anywhere",
+        short_help="write the questions as files, for use anywhere",
         epilog=examples("assaymark bench questions --out questions/"),
     )
     def questions(
         out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", metavar="FOLDER")],
         market: Market = None,
         seed: Annotated[
-            int, typer.Option("--seed", min=0, help="Of the questions and the embedded market.", metavar="N")
+            int, typer.Option("--seed", min=0, help="Seed of the questions and the built-in market.", metavar="N")
         ] = 0,
         json: AsJson = False,
     ) -> None:
@@ -141,34 +135,20 @@ def _asking(tools: Tools, verb: Callable[..., benching.Benched]) -> Callable[...
             key_env=key_env,
         )  # fmt: skip
         who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
-        _run(tools, json, verb, plan, wanted, out, ledger, who, dry_run)
+        folder = RunFolder(out or default_folder(wanted))
+        text, source = plan_text(plan, wanted)
+        if dry_run:
+            say_forecast(tools, json, expected(folder, text, source, verb is benching.bench_qa, prices_of(who)))
+            return
+        if ledger is not None:
+            verbs.name_ledger(folder, ledger)
+        with tools.progress() as progress:
+            done = verb(folder, text, source, who, now=datetime.now(UTC), progress=progress)
+        paid = costs.paid_of(folder, prices_of(who))
+        if json:
+            verdicts = Store(folder).read(VERDICTS)
+            say_json({"page": str(done.page), "verdicts": verdicts, "paid": paid.views})
+        else:
+            tools.say_all([*done.lines, *paid.lines, f"page: {done.page}"])
 
     return command
-
-
-def _run(
-    tools: Tools,
-    json: bool,
-    verb: Callable[..., benching.Benched],
-    plan: Path | None,
-    wanted: Wanted,
-    out: Path | None,
-    ledger: str | None,
-    who: engine_models.Models,
-    dry_run: bool,
-) -> None:
-    folder = RunFolder(out or default_folder(wanted))
-    text, source = plan_text(plan, wanted)
-    if dry_run:
-        say_forecast(tools, json, expected(folder, text, source, verb is benching.bench_qa, prices_of(who)))
-        return
-    if ledger is not None:
-        verbs.name_ledger(folder, ledger)
-    with tools.progress() as progress:
-        done = verb(folder, text, source, who, now=datetime.now(UTC), progress=progress)
-    paid = costs.paid_of(folder, prices_of(who))
-    if json:
-        verdicts = Store(folder).read(VERDICTS)
-        say_json({"page": str(done.page), "verdicts": verdicts, "paid": paid.views})
-    else:
-        tools.say_all([*done.lines, *paid.lines, f"page: {done.page}"])

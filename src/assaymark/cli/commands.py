@@ -33,29 +33,29 @@ _STUDY: Final = ("assaymark.cli.study", "app")
 
 COMMANDS: Final[Mapping[str, Mapping[str, Place]]] = {
     "Start here": {
-        "demo": Place(*_STUDY, "a small study of four reference agents, to its verdict page"),
-        "serve": Place("assaymark.cli.serve", "app", "a run in the browser, while it goes on too"),
-        "doctor": Place(*_STUDY, "what is installed, which keys are there, what can run"),
+        "demo": Place(*_STUDY, "run a small built-in study and write its report"),
+        "serve": Place("assaymark.cli.serve", "app", "show a run in the browser, also while it is running"),
+        "doctor": Place(*_STUDY, "check packages and keys, and list what can run"),
     },
     "A study": {
         "run": Place(*_STUDY, "lock, decide, judge, measure, claim and report in one"),
-        "import": Place(*_STUDY, "records that somebody else made, into a run folder"),
-        "lock": Place(*_STUDY, "fix a plan, and hear what it can ever conclude"),
-        "amend": Place(*_STUDY, "change a locked plan in the open"),
-        "judge": Place(*_STUDY, "every decision before every judge"),
-        "measure": Place(*_STUDY, "the judges, the agents and the evidence in numbers"),
-        "claim": Place(*_STUDY, "which sentences may be said; check certificates"),
-        "report": Place(*_STUDY, "the pages and the summary"),
-        "plan-calls": Place(*_STUDY, "which further calls would move a claim"),
-        "worker": Place(*_STUDY, "answer calls of a shared ledger beside other machines"),
-        "verify": Place(*_STUDY, "is every file of a run as it was written"),
-        "export": Place(*_STUDY, "logs for Inspect's viewer, tables for a notebook"),
+        "import": Place(*_STUDY, "import existing records into a run folder"),
+        "lock": Place(*_STUDY, "freeze a plan and report its statistical power"),
+        "amend": Place(*_STUDY, "change a locked plan, on the record"),
+        "judge": Place(*_STUDY, "score every decision with every judge"),
+        "measure": Place(*_STUDY, "measure judges, agents and evidence"),
+        "claim": Place(*_STUDY, "decide which claims are supported; verify certificates"),
+        "report": Place(*_STUDY, "write the pages and print the summary"),
+        "plan-calls": Place(*_STUDY, "simulate which further calls would raise a claim"),
+        "worker": Place(*_STUDY, "answer calls of a shared ledger from another machine"),
+        "verify": Place(*_STUDY, "check every file of a run against its digests"),
+        "export": Place(*_STUDY, "export logs for Inspect, or tables for a notebook"),
     },
     "Instruments, benchmarks, seasons": {
-        "datasheet": Place("assaymark.cli.datasheet", "app", "one judge as an instrument"),
+        "datasheet": Place("assaymark.cli.datasheet", "app", "measure a judge on pairs of known quality"),
         "bench": Place("assaymark.cli.bench", "bench_app", "PortBench: questions, and a pipeline under stress"),
-        "season": Place("assaymark.cli.season", "app", "agents trade day by day, and are graded for it"),
-        "data": Place("assaymark.cli.data", "app", "market data: make, fetch, show and check"),
+        "season": Place("assaymark.cli.season", "app", "let agents trade day by day, and grade them"),
+        "data": Place("assaymark.cli.data", "app", "make, fetch, show and check market data"),
     },
 }
 """Every command, as the help lists them."""
@@ -66,38 +66,17 @@ EXAMPLES: Final = (
     "assaymark datasheet --judge openai/MODEL",
 )
 
-STATUSES: Final = "Exit status: 0 done, 1 something is wrong, 2 misuse, 3 degraded, 70 a defect, 130 stopped."
+STATUSES: Final = "Exit status: 0 done, 1 error, 2 misuse, 3 degraded, 70 bug in assaymark, 130 stopped."
 """What a command's exit status says, in short; `assaymark.cli.main` says it in full."""
 
 GUESSES: Final[Mapping[str, str]] = {
-    "agree": "measure",
-    "analyse": "measure",
-    "analyze": "measure",
-    "certify": "claim",
-    "check": "doctor",
-    "compare": "datasheet --compare",
-    "evaluate": "judge",
-    "grade": "judge",
-    "html": "report",
-    "init": "season init",
-    "market": "data",
-    "open": "serve",
-    "pipeline": "bench pipeline",
-    "plan": "lock",
-    "preregister": "lock",
-    "publish": "season publish",
-    "pull": "data pull",
-    "qa": "bench qa",
-    "resume": "run",
-    "score": "judge",
-    "show": "serve",
-    "start": "run",
-    "status": "serve",
-    "step": "season step",
-    "synth": "data synth",
-    "view": "serve",
+    "agree": "measure", "analyse": "measure", "analyze": "measure", "certify": "claim", "check": "doctor",
+    "compare": "datasheet --compare", "evaluate": "judge", "grade": "judge", "html": "report", "init": "season init",
+    "market": "data", "open": "serve", "pipeline": "bench pipeline", "plan": "lock", "preregister": "lock",
+    "publish": "season publish", "pull": "data pull", "qa": "bench qa", "resume": "run", "score": "judge",
+    "show": "serve", "start": "run", "status": "serve", "step": "season step", "synth": "data synth", "view": "serve",
     "watch": "serve",
-}
+}  # fmt: skip
 """Commands by other words for them."""
 
 _PLACES: Final = {name: place for places in COMMANDS.values() for name, place in places.items()}

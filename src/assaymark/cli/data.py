@@ -14,26 +14,24 @@ from assaymark.errors import AssayError
 from assaymark.workflow import data as market_data
 
 app = typer.Typer(
-    help="Market data: make, fetch, show and check a snapshot in a folder.",
-    cls=Verbs,
-    rich_markup_mode=None,
+    help="Make, fetch, show and check a snapshot of market data in a folder.", cls=Verbs, rich_markup_mode=None,
     epilog=examples("assaymark data synth --out market", "assaymark data show market"),
-)
+)  # fmt: skip
 
 Store = Annotated[Path, typer.Option("--out", "-o", help="Folder of the snapshot; it holds one.", metavar="FOLDER")]
 Stored = Annotated[Path, typer.Argument(help="Folder of a snapshot.", metavar="FOLDER")]
 
 
 @app.command(
-    "synth", short_help="the invented market of a seed", epilog=examples("assaymark data synth --out market --seed 7")
+    "synth", short_help="write a synthetic market", epilog=examples("assaymark data synth --out market --seed 7")
 )
 def data_synth(
     ctx: typer.Context,
     out: Store,
-    seed: Annotated[int, typer.Option("--seed", help="0 or more.", metavar="N")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed, 0 or more.", metavar="N")] = 0,
     json: AsJson = False,
 ) -> None:
-    """Write the invented market of a seed: 183 instruments, 2015 to 2025, with macro series, news and filings."""
+    """Write the synthetic market of a seed: 183 instruments, 2015 to 2025, with macro series, news and filings."""
     tools = tools_of(ctx)
     with tools.progress(WHOLE) as progress:
         line = market_data.synth(out, seed, progress=progress)
@@ -42,7 +40,7 @@ def data_synth(
 
 @app.command(
     "pull",
-    short_help="a snapshot from a source",
+    short_help="fetch a snapshot from a source",
     epilog=examples(
         "assaymark data pull files --option path=prices.csv --out market",
         "assaymark data pull yfinance --symbol SPY --start 2024-01-01 --out market",
@@ -53,13 +51,13 @@ def data_pull(
     source: Annotated[str, typer.Argument(help="files, synthetic, or a networked source.", metavar="SOURCE")],
     out: Store,
     symbol: Annotated[
-        list[str] | None, typer.Option("--symbol", help="What to fetch; can be repeated.", metavar="NAME")
+        list[str] | None, typer.Option("--symbol", help="Symbol to fetch; repeatable.", metavar="NAME")
     ] = None,
     start: Annotated[str | None, typer.Option("--start", help="First day, such as 2024-03-01.", metavar="DAY")] = None,
     end: Annotated[str | None, typer.Option("--end", help="Last day.", metavar="DAY")] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", help="For the source, such as path=FILE for files.", metavar="KEY=VALUE"),
+        typer.Option("--option", help="Option of the source, such as path=FILE for files.", metavar="KEY=VALUE"),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -73,14 +71,14 @@ def data_pull(
 
 @app.command(
     "show",
-    short_help="what a snapshot holds, or what was known when",
+    short_help="show a snapshot, or what was known at a time",
     epilog=examples("assaymark data show market", "assaymark data show market --at 2020-03-20"),
 )
 def data_show(
     ctx: typer.Context,
     folder: Stored,
     at: Annotated[
-        str | None, typer.Option("--at", help="Day or time with a zone: what was known then.", metavar="TIME")
+        str | None, typer.Option("--at", help="Day or time with a zone; show what was known then.", metavar="TIME")
     ] = None,
     instrument: Annotated[
         str | None, typer.Option("--instrument", help="Only this instrument, in full.", metavar="NAME")
@@ -96,10 +94,12 @@ def data_show(
 
 
 @app.command(
-    "check", short_help="gaps, frozen series, impossible prices, damage", epilog=examples("assaymark data check market")
+    "check",
+    short_help="find gaps, frozen series, impossible prices, damage",
+    epilog=examples("assaymark data check market"),
 )
 def data_check(ctx: typer.Context, folder: Stored, json: AsJson = False) -> None:
-    """Look for gaps, stale and frozen series, impossible prices, half days and damage; 1 when there are problems."""
+    """Find gaps, stale and frozen series, impossible prices, half days and damage; exit status 1 if there are any."""
     tools = tools_of(ctx)
     checked = market_data.check(folder)
     say(tools, json, checked.found, checked.lines)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -30,56 +28,32 @@ from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tracks.datasheet import Made
 
 Judges = Annotated[
-    list[str] | None, typer.Option("--judge", help="Measure it; can be repeated.", metavar="PROVIDER/NAME")
+    list[str] | None, typer.Option("--judge", help="Judge to measure; repeatable.", metavar="PROVIDER/NAME")
 ]
-Log = Annotated[Path | None, typer.Option("--from", help="Somebody's log of pairwise verdicts (CSV).", metavar="LOG")]
-LogMap = Annotated[Path | None, typer.Option("--map", help="For --from: which column is what (TOML).", metavar="FILE")]
+Log = Annotated[Path | None, typer.Option("--from", help="Existing log of pairwise verdicts (CSV).", metavar="LOG")]
+LogMap = Annotated[Path | None, typer.Option("--map", help="For --from: column map (TOML).", metavar="FILE")]
 Only = Annotated[
-    list[str] | None,
-    typer.Option("--only", help="For --from: the rows to read; can be repeated.", metavar="COLUMN=VALUE"),
+    list[str] | None, typer.Option("--only", help="For --from: rows to read; repeatable.", metavar="COLUMN=VALUE")
 ]
 Compare = Annotated[
-    list[Path] | None,
-    typer.Option("--compare", help="With an earlier datasheet (JSON): has it shifted?", metavar="FILE"),
+    list[Path] | None, typer.Option("--compare", help="Earlier datasheet (JSON), to test for drift.", metavar="FILE")
 ]
 Comparator = Annotated[
-    str | None, typer.Option("--comparator", help="A judge beside: a ceiling, not the truth.", metavar="PROVIDER/NAME")
-]
-Tasks = Annotated[
-    Path | None, typer.Option("--tasks", help="Tasks of your own (TOML); default: finance.", metavar="FILE")
-]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of stimuli and resampling.", metavar="N")]
+    str | None, typer.Option("--comparator", help="Upper-bound reference judge (not ground truth).",
+                             metavar="PROVIDER/NAME"),
+]  # fmt: skip
+Tasks = Annotated[Path | None, typer.Option("--tasks", help="Custom tasks (TOML); default: finance.", metavar="FILE")]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed for stimuli and resampling.", metavar="N")]
 Trials = Annotated[int, typer.Option("--trials", min=1, max=50, help="Times each question is asked.", metavar="N")]
 Strict = Annotated[bool, typer.Option(help="Also ask under the strict instruction.")]
-Pointwise = Annotated[bool, typer.Option("--pointwise", help="Also show single texts, to be graded by a rubric.")]
+Pointwise = Annotated[bool, typer.Option("--pointwise", help="Also have single texts graded by a rubric.")]
 Panel = Annotated[
-    Path | None, typer.Option("--run", help="Measure every judge of the plan locked there, into it.", metavar="RUN")
+    Path | None, typer.Option("--run", help="Run folder whose judges are all measured, into it.", metavar="RUN")
 ]
-BaseUrl = Annotated[
-    str | None,
-    typer.Option("--base-url", help="Address of a compatible API.", metavar="URL"),
-]
+BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of a compatible API.", metavar="URL")]
 KeyEnv = Annotated[str | None, typer.Option("--key-env", help="Variable that holds its key.", metavar="NAME")]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder to work in.", metavar="RUN")]
-
 app = typer.Typer(rich_markup_mode=None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Asking:
-    """What judges are asked, and into which folder; ``panel`` says that they are those of its locked plan."""
-
-    folder: RunFolder
-    panel: bool
-    judges: Sequence[str]
-    comparator: str | None
-    tasks: Path | None
-    seed: int
-    trials: int
-    strict: bool
-    pointwise: bool
-    compare: Sequence[Path]
-    args: Mapping[str, JSON]
 
 
 @app.command(
@@ -97,53 +71,41 @@ def datasheet(
     key_env: KeyEnv = None, out: Out = Path("assaymark-datasheets"),
     budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Measure a judge as an instrument: what it does with nothing, with equal texts, with a known difference."""
+    """Measure a judge: its preferences on null pairs, on equal texts, and on pairs of known difference."""
     tools = tools_of(ctx)
     if sum((bool(judge), log is not None, run is not None)) != 1:
         raise typer.BadParameter("give --judge MODEL, --run RUN, or --from LOG", ctx=ctx)
     given = {"base_url": base_url, "api_key_env": key_env}
-    where: dict[str, JSON] = {name: value for name, value in given.items() if value is not None}
-    if where and not judge:
+    args: dict[str, JSON] = {name: value for name, value in given.items() if value is not None}
+    if args and not judge:
         raise typer.BadParameter("--base-url and --key-env are for --judge", ctx=ctx)
-    if log is None:
-        if log_map is not None or only:
-            raise typer.BadParameter("--map and --only are for --from", ctx=ctx)
-        wanted = _Asking(
-            folder=RunFolder(out if run is None else run), panel=run is not None, judges=judge or (),
-            comparator=comparator, tasks=tasks, seed=seed, trials=trials, strict=strict,
-            pointwise=pointwise or run is not None, compare=compare or (), args=where,
-        )  # fmt: skip
-        _ask(tools, json, wanted, budget, prices, dry_run)
+    if log is not None:
+        asked = "for judges that are asked"
+        if tasks is not None or trials != 1 or pointwise or comparator:
+            raise typer.BadParameter(f"--tasks, --trials, --pointwise and --comparator are {asked}", ctx=ctx)
+        if budget is not None or prices is not None or dry_run:
+            raise typer.BadParameter(f"--budget, --prices and --dry-run are {asked}", ctx=ctx)
+        mapping = verbs.log_map(log_map, only or ())
+        with tools.progress(WHOLE):
+            made = verbs.measure_log(RunFolder(out), log, mapping, seed=seed, old=compare or ())
+        _show(tools, json, made)
         return
-    if tasks is not None or trials != 1 or pointwise or comparator:
-        raise typer.BadParameter(
-            "--tasks, --trials, --pointwise and --comparator are for judges that are asked", ctx=ctx
-        )
-    if budget is not None or prices is not None or dry_run:
-        raise typer.BadParameter("--budget, --prices and --dry-run are for judges that are asked", ctx=ctx)
-    mapping = verbs.log_map(log_map, only or ())
-    with tools.progress(WHOLE):
-        made = verbs.measure_log(RunFolder(out), log, mapping, seed=seed, old=compare or ())
-    _show(tools, json, made)
-
-
-def _ask(tools: Tools, json: bool, wanted: _Asking, budget: float | None, prices: Path | None, dry_run: bool) -> None:
-    """Measure the judges, or say what that would cost."""
-    who, folder, comparator = costs.paid_models(tools.models(), budget, prices), wanted.folder, wanted.comparator
-    names = [*wanted.judges, *([comparator] if comparator else ())]
-    judges = [*(verbs.panel_of(folder) if wanted.panel else ()), *verbs.judges_of(names, wanted.trials, wanted.args)]
+    if log_map is not None or only:
+        raise typer.BadParameter("--map and --only are for --from", ctx=ctx)
+    who, folder = costs.paid_models(tools.models(), budget, prices), RunFolder(out if run is None else run)
+    panel = () if run is None else verbs.panel_of(folder)
+    judges = [*panel, *verbs.judges_of([*(judge or ()), *([comparator] if comparator else ())], trials, args)]
+    pointwise = pointwise or run is not None
     if dry_run:
         found = costs.expect_datasheets(
-            folder, judges, prices_of(who),
-            tasks=wanted.tasks, seed=wanted.seed, strict=wanted.strict, pointwise=wanted.pointwise,
-        )  # fmt: skip
+            folder, judges, prices_of(who), tasks=tasks, seed=seed, strict=strict, pointwise=pointwise
+        )
         say_forecast(tools, json, found)
         return
     with tools.progress() as progress:
         made = verbs.measure_judges(
-            folder, judges, who, tasks=wanted.tasks, seed=wanted.seed, strict=wanted.strict,
-            pointwise=wanted.pointwise, study=wanted.panel,
-            comparator=comparator.partition("/")[2] if comparator else None, old=wanted.compare, progress=progress,
+            folder, judges, who, tasks=tasks, seed=seed, strict=strict, pointwise=pointwise, study=run is not None,
+            comparator=comparator.partition("/")[2] if comparator else None, old=compare or (), progress=progress,
         )  # fmt: skip
     _show(tools, json, made, costs.paid_of(folder, prices_of(who)))
 

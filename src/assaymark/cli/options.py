@@ -1,4 +1,4 @@
-"""What the groups of commands share: the options about money and the ledger, and how things are asked and shown."""
+"""What all commands share: common options, how loud a command is, lenient names of options, errors in a line."""
 
 from __future__ import annotations
 
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from assaymark.workflow.track import Progress
 
 
-# How loudly a command speaks: `--quiet`, `--verbose`, what goes to stderr meanwhile, and how a stop is told.
-
-
 class Loudness(enum.IntEnum):
     """How much is said on stderr; results go to stdout whatever it is."""
 
@@ -55,11 +52,7 @@ NOTHING: Final = "nothing was written; run the same command again"
 """What is safe when a command that writes nothing is stopped."""
 
 _LOUDNESS: Final = ContextVar("loudness", default=Loudness.NORMAL)
-_LEVELS: Final = {
-    Loudness.QUIET: logging.ERROR,
-    Loudness.NORMAL: logging.WARNING,
-    Loudness.VERBOSE: logging.INFO,
-}
+_LEVELS: Final = {Loudness.QUIET: logging.ERROR, Loudness.NORMAL: logging.WARNING, Loudness.VERBOSE: logging.INFO}
 
 
 def loudness() -> Loudness:
@@ -67,24 +60,21 @@ def loudness() -> Loudness:
     return _LOUDNESS.get()
 
 
-def _quieter(ctx: typer.Context, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:  # what is only read, as to complete a word, is not run
-        _speak(Loudness.QUIET)
+def _loud(level: Loudness) -> Callable[[typer.Context, bool], None]:
+    """What an option that sets the loudness does."""
+
+    def speak(ctx: typer.Context, wanted: bool) -> None:
+        if wanted and not ctx.resilient_parsing:  # what is only read, as to complete a word, is not run
+            _LOUDNESS.set(level)
+            logging.getLogger("assaymark").setLevel(_LEVELS[level])
+
+    return speak
 
 
-def _louder(ctx: typer.Context, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
-        _speak(Loudness.VERBOSE)
-
-
-Quiet = Annotated[
-    bool,
-    typer.Option("--quiet", "-q", callback=_quieter, expose_value=False, help="Only errors and the result."),
-]
-Verbose = Annotated[
-    bool,
-    typer.Option("--verbose", "-v", callback=_louder, expose_value=False, help="Tell each stage, retry and file."),
-]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=_loud(Loudness.QUIET), expose_value=False,
+                                     help="Print only errors and the result.")]  # fmt: skip
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", callback=_loud(Loudness.VERBOSE), expose_value=False,
+                                       help="Log every stage, retry and file.")]  # fmt: skip
 
 
 @cache
@@ -105,24 +95,28 @@ def speaking() -> Iterator[None]:
 
     SIGTERM is to a command what Ctrl-C is, so that both end in the same order.
     """
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
     found = _LOUDNESS.set(Loudness.NORMAL)
     handler = _Teller(time.monotonic())
     logger = logging.getLogger("assaymark")
     logger.addHandler(handler)
     before = logger.level
     logger.setLevel(_LEVELS[Loudness.NORMAL])
+    main = threading.current_thread() is threading.main_thread()
+    kept = signal.getsignal(signal.SIGTERM)
+    if main and kept is not signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, end)
     try:
-        with _ended_as_interrupted():
-            yield
+        yield
     finally:
+        if main:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL if kept is None else kept)
         logger.removeHandler(handler)
         logger.setLevel(before)
         _LOUDNESS.reset(found)
-
-
-def _speak(wanted: Loudness) -> None:
-    _LOUDNESS.set(wanted)
-    logging.getLogger("assaymark").setLevel(_LEVELS[wanted])
 
 
 class _Teller(logging.Handler):
@@ -133,10 +127,9 @@ class _Teller(logging.Handler):
         self._began = began
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.levelno < logging.WARNING:
-            tell(f"[{time.monotonic() - self._began:7.1f} s] {record.getMessage()}")
-        else:
-            tell(f"assaymark: {record.getMessage()}")
+        stage = record.levelno < logging.WARNING
+        head = f"[{time.monotonic() - self._began:7.1f} s]" if stage else "assaymark:"
+        tell(f"{head} {record.getMessage()}")
 
 
 def tell(line: str) -> None:
@@ -145,31 +138,8 @@ def tell(line: str) -> None:
 
 
 def visible(text: str) -> str:
-    r"""``text`` without what could steer a terminal.
-
-    >>> visible("a\x1b[31mb\nc")
-    'a\\x1b[31mb\nc'
-    """
+    """``text`` without what could steer a terminal."""
     return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)
-
-
-@contextmanager
-def _ended_as_interrupted() -> Iterator[None]:
-    """Have SIGTERM raise `KeyboardInterrupt` in here, as Ctrl-C does."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGTERM)
-
-    def end(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    if before is not signal.SIG_IGN:
-        signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -202,56 +172,23 @@ def was_interrupt(error: BaseException | None) -> bool:
     return False
 
 
-# What every command has in common: how loud it is, its examples, names that a person would guess, errors in a line.
-
-
 GUESSES: Final[Mapping[str, tuple[str, ...]]] = {
-    "--address": ("--host", "--ray"),
-    "--api-base": ("--base-url",),
-    "--bind": ("--host",),
-    "--browser": ("--open",),
-    "--cost-limit": ("--budget",),
-    "--database": ("--ledger",),
-    "--date": ("--day", "--at"),
-    "--db": ("--ledger",),
-    "--dir": ("--out",),
-    "--endpoint": ("--base-url",),
-    "--estimate": ("--dry-run",),
-    "--file": ("--from",),
-    "--folder": ("--out",),
-    "--frequency": ("--pace",),
-    "--from": ("--start",),
-    "--input": ("--from", "--judgments"),
-    "--jobs": ("--workers",),
-    "--lang": ("--language",),
-    "--log": ("--from",),
-    "--mapping": ("--map",),
-    "--max-cost": ("--budget",),
-    "--max-usd": ("--budget",),
-    "--message": ("--reason",),
-    "--out-dir": ("--out",),
-    "--outdir": ("--out",),
-    "--output": ("--out",),
-    "--output-dir": ("--out",),
-    "--output-tokens": ("--max-tokens",),
-    "--plan": ("--study",),
-    "--processes": ("--workers",),
-    "--repeats": ("--trials",),
-    "--runs": ("--trials",),
-    "--scores": ("--judgments",),
-    "--since": ("--start",),
-    "--table": ("--judgments",),
-    "--ticker": ("--symbol",),
-    "--timeout": ("--deadline",),
-    "--to": ("--end",),
-    "--universe": ("--instruments",),
-    "--until": ("--end",),
+    "--address": ("--host", "--ray"), "--api-base": ("--base-url",), "--bind": ("--host",), "--browser": ("--open",),
+    "--cost-limit": ("--budget",), "--database": ("--ledger",), "--date": ("--day", "--at"), "--db": ("--ledger",),
+    "--dir": ("--out",), "--endpoint": ("--base-url",), "--estimate": ("--dry-run",), "--file": ("--from",),
+    "--folder": ("--out",), "--frequency": ("--pace",), "--from": ("--start",), "--input": ("--from", "--judgments"),
+    "--jobs": ("--workers",), "--lang": ("--language",), "--log": ("--from",), "--mapping": ("--map",),
+    "--max-cost": ("--budget",), "--max-usd": ("--budget",), "--message": ("--reason",), "--out-dir": ("--out",),
+    "--outdir": ("--out",), "--output": ("--out",), "--output-dir": ("--out",), "--output-tokens": ("--max-tokens",),
+    "--plan": ("--study",), "--processes": ("--workers",), "--repeats": ("--trials",), "--runs": ("--trials",),
+    "--scores": ("--judgments",), "--since": ("--start",), "--table": ("--judgments",), "--ticker": ("--symbol",),
+    "--timeout": ("--deadline",), "--to": ("--end",), "--universe": ("--instruments",), "--until": ("--end",),
     "--why": ("--reason",),
-}
+}  # fmt: skip
 """Options by the names that people try first; the first that a command has is meant."""
 
 _NEAR: Final = 0.75  # how much two names of options have to have in common before one is offered for the other
-_ANY_FILE: Final = ("--config", "--file", "--path", "--input", "--plan", "--folder", "--dir")
+_ANY_FILE: Final = {"--config", "--file", "--path", "--input", "--plan", "--folder", "--dir"}
 
 
 def examples(*lines: str) -> str:
@@ -259,28 +196,29 @@ def examples(*lines: str) -> str:
     return "\n".join(lines)
 
 
-class Verb(TyperCommand):
-    """A command: quiet or loud, and lenient with the names of its options."""
+class _WithVoice(TyperCommand if TYPE_CHECKING else object):  # type: ignore[misc]
+    """What commands and groups have in common: how loud they are, and examples at the end of their help."""
 
     def get_params(self, ctx: Context) -> list[Parameter]:
-        """Its parameters, and those that every command has."""
-        return _with_voice(super().get_params(ctx))
-
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
-        """Read the words behind the command, guessed names included."""
-        return super().parse_args(ctx, list(understood(args, self.get_params(ctx))))
+        """Its parameters, and before the last, which is the help, those that every command has."""
+        params = super().get_params(ctx)
+        return [*params[:-1], *voice_options(), *params[-1:]]
 
     def format_epilog(self, _ctx: Context, formatter: HelpFormatter) -> None:
         """The examples."""
         show_examples(formatter, (self.epilog or "").splitlines())
 
 
-class Verbs(TyperGroup):
-    """A group of commands, which says what it has when it is given nothing."""
+class Verb(_WithVoice, TyperCommand):
+    """A command: quiet or loud, and lenient with the names of its options."""
 
-    def get_params(self, ctx: Context) -> list[Parameter]:
-        """Its parameters, and those that every command has."""
-        return _with_voice(super().get_params(ctx))
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """Read the words behind the command, guessed names included."""
+        return super().parse_args(ctx, list(understood(args, self.get_params(ctx))))
+
+
+class Verbs(_WithVoice, TyperGroup):
+    """A group of commands, which says what it has when it is given nothing."""
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """Read the words behind the group; without any, show the help. That is misuse, so that no script takes it."""
@@ -288,10 +226,6 @@ class Verbs(TyperGroup):
             typer.echo(ctx.get_help(), err=True)
             raise typer.Exit(2)
         return super().parse_args(ctx, args)
-
-    def format_epilog(self, _ctx: Context, formatter: HelpFormatter) -> None:
-        """The examples."""
-        show_examples(formatter, (self.epilog or "").splitlines())
 
 
 def show_examples(formatter: HelpFormatter, lines: Sequence[str]) -> None:
@@ -302,107 +236,76 @@ def show_examples(formatter: HelpFormatter, lines: Sequence[str]) -> None:
                 formatter.write_text(line)
 
 
-def _with_voice(params: list[Parameter]) -> list[Parameter]:
-    """The parameters of a command with those that every command has, before the last, which is the help."""
-    return [*params[:-1], *voice_options(), *params[-1:]]
-
-
 def understood(args: Sequence[str], params: Sequence[Parameter]) -> Iterator[str]:
     """The words of a command line with guessed names replaced by the real ones.
 
     A name is guessed right when it differs from an option's by ``_`` for ``-``, or by an ``s``, or is in `GUESSES`. A
     command's only argument may be given by its name too.
     """
-    options = {name: one for one in params if _is_option(one) for name in (*one.opts, *one.secondary_opts)}
-    named = _argument_names([one for one in params if not _is_option(one)])
+    options: dict[str, Any] = {}
+    arguments = []
+    for one in params:
+        if one.param_type_name == "option":
+            options |= dict.fromkeys((*one.opts, *one.secondary_opts), one)
+        else:
+            arguments.append(one)
+    named: set[str] = set()
+    if len(arguments) == 1:
+        metavar = (arguments[0].metavar or "").lower()
+        named = {f"--{name}" for name in (arguments[0].name, metavar, f"{metavar}-file") if name} | _ANY_FILE
     rest = iter(args)
     for word in rest:
         if word == "--":
             yield from (word, *rest)
             return
         name, equals, value = word.partition("=")
-        found = name if name in options or not name.startswith("--") else _meant(name, options)
+        found: str | None = name
+        if name not in options and name.startswith("--"):
+            plain = name.replace("_", "-")
+            tried = (plain, plain + "s", plain.removesuffix("s"), *GUESSES.get(plain, ()))
+            found = next((one for one in tried if one in options), None)
         if found is None and name in named:
             yield from (value,) if equals else ()
             continue
         yield (found or name) + equals + value
-        if not equals and found in options and not _is_flag(options[found]):
+        if not equals and found in options and not (options[found].is_flag or options[found].count):
             yield from (value for value in [next(rest, None)] if value is not None)
 
 
-def _meant(name: str, options: Mapping[str, Any]) -> str | None:
-    """The option that a guessed name means; None if there is none."""
-    plain = name.replace("_", "-")
-    tried = (plain, plain + "s", plain.removesuffix("s"), *GUESSES.get(plain, ()))
-    return next((one for one in tried if one in options), None)
-
-
-def _argument_names(arguments: Sequence[Parameter]) -> frozenset[str]:
-    """Names by which the only argument of a command may be given."""
-    if len(arguments) != 1:
-        return frozenset()
-    (only,) = arguments
-    own = {only.name or "", (only.metavar or "").lower(), (only.metavar or "").lower() + "-file"}
-    return frozenset([*(f"--{name}" for name in own if name), *_ANY_FILE])
-
-
-def _is_option(one: Parameter) -> bool:
-    return one.param_type_name == "option"
-
-
-def _is_flag(one: Any) -> bool:
-    return bool(one.is_flag or one.count)
-
-
 def misuse(error: typer.TyperException) -> str:
-    """What is wrong with a command line, in one line, with what may have been meant or what it looks like done right.
-
-    >>> misuse(typer.BadParameter("give a run folder"))
-    'give a run folder'
-    """
+    """What is wrong with a command line, in one line, with what may have been meant, or an example."""
     said = " ".join(error.format_message().removeprefix("Invalid value: ").split())
     said = said.partition(" (Possible options:")[0].rstrip(".").replace(". Did you mean", "; did you mean")
     said = said.partition(", unable to parse")[0].replace(": Input should", ": it should")
-    near = get_close_matches(
-        getattr(error, "option_name", ""), getattr(error, "possibilities", None) or (), cutoff=_NEAR
-    )
+    possible = getattr(error, "possibilities", None) or ()
+    near = get_close_matches(getattr(error, "option_name", ""), possible, cutoff=_NEAR)
     if near:
         said += f"; did you mean {' or '.join(sorted(near))}?"
     ctx: Any = getattr(error, "ctx", None)
     if ctx is None:
         return said
-    example = _first_example(ctx.command.epilog)
     said = said[:1].lower() + said[1:]
     if hasattr(error, "option_name") and isinstance(ctx.command, TyperGroup) and not near:
         said += "; the options of a command stand behind its name"
+    example = next(iter((ctx.command.epilog or "").splitlines()), None)
     if example is None or said.endswith("?"):
         return f"{said}{'' if said.endswith('?') else ';'} see: {ctx.command_path} --help"
     return f"{said}; for example: {example}"
 
 
-def _first_example(epilog: str | None) -> str | None:
-    return next(iter((epilog or "").splitlines()), None)
-
-
 DEGRADED = 3
 """Exit status of a command that did its work without something that should have been there."""
 
-Ledger = Annotated[
-    str | None,
-    typer.Option("--ledger", help="Ledger in a PostgreSQL database, for several workers.", metavar="URL"),
-]
+Ledger = Annotated[str | None, typer.Option("--ledger", help="PostgreSQL ledger, for several workers.", metavar="URL")]
 Budget = Annotated[
-    float | None, typer.Option("--budget", help="Most that all calls of this run may cost.", metavar="USD")
+    float | None, typer.Option("--budget", help="Maximum total spend for this run, in USD.", metavar="USD")
 ]
 PriceFile = Annotated[
-    Path | None, typer.Option("--prices", help="Prices of your own (TOML), in place of ours.", metavar="FILE")
+    Path | None, typer.Option("--prices", help="Custom price table (TOML), not the built-in one.", metavar="FILE")
 ]
-StrictAgents = Annotated[
-    bool,
-    typer.Option("--strict-agents", help="Stop when a Python agent raises."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document in place of words.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Say what would be asked and cost; send nothing.")]
+StrictAgents = Annotated[bool, typer.Option("--strict-agents", help="Stop when a Python agent raises.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Print the planned calls and their cost; send nothing.")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,29 +44,27 @@ Site = Annotated[
 ]
 Language = Annotated[
     list[str] | None,
-    typer.Option("--language", help="A language of the pages: de, or a TOML file. Default: all.", metavar="LANGUAGE"),
+    typer.Option("--language", help="Language of the pages: de, or a TOML file. Default: all.", metavar="LANGUAGE"),
 ]
 Calls = Annotated[
-    bool, typer.Option("--calls", help="Also every grade and decision with its raw calls; these show the material.")
+    bool, typer.Option("--calls", help="Pages of raw calls for every grade and decision; they show the context.")
 ]
 AllowAbsent = Annotated[
     list[str] | None,
-    typer.Option("--allow-absent", help="An agent that need not answer when the season is locked.", metavar="NAME"),
+    typer.Option("--allow-absent", help="Agent that may be absent when the season is locked.", metavar="NAME"),
 ]
-Day = Annotated[str | None, typer.Option("--day", help="Up to this day, such as 2024-03-01.", metavar="DAY")]
+Day = Annotated[str | None, typer.Option("--day", help="Last day to run, such as 2024-03-01.", metavar="DAY")]
 
 
 app = typer.Typer(
-    help="Seasons: agents trade one universe day by day, in replay or live.",
-    cls=Verbs,
-    rich_markup_mode=None,
+    help="Run seasons: agents trade one universe day by day, in replay or live.", cls=Verbs, rich_markup_mode=None,
     epilog=examples(
         "assaymark season init season.toml --out seasons/spring",
         "assaymark season run seasons/spring",
         "assaymark season judge seasons/spring",
         "assaymark season publish seasons/spring --out site",
     ),
-)
+)  # fmt: skip
 
 
 @app.command(
@@ -75,13 +73,9 @@ app = typer.Typer(
     epilog=examples("assaymark season init season.toml --out seasons/spring"),
 )
 def init(
-    ctx: typer.Context,
-    file: SeasonFile,
-    out: Out,
-    allow_absent: AllowAbsent = None,
-    ledger: Ledger = None,
+    ctx: typer.Context, file: SeasonFile, out: Out, allow_absent: AllowAbsent = None, ledger: Ledger = None,
     json: AsJson = False,
-) -> None:
+) -> None:  # fmt: skip
     """Lock a season in a new run folder, or in that of imported records: its file, its texts and its market."""
     tools = tools_of(ctx)
     folder = RunFolder(out)
@@ -105,19 +99,14 @@ def init(
 
 @app.command(
     "step",
-    short_help="one trading day, for whoever is called daily",
+    short_help="advance one trading day (for cron)",
     epilog=examples("assaymark season step seasons/live"),
 )
 def step(
-    ctx: typer.Context,
-    season: SeasonFolder,
-    day: Day = None,
-    budget: Budget = None,
-    prices: PriceFile = None,
-    strict_agents: StrictAgents = False,
-    json: AsJson = False,
-) -> None:
-    """Do one trading day for all agents, and missed ones before it; twice on one day changes nothing."""
+    ctx: typer.Context, season: SeasonFolder, day: Day = None, budget: Budget = None, prices: PriceFile = None,
+    strict_agents: StrictAgents = False, json: AsJson = False,
+) -> None:  # fmt: skip
+    """Advance all agents by one trading day, and by missed days before it; safe to repeat on one day."""
     tools = tools_of(ctx)
     wanted = None if day is None else _day(day)
     who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
@@ -126,14 +115,14 @@ def step(
 
 @app.command(
     "run",
-    short_help="every day that is due: a replay to its end",
+    short_help="run every day that is due",
     epilog=examples("assaymark season run seasons/spring --budget 10", "assaymark season run seasons/spring --dry-run"),
 )
 def run(
     ctx: typer.Context, season: SeasonFolder, budget: Budget = None, prices: PriceFile = None,
     strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Do every day that is due: a replay to its end. Killed and called again, it goes on."""
+    """Run every day that is due, a replay to its end; resumes after a kill."""
     tools = tools_of(ctx)
     who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
     if dry_run:
@@ -144,14 +133,14 @@ def run(
 
 @app.command(
     "judge",
-    short_help="the panel grades every record",
+    short_help="have the panel grade every record",
     epilog=examples("assaymark season judge seasons/spring --dry-run"),
 )
 def judge(
     ctx: typer.Context, season: SeasonFolder, budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
     json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Have the panel grade every record, whole and period by period. Killed and called again, it goes on."""
+    """Have the panel grade every record, whole and period by period; resumes after a kill."""
     tools = tools_of(ctx)
     folder = RunFolder(season)
     who = costs.paid_models(tools.models(), budget, prices)
@@ -167,17 +156,13 @@ def judge(
 
 @app.command(
     "publish",
-    short_help="measure, decide, and write the site",
+    short_help="measure, decide and write the site",
     epilog=examples("assaymark season publish seasons/spring --out site --language en"),
 )
 def publish(
-    ctx: typer.Context,
-    season: SeasonFolder,
-    out: Site,
-    language: Language = None,
-    calls: Calls = False,
+    ctx: typer.Context, season: SeasonFolder, out: Site, language: Language = None, calls: Calls = False,
     json: AsJson = False,
-) -> None:
+) -> None:  # fmt: skip
     """Measure and decide a judged season, and write its site: pages that need no server."""
     tools = tools_of(ctx)
     chosen = chosen_languages(language or ())

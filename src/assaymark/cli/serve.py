@@ -1,4 +1,4 @@
-"""`assaymark serve`: look at a run in a browser while it goes on."""
+"""`assaymark serve`: look at a run in a browser while it is running."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from assaymark.workflow.serve import EVERY, HOST, PORT, open_server
 
 Folder = Annotated[Path, typer.Argument(help="Run folder, or the folder of a site.", metavar="FOLDER")]
 Host = Annotated[
-    str, typer.Option("--host", help="Where to listen; others than this machine can see it then.", metavar="ADDRESS")
+    str, typer.Option("--host", help="Bind address; anything but 127.0.0.1 exposes the pages.", metavar="ADDRESS")
 ]
 Allow = Annotated[
     list[str] | None,
-    typer.Option(
-        "--allow-host", help="A name or address that this machine is called by; can be repeated.", metavar="NAME"
-    ),
+    typer.Option("--allow-host", help="Host name or address of this machine; repeatable.", metavar="NAME"),
 ]
-Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.", metavar="N")]
-Open = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 picks a free one.", metavar="N")]
+Open = Annotated[bool, typer.Option("--open", help="Open the pages in the browser.")]
 
 
 app = typer.Typer(rich_markup_mode=None)
@@ -38,9 +36,9 @@ app = typer.Typer(rich_markup_mode=None)
 def serve(
     ctx: typer.Context, folder: Folder, host: Host = HOST, allow: Allow = None, port: Port = PORT, open_: Open = False
 ) -> None:
-    """Show a run in the browser, with its progress while it goes on; Ctrl-C ends it.
+    """Show a run in the browser, with live progress; Ctrl-C stops the server.
 
-    A request has to name a host that is given here, so that no web page can read along under a name of its own.
+    Only requests to a host named here are answered, so that no other web page can read the run.
     """
     tools = tools_of(ctx)
     with open_server(folder, host=host, port=port, allowed=allow or ()) as server:

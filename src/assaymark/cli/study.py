@@ -48,13 +48,14 @@ from assaymark.workflow.version_1 import adopt_rules
 app = typer.Typer(rich_markup_mode=None)
 
 Run = Annotated[Path, typer.Argument(help="Run folder.", metavar="RUN")]
+MaybeRun = Annotated[Path | None, typer.Argument(help="Run folder.", metavar="RUN")]
 StudyFile = Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Run folder to work in.", metavar="RUN")]
 
 
 @app.command(epilog=examples("assaymark demo", "assaymark demo --out /tmp/first --verbose"))
 def demo(ctx: typer.Context, out: Out = Path("assaymark-demo"), json: AsJson = False) -> None:
-    """Take a small study of four reference agents to its verdict page: no key, no file, no network."""
+    """Run a small built-in study and write its report: no key, no file, no network."""
     tools = tools_of(ctx)
     with tools.progress() as progress:
         result = verbs.demo(RunFolder(out), tools.models(), now=datetime.now(UTC), progress=progress)
@@ -78,13 +79,13 @@ def import_(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Run folder to write.", metavar="RUN")] = None,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Import the good records of a bad file.")] = False,
     rubric: Annotated[
-        str, typer.Option("--rubric", help="For human: the rubric that people graded by.", metavar="NAME")
+        str, typer.Option("--rubric", help="For human: rubric that people graded by.", metavar="NAME")
     ] = "v1.0",
     json: AsJson = False,
 ) -> None:
-    """Read other people's records into a run folder, or print the template of the generic format.
+    """Import existing records into a run folder, or print the template of the generic format.
 
-    FORMAT human reads a table of grades that people gave to records that are there already.
+    FORMAT human reads a table of grades that people gave to records that were imported before.
     """
     tools = tools_of(ctx)
     if format == "template":
@@ -105,13 +106,11 @@ def import_(
 
 @app.command(epilog=examples("assaymark lock study.toml --out runs/mine"))
 def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -> None:
-    """Fix a plan before any judge is called: validate it, say what it can ever conclude, fingerprint it."""
-    tools = tools_of(ctx)
+    """Freeze a plan before any judge is called: validate it, report its statistical power, fingerprint it."""
+    tools, now = tools_of(ctx), datetime.now(UTC)
     text = read_text(study, "study file")
     with tools.progress() as progress:
-        locked = verbs.lock(
-            RunFolder(out), text, str(study), now=datetime.now(UTC), models=tools.models(), progress=progress
-        )
+        locked = verbs.lock(RunFolder(out), text, str(study), now=now, models=tools.models(), progress=progress)
     found = {"plan_hash": locked.plan_hash, "locked_at": locked.locked_at, "preflight": locked.preflight}
     say(tools, json, found | {"date_probes": locked.date_probes}, verbs.lock_lines(locked))
 
@@ -126,17 +125,16 @@ def amend(
     study: Annotated[Path, typer.Argument(help="Study file (TOML); for --rules, a run folder.", metavar="STUDY|RUN")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Run folder to work in.", metavar="RUN")] = None,
     reason: Annotated[
-        str | None, typer.Option("--reason", help="Why; every reader of a verdict sees it.", metavar="TEXT")
+        str | None, typer.Option("--reason", help="Reason, shown with every verdict.", metavar="TEXT")
     ] = None,
     rules: Annotated[
-        Literal["2"] | None,
-        typer.Option("--rules", help="Bring a run of version 1 under these rules; no reply is lost."),
+        Literal["2"] | None, typer.Option("--rules", help="New rules for a run of version 1; keeps all replies.")
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Change a locked plan in the open: dated, hashed, with a reason; thresholds only before any judge was asked.
+    """Change a locked plan on the record: dated, hashed, with a reason; thresholds only before any judge was asked.
 
-    With --rules, a study, season or benchmark that assaymark 0.1 locked goes on under the rules of this version.
+    With --rules, a study, season or benchmark that assaymark 0.1 locked continues under the rules of this version.
     """
     tools, now = tools_of(ctx), datetime.now(UTC)
     if rules is not None:
@@ -164,8 +162,8 @@ def run(
     ctx: typer.Context, study: StudyFile, out: Out, ledger: Ledger = None, budget: Budget = None,
     prices: PriceFile = None, strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Lock, decide, judge, measure, claim and report, as far as they are not done; can be killed and run again."""
-    tools = tools_of(ctx)
+    """Lock, decide, judge, measure, claim and report, skipping what is done; resumes after a kill."""
+    tools, now = tools_of(ctx), datetime.now(UTC)
     folder, text = RunFolder(out), read_text(study, "study file")
     who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
     if dry_run:
@@ -175,18 +173,17 @@ def run(
         with new_folder(folder.path) if ledger is not None else nullcontext():
             if ledger is not None:
                 verbs.name_ledger(folder, ledger)
-            verbs.start(folder, text, str(study), now=datetime.now(UTC), models=who, progress=progress)
+            verbs.start(folder, text, str(study), now=now, models=who, progress=progress)
         result = verbs.finish(folder, who, progress=progress)
     _finish(tools, json, folder, result, costs.paid_of(folder, prices_of(who)))
 
 
 @app.command(epilog=examples("assaymark worker runs/mine", "assaymark worker --ledger postgresql://host/assay"))
 def worker(
-    ctx: typer.Context,
-    run: Annotated[Path | None, typer.Argument(help="Run folder.", metavar="RUN")] = None, ledger: Ledger = None,
-    budget: Budget = None, prices: PriceFile = None, json: AsJson = False,
+    ctx: typer.Context, run: MaybeRun = None, ledger: Ledger = None, budget: Budget = None, prices: PriceFile = None,
+    json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Answer the planned calls of a shared ledger beside other workers, until none is left."""
+    """Answer the planned calls of a shared ledger, together with other workers, until none is left."""
     tools = tools_of(ctx)
     if (run is None) == (ledger is None):
         raise typer.BadParameter("give a run folder, or --ledger URL", ctx=ctx)
@@ -203,11 +200,11 @@ def judge(
     ctx: typer.Context, run: Run, budget: Budget = None, prices: PriceFile = None,
     strict_agents: StrictAgents = False, dry_run: DryRun = False,
     reparse: Annotated[
-        bool, typer.Option("--reparse", help="Only reread stored replies, by a newer version's parser (an amendment).")
+        bool, typer.Option("--reparse", help="Only parse stored replies again, with this version (an amendment).")
     ] = False,
     json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Put every decision before every judge of the locked plan, and every number against its material.
+    """Score every decision with every judge of the locked plan, and check every number against its context.
 
     A study that makes its own records first has its agents decide.
     """
@@ -237,22 +234,20 @@ def judge(
     )
 )
 def measure(
-    ctx: typer.Context,
-    run: Annotated[Path | None, typer.Argument(help="Run folder.", metavar="RUN")] = None,
+    ctx: typer.Context, run: MaybeRun = None,
     judgments: Annotated[
         Path | None,
-        typer.Option("--judgments", help="Scores made elsewhere: CSV, JSONL, Parquet, Arrow, or a folder of these.",
-                     metavar="PATH"),
+        typer.Option("--judgments", help="Existing scores: CSV, JSONL, Parquet, Arrow, or a folder.", metavar="PATH"),
     ] = None,
     study: Annotated[
         Path | None, typer.Option("--study", help="For --judgments: the plan; default: defaults.", metavar="STUDY")
     ] = None,
     dimensions: Annotated[
-        str | None,
-        typer.Option("--dimensions", help="For --judgments: columns that hold scores, a comma list.", metavar="NAMES"),
+        str | None, typer.Option("--dimensions", help="For --judgments: score columns, comma-separated.",
+                                 metavar="NAMES"),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="For --judgments: where to write.", metavar="RUN")
+        Path | None, typer.Option("--out", "-o", help="For --judgments: output folder.", metavar="RUN")
     ] = None,
     compute: Annotated[
         str | None, typer.Option("--compute", help="For a folder: serial, processes or ray.", metavar="HOW")
@@ -261,15 +256,14 @@ def measure(
         int | None, typer.Option("--workers", min=1, help="Partitions at once; default: cores.", metavar="N")
     ] = None,
     ray: Annotated[
-        str | None, typer.Option("--ray", help="Cluster; default: RAY_ADDRESS, or one here.", metavar="ADDRESS")
+        str | None, typer.Option("--ray", help="Ray cluster; default: RAY_ADDRESS, or local.", metavar="ADDRESS")
     ] = None,
     deadline: Annotated[
-        float | None,
-        typer.Option("--deadline", help="Seconds that a partition may take; default: 3600.", metavar="SECONDS"),
+        float | None, typer.Option("--deadline", help="Seconds per partition; default: 3600.", metavar="SECONDS")
     ] = None,
     json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Measure the judges, the agents and the evidence of a run, or a bare table of scores."""
+    """Measure the judges, the agents and the evidence of a run, or of a table of existing scores."""
     tools = tools_of(ctx)
     if (run is None) == (judgments is None):
         raise typer.BadParameter("give a run folder, or --judgments FILE", ctx=ctx)
@@ -291,14 +285,14 @@ def measure(
 
 @app.command(epilog=examples("assaymark claim runs/mine", "assaymark claim --verify runs/mine/certificates/CLAIM.json"))
 def claim(
-    ctx: typer.Context,
-    run: Annotated[Path | None, typer.Argument(help="Run folder.", metavar="RUN")] = None,
+    ctx: typer.Context, run: MaybeRun = None,
     verify: Annotated[
-        list[Path] | None, typer.Option("--verify", help="Recompute a certificate from its own tables.", metavar="FILE")
+        list[Path] | None, typer.Option("--verify", help="Certificate to recompute from its own tables.",
+                                        metavar="FILE")
     ] = None,
     json: AsJson = False,
-) -> None:
-    """Decide which claims may be made, or check certificates, without any text that was judged."""
+) -> None:  # fmt: skip
+    """Decide which claims are supported, or verify certificates without any judged text."""
     tools = tools_of(ctx)
     if (run is None) == (not verify):
         raise typer.BadParameter("give a run folder, or --verify CERTIFICATE", ctx=ctx)
@@ -316,9 +310,9 @@ def claim(
 
 @app.command(epilog=examples("assaymark verify runs/mine", "assaymark verify runs/mine --json | jq .differences"))
 def verify(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
-    """Check that a run is as it was written: lock, plan, ledger, objects, tables, verdicts, certificates.
+    """Check every file of a run against its digests: lock, plan, ledger, objects, tables, verdicts, certificates.
 
-    Nothing is changed, and a read-only copy will do. Exit status 1 if anything differs; every such file is named.
+    Nothing is changed, and a read-only copy is enough. Exit status 1 if anything differs; every such file is named.
     """
     tools = tools_of(ctx)
     found = verbs.verify_run(RunFolder(run))
@@ -330,16 +324,13 @@ def verify(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
 
 @app.command("plan-calls", epilog=examples("assaymark plan-calls runs/mine --budget 500"))
 def plan_calls(
-    ctx: typer.Context,
-    run: Run,
-    budget: Annotated[
-        int, typer.Option("--budget", min=1, help="Judge calls that can still be made.", metavar="CALLS")
-    ],
+    ctx: typer.Context, run: Run,
+    budget: Annotated[int, typer.Option("--budget", min=1, help="Number of further judge calls.", metavar="CALLS")],
     json: AsJson = False,
-) -> None:
-    """Say which further judge calls would most likely move a claim to the next level, by simulation.
+) -> None:  # fmt: skip
+    """Simulate which further judge calls would most likely raise a claim to the next level.
 
-    Beside it a D-study: from the variance components of the run, the extension with the fewest calls (judges, trials,
+    Also run a D-study: from the variance components of the run, the extension with the fewest calls (judges, trials,
     cycles in a cluster, clusters) that finds the gap of the claim with the plan's power, and what one more call buys.
     """
     tools = tools_of(ctx)
@@ -359,17 +350,14 @@ def report(
     ctx: typer.Context,
     runs: Annotated[list[Path], typer.Argument(help="Run folder; several make one site.", metavar="RUN")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Make a site of the runs in this folder.", metavar="SITE")
+        Path | None, typer.Option("--out", "-o", help="Folder of a site of all runs.", metavar="SITE")
     ] = None,
-    title: Annotated[str, typer.Option("--title", help="Of the first page of a site.")] = TITLE,
-    calls: Annotated[
-        Calls, typer.Option("--calls", help="Calls of a study that get pages, as they were asked and answered.")
-    ] = "all",
+    title: Annotated[str, typer.Option("--title", help="Title of the site's index page.")] = TITLE,
+    calls: Annotated[Calls, typer.Option("--calls", help="Raw calls of a study that get pages.")] = "all",
     json: AsJson = False,
 ) -> None:
-    """Write the pages and print the summary; with --out, join the pages of several runs to one site."""
-    tools = tools_of(ctx)
-    folders = [RunFolder(run) for run in runs]
+    """Write the pages and print the summary; with --out, join the pages of several runs into one site."""
+    tools, folders = tools_of(ctx), [RunFolder(run) for run in runs]
     if out is None and len(folders) > 1:
         raise typer.BadParameter("several runs make one site: say where with --out SITE", ctx=ctx)
     if out is not None:
@@ -377,13 +365,13 @@ def report(
             joined = join_runs(folders, out, title=title, calls=calls, progress=progress)
         lines = [f"{len(joined.runs)} runs, {len(joined.pages)} files", f"page: {joined.page}"]
         say(tools, json, {"page": str(joined.page), "runs": joined.named}, lines)
-    else:
-        try:
-            _report_one(tools, json, folders[0], calls)
-        except LedgerError as exc:
-            if os.access(runs[0], os.W_OK):
-                raise
-            raise LedgerError(f"{exc}; to have the pages elsewhere: assaymark report {runs[0]} --out SITE") from None
+        return
+    try:
+        _report_one(tools, json, folders[0], calls)
+    except LedgerError as exc:
+        if os.access(runs[0], os.W_OK):
+            raise
+        raise LedgerError(f"{exc}; to have the pages elsewhere: assaymark report {runs[0]} --out SITE") from None
 
 
 def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls) -> None:
@@ -410,18 +398,17 @@ def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls) -> No
     epilog=examples("assaymark export runs/mine --arrow tables/", "assaymark export runs/mine --inspect --out logs/")
 )
 def export(
-    ctx: typer.Context,
-    run: Run,
-    inspect: Annotated[bool, typer.Option("--inspect", help="Logs for Inspect AI's viewer, one a judge.")] = False,
+    ctx: typer.Context, run: Run,
+    inspect: Annotated[bool, typer.Option("--inspect", help="Write Inspect AI logs, one per judge.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="For --inspect: where they go.", metavar="FOLDER")
+        Path | None, typer.Option("--out", "-o", help="For --inspect: output folder.", metavar="FOLDER")
     ] = None,
     arrow: Annotated[
-        Path | None, typer.Option("--arrow", help="Copy the tables as Arrow files into this folder.", metavar="FOLDER")
+        Path | None, typer.Option("--arrow", help="Folder for copies of all tables as Arrow files.", metavar="FOLDER")
     ] = None,
     json: AsJson = False,
-) -> None:
-    """Write what judges were asked and answered as logs for Inspect's viewer, or the tables for a notebook."""
+) -> None:  # fmt: skip
+    """Export what judges were asked and answered as logs for Inspect's viewer, or all tables for a notebook."""
     tools = tools_of(ctx)
     if inspect != (out is not None) or (out is None and arrow is None):
         raise typer.BadParameter("give --inspect --out FOLDER, or --arrow FOLDER, or both", ctx=ctx)
@@ -430,24 +417,21 @@ def export(
         logs = export_inspect(folder, out, progress=progress) if out is not None else []
         tables = [str(one) for one in export_arrow(folder, arrow)] if arrow is not None else []
     told = [{"path": str(one.path), "judge": one.judge, "samples": one.samples, "scored": one.scored} for one in logs]
-    value = {"logs": told, "tables": tables}
-    say(tools, json, value, [*map(str, logs), *tables])
+    say(tools, json, {"logs": told, "tables": tables}, [*map(str, logs), *tables])
 
 
 @app.command(epilog=examples("assaymark doctor", "assaymark doctor --json | jq .can_run"))
 def doctor(ctx: typer.Context, json: AsJson = False) -> None:
-    """Say what is installed, which keys are present (never their values), and what can run."""
+    """Check which packages and keys are present (never the keys' values), and list what can run."""
     tools = tools_of(ctx)
     findings = examination.examine(os.environ)
-    runs = examination.can_run(findings, sorted(tools.models()))
-    say(tools, json, {"findings": findings, "can_run": runs}, [*map(_found, findings), *runs])
+    runs, lines = examination.can_run(findings, sorted(tools.models())), []
+    for one in findings:
+        mark = "yes" if one.present else ("NO " if one.needed else "no ")
+        lines.append(f"{mark}  {one.what:<20} {one.detail}")
+    say(tools, json, {"findings": findings, "can_run": runs}, [*lines, *runs])
     if any(not finding.present for finding in findings if finding.needed):
         raise AssayError("a package that assaymark needs is missing")
-
-
-def _found(finding: examination.Finding) -> str:
-    mark = "yes" if finding.present else ("NO " if finding.needed else "no ")
-    return f"{mark}  {finding.what:<20} {finding.detail}"
 
 
 def _finish(

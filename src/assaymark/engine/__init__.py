@@ -9,8 +9,17 @@ from assaymark.engine.compute import Chunk, ChunkError, beside, map_chunks
 from assaymark.engine.ledger import Ledger
 from assaymark.engine.providers.registry import Registry, resolve
 from assaymark.engine.rate_limits import Limits, Patience, provider_of
-from assaymark.engine.run import FIRST, Unusable, Watch, first_line
-from assaymark.engine.runner import Failure, Progress, RunSummary, run_calls, run_worker
+from assaymark.engine.runner import (
+    FIRST,
+    Failure,
+    Progress,
+    RunSummary,
+    Unusable,
+    Watch,
+    first_line,
+    run_calls,
+    run_worker,
+)
 from assaymark.engine.schema import Attempt, End, Outcome, Source
 
 __all__ = [

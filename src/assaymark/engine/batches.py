@@ -1,11 +1,11 @@
-"""Reading the results of a batch: which of them are replies to its calls, and what is to be said of the rest."""
+"""What a ledger knows of batches: which there are, which calls are in them, and what became of them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, cast
+from dataclasses import astuple, dataclass, replace
+from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 
@@ -14,14 +14,11 @@ from assaymark.engine import schema as batch_tables
 from assaymark.engine import schema as rows
 from assaymark.engine import schema as tables
 from assaymark.engine.calls import Reply
-from assaymark.engine.commits import KEYS_A_QUERY, Begin, groups
-from assaymark.engine.database import Store
+from assaymark.engine.commits import Begin
+from assaymark.engine.database import KEYS_A_QUERY, Store, groups
 from assaymark.engine.providers.batches import Result
-from assaymark.engine.schema import Attempt, End, Row, seal
+from assaymark.engine.schema import Attempt, End, Row, check_sealed, sealed
 from assaymark.errors import LedgerError, ModelError
-
-# What a ledger knows of batches: which there are, which calls are in them, and what became of them.
-
 
 BatchStatus = Literal["submitting", "open", "ended", "refused", "lost"]
 """``submitting``: about to be sent, perhaps sent. ``open``: the provider has it. The others are the end of it."""
@@ -84,7 +81,7 @@ class BatchBook:
 
     def prepare(self) -> None:
         """Make the tables in a ledger that was made without them."""
-        with database.plainly(self._store.name), database.writing(self._store.engine) as connection:
+        with self._store.writing() as connection:
             tables.metadata.create_all(connection, tables=list(batch_tables.ALL))
 
     @contextmanager
@@ -104,13 +101,13 @@ class BatchBook:
     def begin(self, label: str, lane: str, begins: Sequence[Begin]) -> list[Attempt | None]:
         """Write down that a batch of these calls is about to be sent, in one transaction with its attempts."""
         store = self._store
-        with database.plainly(store.name), database.writing(store.engine) as connection:
+        with store.writing() as connection:
             fences = commits.locked(connection, begins, ()) if store.shared else None
             now = store.now(connection)
             begun = commits.begin(connection, begins, fences, now)
             batch = Batch(label, rows.plain(lane), "submitting", None, True, now)
             database.execute_many(connection, _NEW_BATCH, [_batch_row(batch)])
-            members = [_member_row(label, attempt) for attempt in begun if attempt is not None]
+            members = [sealed(_C, label, one.key, one.number, one.fence) for one in begun if one is not None]
             database.execute_many(connection, _NEW_MEMBER, members)
         return begun
 
@@ -120,7 +117,7 @@ class BatchBook:
 
     def mark_lost(self, attempts: Iterable[Attempt]) -> None:
         """Mark attempts as ``lost``: their batch is, and may have been paid."""
-        with database.plainly(self._store.name), database.writing(self._store.engine) as connection:
+        with self._store.writing() as connection:
             commits.mark_lost(connection, attempts)
 
     def end(self, label: str, status: BatchStatus, note: str) -> Batch:
@@ -129,8 +126,7 @@ class BatchBook:
 
     def now(self) -> float:
         """The time on the clock of the ledger, in seconds since 1970."""
-        with database.plainly(self._store.name), self._store.engine.connect() as connection:
-            return self._store.now(connection)
+        return self._store.clock()
 
     def batch(self, label: str) -> Batch:
         """The batch of that label."""
@@ -167,39 +163,19 @@ class BatchBook:
 
     def answered_in_batches(self, keys: Collection[str]) -> set[str]:
         """Those of these calls whose reply came in a batch, and was paid as such."""
-        found: set[str] = set()
-        for group in groups(keys, KEYS_A_QUERY):
-            found.update(row["key"] for row in self._read(_ANSWERED, keys=group))
-        return found
+        return {row["key"] for group in groups(keys, KEYS_A_QUERY) for row in self._read(_ANSWERED, keys=group)}
 
-    def _change(
-        self,
-        label: str,
-        *,
-        status: BatchStatus,
-        remote: str | None = None,
-        certain: bool | None = None,
-        note: str | None = None,
-        end: bool = False,
-    ) -> Batch:
-        known = self.batch(label)
-        with database.plainly(self._store.name), database.writing(self._store.engine) as connection:
-            changed = replace(
-                known,
-                status=status,
-                remote=known.remote if remote is None else remote,
-                certain=known.certain if certain is None else certain,
-                note=known.note if note is None else note,
-                ended_at=self._store.now(connection) if end else None,
-            )
+    def _change(self, label: str, *, end: bool = False, **changes: Any) -> Batch:
+        changed = replace(self.batch(label), **changes)
+        with self._store.writing() as connection:
+            changed = replace(changed, ended_at=self._store.now(connection) if end else None)
             row = _batch_row(changed)
-            fixed = ("label", "lane", "begun_at")
-            values = {name: value for name, value in row.items() if name not in fixed}
+            values = {name: value for name, value in row.items() if name not in ("label", "lane", "begun_at")}
             database.execute_many(connection, _CHANGE, [{"at_label": label, **values}])
         return changed
 
     def _read(self, statement: sa.Executable, **parameters: Any) -> Sequence[Row]:
-        with database.plainly(self._store.name), self._store.engine.connect() as connection:
+        with self._store.reading() as connection:
             if not self._there and not sa.inspect(connection).has_table(_B.name):
                 return []
             self._there = True
@@ -207,40 +183,17 @@ class BatchBook:
 
 
 def _batch_row(batch: Batch) -> dict[str, Any]:
-    fields = (
-        batch.label,
-        batch.lane,
-        batch.status,
-        batch.remote,
-        int(batch.certain),
-        batch.begun_at,
-        batch.ended_at,
-        batch.note,
-    )
-    return dict(zip(_B.c.keys(), (*fields, seal(*fields)), strict=True))
+    label, lane, status, remote, certain, *rest = astuple(batch)
+    return sealed(_B, label, lane, status, remote, int(certain), *rest)
 
 
 def _batch_of(row: Row) -> Batch:
-    values = [row[name] for name in _B.c.keys()]  # noqa: SIM118  # a collection of columns, no dict
-    _check_seal(f"batch {row['label']}", values)
-    label, lane, status, remote, certain, begun_at, ended_at, note, _ = values
-    return Batch(label, lane, cast(BatchStatus, status), remote, bool(certain), begun_at, ended_at, note)
-
-
-def _member_row(label: str, attempt: Attempt) -> dict[str, Any]:
-    fields = (label, attempt.key, attempt.number, attempt.fence)
-    return dict(zip(_C.c.keys(), (*fields, seal(*fields)), strict=True))
+    label, lane, status, remote, certain, *rest = check_sealed(_B, row, f"batch {row['label']}")
+    return Batch(label, lane, status, remote, bool(certain), *rest)
 
 
 def _check_member(row: Row) -> None:
-    values = [row[name] for name in _C.c.keys()]  # noqa: SIM118  # a collection of columns, no dict
-    _check_seal(f"call {row['key']} of batch {row['label']}", values)
-
-
-def _check_seal(name: str, values: Sequence[Any]) -> None:
-    *fields, found = values
-    if any(isinstance(value, bytes) for value in fields) or seal(*fields) != found:
-        raise LedgerError(f"{name} is damaged: its row does not match its seal; restore the ledger from a copy")
+    check_sealed(_C, row, f"call {row['key']} of batch {row['label']}")
 
 
 CHECKS: Final = {_B: _batch_of, _C: _check_member}
@@ -259,14 +212,17 @@ class Reading:
         self._attempts, self._open = attempts, dict(open_)
         self._failed: dict[str, ModelError] = {}
         self._answered: set[str] = set()
-        self._nobodys: list[str] = []
-        self._n_nobodys = self._n_unread = self._n_again = 0
+        self._unknown: list[str] = []
+        self._n_unknown = self._n_unread = self._n_again = 0
 
     def replies(self, results: Iterable[Result]) -> Iterator[End]:
         """The ends of the attempts that were answered, as the replies come."""
         for key, result in results:
-            if key not in self._attempts:
-                self._note_nobodys(key)
+            if not key:
+                self._n_unread += 1
+            elif key not in self._attempts:
+                self._n_unknown += 1
+                self._unknown = [*self._unknown, key[:64]][:3]
             elif key in self._answered or (isinstance(result, Reply) and key not in self._open):
                 self._n_again += key in self._answered
                 self._answered.add(key)  # of those answered before this reading, the first comes as expected
@@ -292,24 +248,16 @@ class Reading:
     @property
     def strange(self) -> bool:
         """Whether anything came that nobody asked for."""
-        return bool(self._n_nobodys or self._n_unread or self._n_again)
+        return bool(self._n_unknown or self._n_unread or self._n_again)
 
     def note(self) -> str:
         """What came, in words."""
         words = [f"{len(self._attempts) - len(self._open)} replies", f"{len(self._open)} without one"]
         if self._n_again:
             words.append(f"{self._n_again} results came again and were ignored")
-        if self._n_nobodys:
-            shown = ", ".join(self._nobodys)
-            words.append(f"{self._n_nobodys} results for unknown calls were ignored (such as {shown})")
+        if self._n_unknown:
+            shown = ", ".join(self._unknown)
+            words.append(f"{self._n_unknown} results for unknown calls were ignored (such as {shown})")
         if self._n_unread:
             words.append(f"{self._n_unread} lines could not be read")
         return "; ".join(words)
-
-    def _note_nobodys(self, key: str) -> None:
-        if not key:
-            self._n_unread += 1
-            return
-        self._n_nobodys += 1
-        if len(self._nobodys) < 3:
-            self._nobodys.append(key[:64])

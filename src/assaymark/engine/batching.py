@@ -7,19 +7,436 @@ So a run can end at any moment, even by a power cut, and the next one goes on fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from secrets import token_hex
+from types import TracebackType
+from typing import Final, Self
 
-from assaymark.engine.batch_run import BatchRun, Say, Terms
+from assaymark.engine.batches import Batch, BatchStatus, Reading
 from assaymark.engine.calls import CallSpec
 from assaymark.engine.ledger import Ledger
 from assaymark.engine.loop import on_signals
-from assaymark.engine.providers.batch_providers import BatchMaker
+from assaymark.engine.providers.batches import BatchMaker, BatchState, NotTaken, RemoteBatches, Trace, lane_of
 from assaymark.engine.rate_limits import provider_of
 from assaymark.engine.runner import Failure, Progress
-from assaymark.errors import UnknownNameError
+from assaymark.engine.schema import Attempt, End
+from assaymark.errors import LedgerError, ModelError, UnknownNameError
+from assaymark.records import canonical_json
 
-__all__ = ["BatchSummary", "cancel_batches", "run_batches"]
+Say = Callable[[str], None]
+"""Called with a line about what happens to a batch."""
+
+_SUBMIT_LEASE_S: Final = 900.0
+_LEASE_S: Final = 50 * 3600.0  # longer than any provider works on a batch
+_ENDS_A_COMMIT: Final = 1000
+_CHARS_A_COMMIT: Final = 50_000_000  # of bodies, so that long replies do not add up in memory
+_KEPT_S: Final = 48 * 3600.0
+"""So long every provider keeps a batch. One that is not known before that is asked for at the wrong place."""
+_LONGEST_WAIT_S: Final = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How batches are made; see `run_batches`."""
+
+    poll_s: float = 60.0
+    most_items: int = 10_000
+    attempts: int = 3
+    deadline_s: float | None = None
+    settle_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        for name, least in (("most_items", 1), ("attempts", 1), ("settle_s", 0)):
+            if not getattr(self, name) >= least:
+                raise ValueError(f"{name} must be at least {least} (got {getattr(self, name)})")
+        for name in ("poll_s", "deadline_s"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} must be positive (got {value})")
+
+
+class BatchRun:
+    """The work of `run_batches`, and its tally. Use it in a ``with`` block."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        asked: Mapping[str, CallSpec],
+        pending: Sequence[str],
+        makers: Mapping[str, BatchMaker],
+        terms: Terms,
+        *,
+        progress: Progress | None = None,
+        say: Say | None = None,
+    ) -> None:
+        self._ledger, self._book, self._leases = ledger, ledger.batches, ledger.leases
+        self._asked, self._makers, self._terms = asked, makers, terms
+        self._progress, self._say = progress, say or (lambda _: None)
+        self._already = len(asked) - len(pending)
+        self._waiting = dict.fromkeys(pending)
+        self._tries: Counter[str] = Counter()
+        self._providers: dict[str, RemoteBatches] = {}
+        self._full: set[str] = set()  # lanes that take no more before one of their batches ends
+        self._quiet: dict[str, float] = {}  # until when the provider of a lane is not to be asked for more
+        self._missed: dict[str, float] = {}  # when a batch that is looked for was first not found
+        self._seen: dict[str, BatchState] = {}
+        self._stopping = threading.Event()
+        self._since = self._leases.now() if self._leases else 0.0
+        self.made = self.submitted = self.lost = 0
+        self.failed: dict[str, Failure] = {}
+        self.halted: dict[str, str] = {}
+        self.notes: list[str] = []
+        self.interrupted = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for provider in self._providers.values():
+            provider.close()
+
+    def stop(self) -> None:
+        """Start nothing more and wait for nothing more; what is under way at the providers stays so."""
+        self.interrupted = True
+        self._stopping.set()
+
+    def work(self) -> None:
+        """Look at what is under way, hand over what waits, wait, and again until nothing is left or time is up."""
+        until = None if self._terms.deadline_s is None else time.monotonic() + self._terms.deadline_s
+        for batch in self._book.under_way():
+            self._hold(batch)
+        for key, _ in self._book.attempts_under_way():
+            self._waiting.pop(key, None)
+        while not self._stopping.is_set():
+            for batch in self._in_reach():
+                self._look_at(batch)
+            if not self._stopping.is_set():
+                self._hand_over()
+            pause = self._pause(until)
+            if pause is None or self._stopping.wait(pause):
+                return
+
+    def cancel(self) -> int:
+        """Ask the providers to stop every batch that is surely ours; how many that are."""
+        stopped = 0
+        for batch in self._book.under_way():
+            if batch.remote is None or not batch.certain:
+                self._say(f"{_model(batch)}: batch {batch.label} has no id that is surely its own; it is left alone")
+                continue
+            provider = self._provider(batch)
+            try:
+                if provider is not None:
+                    provider.cancel(batch.remote)
+                    stopped += 1
+                    self._say(f"{_model(batch)}: batch {batch.remote} is being stopped")
+            except ModelError as exc:
+                self._trouble(batch, exc)
+        return stopped
+
+    def under_way(self) -> int:
+        """How many of the calls asked are in a batch under way."""
+        inside = {key for key, _ in self._book.attempts_under_way()}
+        return len(self._ledger.pending(inside & self._asked.keys()))
+
+    def _in_reach(self) -> list[Batch]:
+        """The batches under way whose provider can be asked."""
+        return [batch for batch in self._book.under_way() if _door(batch.lane) not in self.halted]
+
+    def _look_at(self, batch: Batch) -> None:
+        provider = None if self._stopping.is_set() else self._provider(batch)
+        if provider is None:
+            return
+        try:
+            if batch.remote is None:
+                self._look_for(batch, provider)
+            else:
+                self._attend(batch, batch.remote, provider)
+        except ModelError as exc:
+            self._trouble(batch, exc)
+
+    def _look_for(self, batch: Batch, provider: RemoteBatches) -> None:
+        """A batch whose submission was cut off: either the provider has it, or it never got there."""
+        if self._rests(batch.lane):
+            return
+        attempts = self._book.attempts(batch.label)
+        trace = Trace(batch.label, frozenset(attempts), batch.begun_at, self._book.remotes())
+        remote = provider.find(trace)
+        if remote is not None:
+            self._hold(self._book.submitted(batch.label, remote, certain=provider.keeps_labels))
+            self._full.discard(batch.lane)
+            guess = "" if provider.keeps_labels else " (the newest of its size, until its results say more)"
+            self._say(f"{_model(batch)}: batch {remote} had been handed over before the interruption{guess}")
+            return
+        if time.monotonic() - self._missed.setdefault(batch.label, time.monotonic()) < self._terms.settle_s:
+            return
+        if provider.keeps_labels:
+            reason = "the batch never reached its provider"
+            self._fail([(attempt, reason, True) for attempt in self._open(attempts).values()])
+            self._end(batch, "lost", reason)
+        else:
+            self._give_up(batch, attempts, "no batch of its size is at its provider")
+
+    def _attend(self, batch: Batch, remote: str, provider: RemoteBatches) -> None:
+        state = provider.state(remote)
+        if state.status in ("ended", "cancelled"):
+            self._collect(batch, remote, provider)
+        elif state.status == "refused":
+            self._refused(batch, f"the provider refused the batch: {state.reason}", retryable=state.retryable)
+        elif state.status == "gone":
+            # the provider does not know it: either it is too old, or another account is asked than has it
+            if self._too_old(batch):
+                self._give_up(batch, self._book.attempts(batch.label), state.reason)
+                return
+            advice = "set the key and the address that it was handed over with"
+            self._halt(_door(batch.lane), f"{state.reason}, which is at most {_KEPT_S / 3600:g} h old; {advice}")
+        elif self._seen.get(batch.label) != state:
+            self._seen[batch.label] = state
+            n = self._book.size(batch.label)
+            self._say(f"{_model(batch)}: batch {remote}: {state.done} of {n} done, {state.failed} failed")
+
+    def _collect(self, batch: Batch, remote: str, provider: RemoteBatches) -> None:
+        """Write down the results of a batch; it ends when all of them are."""
+        attempts = self._book.attempts(batch.label)
+        reading = Reading(attempts, self._open(attempts))
+        ends, size = list[End](), 0
+        try:
+            for end in reading.replies(provider.results(remote)):
+                ends.append(end)
+                size += len(end.reply.raw or "") if end.reply else 0
+                if len(ends) == _ENDS_A_COMMIT or size > _CHARS_A_COMMIT:
+                    self._commit(ends)
+                    ends, size = [], 0
+        except ModelError as exc:
+            if exc.retryable or exc.quota or not self._too_old(batch):
+                raise
+            self._give_up(batch, attempts, str(exc))
+            return
+        finally:
+            self._commit(ends)  # when the file broke off, too: it is read again from its start, and these are ignored
+        if not batch.certain and not reading.ours:
+            self._give_up(batch, attempts, f"batch {remote} turned out to be somebody else's")
+            return
+        self._fail(reading.failures())
+        note = reading.note()
+        if reading.strange:
+            self.notes.append(f"{_model(batch)}: batch {remote}: {note}")
+        self._end(batch, "ended", note)
+
+    def _too_old(self, batch: Batch) -> bool:
+        return self._book.now() - batch.begun_at > _KEPT_S
+
+    def _open(self, attempts: Mapping[str, Attempt]) -> dict[str, Attempt]:
+        """Those without a reply."""
+        return {key: attempts[key] for key in self._ledger.pending(attempts)}
+
+    def _refused(self, batch: Batch, reason: str, *, retryable: bool) -> None:
+        """The provider made nothing of a batch. If it has others of its lane, it may take this one after them."""
+        attempts = self._book.attempts(batch.label)
+        others = any(one.lane == batch.lane and one.label != batch.label for one in self._in_reach())
+        if retryable and others:
+            self._tries.subtract(attempts.keys())
+        self._fail([(attempt, reason, retryable) for attempt in attempts.values()])
+        self._end(batch, "refused", reason)
+        if retryable and others:
+            self._full.add(batch.lane)
+        elif retryable:
+            self._rest(batch.lane, self._terms.poll_s)
+
+    def _give_up(self, batch: Batch, attempts: Mapping[str, Attempt], reason: str) -> None:
+        """A batch that brings nothing more, though it may have been paid."""
+        open_ = self._open(attempts)
+        self.lost += len(open_)
+        self._end(batch, "lost", reason, lost=open_.values())
+        for attempt in open_.values():
+            self._again(attempt.key, reason, retryable=True)
+
+    def _end(self, batch: Batch, status: BatchStatus, note: str, *, lost: Iterable[Attempt] = ()) -> None:
+        self._book.end(batch.label, status, note)
+        self._book.mark_lost(lost)
+        self._full.discard(batch.lane)
+        if self._leases is not None:
+            self._leases.release(batch.label)
+        self._say(f"{_model(batch)}: batch {batch.remote or batch.label} {status}: {note}")
+
+    def _fail(self, failures: Iterable[tuple[Attempt, str, bool]]) -> None:
+        """Write down that attempts of a batch failed, and ask those again that may fare better."""
+        ends: list[End] = []
+        for attempt, reason, retryable in failures:
+            final = not self._again(attempt.key, reason, retryable=retryable)
+            ends.append(End(attempt, "failed", reason, final=final))
+        self._commit(ends)
+
+    def _again(self, key: str, reason: str, *, retryable: bool) -> bool:
+        """Put a call back to those that wait, if it is one of ours and has tries left; whether it is."""
+        if key not in self._asked:
+            return True
+        if retryable and self._tries[key] < self._terms.attempts:
+            self._waiting[key] = None
+            return True
+        self._waiting.pop(key, None)
+        self.failed[key] = Failure(key, self._asked[key].model, self._tries[key], reason)
+        return False
+
+    def _commit(self, ends: Sequence[End]) -> None:
+        for start in range(0, len(ends), _ENDS_A_COMMIT):
+            group = ends[start : start + _ENDS_A_COMMIT]
+            if self._leases is not None:
+                self._leases.commit([], group)
+            else:
+                self._ledger.commit(ends=group)
+            replied = [end.attempt.key for end in group if end.reply is not None and end.attempt.key in self._asked]
+            self.made += len(replied)
+            for key in replied:
+                self._waiting.pop(key, None)
+            if replied and self._progress is not None:
+                self._progress(self._already + self.made, len(self._asked))
+
+    def _hand_over(self) -> None:
+        lanes: dict[str, list[str]] = {}
+        for key in self._waiting:
+            lane = lane_of(self._asked[key])
+            if _door(lane) not in self.halted:
+                lanes.setdefault(lane, []).append(key)
+        for lane, keys in lanes.items():
+            if lane in self._full or self._rests(lane):
+                continue
+            for group in self._groups(lane, keys):
+                if self._stopping.is_set() or _door(lane) in self.halted:
+                    break
+                self._submit(lane, group)
+                if lane in self._full or self._rests(lane):
+                    break
+
+    def _groups(self, lane: str, keys: Sequence[str]) -> Iterator[list[str]]:
+        """The calls of a lane in batches; a call that the provider could not do anything with fails here."""
+        provider = self._provider_of(lane, self._asked[keys[0]])
+        if provider is None:
+            return
+        most, group, room = min(provider.most_items, self._terms.most_items), list[str](), provider.most_bytes
+        for key in keys:
+            try:
+                size = provider.size(key, self._asked[key])
+            except ModelError as exc:
+                self._again(key, str(exc), retryable=False)
+                continue
+            if group and (len(group) == most or size > room):
+                yield group
+                group, room = [], provider.most_bytes
+            group.append(key)
+            room -= size
+        if group:
+            yield group
+
+    def _submit(self, lane: str, keys: Sequence[str]) -> None:
+        label = f"assaymark-{token_hex(12)}"
+        begins: list[tuple[str, int | None]] = [(key, None) for key in keys]
+        if self._leases is not None:
+            claims, _ = self._leases.claim(label, len(keys), _SUBMIT_LEASE_S, keys=keys, since=self._since)
+            begins = [(claim.key, claim.fence) for claim in claims]
+        begun = [attempt for attempt in self._book.begin(label, lane, begins) if attempt] if begins else []
+        for key in keys:  # those that others hold are theirs to answer
+            del self._waiting[key]
+        if not begins:
+            return
+        batch, provider = self._book.batch(label), self._providers[lane]
+        if not begun:
+            self._end(batch, "lost", "others took all of its calls")
+            return
+        self._tries.update(attempt.key for attempt in begun)
+        try:
+            remote = provider.submit([(attempt.key, self._asked[attempt.key]) for attempt in begun], label=label)
+        except ModelError as exc:
+            if exc.retryable:
+                self._rest(batch.lane, exc.retry_after or 0.0)
+            if isinstance(exc, NotTaken) and exc.retryable:
+                self._refused(batch, f"the provider refused the batch: {exc}", retryable=True)
+            elif exc.retryable:  # perhaps it arrived: it is looked for, and nothing else is sent meanwhile
+                self._full.add(batch.lane)
+                self._trouble(batch, exc)
+            else:
+                if exc.quota:
+                    self._trouble(batch, exc)
+                    self._tries.subtract(attempt.key for attempt in begun)
+                self._fail([(attempt, str(exc), exc.quota) for attempt in begun])
+                self._end(batch, "refused", str(exc))
+            return
+        batch = self._book.submitted(label, remote)
+        self._hold(batch)
+        self.submitted += 1
+        self._say(f"{_model(batch)}: batch {remote} of {len(begun)} calls handed over")
+
+    def _rest(self, lane: str, seconds: float) -> None:
+        until = time.monotonic() + min(seconds, _LONGEST_WAIT_S)
+        self._quiet[lane] = max(until, self._quiet.get(lane, 0.0))
+
+    def _rests(self, lane: str) -> bool:
+        return time.monotonic() < self._quiet.get(lane, 0.0)
+
+    def _hold(self, batch: Batch) -> None:
+        """Where workers share the ledger: nobody else is to ask these calls while the provider works on them."""
+        if self._leases is not None:
+            self._leases.renew(batch.label, _LEASE_S)
+
+    def _provider(self, batch: Batch) -> RemoteBatches | None:
+        if batch.lane in self._providers:
+            return self._providers[batch.lane]
+        key = next(iter(self._book.attempts(batch.label)), None)
+        if key is None:
+            raise LedgerError(f"{self._ledger.name}: batch {batch.label} has no calls; restore the ledger from a copy")
+        return self._provider_of(batch.lane, self._asked[key] if key in self._asked else self._ledger.call(key))
+
+    def _provider_of(self, lane: str, like: CallSpec) -> RemoteBatches | None:
+        name = provider_of(like.model)
+        if lane not in self._providers:
+            if name not in self._makers:
+                self._halt(_door(lane), f"{name}: takes no batches, but has some under way; it is left as it is")
+                return None
+            try:
+                self._providers[lane] = self._makers[name](like)
+            except ModelError as exc:
+                self._halt(_door(lane), str(exc))
+                return None
+        return self._providers[lane]
+
+    def _trouble(self, batch: Batch, exc: ModelError) -> None:
+        if exc.quota or not exc.retryable:
+            self._halt(_door(batch.lane), str(exc))
+        else:
+            self._say(f"{_model(batch)}: {exc}; looking again in {self._terms.poll_s:g} s")
+
+    def _halt(self, door: str, reason: str) -> None:
+        line = f"{reason}; every reply so far is kept, run the same command to go on"
+        if self.halted.setdefault(door, line) is line:
+            self._say(line)
+
+    def _pause(self, until: float | None) -> float | None:
+        """Seconds until the next look; None when there is nothing to look for, or no time."""
+        batches = self._in_reach()
+        waiting = any(_door(lane_of(self._asked[key])) not in self.halted for key in self._waiting)
+        if not batches and not waiting:
+            return None
+        pause = self._terms.poll_s
+        if any(batch.remote is None for batch in batches):
+            pause = min(pause, max(self._terms.settle_s, 0.001))
+        left = pause if until is None else until - time.monotonic()
+        return None if left <= 0 else min(pause, left)
+
+
+def _model(batch: Batch) -> str:
+    return str(json.loads(batch.lane)[0])
+
+
+def _door(lane: str) -> str:
+    """The provider, address and key of a lane: what stops its calls stops those of every model behind it."""
+    model, place = json.loads(lane)
+    return canonical_json([provider_of(model), place])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,40 +483,13 @@ def run_batches(
     """Ask every call that has no reply yet in batches, and wait for what comes back.
 
     Batches of earlier runs are collected first. A call that fails in a way that may pass, or whose batch ends before
-    its turn, is in the next batch. SIGINT and SIGTERM end the waiting, not the batches: they stay with their provider,
-    and the next run collects them. Call it from outside any event loop.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        Where everything is written. A file is held exclusively meanwhile; in a database others may go on asking.
-    calls : iterable of CallSpec
-        What to ask. Calls with equal keys are one call.
-    providers : mapping of provider to maker
-        Who takes batches, by the part of a model's name before its first slash; see `batch_providers`.
-    poll_s : float
-        Seconds between two looks at the batches.
-    most_items : int
-        Most calls in one batch; a provider may take fewer.
-    attempts : int
-        Most batches that one call is in during this run.
-    deadline_s : float, optional
-        Seconds after which it returns, whatever is still under way. Without it, it stays to the end.
-    settle_s : float
-        Seconds that a provider gets to show a batch whose submission was cut off, before it counts as never arrived.
-    progress : callable, optional
-        Told ``(replied, planned)`` after each commit.
-    say : callable, optional
-        Told in a line what happens to each batch.
-
-    Raises
-    ------
-    UnknownNameError
-        The provider of a call takes no batches. Nothing was sent.
-    LedgerError
-        Another run holds the ledger or its batches, or it cannot be written. What was committed is safe.
-    ValueError
-        A number is out of its range.
+    its turn, is in the next batch (at most ``attempts`` of them in this run). SIGINT and SIGTERM end the waiting, not
+    the batches: they stay with their provider, and the next run collects them. ``providers`` says who takes batches, by
+    the part of a model's name before its first slash. ``poll_s`` is between two looks; after ``deadline_s`` it returns,
+    whatever is under way; a batch whose submission was cut off counts as never arrived after ``settle_s``. ``progress``
+    is called with ``(replied, planned)`` after each commit, ``say`` with a line about what happens to each batch.
+    `UnknownNameError` if the provider of a call takes no batches, `LedgerError` if another run holds the ledger:
+    nothing was sent.
     """
     terms = Terms(poll_s=poll_s, most_items=most_items, attempts=attempts, deadline_s=deadline_s, settle_s=settle_s)
     asked = {call.key: call for call in calls}
@@ -116,29 +506,17 @@ def run_batches(
         with on_signals(run.stop), run:
             run.work()
     return BatchSummary(
-        planned=len(asked),
-        already=len(asked) - len(pending),
-        made=run.made,
-        failed=tuple(run.failed.values()),
-        batches=run.submitted,
-        under_way=run.under_way(),
-        paid_again_bound=run.lost,
-        orphaned=orphaned,
-        interrupted=run.interrupted,
-        notes=tuple(run.notes),
-        stopped=tuple(run.halted.values()),
-    )
+        planned=len(asked), already=len(asked) - len(pending), made=run.made, failed=tuple(run.failed.values()),
+        batches=run.submitted, under_way=run.under_way(), paid_again_bound=run.lost, orphaned=orphaned,
+        interrupted=run.interrupted, notes=tuple(run.notes), stopped=tuple(run.halted.values()),
+    )  # fmt: skip
 
 
 def cancel_batches(ledger: Ledger, providers: Mapping[str, BatchMaker], *, say: Say | None = None) -> int:
-    """Ask the providers to stop every batch under way. What is done is paid: run again to collect it.
+    """Ask the providers to stop every batch under way; how many were stopped. What is done is paid: run again to
+    collect it.
 
-    A batch whose id was guessed at is left alone, since it may be somebody else's.
-
-    Returns
-    -------
-    int
-        How many were stopped.
+    A batch whose id was guessed at is left alone, since it may be another's.
     """
     with ledger.exclusive(), ledger.batches.alone():
         run = BatchRun(ledger, {}, [], providers, Terms(), say=say)

@@ -36,11 +36,7 @@ class Packed:
 
 
 def pack(data: bytes) -> Packed:
-    """``data`` with its digest, compressed where that saves room.
-
-    >>> pack(b"abc").codec, pack(b"abc" * 1000).codec
-    ('raw', 'zstd')
-    """
+    """``data`` with its digest, compressed where that saves room."""
     digest = hashlib.sha256(data).hexdigest()
     if len(data) >= _WORTH_PACKING:
         packed = _ZSTD.compressor.compress(data)

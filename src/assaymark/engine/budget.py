@@ -11,64 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.loop import Trouble
-from assaymark.engine.prices import Prices
 from assaymark.engine.schema import Answered, Attempt
 from assaymark.errors import PlanError
 from assaymark.records import canonical_json
 
 if TYPE_CHECKING:
     from assaymark.engine.ledger import Ledger
-
-
-# What a set of calls has cost, from the tokens of its replies: those that came in a batch at the price of a batch.
-
-
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """What replies have cost, in USD.
-
-    ``usd`` is None where the price or the tokens of any reply are unknown; ``unknown`` counts these. ``known_usd`` is
-    the sum of the others. ``in_batches`` of the ``replies`` were asked in batches, which saved ``saved_usd``. Attempts
-    that failed or were lost are not in it: providers do not say what they cost.
-    """
-
-    replies: int
-    in_batches: int
-    unknown: int
-    known_usd: float
-    saved_usd: float
-
-    @property
-    def usd(self) -> float | None:
-        """The whole cost, or None where a part of it is unknown."""
-        return None if self.unknown else self.known_usd
-
-
-def costs_of(ledger: Ledger, calls: Iterable[CallSpec], prices: Prices) -> Costs:
-    """What the replies to these calls have cost.
-
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from assaymark.engine import Ledger
-    >>> from assaymark.engine import Ledger
-    >>> from assaymark.engine.prices import load_prices
-    >>> with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
-    ...     costs_of(ledger, [], load_prices()).usd
-    0.0
-    """
-    models = {call.key: call.model for call in calls}
-    batched = ledger.batches.answered_in_batches(models)
-    replies = unknown = 0
-    known = saved = 0.0
-    for key, reply in ledger.replies(models):
-        tokens = (reply.input_tokens, reply.output_tokens, reply.cached_tokens)
-        alone, paid = (prices.cost_of(models[key], *tokens, batch=batch) for batch in (False, key in batched))
-        replies += 1
-        if alone is None or paid is None:
-            unknown += 1
-        else:
-            known, saved = known + paid, saved + (alone - paid)
-    return Costs(replies, len(batched), unknown, known, saved)
 
 
 Place = tuple[str, int]
@@ -133,41 +81,18 @@ class Purse:
     """Money that the calls on one ledger may cost. Before a call is sent, what it may cost is held back.
 
     A call is held at its bound until two replies in its manner have come. Then it is held at the largest parts of their
-    bounds that these took, by input and output, and more: 4.1 times these parts after two replies, 1.5 times after
-    ten, 1.25 times in the end. Refusals, which are short, are not counted. What was paid, what is held, and what the
-    one call with the most to spare may cost beyond its hold never pass ``limit_usd`` together. So the limit is kept
-    unless several replies under way together turn out longer than any before them, by more than these holds leave.
+    bounds that these took, by input and output, and more: 4.1 times these parts after two replies, 1.5 times after ten,
+    1.25 times in the end. Refusals, which are short, are not counted. What was paid, what is held, and what the one
+    call with the most to spare may cost beyond its hold never pass ``limit_usd`` together. So the limit is kept unless
+    several replies under way together turn out longer than any before them, by more than these holds leave.
 
     A call that does not fit now waits while replies of this run can still make room; when they cannot, nothing more is
     sent. Every reply of the ledger counts, of earlier runs too. An attempt that brought no reply within its deadline,
-    or was under way when somebody died, counts at what such a call is held at: it may have been paid.
+    or was under way when its run died, counts at what such a call is held at: it may have been paid. Where others pay
+    from the same ledger, theirs is read whenever calls are claimed.
 
-    Where others pay from the same ledger, theirs is read whenever calls are claimed: a worker can pass the limit by
-    no more than what the others have sent since it looked.
-
-    Parameters
-    ----------
-    limit_usd : float
-        The budget; 0 lets only calls through that cost nothing.
-    bound : callable
-        The most that a call may cost, in USD, of input and output; None where that is not known.
-    cost : callable
-        What the reply of a model cost, and whether it came in a batch; None where it is not known: then its bound
-        counts.
-    share : callable, optional
-        The parts of the tokens of its bound that a reply to a call took, of input and output; None where they are not
-        known. Without it every call is held at its bound.
-
-    Raises
-    ------
-    ValueError
-        The limit is negative or no number.
-
-    Examples
-    --------
-    >>> purse = Purse(1.0, lambda call: (0.05, 0.2), lambda model, reply, batch: 0.2)
-    >>> purse.spent, purse.under_way, purse.stopped
-    (0.0, 0.0, None)
+    ``bound`` is the most that a call may cost in USD, of input and output, ``cost`` what the reply of a model cost (and
+    whether it came in a batch), ``share`` the parts of its bound that a reply took; each is None where it is not known.
     """
 
     def __init__(
@@ -213,31 +138,14 @@ class Purse:
 
     def _most(self, call: CallSpec) -> Most | None:
         bound = self._bound(call)
-        if bound is None:
-            return None
-        return Most(_manner(call), *bound)
-
-    def _learn(self, manner: Manner, share: tuple[float, float] | None) -> None:
-        """Take note of how much of its bound a reply took."""
-        if share is not None:
-            self._seen.setdefault(manner, _Seen()).add(share)
+        return None if bound is None else Most(_manner(call), *bound)
 
     def emptied(self) -> Purse:
         """Another purse with the same limit, that has paid nothing yet and is for any ledger."""
         return Purse(self.limit_usd, self._bound, self._cost, self._share)
 
-    # --- before a run ---
-
     def begin(self, ledger: Ledger) -> None:
-        """Read what was paid, before a run of calls on ``ledger``.
-
-        Raises
-        ------
-        ValueError
-            The purse is that of another ledger.
-        PlanError
-            The ledger has replies of a model without a price: what they cost is not known.
-        """
+        """Read what was paid, before a run of calls on ``ledger``."""
         if self._ledger not in (None, ledger.name):
             raise ValueError(f"this purse is for {self._ledger} (got {ledger.name})")
         self._ledger = ledger.name
@@ -249,13 +157,7 @@ class Purse:
         _refuse({call.model for call in calls if self._bound(call) is None})
 
     def afford(self, ledger: Ledger, calls: Iterable[CallSpec]) -> None:
-        """See that those of ``calls`` that have no reply, and are in no batch, can all be paid at once.
-
-        Raises
-        ------
-        PlanError
-            They cannot, or one has no known price.
-        """
+        """See that those of ``calls`` that have no reply, and are in no batch, can all be paid at once."""
         asked = {call.key: call for call in calls}
         waiting = {key for key, _ in ledger.batches.attempts_under_way()}
         open_ = [asked[key] for key in ledger.pending(asked) if key not in waiting]
@@ -267,8 +169,6 @@ class Purse:
         if not self._fits(needed + self.spent + self.under_way):
             self._stop(needed, f"{len(open_)} calls need")
             raise PlanError(f"{self.stopped} (calls in batches are paid together or not at all)")
-
-    # --- the books ---
 
     def read(self, ledger: Ledger) -> Books:
         """What the ledger says was paid by others than this purse. Called in the ledger's thread."""
@@ -295,7 +195,7 @@ class Purse:
         for place, cost in books.paid.items():
             self._pay(place, cost)
         for manner, share in books.shares:
-            self._learn(manner, share)
+            self._seen.setdefault(manner, _Seen()).add(share)
         self._perhaps, self._until = books.perhaps, books.until
         self.wake()
 
@@ -324,8 +224,6 @@ class Purse:
             self._paid[place] = cost
             self._paid_usd += cost
 
-    # --- during a run ---
-
     async def take(self, call: CallSpec, shut: Callable[[], bool]) -> Hold | None:
         """Hold back what ``call`` may cost, waiting for room if need be. None: it may not be sent any more.
 
@@ -336,8 +234,10 @@ class Purse:
             self.stopped = _no_price([call.model])
             self.wake()
         while most is not None and self.stopped is None and not shut():
-            usd = self._expected(most)
-            if most.usd == 0 or self._fits(usd + self.spent + self.under_way + self._to_spare(most)):
+            # the largest amount by which one call may cost more than it is held at
+            to_spare = max(0.0, *(one.usd - self._expected(one) for one in (most, *(one.most for one in self._holds))))
+            needed = self._expected(most) + self.spent + self.under_way + to_spare
+            if most.usd == 0 or self._fits(needed):
                 hold = Hold(self, call, most)
                 self._holds.add(hold)
                 return hold
@@ -346,10 +246,6 @@ class Purse:
                 break
             await self._changed.wait()
         return None
-
-    def _to_spare(self, most: Most) -> float:
-        """The largest amount by which one call may cost more than it is held at."""
-        return max([0.0, *(one.usd - self._expected(one) for one in (most, *(hold.most for hold in self._holds)))])
 
     def _fits(self, usd: float) -> bool:
         return usd <= self.limit_usd + _ROUNDING_USD
@@ -368,8 +264,9 @@ class Purse:
         if place is not None:
             self._mine.add(place)
             if isinstance(result, Reply):
-                if self._share is not None and result.finish != "refusal":
-                    self._learn(hold.most.manner, self._share(hold.call, result))
+                share = None if self._share is None else self._share(hold.call, result)
+                if share is not None and result.finish != "refusal":  # how much of its bound a reply took
+                    self._seen.setdefault(hold.most.manner, _Seen()).add(share)
                 known = self._cost(hold.call.model, result, False)
                 self._pay(place, hold.most.usd if known is None else known)
             elif result is not None and result.outcome != "failed":
@@ -412,9 +309,5 @@ def _no_price(models: Iterable[str]) -> str:
 
 
 def _usd(amount: float) -> str:
-    """Two decimals, more where the amount is small.
-
-    >>> _usd(4.87), _usd(0.00123), _usd(0.0)
-    ('4.87', '0.0012', '0.00')
-    """
+    """Two decimals, more where the amount is small."""
     return f"{amount:.2f}" if amount >= 0.01 or amount == 0 else f"{amount:.2g}"

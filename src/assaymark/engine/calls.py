@@ -19,11 +19,7 @@ Finish = Literal["stop", "length", "refusal", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text with its sha256, computed once and shared by every call that shows it.
-
-    >>> Text.of("hello").sha256[:8]
-    '2cf24dba'
-    """
+    """A text with its sha256, computed once and shared by every call that shows it."""
 
     text: str
     sha256: str
@@ -40,9 +36,6 @@ class Message:
 
     A prompt is cut into parts where calls share text (the rubric, an agent's material), so that each part is hashed
     and stored once however many calls show it.
-
-    >>> Message("user", (Text.of("Rate this."), Text.of("I bought gold."))).text
-    'Rate this.\\n\\nI bought gold.'
     """
 
     role: Role
@@ -67,11 +60,6 @@ class CallSpec:
     ``model`` is ``provider/name``; ``template`` is the sha256 of the prompt template; ``order`` the presentation order
     of a pair; ``trial`` counts repetitions of one question; ``args`` are the model's own arguments. ``again`` marks the
     same question asked once more because the reply was no JSON (trial 1b); other calls do not name it.
-
-    >>> hello = (Message("user", (Text.of("hello"),)),)
-    >>> call = CallSpec(model="reference/auditor", messages=hello, template="")
-    >>> call.key == CallSpec(model="reference/auditor", messages=hello, template="", trial=2).key
-    False
     """
 
     model: str
@@ -88,13 +76,7 @@ class CallSpec:
 
     @property
     def canonical(self) -> bytes:
-        """The call as canonical JSON, every text standing by its digest: the bytes that the key is the sha256 of.
-
-        Raises
-        ------
-        TypeError, ValueError
-            An argument has no JSON form, such as a NaN temperature.
-        """
+        """The call as canonical JSON, every text standing by its digest: the bytes that the key is the sha256 of."""
         # Written out by hand because a million keys are planned at once; a test compares it with canonical_json.
         messages = ",".join([message.canonical for message in self.messages])
         return (
@@ -160,22 +142,11 @@ def _optional(text: str | None) -> str:
     return "null" if text is None else _quoted(text)
 
 
-# The texts of calls on their way into the ledger: each is stored once, however many calls show it.
-
-
 _KNOWN_TEXTS: Final = 200_000  # digests remembered while planning, about 25 MB
 
 
 class Unseen:
-    """The texts of planned calls that the ledger is not known to have, by digest.
-
-    >>> from assaymark.engine import Message
-    >>> hello = (Message("user", (Text.of("hello"),)),)
-    >>> unseen = Unseen()
-    >>> unseen.add(CallSpec(model="reference/auditor", messages=hello, template=""))
-    >>> [text.text for text in unseen.take().values()], unseen.take()
-    (['hello'], {})
-    """
+    """The texts of planned calls that the ledger is not known to have, by digest."""
 
     def __init__(self) -> None:
         self._found: dict[str, Text] = {}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -12,15 +12,11 @@ from assaymark.engine import database
 from assaymark.engine import schema as rows
 from assaymark.engine import schema as tables
 from assaymark.engine.blobs import Packed, pack, text_bytes
-from assaymark.engine.calls import Reply
-from assaymark.engine.database import Store
+from assaymark.engine.database import KEYS_A_QUERY, Store, groups
 from assaymark.engine.schema import Attempt, Committed, End
 
-T = TypeVar("T")
 Begin = tuple[str, int | None]
 """The key of a call to be sent, and the fence of the claim it is sent under (None: no claim is needed)."""
-
-KEYS_A_QUERY = 500
 
 HELD = sa.select(tables.replies.c.key).where(tables.replies.c.key.in_(sa.bindparam("keys", expanding=True)))
 """Those of some keys that have a reply."""
@@ -57,14 +53,15 @@ def commit(store: Store, begins: Sequence[Begin], ends: Sequence[End]) -> Commit
     A call that has a reply keeps it: a second one is not stored, and its attempt is marked ``superseded``. The same
     happens to a reply that comes under a claim which is not the call's last; and under such a claim nothing begins.
     """
-    packed = [None if end.reply is None else _pack_reply(end.reply) for end in ends]
+    texts = [None if end.reply is None else (end.reply.text, end.reply.raw) for end in ends]
+    packed = [[pack(text_bytes(text)) for text in both or () if text is not None] for both in texts]
     with database.plainly(store.name):
-        store.keep(item for answer in packed if answer for item in answer if item is not None)
-        with database.writing(store.engine) as connection:
-            fences = locked(connection, begins, ends) if store.shared else None
-            now = store.now(connection)
-            answered = _end(connection, store, ends, packed, fences, now) if ends else 0
-            return Committed(begin(connection, begins, fences, now) if begins else [], answered)
+        store.keep(item for answer in packed for item in answer)
+    with store.writing() as connection:
+        fences = locked(connection, begins, ends) if store.shared else None
+        now = store.now(connection)
+        answered = _end(connection, store, ends, packed, fences, now) if ends else 0
+        return Committed(begin(connection, begins, fences, now) if begins else [], answered)
 
 
 def mark_lost(connection: sa.Connection, lost: Iterable[Attempt]) -> None:
@@ -77,17 +74,6 @@ def object_row(store: Store, item: Packed, kind: str) -> dict[str, Any]:
     """The row of an object; its bytes are in it unless they are in a file."""
     data = item.data if store.inline(item) else None
     return {"sha256": item.sha256, "kind": kind, "codec": item.codec, "size": item.size, "bytes": data}
-
-
-def groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """``items`` in lists of at most ``size``.
-
-    >>> list(groups("abcde", 2))
-    [['a', 'b'], ['c', 'd'], ['e']]
-    """
-    waiting = iter(items)
-    while group := list(islice(waiting, size)):
-        yield group
 
 
 def locked(connection: sa.Connection, begins: Sequence[Begin], ends: Sequence[End]) -> dict[str, int]:
@@ -123,7 +109,7 @@ def _end(
     connection: sa.Connection,
     store: Store,
     ends: Sequence[End],
-    packed: Sequence[tuple[Packed, Packed | None] | None],
+    packed: Sequence[Sequence[Packed]],
     fences: dict[str, int] | None,
     now: float,
 ) -> int:
@@ -132,50 +118,29 @@ def _end(
         held.update(connection.scalars(HELD, {"keys": group}))
     objects, answers, closed = [], [], []
     given_up: list[str] = []
-    for end, item in zip(ends, packed, strict=True):
+    for end, items in zip(ends, packed, strict=True):
         outcome, key = end.outcome, end.attempt.key
         stale = _stale(key, end.attempt.fence, fences)
-        if end.reply is not None and item is not None:
+        if end.reply is not None:
             if stale or key in held:
                 outcome = "superseded"
             else:
                 held.add(key)
-                objects += _object_rows(store, item)
-                answers.append(rows.reply_row(end, end.reply, *_digests(item), now))
+                # its text, and its response body if there is one
+                objects += [object_row(store, *one) for one in zip(items, ("reply", tables.RAW), strict=False)]
+                raw = items[1].sha256 if len(items) > 1 else None
+                answers.append(rows.reply_row(end, end.reply, items[0].sha256, raw, now))
         elif end.final and not stale:
             given_up.append(key)
         closed.append(rows.attempt_end(end.attempt, now, outcome, end.error))
     if store.shared:
-        objects.sort(key=_sha256)  # two that store the same objects must not wait for each other
+        objects.sort(key=itemgetter("sha256"))  # two that store the same objects must not wait for each other
     database.execute_many(connection, _END_ATTEMPT, closed)
     database.execute_many(connection, store.insert_new(tables.objects), objects)
     database.execute_many(connection, _NEW_REPLY, answers)
     if store.shared:
-        _dequeue(connection, [answer["key"] for answer in answers], given_up, now)
+        for group in groups([answer["key"] for answer in answers], KEYS_A_QUERY):
+            connection.execute(_ANSWERED, {"keys": group})
+        for group in groups(given_up, KEYS_A_QUERY):
+            connection.execute(_GIVEN_UP, {"keys": group, "at": now})
     return len(answers)
-
-
-def _dequeue(connection: sa.Connection, answered: list[str], given_up: list[str], now: float) -> None:
-    for group in groups(answered, KEYS_A_QUERY):
-        connection.execute(_ANSWERED, {"keys": group})
-    for group in groups(given_up, KEYS_A_QUERY):
-        connection.execute(_GIVEN_UP, {"keys": group, "at": now})
-
-
-def _pack_reply(reply: Reply) -> tuple[Packed, Packed | None]:
-    return pack(text_bytes(reply.text)), None if reply.raw is None else pack(text_bytes(reply.raw))
-
-
-def _object_rows(store: Store, item: tuple[Packed, Packed | None]) -> list[dict[str, Any]]:
-    text, raw = item
-    found = [object_row(store, text, "reply")]
-    return found if raw is None else [*found, object_row(store, raw, tables.RAW)]
-
-
-def _digests(item: tuple[Packed, Packed | None]) -> tuple[str, str | None]:
-    text, raw = item
-    return text.sha256, None if raw is None else raw.sha256
-
-
-def _sha256(row: dict[str, Any]) -> str:
-    return str(row["sha256"])

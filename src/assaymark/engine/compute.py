@@ -32,16 +32,12 @@ from assaymark.engine import commits, database
 from assaymark.engine import schema as rows
 from assaymark.engine import schema as tables
 from assaymark.engine.blobs import pack
-from assaymark.engine.commits import KEYS_A_QUERY, groups
-from assaymark.engine.database import Store
-from assaymark.engine.schema import metadata, seal
+from assaymark.engine.database import KEYS_A_QUERY, Store, groups
+from assaymark.engine.schema import metadata, seal, sealed
 from assaymark.errors import AssayError, InputError, LedgerError, UnknownNameError
 
 if TYPE_CHECKING:
     from assaymark.engine.ledger import Ledger
-
-
-# Chunks of a computation: what each one is, its key, and how whoever is handed one answers.
 
 
 Arguments = Mapping[str, JSON]
@@ -126,14 +122,7 @@ Ended = Done | Refused | Defect
 
 
 def target_of(function: Function) -> str:
-    """The name that a function is imported by elsewhere.
-
-    Examples
-    --------
-    >>> from assaymark.encoding import sync_folder
-    >>> target_of(sync_folder)
-    'assaymark.encoding:sync_folder'
-    """
+    """The name that a function is imported by elsewhere."""
     target = f"{function.__module__}:{getattr(function, '__qualname__', '')}"
     try:
         known = _imported(target)
@@ -145,14 +134,7 @@ def target_of(function: Function) -> str:
 
 
 def chunk_key(target: str, version: str, chunk: Chunk) -> str:
-    """sha256 over the function's name, the version of what it computes, and the chunk, as 64 hex digits.
-
-    >>> one, other = (Chunk(name, {"rows": [0, 9]}, {"threads": k}) for k, name in enumerate(("a", "b")))
-    >>> chunk_key("sums:of", "1", one) == chunk_key("sums:of", "1", other)
-    True
-    >>> chunk_key("sums:of", "1", one) == chunk_key("sums:of", "2", one)
-    False
-    """
+    """sha256 over the function's name, the version of what it computes, and the chunk, as 64 hex digits."""
     return hashlib.sha256(canonical_json([target, version, chunk.what]).encode()).hexdigest()
 
 
@@ -200,9 +182,6 @@ def _imported(target: str) -> Function:
     return cast(Function, found)
 
 
-# What a ledger keeps of computations: the result of each chunk under the chunk's key.
-
-
 RESULT: Final = "chunk"
 """Kind of the objects that hold results of chunks."""
 
@@ -232,7 +211,7 @@ class ChunkBook:
     def held(self, keys: Iterable[str]) -> dict[str, bytes]:
         """The results of those of these chunks that are finished."""
         found: dict[str, bytes] = {}
-        with database.plainly(self._store.name), self._store.engine.connect() as connection:
+        with self._store.reading() as connection:
             if not sa.inspect(connection).has_table(chunks.name):
                 return {}
             for group in groups(keys, KEYS_A_QUERY):
@@ -248,14 +227,13 @@ class ChunkBook:
         store, packed = self._store, pack(data)
         with database.plainly(store.name):
             store.keep([packed])
-            with database.writing(store.engine) as connection:
-                chunks.create(connection, checkfirst=True)
-                now = store.now(connection)
-                row = {"key": key, "function": function, "object": packed.sha256, "finished_at": now}
-                objects = [commits.object_row(store, packed, RESULT)]
-                database.execute_many(connection, store.insert_new(tables.objects), objects)
-                sealed = {**row, "seal": seal(key, function, packed.sha256, now)}
-                database.execute_many(connection, store.insert_new(chunks), [sealed])
+        with store.writing() as connection:
+            chunks.create(connection, checkfirst=True)
+            now = store.now(connection)
+            objects = [commits.object_row(store, packed, RESULT)]
+            database.execute_many(connection, store.insert_new(tables.objects), objects)
+            new = [sealed(chunks, key, function, packed.sha256, now)]
+            database.execute_many(connection, store.insert_new(chunks), new)
 
 
 def _check(row: rows.Row) -> None:
@@ -267,9 +245,6 @@ def _check(row: rows.Row) -> None:
 
 CHECKS: Final = {chunks: _check}
 """What raises `LedgerError` at a row on chunks that has changed."""
-
-
-# Chunks in processes of this machine: one that dies or hangs is replaced, and none is left behind.
 
 
 _START_S: Final = 60.0
@@ -330,7 +305,9 @@ class _Hand:
             ended: Ended | None = self.pipe.recv()
         except (EOFError, OSError):
             self.process.join(_STOP_S)
-            return f"its process died ({_how(self.process.exitcode)})"
+            code = self.process.exitcode
+            how = f"exit status {code}" if code is None or code >= 0 else signal.Signals(-code).name
+            return f"its process died ({how})"
         return ended
 
     def end(self) -> None:
@@ -417,12 +394,6 @@ def _ready(hands: Sequence[_Hand]) -> list[tuple[_Hand, Task, Ended | str]]:
     return found
 
 
-def _how(code: int | None) -> str:
-    if code is not None and code < 0:
-        return signal.Signals(-code).name
-    return f"exit status {code}"
-
-
 def _serve(pipe: Connection) -> None:
     """Answer tasks until there are no more."""
     watch_parent()
@@ -468,47 +439,20 @@ def map_chunks(
     """``function`` of each chunk, in the order given, whoever computes it.
 
     The function is pure and importable by its name. It is called with the fields of a chunk's ``what`` and ``how`` as
-    one mapping of plain JSON values, and returns bytes. A chunk whose process or node dies or hangs is run again
-    elsewhere, up to ``attempts`` times, so that half a second of work or more in each chunk is well spent. Whatever
-    happens, this returns or raises, and leaves no process behind.
-
-    Parameters
-    ----------
-    function : callable
-        From the arguments of a chunk to bytes.
-    chunks : sequence of Chunk
-        What to run it on.
-    version : str
-        Of what the function computes; results of another version are not used again.
-    how : {'serial', 'processes', 'ray'}
-        In this process, in ``workers`` processes of this machine, or on a Ray cluster (extra ``ray``).
-    workers : int, optional
-        Chunks under way at once. Default: as many as there are cores, here or in the cluster.
-    deadline_s : float
-        Seconds that one attempt may take. What runs in this process cannot be cut off, and has no deadline.
-    stall_s : float, optional
-        For ``ray``: seconds without any chunk that ends, the start of the cluster included, after which all is given
-        up. Default: ``deadline_s`` and a minute.
-    attempts : int
-        How often a chunk may be handed to somebody who is then lost.
-    ledger : Ledger, optional
-        Where each result is written down as soon as it is there. What is there already is not computed.
-    address : str, optional
-        For ``ray``: the cluster's address. Default: that in RAY_ADDRESS, or else a cluster of this machine's own.
-    progress : callable, optional
-        Told ``what`` is done, how many chunks of it, and of how many.
-
-    Raises
-    ------
-    ChunkError
-        Chunks that the function refuses with an error of ours, all of them at once; or the first chunk that fails in
-        another way, or was lost too often.
-    UnknownNameError
-        There is no such way to compute.
-    ValueError
-        A function without a name to import it by, or a number that is out of range.
+    one mapping of plain JSON values, and returns bytes; ``version`` is that of what it computes. ``how`` is ``serial``
+    (here), ``processes`` or ``ray``, with ``workers`` chunks at once. A chunk whose process or node dies or hangs
+    (``deadline_s``) is run again elsewhere, up to ``attempts`` times; on Ray all is given up after ``stall_s`` without
+    any end. A ``ledger`` keeps each result as soon as it is there, and what is there already is not computed. Whatever
+    happens, this returns or raises, and leaves no process behind. `ChunkError`: all chunks that the function refuses
+    with an error of ours, or the first that fails in another way or was lost too often.
     """
-    _require(how, workers, deadline_s, stall_s, attempts)
+    way(how)
+    for name, value in (("workers", workers), ("attempts", attempts)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be 1 or more (got {value})")
+    for name, seconds in (("deadline_s", deadline_s), ("stall_s", stall_s)):
+        if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
+            raise ValueError(f"{name} must be finite and above 0 (got {seconds})")
     target = target_of(function)
     keys = [chunk_key(target, version, chunk) for chunk in chunks]
     held = {} if ledger is None else ledger.chunks.held(keys)
@@ -521,43 +465,32 @@ def map_chunks(
     refused: dict[int, Failure] = {}
     tell = progress or (lambda _what, _done, _total: None)
     tell(what, len(found), len(chunks))
-    with closing(_run(tasks, how, workers, deadline_s, stall_s, attempts, address)) as ends:
+    if how == "serial" or not tasks:
+        ends: Iterator[Ended] = (answer(task) for task in tasks)
+    elif how == "processes":
+        most = min(workers or usable_cores(), len(tasks))
+        ends = in_processes(tasks, workers=most, deadline_s=deadline_s, attempts=attempts)
+    else:
+        from assaymark.engine.compute_ray import on_ray
+
+        stall = deadline_s + _STALL_S if stall_s is None else stall_s
+        ends = on_ray(tasks, workers=workers, deadline_s=deadline_s, stall_s=stall, attempts=attempts, address=address)
+    with closing(cast(Generator[Ended, None, None], ends)):
         for end in ends:
             if isinstance(end, Done):
                 if ledger is not None:
                     ledger.chunks.put(keys[end.index], target, end.data)
                 found[end.index] = end.data
             elif isinstance(end, Defect):
-                raise _defect(chunks[end.index].name, end)
+                error = ChunkError([Failure(chunks[end.index].name, (end.what,))])
+                error.add_note(end.trace)
+                raise error
             else:
                 refused[end.index] = Failure(chunks[end.index].name, end.problems)
             tell(what, len(found) + len(refused), len(chunks))
     if refused:
         raise ChunkError([refused[index] for index in sorted(refused)], found, of_data=True)
     return [found[index] for index in range(len(chunks))]
-
-
-def _run(
-    tasks: Sequence[Task],
-    how: How,
-    workers: int | None,
-    deadline_s: float,
-    stall_s: float | None,
-    attempts: int,
-    address: str | None,
-) -> Generator[Ended, None, None]:
-    if how == "serial":
-        yield from map(answer, tasks)
-    elif how == "processes":
-        most = min(workers or usable_cores(), len(tasks))
-        yield from in_processes(tasks, workers=most, deadline_s=deadline_s, attempts=attempts)
-    elif tasks:
-        from assaymark.engine.compute_ray import on_ray
-
-        stall = deadline_s + _STALL_S if stall_s is None else stall_s
-        yield from on_ray(
-            tasks, workers=workers, deadline_s=deadline_s, stall_s=stall, attempts=attempts, address=address
-        )
 
 
 def way(name: str) -> How:
@@ -572,39 +505,13 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _require(how: str, workers: int | None, deadline_s: float, stall_s: float | None, attempts: int) -> None:
-    way(how)
-    for name, value, least in (("workers", workers, 1), ("attempts", attempts, 1)):
-        if value is not None and value < least:
-            raise ValueError(f"{name} must be {least} or more (got {value})")
-    for name, seconds in (("deadline_s", deadline_s), ("stall_s", stall_s)):
-        if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
-            raise ValueError(f"{name} must be finite and above 0 (got {seconds})")
-
-
-def _defect(name: str, end: Defect) -> ChunkError:
-    error = ChunkError([Failure(name, (end.what,))])
-    error.add_note(end.trace)
-    return error
-
-
 @contextmanager
 def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> Iterator[Callable[[], T]]:
-    """Start ``function(*args)`` in a process of its own, and hand out a callable that waits for its result.
+    """Start ``function(*args)`` in another process, and hand out a callable that waits for its result.
 
-    The function and its arguments must be importable and picklable, and the function pure: if the process dies, it
-    is called again here. The result is asked for once. Leaving the block without it ends the process.
-
-    Parameters
-    ----------
-    processes : bool
-        False: nothing is started, and the function is called here when its result is asked for.
-
-    Examples
-    --------
-    >>> with beside(sum, [1, 2, 3], processes=False) as result:
-    ...     result()
-    6
+    The function and its arguments must be importable and picklable, and the function pure: if the process dies, it is
+    called again here. The result is asked for once; leaving the block without it ends the process. Without
+    ``processes`` it is called here when its result is asked for.
     """
     if not processes:
         yield lambda: function(*args)

@@ -56,13 +56,7 @@ class _Over:
 
 
 def on_ray(
-    tasks: Sequence[Task],
-    *,
-    workers: int | None,
-    deadline_s: float,
-    stall_s: float,
-    attempts: int,
-    address: str | None,
+    tasks: Sequence[Task], *, workers: int | None, deadline_s: float, stall_s: float, attempts: int, address: str | None
 ) -> Iterator[Ended]:
     """Run tasks on a cluster and hand out how each ended, in the order in which they end."""
     if importlib.util.find_spec("ray") is None:
@@ -99,9 +93,6 @@ def _next(pipe: Connection, patience_s: float, silence: str) -> Ended | _Connect
     except (EOFError, OSError):
         return _Over(reason=_GONE)
     return said
-
-
-# --- in the driver ----------------------------------------------------------------------------------------------------
 
 
 def _drive(

@@ -1,21 +1,24 @@
-"""The database behind a ledger, SQLite here: pragmas, transactions, the one-run lock, and errors in plain words."""
+"""The database behind a ledger, SQLite or PostgreSQL: transactions, the one-run lock, and errors in plain words."""
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import re
 import shutil
 import sqlite3
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import lru_cache
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -23,13 +26,14 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from assaymark.encoding import sync_folder
 from assaymark.engine.blobs import INLINE_BYTES, ObjectFiles, Packed
-from assaymark.engine.schema import SCHEMA, meta, metadata, traffic
+from assaymark.engine.schema import SCHEMA, Row, meta, metadata, seal, traffic
 from assaymark.errors import LedgerError
 
 BUSY_S = 30.0
 """How long a transaction waits for another process before it gives up."""
 
 Statement = sa.Insert | sa.Update
+T = TypeVar("T")
 
 _KIND = "assaymark ledger"
 _MAGIC = b"SQLite format 3\x00"
@@ -64,59 +68,120 @@ _MEANINGS = (
 )
 
 
-class Store(Protocol):
-    """A database that can hold a ledger."""
+class Store(ABC):
+    """A database that can hold a ledger; ``name`` is how messages call it, never with a password."""
 
     name: str
-    """How messages call it; never with a password."""
     engine: sa.Engine
-    shared: bool
+    shared: ClassVar[bool]
     """Whether several runs may work on it at once, each on the calls it holds a lease of."""
-    wrote: bool
+    wrote = False
     """Whether rows were written to a file that are not sealed yet. A database is never sealed: others are at work."""
 
-    def prepare(self, *, create: bool) -> None:
-        """Check that it holds a ledger of this version, or make one where there is nothing yet."""
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """One connection; what the database raises becomes a `LedgerError`."""
+        with plainly(self.name), self.engine.connect() as connection:
+            yield connection
 
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """One transaction that writes; what the database raises becomes a `LedgerError`."""
+        with plainly(self.name), writing(self.engine) as connection:
+            yield connection
+
+    def clock(self) -> float:
+        """The time on that clock now."""
+        with self.reading() as connection:
+            return self.now(connection)
+
+    def rows(self, statement: sa.Executable, **parameters: Any) -> Sequence[sa.RowMapping]:
+        """The rows that a statement finds."""
+        with self.reading() as connection:
+            return connection.execute(statement, parameters).mappings().all()
+
+    def rows_among(self, statement: sa.Executable, keys: Iterable[str], **parameters: Any) -> Iterator[sa.RowMapping]:
+        """The rows that a statement finds for so many of the keys at a time as a query takes (``:keys``)."""
+        for group in groups(keys, KEYS_A_QUERY):
+            yield from self.rows(statement, keys=group, **parameters)
+
+    @abstractmethod
+    def prepare(self, *, create: bool) -> None:
+        """Check that a ledger of this version is here, or make one where there is nothing yet."""
+
+    @abstractmethod
     def exclusive(self) -> AbstractContextManager[None]:
         """Hold the right to run calls."""
 
+    @abstractmethod
     def check_structure(self, connection: sa.Connection) -> None:
         """Raise `LedgerError` unless what is stored hangs together."""
 
+    @abstractmethod
     def inline(self, item: Packed) -> bool:
         """Whether an object is small enough to live in the table."""
 
+    @abstractmethod
     def keep(self, packed: Iterable[Packed]) -> None:
         """Put those objects on the disk which do not live in the table."""
 
+    @abstractmethod
     def read(self, sha256: str) -> bytes:
         """The packed bytes of an object that does not live in the table."""
 
+    @abstractmethod
     def insert_new(self, table: sa.Table) -> sa.Insert:
         """An insertion that leaves rows alone which are there already."""
 
+    @abstractmethod
     def now(self, connection: sa.Connection) -> float:
         """Seconds since 1970, by the one clock that all who write to it share."""
 
 
-class SqliteStore:
+KEYS_A_QUERY = 500
+
+
+def groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """``items`` in lists of at most ``size``."""
+    waiting = iter(items)
+    while group := list(islice(waiting, size)):
+        yield group
+
+
+class SqliteStore(Store):
     """A SQLite file, with a folder of large objects beside it."""
 
     shared = False
 
     def __init__(self, path: Path) -> None:
-        self.path, self.name, self.wrote = path, str(path), False
+        self.path, self.name = path, str(path)
         self.engine = connect(path)
-        sa.event.listen(self.engine, "begin", self._note_writing)
+        sa.event.listen(self.engine, "begin", self._begin)
         self._files = ObjectFiles(path.parent / "objects")
 
-    def _note_writing(self, connection: sa.Connection) -> None:
-        self.wrote = self.wrote or _writes(connection)
+    def _begin(self, connection: sa.Connection) -> None:
+        writes = bool(connection.get_execution_options().get(_WRITE, False))
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        self.wrote = self.wrote or writes
 
     def prepare(self, *, create: bool) -> None:
-        """See `prepare`."""
-        prepare(self.engine, self.path, create=create)
+        """Check that the file holds a ledger of this version, or make one where there is nothing yet."""
+        head, path = b"", self.path
+        if path.exists():
+            with path.open("rb") as file:
+                head = file.read(len(_MAGIC))
+            if head and head != _MAGIC:  # refused before SQLite touches it
+                raise LedgerError(f"{path}: {_meaning('not a database')}")
+        if not head or has_no_tables(self.engine):
+            if not create:
+                raise LedgerError(f"{path}: there is no ledger here; import records first, or name another file")
+            # Outside a transaction, and only here: the mode stays in the file, and a stranger's file must not change.
+            with closing(self.engine.raw_connection()) as raw:
+                raw.cursor().execute("PRAGMA journal_mode=WAL")
+            with writing(self.engine) as connection:
+                make_tables(connection)
+            sync_folder(path.parent)
+        check_version(self.engine, path)
 
     def exclusive(self) -> AbstractContextManager[None]:
         """See `exclusive`."""
@@ -144,7 +209,7 @@ class SqliteStore:
 
     def insert_new(self, table: sa.Table) -> sa.Insert:
         """See `Store`."""
-        return _insert_new(table)
+        return _insert_new(sqlite.insert, table)
 
     def now(self, connection: sa.Connection) -> float:
         """The clock of this machine, on which everybody is who uses the file."""
@@ -153,8 +218,9 @@ class SqliteStore:
 
 
 @lru_cache
-def _insert_new(table: sa.Table) -> sa.Insert:
-    return sqlite.insert(table).on_conflict_do_nothing()
+def _insert_new(insert: Callable[[sa.Table], Any], table: sa.Table) -> sa.Insert:
+    new: sa.Insert = insert(table).on_conflict_do_nothing()
+    return new
 
 
 def connect(path: Path) -> sa.Engine:
@@ -180,7 +246,6 @@ def connect(path: Path) -> sa.Engine:
 def _engine(url: sa.URL, *, only_read: bool = False) -> sa.Engine:
     engine = sa.create_engine(url, connect_args={"timeout": BUSY_S})
     sa.event.listen(engine, "connect", _configure)
-    sa.event.listen(engine, "begin", _begin)
     if only_read:
         sa.event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA query_only=ON"))
     return engine
@@ -191,15 +256,6 @@ def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
     """One transaction that writes. It takes the write lock at once: upgrading a read lock can fail half-way."""
     with engine.connect().execution_options(**{_WRITE: True}) as connection, connection.begin():
         yield connection
-
-
-def prepare(engine: sa.Engine, path: Path, *, create: bool) -> None:
-    """Check that ``path`` holds a ledger of this version, or make one where there is nothing yet."""
-    if not _has_content(path) or has_no_tables(engine):
-        if not create:
-            raise LedgerError(f"{path}: there is no ledger here; import records first, or name another file")
-        _create(engine, path)
-    check_version(engine, path)
 
 
 def execute_many(connection: sa.Connection, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> int:
@@ -248,25 +304,20 @@ def exclusive(path: Path) -> Iterator[None]:
     with plainly(path):
         handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        _lock(handle, path)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as exc:
+            if exc.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise LedgerError(f"{path}: {_meaning(str(exc))}") from exc
+            holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
+            what = f"another run is using this ledger (process {holder}); wait for it to end, or stop it"
+            raise LedgerError(f"{path}: {what}") from None
+        with plainly(path):
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
         yield
     finally:
         os.close(handle)
-
-
-def _lock(handle: int, path: Path) -> None:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as exc:
-        if exc.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-            raise LedgerError(f"{path}: {_meaning(str(exc))}") from exc
-        holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
-        raise LedgerError(
-            f"{path}: another run is using this ledger (process {holder}); wait for it to end, or stop it"
-        ) from None
-    with plainly(path):
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
 
 
 def _configure(connection: Any, _record: object) -> None:
@@ -275,38 +326,10 @@ def _configure(connection: Any, _record: object) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _begin(connection: sa.Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if _writes(connection) else "BEGIN")
-
-
-def _writes(connection: sa.Connection) -> bool:
-    return bool(connection.get_execution_options().get(_WRITE, False))
-
-
-def _has_content(path: Path) -> bool:
-    """Whether the file exists and holds anything. Refuses what is no SQLite file before SQLite touches it."""
-    if not path.exists():
-        return False
-    with path.open("rb") as file:
-        head = file.read(len(_MAGIC))
-    if head and head != _MAGIC:
-        raise LedgerError(f"{path}: {_meaning('not a database')}")
-    return bool(head)
-
-
 def has_no_tables(engine: sa.Engine) -> bool:
     """Whether nothing is there; true of a ledger whose making was cut off: its file is there and its tables are not."""
     with engine.connect() as connection:
         return not sa.inspect(connection).get_table_names()
-
-
-def _create(engine: sa.Engine, path: Path) -> None:
-    # Outside a transaction, and only here: the mode stays in the file, and a stranger's file must not be changed.
-    with closing(engine.raw_connection()) as raw:
-        raw.cursor().execute("PRAGMA journal_mode=WAL")
-    with writing(engine) as connection:
-        make_tables(connection)
-    sync_folder(path.parent)
 
 
 def make_tables(connection: sa.Connection) -> None:
@@ -341,10 +364,9 @@ def _meaning(message: str) -> str:
     return f"the store refused: {' '.join(message.split())}"
 
 
-# A ledger in PostgreSQL, which several workers share: connecting, creating it, and errors in plain words.
-#
-# The database, or the schema that ``?options=-csearch_path=NAME`` in the URL names, must be empty or hold one ledger.
-# Every object lives in its table, since the workers share no folder, and every time comes from the clock of the server.
+# Several workers share a ledger in PostgreSQL. The database, or the schema that ``?options=-csearch_path=NAME`` in the
+# URL names, must be empty or hold one ledger. Every object lives in its table, since the workers share no folder, and
+# every time comes from the clock of the server.
 
 
 EXAMPLE: Final = "postgresql+psycopg://USER@HOST/DATABASE"
@@ -359,28 +381,32 @@ _NOW = sa.select(sa.func.extract("epoch", sa.func.clock_timestamp()).cast(sa.Dou
 
 
 def is_url(where: str | Path) -> bool:
-    """Whether this names a database and not a file.
-
-    >>> is_url("postgresql+psycopg://ledgers.example/study"), is_url("run/ledger.db")
-    (True, False)
-    """
+    """Whether this names a database and not a file."""
     found = _URL.match(where) if isinstance(where, str) else None
     if found is not None and found[1] not in _SCHEMES:
         raise LedgerError(f"a ledger is a file or a database {EXAMPLE} (got a URL of {found[1]!r})")
     return found is not None
 
 
-class PostgresStore:
+class PostgresStore(Store):
     """One database, or one schema of it."""
 
     shared = True
-    wrote = False
 
     def __init__(self, url: str) -> None:
-        parsed = _parsed(url)
+        try:
+            parsed = sa.make_url(url)
+        except (ArgumentError, ValueError):
+            problem = "cannot be read (not shown: it may hold a password); a port is a number, '@' in a password is %40"
+            raise LedgerError(f"the URL of the ledger {problem}; it looks like {EXAMPLE}") from None
         # Neither the password nor anything else of the query: it can hold one too.
         self.name = f"postgresql://{parsed.host or 'local'}/{parsed.database or ''}"
-        _check_driver(self.name)
+        try:
+            import psycopg  # noqa: F401
+        except ImportError as exc:
+            advice = "pip install 'assaymark[postgres]'"
+            what = f"a ledger in PostgreSQL needs the package psycopg ({exc}): {advice}"
+            raise LedgerError(f"{self.name}: {what}") from None
         arguments = {} if "connect_timeout" in parsed.query else {"connect_timeout": _CONNECT_S}
         self.engine = sa.create_engine(
             parsed.set(drivername="postgresql+psycopg"), pool_pre_ping=True, connect_args=arguments
@@ -423,47 +449,88 @@ class PostgresStore:
 
     def insert_new(self, table: sa.Table) -> sa.Insert:
         """An insertion that leaves rows alone which are there already."""
-        return _postgres_insert_new(table)
+        return _insert_new(postgresql.insert, table)
 
     def now(self, connection: sa.Connection) -> float:
         """The clock of the server."""
         return float(connection.execute(_NOW).scalar_one())
 
 
-@lru_cache
-def _postgres_insert_new(table: sa.Table) -> sa.Insert:
-    return postgresql.insert(table).on_conflict_do_nothing()
-
-
-def _parsed(url: str) -> sa.URL:
-    try:
-        return sa.make_url(url)
-    except (ArgumentError, ValueError):
-        problem = "cannot be read (not shown: it may hold a password); a port is a number, '@' in a password is %40"
-        raise LedgerError(f"the URL of the ledger {problem}; it looks like {EXAMPLE}") from None
-
-
-def _check_driver(name: str) -> None:
-    try:
-        import psycopg  # noqa: F401
-    except ImportError as exc:
-        advice = "pip install 'assaymark[postgres]'"
-        raise LedgerError(f"{name}: a ledger in PostgreSQL needs the package psycopg ({exc}): {advice}") from None
-
-
 def _see_to_durability(connection: Any, _record: object) -> None:
     """A commit is on the disk of the server when it returns, or we do not work there."""
-    with _of_its_own(connection) as cursor:
+    with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('fsync'), current_setting('synchronous_commit')")
         fsync, waits = cursor.fetchone()
         if fsync != "on":
             raise LedgerError("the PostgreSQL server runs with fsync = off and can lose commits; switch it on")
         if waits == "off":
             cursor.execute("SET synchronous_commit = on")
-
-
-@contextmanager
-def _of_its_own(connection: Any) -> Iterator[Any]:
-    with connection.cursor() as cursor:
-        yield cursor
     connection.commit()
+
+
+_PREFIX: Final = "note "  # beside these, the table says what kind of ledger it is
+
+NOTES: Final = sa.select(meta).where(meta.c.name.not_in(("kind", "schema")))
+"""Every note; the other two rows are looked at whenever the ledger is opened."""
+
+
+class Notes:
+    """The notes of one ledger; see `Ledger.notes`. Each is sealed: one that was damaged is not read as another."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def read(self, name: str) -> str | None:
+        """The note of this name; None if there is none."""
+        with self._store.reading() as connection:
+            return get_note(connection, name)
+
+    def leave(self, name: str, text: str) -> str:
+        """Leave a note unless there is one of this name; the one that is there."""
+        row = {"name": _PREFIX + name, "value": _sealed_note(name, text)}
+        with self._store.writing() as connection:
+            connection.execute(self._store.insert_new(meta), row)
+            value = connection.scalar(sa.select(meta.c.value).where(meta.c.name == _PREFIX + name))
+        return _opened_note(name, value)
+
+    def replace(self, name: str, text: str) -> None:
+        """Leave a note in place of the one that may be there."""
+        if self.read(name) == text:
+            return
+        with self._store.writing() as connection:
+            put_note(connection, self._store, name, text)
+
+
+def get_note(connection: sa.Connection, name: str) -> str | None:
+    """The note of this name, as `Notes.read` gives it."""
+    value = connection.scalar(sa.select(meta.c.value).where(meta.c.name == _PREFIX + name))
+    return None if value is None else _opened_note(name, value)
+
+
+def put_note(connection: sa.Connection, store: Store, name: str, text: str) -> None:
+    """Leave a note in place of the one that may be there, in a transaction that is under way."""
+    row = {"name": _PREFIX + name, "value": _sealed_note(name, text)}
+    if not execute_many(connection, store.insert_new(meta), [row]):
+        connection.execute(sa.update(meta).where(meta.c.name == row["name"]).values(value=row["value"]))
+
+
+def check_note(row: Row) -> None:
+    """Raise `LedgerError` unless a row of ``meta`` is a note as it was left."""
+    name = row["name"]
+    if not isinstance(name, str) or not name.startswith(_PREFIX):
+        raise LedgerError(f"the note {name!r} of the ledger is damaged; restore the ledger from a copy")
+    _opened_note(name.removeprefix(_PREFIX), row["value"])
+
+
+def _sealed_note(name: str, text: str) -> str:
+    return json.dumps([text, seal(name, text)])
+
+
+def _opened_note(name: str, value: object) -> str:
+    try:
+        text, found = json.loads(str(value))
+    except (TypeError, ValueError):
+        text, found = "", ""
+    if not isinstance(text, str) or found != seal(name, text):
+        raise LedgerError(f"the note {name!r} of the ledger is damaged; restore the ledger from a copy")
+    return text

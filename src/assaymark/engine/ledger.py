@@ -7,6 +7,7 @@ them over as one group, which costs one sync.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
@@ -26,10 +27,8 @@ from assaymark.engine import verify as audit
 from assaymark.engine.batches import BatchBook
 from assaymark.engine.blobs import Packed, bytes_text, pack
 from assaymark.engine.calls import CallSpec, Reply, Text, Unseen, pack_text
-from assaymark.engine.commits import KEYS_A_QUERY, groups
 from assaymark.engine.compute import ChunkBook
-from assaymark.engine.database import PostgresStore, SqliteStore, Store, is_url
-from assaymark.engine.metadata import Notes
+from assaymark.engine.database import KEYS_A_QUERY, Notes, PostgresStore, SqliteStore, Store, groups, is_url
 from assaymark.engine.queue import Leases
 from assaymark.engine.rate_limits import Grant, Limits
 from assaymark.engine.schema import Answered, Attempt, Committed, End, Outcome, Source
@@ -62,9 +61,7 @@ _PENDING_MODELS = (
 )
 _STANDING = (
     sa.select(
-        tables.calls.c.model,
-        sa.func.count().label("planned"),
-        sa.func.count(tables.replies.c.key).label("answered"),
+        tables.calls.c.model, sa.func.count().label("planned"), sa.func.count(tables.replies.c.key).label("answered")
     )
     .select_from(_OPEN)
     .group_by(tables.calls.c.model)
@@ -97,12 +94,6 @@ class Ledger:
     ``batches`` knows which calls are in batches at a provider; see `BatchBook`. ``chunks`` keeps results of
     computations; see `ChunkBook`. ``notes`` are for whoever works on the calls; see `Notes`. ``looked_over`` says that
     a run found it sound since it was opened, ``heard`` which models are known to have replied.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
-    ...     sha256 = ledger.put_object(b"as it came", kind="source")
-    ...     ledger.get_object(sha256)
-    b'as it came'
     """
 
     def __init__(self, store: Store) -> None:
@@ -117,18 +108,11 @@ class Ledger:
         self.chunks = ChunkBook(store)
         self.notes = Notes(store)
 
-    # --- opening and closing ---
-
     @classmethod
     def open(cls, where: str | Path, *, create: bool = True) -> Self:
         """The ledger in the file ``where``, or in the database of a URL ``postgresql+psycopg://USER@HOST/DATABASE``.
 
         An empty one is made there unless ``create`` is false. See `postgres` for what a database has to be like.
-
-        Raises
-        ------
-        LedgerError
-            What is there is no ledger, of another schema version, absent, or cannot be opened.
         """
         store: Store = PostgresStore(str(where)) if is_url(where) else SqliteStore(Path(where).absolute())
         try:
@@ -143,7 +127,7 @@ class Ledger:
         """Let go of it: what was written is sealed, and the last to close a file folds its write-ahead log into it."""
         try:
             if self._store.wrote:
-                with database.plainly(self.name), database.writing(self._engine) as connection:
+                with self._store.writing() as connection:
                     audit.seal_rows(connection, self._store)
                 self._store.wrote = False
         finally:
@@ -173,49 +157,35 @@ class Ledger:
 
         Takes about half a second for 100 MB. `run_calls` does it before it pays for anything.
         """
-        with database.plainly(self.name), self._engine.connect() as connection:
+        with self._store.reading() as connection:
             self._store.check_structure(connection)
 
     def verify(self) -> int:
-        """Go over everything: the structure, each row and each object. Returns how many rows were found right.
-
-        Raises
-        ------
-        LedgerError
-            Something has changed since it was written; the first such thing is named.
-        """
+        """Go over everything: the structure, each row and each object. Returns how many rows were found right."""
         found = self.audit()
         if found.differences:
             raise LedgerError(found.differences[0])
         return found.rows
 
     def audit(self) -> Audit:
-        """What differs from what was written, and which rows came after the last clean close; see `Audit`.
-
-        Raises
-        ------
-        LedgerError
-            It cannot be read to its end.
-        """
+        """What differs from what was written, and which rows came after the last clean close; see `Audit`."""
         self.check_structure()
-        with database.plainly(self.name), self._engine.connect() as connection:
+        with self._store.reading() as connection:
             return audit.look_over(connection, self._store.read)
 
-    # --- what is to be asked ---
-
     def plan(self, calls: Iterable[CallSpec]) -> int:
-        """Write down calls to be made, and each text they show once. Calls already planned are left as they are.
-
-        Returns
-        -------
-        int
-            How many of them were new.
-        """
+        """Write down calls to be made, and each text they show once. Calls already planned are left as they are."""
         waiting, unseen, new = iter(calls), Unseen(), 0
-        with database.plainly(self.name):
-            while (found := self._plan_some(waiting, unseen)) is not None:
-                new += found
-        return new
+        while True:
+            now, planned = self._store.clock(), []
+            for call in islice(waiting, _CALLS_A_GROUP):  # a call is let go as soon as it is a row
+                planned.append(rows.call_row(call, now))
+                unseen.add(call)
+            if not planned:
+                return new
+            planned.sort(key=itemgetter("key"))
+            packed = [pack_text(text) for text in self._missing(unseen.take())]
+            new += self._add(packed, "prompt", tables.calls, planned)
 
     def pending(self, keys: Iterable[str]) -> list[str]:
         """Those of ``keys`` that have no reply yet, in the order given."""
@@ -223,48 +193,29 @@ class Ledger:
         if len(asked) > _KEYS_WORTH_A_SCAN:
             held = self._replied(frozenset(asked))
             return [key for key in asked if key not in held]
-        found: list[str] = []
-        for group in groups(asked, KEYS_A_QUERY):
-            few = {row["key"] for row in self._read(commits.HELD, keys=group)}
-            found += [key for key in group if key not in few]
-        return found
+        few = {row["key"] for row in self._store.rows_among(commits.HELD, asked)}
+        return [key for key in asked if key not in few]
 
     def pending_models(self) -> dict[str, int]:
         """How many planned calls of each model have no reply yet."""
-        return {row["model"]: row["n"] for row in self._read(_PENDING_MODELS)}
+        return {row["model"]: row["n"] for row in self._store.rows(_PENDING_MODELS)}
 
     def standing(self) -> dict[str, tuple[int, int]]:
         """For each model how many calls are planned, and how many of them have a reply."""
-        return {row["model"]: (row["planned"], row["answered"]) for row in self._read(_STANDING)}
+        return {row["model"]: (row["planned"], row["answered"]) for row in self._store.rows(_STANDING)}
 
     def pending_of(self, model: str) -> list[str]:
         """The keys of the planned calls of a model that have no reply yet, in order."""
-        return [row["key"] for row in self._read(_PENDING_OF, model=rows.plain(model))]
+        return [row["key"] for row in self._store.rows(_PENDING_OF, model=rows.plain(model))]
 
     def call(self, key: str) -> CallSpec:
-        """The planned call with this key, with all of its texts.
-
-        Raises
-        ------
-        LedgerError
-            No such call was planned, or what is stored of it is damaged.
-        """
+        """The planned call with this key, with all of its texts."""
         (call,) = self.load([key], {})
         return call
 
     def load(self, keys: Sequence[str], texts: dict[str, Text]) -> list[CallSpec]:
-        """The planned calls with these keys; see `call`.
-
-        Parameters
-        ----------
-        keys : sequence of str
-            Their keys.
-        texts : dict of str to Text
-            Texts by their digest that need not be read; those read are added.
-        """
-        specs = {
-            row["key"]: row["spec"] for group in groups(keys, KEYS_A_QUERY) for row in self._read(_SPECS, keys=group)
-        }
+        """The planned calls with these keys; see `call`."""
+        specs = {row["key"]: row["spec"] for row in self._store.rows_among(_SPECS, keys)}
         for key in keys:
             if key not in specs:
                 raise LedgerError(f"{self.name}: no call {key} was planned")
@@ -274,17 +225,10 @@ class Ledger:
             texts[digest] = Text(bytes_text(data), digest)
         return [rows.call_of(key, specs[key], texts) for key in keys]
 
-    # --- what happened ---
-
     def commit(self, begin: Sequence[str] = (), ends: Sequence[End] = ()) -> list[Attempt]:
         """Write down, all or nothing, how some attempts ended and that others are about to be sent.
 
         A call that has a reply keeps it: a second one is not stored, and its attempt is marked ``superseded``.
-
-        Returns
-        -------
-        list of Attempt
-            The attempts begun, in the order of ``begin``. They may be sent once this returns.
         """
         committed = commits.commit(self._store, [(key, None) for key in begin], ends)
         return [attempt for attempt in committed.begun if attempt is not None]
@@ -302,194 +246,125 @@ class Ledger:
         self.commit(ends=[End(attempt, outcome, error) for attempt, outcome, error in failures])
 
     def reply(self, key: str) -> Reply:
-        """The reply to one call.
-
-        Raises
-        ------
-        LedgerError
-            There is none, or what is stored of it is damaged.
-        """
+        """The reply to one call."""
         for _, reply in self.replies([key]):
             return reply
         raise LedgerError(f"{self.name}: call {key} has no reply")
 
     def replies(self, keys: Iterable[str]) -> Iterator[tuple[str, Reply]]:
-        """The replies to these calls, in the order given; calls without one are passed over.
-
-        Raises
-        ------
-        LedgerError
-            A stored reply is damaged.
-        """
+        """The replies to these calls, in the order given; calls without one are passed over."""
         for group in groups(keys, KEYS_A_QUERY):
-            found = {row["key"]: (row, rows.facts_of(row)) for row in self._read(_REPLIES, keys=group)}
-            bodies = self._objects({facts.raw for _, facts in found.values() if facts.raw is not None})
+            found = {row["key"]: (row, rows.facts_of(row)) for row in self._store.rows(_REPLIES, keys=group)}
+            bodies = self._objects({body for _, (_, body) in found.values() if body is not None})
             for key in group:
                 if key in found:
-                    row, facts = found[key]
-                    raw = None if facts.raw is None else bytes_text(bodies[facts.raw])
+                    row, (facts, body) = found[key]
+                    raw = None if body is None else bytes_text(bodies[body])
                     yield key, rows.reply_of(row, facts, raw, self._store.read)
 
     def answered(self, *, since: float = 0.0, without: Collection[str] = ()) -> Iterator[Answered]:
         """Every reply written down at ``since`` (seconds since 1970) or later, without its texts, in no order.
 
         Those of models of the providers in ``without`` are left out.
-
-        Raises
-        ------
-        LedgerError
-            What is stored of a reply is damaged.
         """
-        with database.plainly(self.name), self._engine.connect() as connection:
+        with self._store.reading() as connection:
             wanted = _ANSWERED.where(*(~tables.calls.c.model.startswith(f"{name}/") for name in without))
             found = connection.execution_options(yield_per=10_000).execute(wanted, {"since": since}).mappings()
             yield from map(rows.answered_of, found)
 
     def perhaps_paid(self) -> list[tuple[str, int]]:
         """Key and number of each attempt that may have been paid and has no reply: under way, cut off, or lost."""
-        return [(row["key"], row["number"]) for row in self._read(_PERHAPS_PAID)]
+        return [(row["key"], row["number"]) for row in self._store.rows(_PERHAPS_PAID)]
 
     def attempt_counts(self, keys: Iterable[str]) -> dict[str, int]:
         """How often each of these calls was sent, over all runs. A call never sent is absent."""
-        counts: dict[str, int] = {}
-        for group in groups(keys, KEYS_A_QUERY):
-            for row in self._read(_ATTEMPTS, keys=group):
-                attempt = rows.attempt_of(row)
-                counts[attempt.key] = counts.get(attempt.key, 0) + 1
-        return counts
+        return dict(Counter(rows.attempt_of(row).key for row in self._store.rows_among(_ATTEMPTS, keys)))
 
     def begun(self, *, beside: Collection[str] = ()) -> bool:
         """Whether any call was ever attempted, beside those with the given keys."""
         if not beside:
-            return bool(self._read(sa.select(tables.attempts.c.key).limit(1)))
-        return not {row.key for row in self._read(sa.select(tables.attempts.c.key).distinct())} <= set(beside)
+            return bool(self._store.rows(sa.select(tables.attempts.c.key).limit(1)))
+        return not {row.key for row in self._store.rows(sa.select(tables.attempts.c.key).distinct())} <= set(beside)
 
     def orphaned(self) -> list[Attempt]:
         """Attempts that never ended: they were under way when something died, and may have been paid for nothing.
 
         Those in a batch that is under way are none of them: the provider is still at work on it.
         """
-        found = self._read(sa.select(tables.attempts).where(tables.attempts.c.ended_at.is_(None)))
+        found = self._store.rows(sa.select(tables.attempts).where(tables.attempts.c.ended_at.is_(None)))
         waiting = self.batches.attempts_under_way()
         return [rows.attempt_of(row) for row in found if (row["key"], row["number"]) not in waiting]
 
     def mark_lost(self) -> list[Attempt]:
-        """Mark attempts that are still open as ``lost``. Only for whoever holds the ledger exclusively.
-
-        Returns
-        -------
-        list of Attempt
-            Those newly marked, as they were.
-        """
+        """Mark attempts that are still open as ``lost``. Only for whoever holds the ledger exclusively."""
         lost = [attempt for attempt in self.orphaned() if attempt.outcome is None]
-        with database.plainly(self.name):
-            if lost:
-                with database.writing(self._engine) as connection:
-                    commits.mark_lost(connection, lost)
+        if lost:
+            with self._store.writing() as connection:
+                commits.mark_lost(connection, lost)
         return lost
 
     def reserve(self, provider: str, limits: Limits, tokens: Sequence[int], corrections: Mapping[int, int]) -> Grant:
         """Book requests to a provider as far as its limits leave room; see `limits.reserve`."""
-        with database.plainly(self.name), database.writing(self._engine) as connection:
+        with self._store.writing() as connection:
             if not self._has_windows:  # ledgers without limits do not have them
                 tables.windows.create(connection, checkfirst=True)
                 self._has_windows = True
             return limits_.reserve(connection, self._store, provider, limits, tokens, corrections)
 
-    # --- bytes ---
-
     def put_object(self, data: bytes, kind: str) -> str:
         """Store bytes under their sha256, which is returned. ``kind`` says in a word what they are."""
         packed = pack(data)
-        with database.plainly(self.name):
-            self._add([packed], kind)
+        self._add([packed], kind)
         return packed.sha256
 
     def get_object(self, sha256: str) -> bytes:
-        """The bytes with this sha256.
-
-        Raises
-        ------
-        LedgerError
-            There are none, or they are damaged.
-        """
+        """The bytes with this sha256."""
         return self._objects([sha256])[sha256]
 
     def add_source(self, path: str, data: bytes, format: str) -> str:
         """Store the bytes of an imported file, and that it was imported. Returns their sha256; twice is once."""
         packed = pack(data)
-        row = rows.source_row(path, packed.sha256, format, self._now())
-        with database.plainly(self.name):
-            self._add([packed], "source", [(tables.sources, [row])])
+        row = rows.source_row(path, packed.sha256, format, self._store.clock())
+        self._add([packed], "source", tables.sources, [row])
         return packed.sha256
 
     def sources(self) -> list[Source]:
         """The imported files, in the order they were added."""
-        found = self._read(sa.select(tables.sources).order_by(tables.sources.c.id))
+        found = self._store.rows(sa.select(tables.sources).order_by(tables.sources.c.id))
         return [rows.source_of(row) for row in found]
-
-    # --- private ---
-
-    def _read(self, statement: sa.Executable, **parameters: Any) -> Sequence[sa.RowMapping]:
-        with database.plainly(self.name), self._engine.connect() as connection:
-            return connection.execute(statement, parameters).mappings().all()
-
-    def _now(self) -> float:
-        with self._engine.connect() as connection:
-            return self._store.now(connection)
 
     def _replied(self, keys: Collection[str]) -> set[str]:
         """Those of many keys that have a reply, found by going over all replies once."""
-        with database.plainly(self.name), self._engine.connect() as connection:
+        with self._store.reading() as connection:
             rows_ = connection.execution_options(yield_per=10_000).scalars(sa.select(tables.replies.c.key))
             return {key for key in rows_ if key in keys}
 
     def _objects(self, digests: Collection[str]) -> dict[str, bytes]:
         """The bytes of each of these objects."""
-        found: dict[str, bytes] = {}
-        for group in groups(sorted(digests), KEYS_A_QUERY):
-            for row in self._read(_OBJECTS, keys=group):
-                found[row["sha256"]] = rows.object_of(row["sha256"], row, self._store.read)
+        there = self._store.rows_among(_OBJECTS, sorted(digests))
+        found = {row["sha256"]: rows.object_of(row["sha256"], row, self._store.read) for row in there}
         for digest in digests:
             if digest not in found:
                 raise LedgerError(f"{self.name}: there is no object {digest}")
         return found
 
-    def _plan_some(self, calls: Iterator[CallSpec], unseen: Unseen) -> int | None:
-        """Plan the next calls; how many of them were new, None when there are no more."""
-        now, planned = self._now(), []
-        for call in islice(calls, _CALLS_A_GROUP):  # a call is let go as soon as it is a row
-            planned.append(rows.call_row(call, now))
-            unseen.add(call)
-        if not planned:
-            return None
-        planned.sort(key=itemgetter("key"))
-        packed = [pack_text(text) for text in self._missing(unseen.take())]
-        return self._add(packed, "prompt", [(tables.calls, planned)])
-
-    def _missing(self, texts: Mapping[str, Text]) -> Iterator[Text]:
-        for group in groups(texts, KEYS_A_QUERY):
-            held = {row["sha256"] for row in self._read(_OBJECTS_HELD, keys=group)}
-            yield from (texts[digest] for digest in group if digest not in held)
+    def _missing(self, texts: Mapping[str, Text]) -> list[Text]:
+        held = {row["sha256"] for row in self._store.rows_among(_OBJECTS_HELD, texts)}
+        return [text for digest, text in texts.items() if digest not in held]
 
     def _add(
-        self, packed: Sequence[Packed], kind: str, others: Sequence[tuple[sa.Table, list[dict[str, Any]]]] = ()
+        self, packed: Sequence[Packed], kind: str, table: sa.Table | None = None, new: Sequence[dict[str, Any]] = ()
     ) -> int:
-        """Objects and the rows that name them, in one transaction. Returns how many of the other rows were new."""
+        """Objects and the rows that name them, in one transaction. Returns how many of these rows were new."""
         store = self._store
-        store.keep(packed)
-        with database.writing(self._engine) as connection:
+        with database.plainly(self.name):
+            store.keep(packed)
+        with store.writing() as connection:
             objects = [commits.object_row(store, item, kind) for item in sorted(packed, key=attrgetter("sha256"))]
             database.execute_many(connection, store.insert_new(tables.objects), objects)
-            return sum(self._add_rows(connection, table, new) for table, new in others)
-
-    def _add_rows(self, connection: sa.Connection, table: sa.Table, new: Sequence[Mapping[str, Any]]) -> int:
-        if table is tables.calls and self.leases is not None:
-            return self.leases.enqueue(connection, new)
-        return database.execute_many(connection, self._store.insert_new(table), new)
-
-
-# One writer for many workers: what they report while one commit is on its way shares the next.
+            if table is tables.calls and self.leases is not None:
+                return self.leases.enqueue(connection, new)
+            return 0 if table is None else database.execute_many(connection, store.insert_new(table), new)
 
 
 class Journal:

@@ -30,13 +30,10 @@ def outside(work: Callable[[], T], give_up: Callable[[], object] = lambda: None)
 
     A notebook has one. This thread waits meanwhile, and still has the signals; when one ends the waiting, ``give_up``
     tells the work to end too.
-
-    >>> async def cell():
-    ...     return outside(lambda: asyncio.run(asyncio.sleep(0, "done")))
-    >>> asyncio.run(cell())
-    'done'
     """
-    if not _in_a_loop():
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
         return work()
     with ThreadPoolExecutor(1, "outside the event loop") as thread:
         working = thread.submit(work)
@@ -45,14 +42,6 @@ def outside(work: Callable[[], T], give_up: Callable[[], object] = lambda: None)
         finally:
             if not working.done():
                 give_up()
-
-
-def _in_a_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 @contextmanager
@@ -106,8 +95,7 @@ def _end(loop: asyncio.AbstractEventLoop) -> None:
     loop.close()
 
 
-# Large replies: each is read and kept, but only a few at a time, from their first megabyte until they are on the disk.
-#
+# Large replies are read and kept only a few at a time, from their first megabyte until they are on the disk.
 # A run has up to hundreds of attempts under way, and a hostile answer to each may be as long as one is kept. So whoever
 # reads a body asks for a place here when it passes `LARGE_BYTES`; the run gives the place back when the reply is
 # committed or the attempt has failed.
@@ -135,15 +123,7 @@ class Room:
 
 
 class Place:
-    """The right of one attempt to hold a large body.
-
-    >>> async def read() -> bool:
-    ...     place = Room(places=1).place()
-    ...     await place.take()
-    ...     return place.taken
-    >>> asyncio.run(read())
-    True
-    """
+    """The right of one attempt to hold a large body."""
 
     def __init__(self, free: asyncio.Semaphore) -> None:
         self._free = free
@@ -170,17 +150,9 @@ class Place:
 _PLACE: ContextVar[Place | None] = ContextVar("assaymark_place", default=None)
 
 
-def hold(place: Place) -> None:
-    """Let whoever reads a body in this task find its place."""
-    _PLACE.set(place)
-
-
 def place_here() -> Place | None:
-    """The place of the attempt that this task makes; None outside of a run, where nobody else reads meanwhile."""
+    """The place of the attempt that this task makes, for whoever reads a body; None outside of a run."""
     return _PLACE.get()
-
-
-# One attempt at one call: it has a deadline, and ends in a reply or in a named trouble.
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,34 +176,31 @@ class Attempts:
 
         ``place`` is for a large body. It is given back here unless there is a reply to be written down.
         """
-        result = await self._asked(model, call, place)
+        started = time.perf_counter()
+        # A task of its own: a model that does not heed its cancellation must not hold up the worker.
+        task = asyncio.create_task(_complete(model, call, place))
+        result: Reply | Trouble = Trouble(
+            "timeout", ModelError(f"no reply within {self._deadline_s:g} s", retryable=True)
+        )
+        try:
+            done, _ = await asyncio.wait((task,), timeout=self._deadline_s)
+            if not done:
+                self._left_behind.add(task)
+                task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # not needed any more
+                task.cancel()
+                await asyncio.wait((task,), timeout=GRACE_S)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if done:
+            result = _result(task, call, time.perf_counter() - started)
         if not isinstance(result, Reply):
             place.leave()
         return result
 
-    async def _asked(self, model: Model, call: CallSpec, place: Place) -> Reply | Trouble:
-        started = time.perf_counter()
-        # A task of its own: a model that does not heed its cancellation must not hold up the worker.
-        task = asyncio.create_task(_complete(model, call, place))
-        try:
-            done, _ = await asyncio.wait((task,), timeout=self._deadline_s)
-            if not done:
-                await self._let_go(task)
-                return Trouble("timeout", ModelError(f"no reply within {self._deadline_s:g} s", retryable=True))
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
-        return _result(task, call, time.perf_counter() - started)
-
-    async def _let_go(self, task: asyncio.Task[Reply]) -> None:
-        self._left_behind.add(task)
-        task.add_done_callback(_look_away)
-        task.cancel()
-        await asyncio.wait((task,), timeout=GRACE_S)
-
 
 async def _complete(model: Model, call: CallSpec, place: Place) -> Reply:
-    hold(place)
+    _PLACE.set(place)
     reply = await model.complete(call)
     if not isinstance(reply, Reply) or not isinstance(reply.text, str):
         raise TypeError(f"model {call.model!r} must return a Reply with a text (got {type(reply).__name__})")
@@ -250,9 +219,3 @@ def _result(task: asyncio.Task[Reply], call: CallSpec, seconds: float) -> Reply 
     if isinstance(error, ModelError):
         return refusal_of(error, call.model) if error.refused == "content" else Trouble("failed", error)
     return Trouble("defect", ModelError(f"{type(error).__name__}: {error}", retryable=False), defect=error)
-
-
-def _look_away(task: asyncio.Task[Reply]) -> None:
-    """Take note of how an abandoned attempt ended, which is of no interest to anybody any more."""
-    if not task.cancelled():
-        task.exception()

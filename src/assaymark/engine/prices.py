@@ -65,13 +65,7 @@ class Price(BaseModel):
     source: Annotated[str, Field(min_length=1, max_length=500)]
 
     def covers(self, model: str) -> bool:
-        """Whether it is the price of a model: the one it names, a snapshot of that, or any with its beginning.
-
-        >>> day = date(2026, 3, 31)
-        >>> gpt5 = Price(pattern="openai/gpt-5", input=1.25, output=10, as_of=day, source="an example")
-        >>> gpt5.covers("openai/gpt-5-2025-08-07"), gpt5.covers("openai/gpt-5-mini"), gpt5.covers("openai/gpt-5.2")
-        (True, False, False)
-        """
+        """Whether it is the price of a model: the one it names, a snapshot of that, or any with its beginning."""
         if self.pattern.endswith("*"):
             return model.startswith(self.pattern[:-1])
         rest = model.removeprefix(self.pattern)
@@ -103,11 +97,7 @@ class Estimate:
 
 
 class Bound(NamedTuple):
-    """The most that one call may cost, in USD, by its two parts.
-
-    >>> Bound(0.25, 0.5).usd
-    0.75
-    """
+    """The most that one call may cost, in USD, by its two parts."""
 
     input: float
     output: float
@@ -138,16 +128,7 @@ class Prices:
         cached_tokens: int | None = None,
         batch: bool = False,
     ) -> float | None:
-        """What one call cost, in USD; None where the price or a number of tokens is unknown.
-
-        Examples
-        --------
-        >>> prices = load_prices()
-        >>> prices.cost_of("anthropic/claude-sonnet-4-5", 1_000_000, 100_000)
-        4.5
-        >>> prices.cost_of("openai/nobody-knows-it", 1_000_000, 100_000) is None
-        True
-        """
+        """What one call cost, in USD; None where the price or a number of tokens is unknown."""
         price = self.of(model)
         if price is None or input_tokens is None or output_tokens is None:
             return None
@@ -159,11 +140,7 @@ class Prices:
         return whole * (price.batch if batch else 1.0) / _MILLION
 
     def paid(self, model: str, reply: Reply, batch: bool = False) -> float | None:
-        """What a reply cost, in USD, by the tokens that its provider counted; 0 for models that cost nothing.
-
-        >>> load_prices().paid("openai/gpt-4o", Reply(text="", model="", input_tokens=1000, output_tokens=1000))
-        0.0125
-        """
+        """What a reply cost, in USD, by the tokens that its provider counted; 0 for models that cost nothing."""
         if costs_nothing(model):
             return 0.0
         return self.cost_of(model, reply.input_tokens, reply.output_tokens, reply.cached_tokens, batch)
@@ -182,13 +159,7 @@ class Prices:
 
     @staticmethod
     def share(call: CallSpec, reply: Reply) -> tuple[float, float] | None:
-        """The parts of the tokens of `bound` that a reply took, of input and output; None where they are not known.
-
-        >>> from assaymark.engine import Message, Text
-        >>> call = CallSpec(model="openai/gpt-4o", messages=(Message("user", (Text.of("x" * 500),)),), template="")
-        >>> Prices.share(call, Reply(text="", model="", input_tokens=250, output_tokens=100))
-        (0.25, 0.1)
-        """
+        """The parts of the tokens of `bound` that a reply took, of input and output; None where they are not known."""
         if reply.input_tokens is None or reply.output_tokens is None:
             return None
         tokens, most = _most_tokens(call)
@@ -199,12 +170,6 @@ class Prices:
 
         Without ``args.max_tokens`` a reply of 1,000 tokens is assumed. Reasoning, which is paid as output, can make it
         many times as long.
-
-        >>> from assaymark.engine import Message, Text
-        >>> call = CallSpec(model="openai/gpt-4o", messages=(Message("user", (Text.of("x" * 4000),)),), template="")
-        >>> found = load_prices().estimate(call)
-        >>> found.cost, found.basis
-        (0.0125, 'characters / 4; output tokens: 1,000 a reply, assumed')
         """
         return self.estimate_all([call], batch=batch)
 
@@ -228,11 +193,6 @@ def load_prices(path: Path | None = None) -> Prices:
     """The table of prices that comes with assaymark, or the user's own file in its place.
 
     A file of one's own replaces the shipped table as a whole, so that no price is from a list one did not read.
-
-    Examples
-    --------
-    >>> load_prices().of("openai/gpt-4o-2024-11-20").pattern
-    'openai/gpt-4o'
     """
     source = SHIPPED if path is None else str(path)
     try:
@@ -260,11 +220,7 @@ def text_of_prices(prices: Prices) -> str:
 
 
 def prices_of_text(text: str) -> Prices:
-    """The table of prices that `text_of_prices` wrote down.
-
-    >>> prices_of_text(text_of_prices(load_prices())) == load_prices()
-    True
-    """
+    """The table of prices that `text_of_prices` wrote down."""
     try:
         found = json.loads(text)
         return Prices(str(found["source"]), tuple(Price.model_validate(entry) for entry in found["entries"]))
@@ -288,11 +244,7 @@ def _bytes_of(path: Path | None) -> bytes:
 
 
 def costs_nothing(model: str) -> bool:
-    """Whether a model is one of ours or somebody's agent, which no provider sends a bill for.
-
-    >>> costs_nothing("reference/auditor"), costs_nothing("openai-chat/qwen3:8b")
-    (True, False)
-    """
+    """Whether a model is one of ours or somebody's agent, which no provider sends a bill for."""
     return model.partition("/")[0] in FREE
 
 

@@ -11,17 +11,16 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 import sqlalchemy as sa
 
-from assaymark.engine import commits, database
+from assaymark.engine import commits
 from assaymark.engine import schema as rows
 from assaymark.engine import schema as tables
 from assaymark.engine.calls import CallSpec, Text
-from assaymark.engine.commits import KEYS_A_QUERY, groups
-from assaymark.engine.database import Store
+from assaymark.engine.database import KEYS_A_QUERY, Store, groups
 from assaymark.engine.rate_limits import door_of
 from assaymark.engine.schema import Attempt, Claim, Committed, End
 
@@ -100,12 +99,14 @@ class Leases:
         statement = _CLAIM_ANY if model is None else _CLAIM_OF_MODEL
         if keys is not None:
             which, statement = {"keys": list(keys)}, _CLAIM_OF_KEYS
-        with database.plainly(self._store.name), database.writing(self._store.engine) as connection:
+        with self._store.writing() as connection:
             found = connection.execute(
                 statement, {"worker": worker, "n": n, "lease_s": lease_s, "since": since, **which}
             ).all()
             claims = sorted([Claim(row.key, row.fence) for row in found], key=lambda claim: claim.key)
-            lost = _left_open(connection, [claim.key for claim in claims if claim.fence > 1])
+            lost: list[Attempt] = []
+            for group in groups([claim.key for claim in claims if claim.fence > 1], KEYS_A_QUERY):
+                lost += map(rows.attempt_of, connection.execute(_OPEN_ATTEMPTS, {"keys": group}).mappings())
             commits.mark_lost(connection, lost)
         return claims, len(lost)
 
@@ -123,20 +124,16 @@ class Leases:
 
     def open_keys(self, keys: Sequence[str], since: float) -> set[str]:
         """Those of these calls that have no reply and were not given up at ``since`` or later."""
-        found: set[str] = set()
-        for group in groups(keys, KEYS_A_QUERY):
-            found.update(row["key"] for row in self._read(_NOT_GIVEN_UP, keys=group, since=since))
-        return found
+        return {row["key"] for row in self._store.rows_among(_NOT_GIVEN_UP, keys, since=since)}
 
     def any_left(self, model: str, since: float, *, worker: str | None = None) -> bool:
         """Whether a call of this model has no reply, was not given up at ``since`` or later, and is not held by us."""
-        (found,) = self._read(_ANY_LEFT, model=rows.plain(model), since=since, worker=worker)
+        (found,) = self._store.rows(_ANY_LEFT, model=rows.plain(model), since=since, worker=worker)
         return bool(found["any_left"])
 
     def now(self) -> float:
         """The time of the server, in seconds since 1970."""
-        with database.plainly(self._store.name), self._store.engine.connect() as connection:
-            return self._store.now(connection)
+        return self._store.clock()
 
     def enqueue(self, connection: sa.Connection, planned: Sequence[Mapping[str, Any]]) -> int:
         """Write down planned calls, and queue those that are new. Returns how many they were."""
@@ -147,23 +144,9 @@ class Leases:
             new += connection.execute(_ENQUEUE, values).rowcount
         return new
 
-    def _read(self, statement: sa.Executable, **parameters: Any) -> Sequence[rows.Row]:
-        with database.plainly(self._store.name), self._store.engine.connect() as connection:
-            return connection.execute(statement, parameters).mappings().all()
-
     def _change(self, statement: sa.TextClause, **parameters: Any) -> int:
-        with database.plainly(self._store.name), database.writing(self._store.engine) as connection:
+        with self._store.writing() as connection:
             return connection.execute(statement, parameters).rowcount
-
-
-def _left_open(connection: sa.Connection, keys: Sequence[str]) -> list[Attempt]:
-    found: list[Attempt] = []
-    for group in groups(keys, KEYS_A_QUERY):
-        found += [rows.attempt_of(row) for row in connection.execute(_OPEN_ATTEMPTS, {"keys": group}).mappings()]
-    return found
-
-
-# Where a run gets its calls from: a list that it alone works through, or a queue that it shares with other workers.
 
 
 _KNOWN_TEXTS = 10_000
@@ -179,105 +162,77 @@ class Due:
     fence: int | None = None
 
 
-class Work(Protocol):
-    """Calls to be asked, and what becomes of them. Methods that read or write the ledger are called in its thread."""
+class Work:
+    """Calls to be asked, and what becomes of them: in this class, of a ledger that the run holds alone.
 
-    renew_every_s: float | None
-    """How often `renew` is to be called; None: never."""
+    Methods that read or write the ledger are called in its thread. ``sizes`` is how many calls each lane has, at most:
+    each model, or each model behind each door where that is known. `renew` is called every ``renew_every_s`` seconds.
+    """
 
-    def sizes(self) -> Mapping[str, int]:
-        """How many calls each lane has, at most: each model, or each model behind each door where that is known."""
+    renew_every_s: float | None = None
+
+    def __init__(self, ledger: Ledger, sizes: Mapping[str, int]) -> None:
+        self._ledger, self.sizes = ledger, sizes
+        self._texts: dict[str, Text] = {}
 
     def at_hand(self, lane: str) -> list[Due]:
         """The calls of a lane that need not be fetched."""
+        del lane
+        return []
 
     def more(self, lane: str, n: int) -> list[Due] | None:
         """Some more calls of a lane, about ``n``. Empty: others hold them, look again; None: nothing is left."""
 
     def commit(self, begins: Sequence[Due], ends: Sequence[End]) -> Committed:
         """Write down how attempts ended and which begin."""
+        begun = self._ledger.commit([due.key for due in begins], ends)
+        return Committed(list(begun), sum(end.reply is not None for end in ends))
 
     def renew(self) -> None:
         """Keep what is held."""
 
     def put_back(self, dues: Collection[Due]) -> None:
-        """These are not asked after all: somebody else may."""
+        """These are not asked after all: others may."""
 
     def close(self) -> None:
         """Let go of everything that is still held."""
 
-
-class Held:
-    """Calls of a ledger that this run holds alone."""
-
-    renew_every_s: float | None = None
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-
-    def commit(self, begins: Sequence[Due], ends: Sequence[End]) -> Committed:
-        """See `Work`."""
-        begun = self._ledger.commit([due.key for due in begins], ends)
-        return Committed(list(begun), sum(end.reply is not None for end in ends))
-
-    def at_hand(self, lane: str) -> list[Due]:
-        """None: they are read as they are needed."""
-        del lane
-        return []
-
-    def renew(self) -> None:
-        """Nothing to renew."""
-
-    def put_back(self, dues: Collection[Due]) -> None:
-        """Nobody else waits for them."""
-
-    def close(self) -> None:
-        """Nothing to let go of."""
+    def _load(self, keys: Sequence[str]) -> list[CallSpec]:
+        """Planned calls; the texts that many of them show are remembered."""
+        if len(self._texts) > _KNOWN_TEXTS:
+            self._texts.clear()
+        return self._ledger.load(keys, self._texts)
 
 
-class Listed(Held):
+class Listed(Work):
     """Calls that are at hand, in the order given."""
 
-    def __init__(self, ledger: Ledger, calls: Iterable[tuple[str, CallSpec]]) -> None:
-        super().__init__(ledger)
+    def __init__(self, ledger: Ledger, calls: Mapping[str, CallSpec]) -> None:
+        super().__init__(ledger, sizes_of(calls.values()))
         self._dues: dict[str, list[Due]] = {}
-        for key, call in calls:
+        for key, call in calls.items():
             self._dues.setdefault(_lane(call), []).append(Due(key, call))
-        self._sizes = {lane: len(dues) for lane, dues in self._dues.items()}
-
-    def sizes(self) -> Mapping[str, int]:
-        """See `Work`."""
-        return self._sizes
 
     def at_hand(self, lane: str) -> list[Due]:
         """All of them."""
         return self._dues.pop(lane)
 
-    def more(self, lane: str, n: int) -> list[Due] | None:
-        """There are no others."""
 
-
-class Planned(Held):
+class Planned(Work):
     """Planned calls without a reply, in the order of their keys, read from the ledger bit by bit."""
 
-    def __init__(self, ledger: Ledger, models: Collection[str]) -> None:
-        super().__init__(ledger)
-        self._loader = _Loader(ledger)
-        self._keys = {model: iter(ledger.pending_of(model)) for model in models}
-        self._sizes = {model: n for model, n in ledger.pending_models().items() if model in models}
-
-    def sizes(self) -> Mapping[str, int]:
-        """See `Work`."""
-        return self._sizes
+    def __init__(self, ledger: Ledger, sizes: Mapping[str, int]) -> None:
+        super().__init__(ledger, sizes)
+        self._keys = {model: iter(ledger.pending_of(model)) for model in sizes}
 
     def more(self, lane: str, n: int) -> list[Due] | None:
         """See `Work`."""
         for keys in groups(self._keys[lane], n):
-            return [Due(key, call) for key, call in zip(keys, self._loader.load(keys), strict=True)]
+            return [Due(key, call) for key, call in zip(keys, self._load(keys), strict=True)]
         return None
 
 
-class Shared:
+class Shared(Work):
     """Calls of a ledger that others work on too: each is held by a lease of ``lease_s`` seconds while it is asked."""
 
     def __init__(
@@ -289,13 +244,12 @@ class Shared:
         sizes: Mapping[str, int],
         calls: Mapping[str, CallSpec] | None = None,
     ) -> None:
+        super().__init__(ledger, sizes)
         self._leases, self._lease_s, self._calls = leases, lease_s, calls
-        self._loader = _Loader(ledger)
-        self._sizes = sizes
         self.worker = uuid4().hex
         self.since = leases.now()
         self.lost = 0
-        self.renew_every_s: float | None = lease_s / 3
+        self.renew_every_s = lease_s / 3
         self._todo: dict[str, list[str]] = {}
         self._later: dict[str, list[str]] = {}
         for key, call in (calls or {}).items():
@@ -303,22 +257,13 @@ class Shared:
         for keys in self._todo.values():
             keys.reverse()  # taken from the end
 
-    def sizes(self) -> Mapping[str, int]:
-        """See `Work`."""
-        return self._sizes
-
-    def at_hand(self, lane: str) -> list[Due]:
-        """None: each has to be claimed first."""
-        del lane
-        return []
-
     def more(self, lane: str, n: int) -> list[Due] | None:
         """See `Work`."""
         if self._calls is not None:
             return self._listed(lane, n, self._calls)
         claims = self._claim(n, model=lane)
         if claims:
-            calls = self._loader.load([claim.key for claim in claims])
+            calls = self._load([claim.key for claim in claims])
             return [Due(claim.key, call, claim.fence) for claim, call in zip(claims, calls, strict=True)]
         return [] if self._leases.any_left(lane, self.since, worker=self.worker) else None
 
@@ -356,19 +301,6 @@ class Shared:
         claims, lost = self._leases.claim(self.worker, n, self._lease_s, keys=keys, model=model, since=self.since)
         self.lost += lost
         return claims
-
-
-class _Loader:
-    """Reads planned calls, and remembers the texts that many of them show."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-        self._texts: dict[str, Text] = {}
-
-    def load(self, keys: Sequence[str]) -> list[CallSpec]:
-        if len(self._texts) > _KNOWN_TEXTS:
-            self._texts.clear()
-        return self._ledger.load(keys, self._texts)
 
 
 def sizes_of(calls: Iterable[CallSpec]) -> Mapping[str, int]:

@@ -1,4 +1,7 @@
-"""When to stop asking a provider: a breaker that opens on a row of failures, or at once where no call can succeed."""
+"""What every attempt at a provider passes first: its limits a minute, the wait it asked for, and a circuit breaker.
+
+The breaker opens on a row of failures, or at once where no call can succeed.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.database import Store
-from assaymark.engine.schema import Row, plain, windows
+from assaymark.engine.schema import plain, windows
 from assaymark.errors import ModelError
 
 # How many requests and tokens a minute a provider may get, from all who work on one ledger together.
@@ -54,13 +57,7 @@ _ADD = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one provider may get in any 60 seconds; None sets no limit.
-
-    Raises
-    ------
-    ValueError
-        A limit is below 1.
-    """
+    """What one provider may get in any 60 seconds; None sets no limit."""
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
@@ -113,30 +110,18 @@ def reserve(
         connection.execute(_ADD, {**at, "now": bucket, "more_requests": 0, "more_tokens": more})
     used = connection.execute(_USED, at).mappings().all()
     wanted = [min(n, limits.tokens_per_minute or n) for n in tokens]
-    granted = _room(used, limits, wanted)
-    if granted:
-        _book(connection, {**at, "now": now, "more_requests": granted, "more_tokens": sum(wanted[:granted])})
-    oldest = used[0]["bucket"] if used else now
-    return Grant(granted, now, max(0.0, (oldest + behind) * _BUCKET_S - clock) + _BUCKET_S / 10)
-
-
-def _room(used: Sequence[Row], limits: Limits, wanted: Sequence[int]) -> int:
-    """How many of those wanted fit beside what was used."""
-    requests, tokens = sum(row["requests"] for row in used), sum(row["tokens"] for row in used)
-    granted = 0
+    requests, taken, granted = sum(row["requests"] for row in used), sum(row["tokens"] for row in used), 0
     for more in wanted:
-        requests, tokens = requests + 1, tokens + more
-        if requests > (limits.requests_per_minute or math.inf) or tokens > (limits.tokens_per_minute or math.inf):
+        requests, taken = requests + 1, taken + more
+        if requests > (limits.requests_per_minute or math.inf) or taken > (limits.tokens_per_minute or math.inf):
             break
         granted += 1
-    return granted
-
-
-def _book(connection: sa.Connection, booked: dict[str, Any]) -> None:
-    if connection.execute(_ADD, booked).rowcount == 0:
-        new = {"provider": booked["at"], "bucket": booked["now"]}
-        new |= {"requests": booked["more_requests"], "tokens": booked["more_tokens"]}
-        connection.execute(sa.insert(windows), new)
+    booked = {"more_requests": granted, "more_tokens": sum(wanted[:granted])}
+    if granted and connection.execute(_ADD, {**at, "now": now, **booked}).rowcount == 0:
+        new = {"requests": booked["more_requests"], "tokens": booked["more_tokens"]}
+        connection.execute(sa.insert(windows), {"provider": at["at"], "bucket": now, **new})
+    oldest = used[0]["bucket"] if used else now
+    return Grant(granted, now, max(0.0, (oldest + behind) * _BUCKET_S - clock) + _BUCKET_S / 10)
 
 
 KEPT = "stopped asking it; every reply so far is kept, run the same command to go on"
@@ -146,11 +131,7 @@ _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:_\[\]-]+(/[A-Za-z0-9._~/-]*)?")
 
 
 def provider_of(model: str) -> str:
-    """Who answers for a model: what comes before the first slash; of external agents, which of them it is.
-
-    >>> provider_of("openai/gpt-5"), provider_of("http/127.0.0.1:8700/decide"), provider_of("python/mine:agent")
-    ('openai', 'http/127.0.0.1:8700', 'python/mine:agent')
-    """
+    """Who answers for a model: what comes before the first slash; of external agents, which of them it is."""
     provider, _, rest = model.partition("/")
     if provider in _WITH_ADDRESS:
         return f"{provider}/{rest.partition('/')[0]}"
@@ -172,11 +153,7 @@ class Door(NamedTuple):
 
 
 def door_of(call: CallSpec) -> Door:
-    """The door of a call: its provider, with the ``base_url`` and ``api_key_env`` that its arguments name.
-
-    >>> str(door_of(CallSpec(model="openai-chat/m", messages=(), template="", args={"base_url": "http://gpu-1/v1"})))
-    'openai-chat at http://gpu-1/v1'
-    """
+    """The door of a call: its provider, with the ``base_url`` and ``api_key_env`` that its arguments name."""
     address, key = call.args.get("base_url"), call.args.get("api_key_env")
     return Door(provider_of(call.model), None if address is None else str(address), None if key is None else str(key))
 
@@ -187,11 +164,6 @@ class Patience:
 
     After ``failures`` failed attempts in a row that another attempt might have helped, over all of its calls, nothing
     is sent for ``cool_down_s`` seconds. Then one attempt is made: if it fails too, the provider is not asked again.
-
-    Raises
-    ------
-    ValueError
-        ``failures`` is below 1, or ``cool_down_s`` below 0.
     """
 
     failures: int = 20
@@ -205,19 +177,7 @@ class Patience:
 
 
 class Breaker:
-    """What a run knows about the health of one provider. Times are seconds of one monotonic clock, handed in.
-
-    >>> breaker = Breaker("openai", Patience(failures=1, cool_down_s=60))
-    >>> breaker.wait_s(0.0), breaker.take(0.0)
-    (0.0, False)
-    >>> breaker.failed(ModelError("busy (503)", retryable=True), trial=False, now=1.0)
-    >>> breaker.wait_s(11.0), breaker.take(61.0), breaker.take(61.0)
-    (50.0, True, None)
-    >>> breaker.failed(ModelError("busy (503)", retryable=True), trial=True, now=62.0)
-    >>> breaker.stopped
-    'openai: 2 calls in a row failed (last: busy (503)); stopped asking it; every reply so far is kept, run the same \
-command to go on'
-    """
+    """What a run knows about the health of one provider. Times are seconds of one monotonic clock, handed in."""
 
     def __init__(self, provider: str, patience: Patience) -> None:
         self.stopped: str | None = None
@@ -253,43 +213,29 @@ command to go on'
     def failed(self, error: ModelError, *, trial: bool, now: float) -> None:
         """An attempt failed. ``trial`` is what `take` said of it."""
         self.give_back(trial=trial)
+        name = f"{self._provider.partition(' ')[0]}: "  # most models of providers say it, and where they asked
         if error.quota:
-            self._stop(self._named(str(error)))
+            self._stop(str(error) if str(error).startswith(name) else f"{self._provider}: {error}")
         elif not error.retryable:
             self.answered()
         elif error.retry_after is not None:  # it is there and says when to come back
             self._hold_until = max(self._hold_until, now + asked_wait_s(error))
         else:
-            self._count(str(error), trial=trial, now=now)
-
-    def _count(self, reason: str, *, trial: bool, now: float) -> None:
-        self._failures += 1
-        if trial:
-            last = reason.removeprefix(f"{self._provider.partition(' ')[0]}: ")
-            self._stop(f"{self._provider}: {self._failures} calls in a row failed (last: {last})")
-        elif self._failures >= self._patience.failures and self._open_until is None:
-            self._open_until = now + self._patience.cool_down_s
-
-    def _named(self, reason: str) -> str:
-        """A reason with whom it is about; most models of providers say so, and where they asked."""
-        named = reason.startswith(f"{self._provider.partition(' ')[0]}: ")
-        return reason if named else f"{self._provider}: {reason}"
+            self._failures += 1
+            if trial:
+                last = str(error).removeprefix(name)
+                self._stop(f"{self._provider}: {self._failures} calls in a row failed (last: {last})")
+            elif self._failures >= self._patience.failures and self._open_until is None:
+                self._open_until = now + self._patience.cool_down_s
 
     def _stop(self, why: str) -> None:
         self.stopped = self.stopped or f"{why}; {KEPT}"
 
 
 def asked_wait_s(error: ModelError) -> float:
-    """The seconds that a provider asked to wait, between 0 and 300; 0 if it asked for none.
-
-    >>> asked_wait_s(ModelError("busy", retryable=True, retry_after=4000.0))
-    300.0
-    """
+    """The seconds that a provider asked to wait, between 0 and 300; 0 if it asked for none."""
     asked = error.retry_after or 0.0
     return min(max(asked, 0.0), _LONGEST_WAIT_S) if math.isfinite(asked) else _LONGEST_WAIT_S
-
-
-# Before an attempt is sent: is the provider well, is the wait it asked for over, and do its limits leave room?
 
 
 Reserve = Callable[[Sequence[int], Mapping[int, int]], Awaitable[Grant]]
@@ -300,6 +246,13 @@ Booking = tuple[int, int]
 
 _LOOK_AGAIN_S = 5.0  # replies that took fewer tokens than expected make room earlier
 _LONGEST_S = 3600.0
+
+
+class Permit(NamedTuple):
+    """Leave to send one attempt, to be handed back to its gate with what came of it."""
+
+    trial: bool
+    booking: Booking | None
 
 
 class Gate:
@@ -335,7 +288,7 @@ class Gate:
             booking = None if self._throttle is None else await self._throttle.book(tokens_expected(call))
             trial = None if self.shut else self._breaker.take(time.monotonic())
             if trial is not None:
-                return Permit(self, trial, booking)
+                return Permit(trial, booking)
         return None
 
     async def pause(self, seconds: float) -> bool:
@@ -366,19 +319,6 @@ class Gate:
     def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
-
-
-class Permit:
-    """Leave to send one attempt; `done` hands it back with what came of it."""
-
-    __slots__ = ("_gate", "booking", "trial")
-
-    def __init__(self, gate: Gate, trial: bool, booking: Booking | None) -> None:
-        self._gate, self.trial, self.booking = gate, trial, booking
-
-    def done(self, result: Reply | ModelError | None) -> None:
-        """How the attempt ended; None: it was not sent."""
-        self._gate.back(self, result)
 
 
 class _Throttle:

@@ -2,21 +2,145 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+import asyncio
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
 
-from assaymark.engine.budget import Purse
-from assaymark.engine.calls import CallSpec, Model
-from assaymark.engine.ledger import Ledger
-from assaymark.engine.loop import on_own_loop
-from assaymark.engine.queue import Listed, Planned, Shared, Work, sizes_of
-from assaymark.engine.rate_limits import Limits, Patience
-from assaymark.engine.run import Failure, Manner, Progress, Run, Told, Watch
-from assaymark.errors import LedgerError, UnknownNameError
+from assaymark.engine.budget import Hold, Purse
+from assaymark.engine.calls import CallSpec, Model, Reply, refusal_of
+from assaymark.engine.ledger import Journal, Ledger
+from assaymark.engine.loop import Attempts, Place, Room, Trouble, on_own_loop
+from assaymark.engine.queue import Due, Listed, Planned, Shared, Work, sizes_of
+from assaymark.engine.rate_limits import KEPT, Door, Gate, Limits, Patience, asked_wait_s, door_of
+from assaymark.engine.schema import Attempt, Committed, End
+from assaymark.errors import LedgerError, ModelError, UnknownNameError
+from assaymark.records import canonical_json
+from assaymark.text import code_points
 
-__all__ = ["Failure", "Progress", "RunSummary", "run_calls", "run_worker"]
+Unusable = Callable[[CallSpec, Reply], tuple[str, str] | None]
+"""Who was asked, and why nothing can be made of the reply, in words; None if something can."""
+
+FIRST: Final = 20
+"""So many replies without a usable one among them, and a model is asked no further."""
+
+_LINE_CHARS: Final = 100
+
+
+class Watch:
+    """Stops calls of one model, asked with the same arguments, that can bring nothing; others go on.
+
+    It stops at once when a provider says that none of them can succeed (`ModelError.always`), and after the first
+    `FIRST` replies if all of them are unusable. Replies of earlier runs count when they are told to `replied`.
+    """
+
+    def __init__(self, unusable: Unusable | None = None) -> None:
+        self._unusable = unusable
+        self._first: dict[str, list[str]] = {}
+        self._good: set[str] = set()
+        self._stopped: dict[str, str] = {}
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """One line for each model that is asked no further."""
+        return tuple(dict.fromkeys(self._stopped.values()))
+
+    def stopped(self, call: CallSpec) -> bool:
+        """Whether a call is not to be sent any more."""
+        return bool(self._stopped) and _manner(call) in self._stopped
+
+    def failed(self, call: CallSpec, error: ModelError) -> None:
+        """An attempt failed for good."""
+        if error.always:
+            self._stopped.setdefault(_manner(call), f"{error}; {KEPT}")
+
+    def replied(self, call: CallSpec, reply: Reply) -> None:
+        """A reply came."""
+        if self._unusable is None:
+            return
+        manner = _manner(call)
+        if manner in self._good or manner in self._stopped:
+            return
+        found = self._unusable(call, reply)
+        if found is None:
+            self._good.add(manner)
+            return
+        first = self._first.setdefault(manner, [])
+        first.append(first_line(reply.text))
+        if len(first) == FIRST:
+            why = f"none of its first {FIRST} replies is usable ({found[1]}; the first: {first[0]})"
+            self._stopped[manner] = f"{found[0]}: {why}; {KEPT}"
+
+
+def first_line(text: str) -> str:
+    """The first line of a reply, printable, cut short and quoted."""
+    line = next((line.strip() for line in text[: 40 * _LINE_CHARS].splitlines() if line.strip()), "")
+    shown = "".join(char if char.isprintable() else " " for char in code_points(line))
+    return repr(shown if len(shown) <= _LINE_CHARS else f"{shown[: _LINE_CHARS - 3]}...") if shown else "an empty reply"
+
+
+def _manner(call: CallSpec) -> str:
+    """Everything about a call but its texts."""
+    return f"{call.model} {canonical_json([call.args, call.effort, call.temperature, call.schema is None])}"
+
+
+T = TypeVar("T")
+Progress = Callable[[int, int], None]
+"""Told how many calls have their reply, and of how many, whenever a group is committed."""
+
+Told = Callable[[str, Reply], None]
+"""Told which model was asked and what it replied, when the reply is on the disk."""
+
+_LOG = logging.getLogger(__name__)
+_LONGEST_BACKOFF_S = 300.0
+_MOST_PUT_OFF = 30  # times that a provider may ask to wait before one call is given up
+_ANSWERS = 4  # for each call that it turns away, at least, where a model refuses and is not asked wrongly
+_LOOK_AGAIN_S = (0.02, 1.0)  # while others hold what is left: at first, and at most
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A call without a reply after so many attempts, and the last reason. The next run asks it again.
+
+    ``turned_away`` says that the provider refused this call as a request, which may be about this call alone.
+    """
+
+    key: str
+    model: str
+    attempts: int
+    reason: str
+    turned_away: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How calls are made; see `run_calls`."""
+
+    concurrency: int
+    deadline_s: float
+    attempts: int
+    backoff_s: float
+    lease_s: float
+    patience: Patience
+    limits: Mapping[str, Limits]
+
+    def __post_init__(self) -> None:
+        for name, least in (("concurrency", 1), ("attempts", 1), ("backoff_s", 0)):
+            if not getattr(self, name) >= least:
+                raise ValueError(f"{name} must be at least {least} (got {getattr(self, name)})")
+        for name in ("deadline_s", "lease_s"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be positive (got {getattr(self, name)})")
+
+    def pause(self, key: str, failures: int) -> float:
+        """Seconds before the next attempt: doubling, and spread by the key so that retries do not come in step."""
+        spread = 0.5 + (int(key[:8], 16) >> (failures % 8)) % 1024 / 1024
+        return min(_LONGEST_BACKOFF_S, self.backoff_s * 2.0 ** (failures - 1) * spread)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +171,320 @@ class RunSummary:
         return self.planned - self.already - self.made - self.elsewhere - len(self.failed)
 
 
+class Run:
+    """One run: its workers, its gates, its journal and its tally."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        work: Work,
+        manner: Manner,
+        planned: int,
+        already: int,
+        *,
+        progress: Progress | None,
+        purse: Purse | None = None,
+        told: Told | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        self.watch = watch
+        self._told, self._under_way = told, 0
+        self._ledger, self.work, self._manner, self._progress = ledger, work, manner, progress
+        self._purse = purse
+        self._planned, self._already = planned, already
+        self._attempts, self._room = Attempts(manner.deadline_s), Room()
+        self._gates: dict[Door, Gate] = {}
+        self.over = asyncio.Event()
+        self._defect: BaseException | None = None
+        self.made = self.retried = self.put_off = self.in_flight_bound = 0
+        self.failed: list[Failure] = []
+        self.turned_away: dict[str, tuple[Attempt, ModelError]] = {}
+        """The last attempts at failed calls that the provider turned away for good, by key."""
+        self.interrupted = False
+
+    @property
+    def stopped(self) -> tuple[str, ...]:
+        """One line for each provider or model that was not asked to the end, and one for a budget that is used up."""
+        lines = [*(gate.stopped for gate in self._gates.values()), *(self.watch.lines if self.watch else ())]
+        if self._purse is not None:
+            lines.append(self._purse.stopped)
+        return tuple(line for line in lines if line is not None)
+
+    async def ask(self, models: Mapping[str, Model]) -> None:
+        """Ask every call there is; returns when each has ended, or after a drain."""
+        with ThreadPoolExecutor(1, "ledger") as thread:
+            self._journal = Journal(self.work, thread, self._committed)
+            workers: list[asyncio.Task[None]] = []
+            for name, size in self.work.sizes.items():
+                n = min(self._manner.concurrency, size)
+                feed = _Feed(self, thread, name, n)
+                workers += [asyncio.create_task(self._work_on(feed, models)) for _ in range(n)]
+            self.in_flight_bound = len(workers)
+            renewing = asyncio.create_task(self._renew(thread))
+            try:
+                await self._see_through(workers, asyncio.create_task(self._journal.run()))
+            finally:
+                renewing.cancel()
+                with suppress(LedgerError):  # leases that cannot be given back end by themselves
+                    await _in(thread, self.work.close)
+        if self._defect is not None:
+            raise self._defect
+
+    async def _see_through(self, workers: list[asyncio.Task[None]], writer: asyncio.Task[None]) -> None:
+        crew = asyncio.gather(*workers)
+        crew.add_done_callback(lambda done: done.cancelled() or done.exception())  # told by whoever ended it
+        both: set[asyncio.Future[Any]] = {crew, writer}
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        if writer.done():  # it cannot write: nobody may send anything more
+            crew.cancel()
+            await asyncio.gather(crew, return_exceptions=True)  # its end is expected, and taken note of here
+        self._journal.close()
+        await writer
+        await crew
+
+    async def _work_on(self, feed: _Feed, models: Mapping[str, Model]) -> None:
+        try:
+            while (due := await feed.next()) is not None:
+                await self._answer(feed, due, models[due.call.model])
+            await feed.put_back()
+        except Exception as exc:
+            self._halt(exc)
+
+    async def _answer(self, feed: _Feed, due: Due, model: Model) -> None:
+        gate, sent, turned_away = feed.gate(due), 0, 0
+        while (leave := await self._leave(gate, due)) is not None:
+            attempt = await self._journal.begin(due)
+            if attempt is None:
+                leave(None, None)
+                return
+            self.retried += sent > 0
+            sent += 1
+            place = self._room.place()
+            self._under_way += 1
+            result = await self._attempts.at(model, due.call, place)
+            self._under_way -= 1
+            leave(attempt, result)
+            if isinstance(result, Reply):
+                if self.watch is not None:
+                    self.watch.replied(due.call, result)
+                self._journal.end(End(attempt, "replied", reply=result), partial(self._replied, place, due, result))
+                return
+            # being asked to wait is no failure, but not without end either
+            asked_to_wait = result.error.retryable and result.error.retry_after is not None
+            turned_away += asked_to_wait
+            patient = sent - turned_away < self._manner.attempts and turned_away <= _MOST_PUT_OFF
+            again = result.error.retryable and patient
+            self._journal.end(End(attempt, result.outcome, str(result.error), final=not again))
+            if not again:
+                self._give_up(due, attempt, sent, result)
+                return
+            self.put_off += asked_to_wait
+            pause_s = max(asked_wait_s(result.error), self._manner.pause(due.key, sent))
+            _LOG.info(
+                "%s: attempt %d at a call failed (%s); again in %.1f s", due.call.model, sent, result.error, pause_s
+            )
+            if not await gate.pause(pause_s):
+                break
+        feed.set_aside(due)
+
+    async def _leave(self, gate: Gate, due: Due) -> Callable[[Attempt | None, Reply | Trouble | None], None] | None:
+        """Wait until an attempt may be paid and sent. None: it may not, now or later in this run.
+
+        The leave is given back with how the attempt ended; None: it was not sent.
+        """
+        hold: Hold | None = None
+        if self._purse is not None:
+            hold = await self._purse.take(due.call, lambda: gate.shut)
+            if hold is None:
+                if self._purse.stopped is not None:
+                    self._stop()
+                return None
+        permit = await gate.enter(due.call)
+        if permit is None:
+            if hold is not None:
+                hold.done(None, None)
+            return None
+
+        def done(attempt: Attempt | None, result: Reply | Trouble | None) -> None:
+            gate.back(permit, result.error if isinstance(result, Trouble) else result)
+            if hold is not None:
+                hold.done(attempt, result)
+
+        return done
+
+    async def look(self, thread: Executor) -> None:
+        """Where others pay too, see what they have paid."""
+        if self._purse is not None and self.work.renew_every_s is not None:
+            self._purse.enter_books(await _in(thread, self._purse.read, self._ledger))
+
+    def _give_up(self, due: Due, attempt: Attempt, sent: int, trouble: Trouble) -> None:
+        _LOG.info("%s: a call is given up after %d attempts (%s)", due.call.model, sent, trouble.error)
+        turned_away = trouble.error.refused is not None
+        if turned_away:
+            self.turned_away[due.key] = attempt, trouble.error
+        self.failed.append(Failure(due.key, due.call.model, sent, str(trouble.error), turned_away))
+        if self.watch is not None:
+            self.watch.failed(due.call, trouble.error)
+        if trouble.defect is not None:
+            self._halt(trouble.defect)
+
+    def gate(self, thread: Executor, call: CallSpec) -> Gate:
+        """What every attempt at a call passes first."""
+        door = door_of(call)
+        if door not in self._gates:
+            limits = self._manner.limits.get(door.provider)
+            reserve = None if limits is None else partial(_in, thread, self._ledger.reserve, door.provider, limits)
+            self._gates[door] = Gate(str(door), self._manner.patience, reserve)
+            if self.over.is_set():
+                self._gates[door].close()
+        return self._gates[door]
+
+    async def _renew(self, thread: Executor) -> None:
+        if self.work.renew_every_s is None:
+            return
+        while True:
+            await asyncio.sleep(self.work.renew_every_s)
+            try:
+                await _in(thread, self.work.renew)
+            except LedgerError as exc:
+                self._halt(exc)
+                return
+
+    def _committed(self, committed: Committed, ends: list[End]) -> None:
+        self.made += committed.answered
+        if self._progress is not None and ends:
+            try:
+                self._progress(self._already + self.made, self._planned)
+            except Exception as exc:
+                self._halt(exc)
+
+    def _replied(self, place: Place, due: Due, reply: Reply) -> None:
+        place.leave()
+        if self._told is not None:
+            self._told(due.call.model, reply)
+
+    def take_as_refusals(self) -> None:
+        """Record as refused what a model that answers nearly all calls turned away for good.
+
+        A model that turns many calls away may be asked wrongly, or not be there any more: the next run asks them again.
+        """
+        count = Counter(one.model for one in self.failed if one.key in self.turned_away)
+        answered = self._ledger.standing() if count else {}
+        few = {model for model, n in count.items() if answered[model][1] >= _ANSWERS * n}
+        refused = {one.key: one.model for one in self.failed if one.key in self.turned_away and one.model in few}
+        ends = []
+        for key, model in refused.items():
+            attempt, error = self.turned_away[key]
+            ends.append(End(attempt, "replied", str(error), refusal_of(error, model)))
+        if ends:
+            self._ledger.commit(ends=ends)
+        self.made += len(ends)
+        self.failed = [one for one in self.failed if one.key not in refused]
+
+    def summary(self, orphaned: int, open_: int) -> RunSummary:
+        """What it did. ``open_``: of its calls, how many have no reply now, where others answer some too."""
+        elsewhere = 0
+        if isinstance(self.work, Shared):
+            orphaned = self.work.lost
+            elsewhere = max(0, self._planned - self._already - self.made - max(open_, len(self.failed)))
+        return RunSummary(
+            planned=self._planned, already=self._already, made=self.made, failed=tuple(self.failed),
+            retried=self.retried, interrupted=self.interrupted, in_flight_bound=self.in_flight_bound,
+            orphaned=orphaned, put_off=self.put_off, stopped=self.stopped, elsewhere=elsewhere,
+        )  # fmt: skip
+
+    def interrupt(self) -> None:
+        """Let what is under way finish, and start nothing new."""
+        if not self.over.is_set():
+            _LOG.warning(
+                "stopping: %d calls under way end first, nothing more is sent; a second Ctrl-C does not wait for them",
+                self._under_way,
+            )
+        self.interrupted = True
+        self._stop()
+
+    def _halt(self, defect: BaseException) -> None:
+        """Start nothing more; the first defect is raised when what is under way has ended."""
+        self._defect = self._defect or defect
+        self._stop()
+
+    def _stop(self) -> None:
+        self.over.set()
+        for gate in self._gates.values():
+            gate.close()
+        if self._purse is not None:
+            self._purse.wake()
+
+
+class _Feed:
+    """The calls of one lane, fetched when its workers have run out of them."""
+
+    def __init__(self, run: Run, thread: Executor, lane: str, n: int) -> None:
+        self._run, self._thread, self._lane, self._n = run, thread, lane, n
+        self._dues = deque(run.work.at_hand(lane))
+        self._aside: list[Due] = []  # held, so that they do not come again, until nothing more is asked
+        self._gates: set[Gate] = set()
+        self._fetching = asyncio.Lock()
+        self._empty = False
+
+    @property
+    def _shut(self) -> bool:
+        """Whether nothing more may be sent, as far as the doors of its calls are known."""
+        return self._run.over.is_set() or (bool(self._gates) and all(gate.shut for gate in self._gates))
+
+    def gate(self, due: Due) -> Gate:
+        """What an attempt at a call passes first."""
+        gate = self._run.gate(self._thread, due.call)
+        self._gates.add(gate)
+        return gate
+
+    async def next(self) -> Due | None:
+        """The next call whose door is not shut; None when there is none left, or nothing more may be sent."""
+        while not self._shut:
+            if not self._dues:
+                async with self._fetching:  # one fetches, the others wait for what it brings
+                    if not self._dues and not await self._fetch():
+                        return None
+                continue
+            due = self._dues.popleft()
+            if not self.gate(due).shut and not (self._run.watch and self._run.watch.stopped(due.call)):
+                return due
+            self.set_aside(due)
+        return None
+
+    def set_aside(self, due: Due) -> None:
+        """This call is not asked in this run."""
+        self._aside.append(due)
+
+    async def put_back(self) -> None:
+        """What was set aside is for others to ask; and when nothing more may be sent, what waits is too."""
+        given_back, self._aside = self._aside, []
+        if self._shut:
+            given_back += self._dues
+            self._dues.clear()
+        if given_back:
+            await _in(self._thread, self._run.work.put_back, given_back)
+
+    async def _fetch(self) -> bool:
+        wait = _LOOK_AGAIN_S[0]
+        while not self._empty and not self._shut:
+            found = await _in(self._thread, self._run.work.more, self._lane, self._n)
+            self._empty = found is None
+            self._dues.extend(found or ())
+            if found:
+                await self._run.look(self._thread)
+                return True
+            if found is not None:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._run.over.wait(), min(wait, self._run.work.renew_every_s or wait))
+                wait = min(2 * wait, _LOOK_AGAIN_S[1])
+        return False
+
+
+async def _in(thread: Executor, work: Callable[..., T], *args: Any) -> T:
+    return await asyncio.get_running_loop().run_in_executor(thread, work, *args)
+
+
 def run_calls(
     ledger: Ledger,
     calls: Iterable[CallSpec],
@@ -66,72 +504,30 @@ def run_calls(
 ) -> RunSummary:
     """Ask every call that has no reply yet, and write down what comes back.
 
-    A call that fails in a way that may pass (`ModelError` with ``retryable``, or the deadline) is tried again after
-    a pause that doubles; other failures are written down and the run goes on. A call that the provider turned away for
-    good is answered by that: it has a reply that ended in ``refusal``, if a content filter said so, or if the model
-    answers at least four calls for each that it turns away. A provider that asks to wait is not
-    asked by anybody of this run until then, at most 300 seconds, and that counts as no failure. One that fails again
-    and again, or has no money left, is not asked any more (`Patience`); the others are. SIGINT and SIGTERM let what is
-    under way finish and start nothing new; a second signal acts as usual. It has an event loop of its own, and
-    can be called inside of one, as in a notebook.
+    A call that fails in a way that may pass (`ModelError` with ``retryable``, or ``deadline_s``) is tried again,
+    ``attempts`` times at most, after a pause of ``backoff_s`` that doubles; other failures are written down and the run
+    goes on. A call that the provider turned away for good is answered by that: it has a reply that ended in
+    ``refusal``, if a content filter said so, or if the model answers at least four calls for each that it turns away. A
+    provider that asks to wait is not asked by this run until then, at most 300 seconds, and that counts as no failure.
+    One that fails again and again, or has no money left, is not asked any more (``patience``); the others are. SIGINT
+    and SIGTERM let what is under way finish and start nothing new; a second signal acts as usual. It has its own event
+    loop, and can be called inside of one, as in a notebook.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        Where everything is written. A file is held exclusively meanwhile; in a database other workers may go through
-        the same calls at the same time, and this returns when no call is left that anybody could still answer.
-    calls : iterable of CallSpec
-        What to ask. Calls with equal keys are one call.
-    models : mapping of model name to Model
-        Who answers; every ``call.model`` needs an entry.
-    concurrency : int
-        Calls under way at once, for each model (behind each address and key, where its calls name several).
-    deadline_s : float
-        Seconds that one attempt may take. A model that blocks the thread instead of awaiting cannot be stopped.
-    attempts : int
-        Most attempts at one call in this run.
-    backoff_s : float
-        Seconds before the second attempt, give or take half (fixed by the key), at most 300 later on.
-    lease_s : float
-        In a database: seconds until others ask what this run was asking when it died.
-    patience : Patience, optional
-        When to stop asking a provider; by default after 20 failures in a row and one more a minute later.
-    limits : mapping of provider to Limits, optional
-        Requests and tokens a minute, kept by all who work on this ledger together; see `provider_of` for the names.
-    purse : Purse, optional
-        What the calls may cost; when the next one does not fit any more, nothing is sent and ``stopped`` says so.
-    progress : callable, optional
-        Told ``(replied, planned)`` after each commit.
-    told : callable, optional
-        Told ``(model, reply)`` of each reply of this run when it is on the disk.
-    watch : Watch, optional
-        Which models are asked no further because nothing usable comes of it; without it, none.
-
-    Raises
-    ------
-    PlanError
-        There is a budget, and a call without a known price. Nothing was sent.
-    UnknownNameError
-        A call names a model that is not in ``models``. Nothing was sent.
-    LedgerError
-        Another run holds the ledger, or it cannot be written, or calls are in batches: they would be paid twice. What
-        was committed is safe.
-    Exception
-        Whatever a model raised that is no `ModelError`: a defect. What was under way was finished and written down.
+    A file is held exclusively meanwhile. In a database other workers may go through the same calls, each held by a
+    lease of ``lease_s``; this returns when no call is left that anybody could still answer. ``concurrency`` is for each
+    model (behind each address and key), ``limits`` a minute for each provider, kept by all who work on this ledger.
+    When the next call does not fit the ``purse``, nothing more is sent. ``progress`` is called with ``(replied,
+    planned)`` after each commit, ``told`` with ``(model, reply)`` when a reply is on the disk. Before anything is sent
+    it raises `PlanError` (a budget, and a call without a price), `UnknownNameError` (a model that is not in ``models``)
+    or `LedgerError` (another run holds the ledger, or calls are in batches); later what a model raised that is no
+    `ModelError`, after what was under way is written down.
     """
-    manner = Manner(
-        concurrency=concurrency,
-        deadline_s=deadline_s,
-        attempts=attempts,
-        backoff_s=backoff_s,
-        lease_s=lease_s,
-        patience=patience or Patience(),
-        limits=limits or {},
-    )
+    manner = Manner(concurrency, deadline_s, attempts, backoff_s, lease_s, patience or Patience(), limits or {})
     with ledger.exclusive():
         with _looking_over(ledger):
             asked = {call.key: call for call in calls}
-            _check_models(asked.values(), models)
+            for name in {call.model for call in asked.values()} - models.keys():
+                raise UnknownNameError("model", name, list(models))
             pending = {key: asked[key] for key in ledger.pending(asked)}
             _check_no_batches(ledger, pending)
         orphaned = _mark_lost(ledger)
@@ -141,19 +537,16 @@ def run_calls(
             purse.begin(ledger)
         work: Work
         if ledger.leases is None:
-            work = Listed(ledger, pending.items())
+            work = Listed(ledger, pending)
         else:
             work = Shared(ledger, ledger.leases, lease_s, sizes=sizes_of(pending.values()), calls=pending)
         already = len(asked) - len(pending)
-        run = Run(
-            ledger, work, manner, planned=len(asked), already=already, progress=progress, purse=purse, told=told,
-            watch=watch,
-        )  # fmt: skip
+        run = Run(ledger, work, manner, len(asked), already, progress=progress, purse=purse, told=told, watch=watch)
         if pending:
             on_own_loop(run.ask(models), run.interrupt)
             run.take_as_refusals()
         open_ = len(ledger.pending(pending)) if ledger.leases else 0
-    return _summary(run, work, planned=len(asked), already=already, orphaned=orphaned, open_=open_)
+    return run.summary(orphaned, open_)
 
 
 def run_worker(
@@ -177,15 +570,7 @@ def run_worker(
     at a time. Calls of a model that is not in ``models`` are left to others, and so is what others gave up while this
     worker was there. ``planned`` of the summary counts what had no reply at the start.
     """
-    manner = Manner(
-        concurrency=concurrency,
-        deadline_s=deadline_s,
-        attempts=attempts,
-        backoff_s=backoff_s,
-        lease_s=lease_s,
-        patience=patience or Patience(),
-        limits=limits or {},
-    )
+    manner = Manner(concurrency, deadline_s, attempts, backoff_s, lease_s, patience or Patience(), limits or {})
     with ledger.exclusive():
         with _looking_over(ledger):
             sizes = _sizes(ledger, models)
@@ -200,12 +585,12 @@ def run_worker(
         if purse is not None and planned:
             purse.check(ledger.load([key for model in sizes for key in ledger.pending_of(model)[:1]], {}))
             purse.begin(ledger)
-        run = Run(ledger, work, manner, planned=planned, already=0, progress=progress, purse=purse, told=told)
+        run = Run(ledger, work, manner, planned, 0, progress=progress, purse=purse, told=told)
         if planned:
             on_own_loop(run.ask(models), run.interrupt)
             run.take_as_refusals()
         open_ = sum(_sizes(ledger, models).values()) if ledger.leases else 0
-    return _summary(run, work, planned=planned, already=0, orphaned=orphaned, open_=open_)
+    return run.summary(orphaned, open_)
 
 
 @contextmanager
@@ -240,26 +625,3 @@ def _check_no_batches(ledger: Ledger, keys: Collection[str] | None) -> None:
 
 def _sizes(ledger: Ledger, models: Mapping[str, Model]) -> dict[str, int]:
     return {model: n for model, n in ledger.pending_models().items() if model in models}
-
-
-def _summary(run: Run, work: Work, *, planned: int, already: int, orphaned: int, open_: int) -> RunSummary:
-    """``open_``: of the calls of this run, how many have no reply now; told where others answer some too."""
-    return RunSummary(
-        planned=planned,
-        already=already,
-        made=run.made,
-        failed=tuple(run.failed),
-        retried=run.retried,
-        interrupted=run.interrupted,
-        in_flight_bound=run.in_flight_bound,
-        orphaned=work.lost if isinstance(work, Shared) else orphaned,
-        put_off=run.put_off,
-        stopped=run.stopped,
-        elsewhere=max(0, planned - already - run.made - max(open_, len(run.failed))) if isinstance(work, Shared) else 0,
-    )
-
-
-def _check_models(calls: Iterable[CallSpec], models: Mapping[str, Model]) -> None:
-    for name in {call.model for call in calls}:
-        if name not in models:
-            raise UnknownNameError("model", name, list(models))

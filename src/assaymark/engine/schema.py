@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 
 from assaymark.engine.blobs import bytes_text, text_bytes, unpack
-from assaymark.engine.calls import CallSpec, Finish, Message, Reply
+from assaymark.engine.calls import CallSpec, Message, Reply
 from assaymark.engine.calls import Text as PromptText
 from assaymark.errors import LedgerError
 
@@ -46,12 +46,7 @@ RAW = "raw"
 
 metadata = MetaData()
 
-meta = Table(
-    "meta",
-    metadata,
-    Column("name", String(40), primary_key=True),
-    Column("value", Text, nullable=False),
-)
+meta = Table("meta", metadata, Column("name", String(40), primary_key=True), Column("value", Text, nullable=False))
 
 objects = Table(
     "objects",
@@ -73,16 +68,11 @@ calls = Table(
 )
 
 attempts = Table(
-    "attempts",
-    metadata,
-    Column("key", String(64), ForeignKey(calls.c.key), primary_key=True),
-    Column("number", Integer, primary_key=True),
-    Column("started_at", Double, nullable=False),
-    Column("ended_at", Double),
-    Column("outcome", String(12)),
-    Column("error", Text),
+    "attempts", metadata, Column("key", String(64), ForeignKey(calls.c.key), primary_key=True),
+    Column("number", Integer, primary_key=True), Column("started_at", Double, nullable=False),
+    Column("ended_at", Double), Column("outcome", String(12)), Column("error", Text),
     Column("seal", String(64), nullable=False),
-)
+)  # fmt: skip
 
 replies = Table(
     "replies",
@@ -97,16 +87,11 @@ replies = Table(
 )
 
 sources = Table(
-    "sources",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("path", Text, nullable=False),
+    "sources", metadata, Column("id", Integer, primary_key=True), Column("path", Text, nullable=False),
     Column("sha256", String(64), ForeignKey(objects.c.sha256), nullable=False),
-    Column("format", String(40), nullable=False),
-    Column("added_at", Double, nullable=False),
-    Column("seal", String(64), nullable=False),
-    UniqueConstraint("path", "sha256", "format"),
-)
+    Column("format", String(40), nullable=False), Column("added_at", Double, nullable=False),
+    Column("seal", String(64), nullable=False), UniqueConstraint("path", "sha256", "format"),
+)  # fmt: skip
 
 traffic = MetaData()
 """Tables that are not the record. `queue` is only where workers share a ledger; `windows` is made when needed."""
@@ -133,12 +118,20 @@ windows = Table(
 )
 
 
-def seal(*fields: str | int | float | None) -> str:
-    """sha256 over the fields of a row as a JSON list, as 64 hex digits.
+def sealed(table: Table, *fields: str | int | float | None) -> dict[str, Any]:
+    """The row of a table whose last column is the seal over the others."""
+    return dict(zip(table.c.keys(), (*fields, seal(*fields)), strict=True))
 
-    >>> seal("a", 1, None)[:8]
-    '30780d0d'
-    """
+
+def check_sealed(table: Table, row: Row, name: str) -> list[Any]:
+    """The fields of such a row; `LedgerError` unless it is as it was written."""
+    fields = [row[column] for column in table.c.keys()[:-1]]
+    _check(row, name, *fields)
+    return fields
+
+
+def seal(*fields: str | int | float | None) -> str:
+    """sha256 over the fields of a row as a JSON list, as 64 hex digits."""
     return hashlib.sha256(json.dumps(fields, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -268,22 +261,11 @@ def attempt_of(row: Row) -> Attempt:
     return Attempt(*fields)
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What is known about a reply beside its text, as it is written in its row: a JSON list in this order.
-
-    ``raw`` is the sha256 of the object that holds the response body. Ledgers of earlier versions have the first six.
-    """
-
-    model: str
-    fingerprint: str | None
-    finish: Finish
-    input_tokens: int | None
-    output_tokens: int | None
-    seconds: float | None
-    reasoning_tokens: int | None = None
-    cached_tokens: int | None = None
-    raw: str | None = None
+_FACTS = (
+    "model", "fingerprint", "finish", "input_tokens", "output_tokens", "seconds", "reasoning_tokens", "cached_tokens",
+)  # fmt: skip
+"""What is known about a reply beside its texts, in the order of the JSON list in its row; the sha256 of the object that
+holds the response body comes last. Ledgers of earlier versions have the first six."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,25 +286,13 @@ class Answered:
 
 def answered_of(row: Row) -> Answered:
     """The facts in a row of ``replies`` joined with the model of its call."""
-    facts = facts_of(row)
-    reply = Reply(
-        text="",
-        model=facts.model,
-        fingerprint=facts.fingerprint,
-        finish=facts.finish,
-        input_tokens=facts.input_tokens,
-        output_tokens=facts.output_tokens,
-        seconds=facts.seconds,
-        reasoning_tokens=facts.reasoning_tokens,
-        cached_tokens=facts.cached_tokens,
-    )
-    return Answered(row["key"], row["number"], row["model"], reply, row["finished_at"])
+    facts, _ = facts_of(row)
+    return Answered(row["key"], row["number"], row["model"], Reply(text="", **facts), row["finished_at"])
 
 
 def reply_row(end: End, reply: Reply, sha256: str, raw: str | None, now: float) -> dict[str, Any]:
     """The row of a reply whose text is the object ``sha256``, and whose response body is the object ``raw``."""
-    facts = [reply.model, reply.fingerprint, reply.finish, reply.input_tokens, reply.output_tokens, reply.seconds]
-    facts += [reply.reasoning_tokens, reply.cached_tokens, raw]
+    facts = [*(getattr(reply, name) for name in _FACTS), raw]
     written = json.dumps(facts, ensure_ascii=False)  # escapes would merge two lone surrogates into one character
     key, number = end.attempt.key, end.attempt.number
     return {
@@ -335,31 +305,24 @@ def reply_row(end: End, reply: Reply, sha256: str, raw: str | None, now: float) 
     }
 
 
-def facts_of(row: Row) -> Facts:
-    """The facts of a reply, if its row is as it was written."""
+def facts_of(row: Row) -> tuple[dict[str, Any], str | None]:
+    """The facts of a reply and the sha256 of its response body, if its row is as it was written."""
     name = f"the reply to call {row['key']}"
-    facts = _text_of(row["facts"], name)
-    _check(row, name, row["key"], row["number"], row["object"], facts, row["finished_at"])
-    return Facts(*json.loads(facts))
+    try:
+        written = bytes_text(row["facts"])
+    except (UnicodeDecodeError, AttributeError):
+        raise LedgerError(f"{name} is damaged: its facts are no text; restore the ledger from a copy") from None
+    _check(row, name, row["key"], row["number"], row["object"], written, row["finished_at"])
+    facts = json.loads(written)
+    return dict(zip(_FACTS, facts, strict=False)), facts[len(_FACTS)] if len(facts) > len(_FACTS) else None
 
 
-def reply_of(row: Row, facts: Facts, raw: str | None, stored: Callable[[str], bytes]) -> Reply:
+def reply_of(row: Row, facts: Mapping[str, Any], raw: str | None, stored: Callable[[str], bytes]) -> Reply:
     """The reply in a row of ``replies`` joined with its object; ``stored`` reads objects kept outside the table."""
     if row["codec"] is None:
         gone = f"its object {row['object']} is gone"
         raise LedgerError(f"the reply to call {row['key']} is damaged: {gone}; restore the ledger from a copy")
-    return Reply(
-        text=bytes_text(object_of(row["object"], row, stored)),
-        model=facts.model,
-        fingerprint=facts.fingerprint,
-        finish=facts.finish,
-        input_tokens=facts.input_tokens,
-        output_tokens=facts.output_tokens,
-        seconds=facts.seconds,
-        raw=raw,
-        reasoning_tokens=facts.reasoning_tokens,
-        cached_tokens=facts.cached_tokens,
-    )
+    return Reply(text=bytes_text(object_of(row["object"], row, stored)), raw=raw, **facts)
 
 
 def object_of(sha256: str, row: Row, stored: Callable[[str], bytes]) -> bytes:
@@ -385,7 +348,8 @@ def source_of(row: Row) -> Source:
 def call_row(call: CallSpec, now: float) -> dict[str, Any]:
     """The row of a planned call."""
     spec = call.canonical
-    return {"key": hashlib.sha256(spec).hexdigest(), "model": _name(call.model), "spec": spec, "planned_at": now}
+    key = hashlib.sha256(spec).hexdigest()
+    return {"key": key, "model": _name(call.model), "spec": spec, "planned_at": now}
 
 
 def call_of(key: str, spec: bytes, texts: Mapping[str, PromptText]) -> CallSpec:
@@ -433,10 +397,3 @@ def _check(row: Row, name: str, *fields: str | int | float | None) -> None:
     # Damage can turn any value into bytes, which no seal is over.
     if any(isinstance(field, bytes) for field in fields) or seal(*fields) != row["seal"]:
         raise LedgerError(f"{name} is damaged: its row does not match its seal; restore the ledger from a copy")
-
-
-def _text_of(data: bytes, name: str) -> str:
-    try:
-        return bytes_text(data)
-    except (UnicodeDecodeError, AttributeError):
-        raise LedgerError(f"{name} is damaged: its facts are no text; restore the ledger from a copy") from None

@@ -17,11 +17,10 @@ import sqlalchemy as sa
 
 from assaymark.engine import batches as batch_book
 from assaymark.engine import compute as chunk_book
-from assaymark.engine import metadata as notes
 from assaymark.engine import schema as batch_tables
 from assaymark.engine import schema as rows
 from assaymark.engine import schema as tables
-from assaymark.engine.database import Store
+from assaymark.engine.database import NOTES, Store, check_note, get_note, put_note
 from assaymark.errors import LedgerError
 
 _ROWS_AT_ONCE: Final = 100  # rows of objects hold up to a MiB each
@@ -74,16 +73,16 @@ def look_over(connection: sa.Connection, stored: Callable[[str], bytes]) -> Audi
         tables.objects: lambda row: rows.object_of(row["sha256"], row, stored),
         tables.calls: rows.check_planned,
         tables.attempts: rows.attempt_of,
-        tables.replies: lambda row: raws.append(rows.facts_of(row).raw),
+        tables.replies: lambda row: raws.append(rows.facts_of(row)[1]),
         tables.sources: rows.source_of,
         **batch_book.CHECKS,
         **chunk_book.CHECKS,
-        tables.meta: notes.check_row,
+        tables.meta: check_note,
     }
     found: list[str] = []
     checked = 0
     for table in _there(connection, checks):
-        wanted = notes.ALL if table is tables.meta else sa.select(table)
+        wanted = NOTES if table is tables.meta else sa.select(table)
         for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(wanted).mappings():
             checked += 1
             try:
@@ -112,12 +111,12 @@ def seal_rows(connection: sa.Connection, store: Store) -> None:
     before = _sealed(connection) or {}
     sums = {one.name: _summed(connection, one, before.get(one.name, _Sum())) for one in _there(connection, _RECORD)}
     if (now := {name: found for name, found in sums.items() if found.rows}) != before:
-        notes.put(connection, store, _NOTE, json.dumps(now))
+        put_note(connection, store, _NOTE, json.dumps(now))
 
 
 def _sealed(connection: sa.Connection) -> dict[str, _Sum] | None:
     """What the last clean close sealed; None if there was none."""
-    text = notes.get(connection, _NOTE)
+    text = get_note(connection, _NOTE)
     return None if text is None else {name: _Sum(*numbers) for name, numbers in json.loads(text).items()}
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from assaymark.importers.aitrader import Audit, audit_aitrader, import_aitrader
 from assaymark.importers.capitalbench import import_capitalbench
+from assaymark.importers.column_map import template
 from assaymark.importers.formats import IMPORTERS, Importer, importer
-from assaymark.importers.generic import import_generic, template
+from assaymark.importers.generic import import_generic
 from assaymark.importers.human import import_human
 from assaymark.importers.report import Imported, ImportReport, Missing, RecordedBook, RecordedTrack
 

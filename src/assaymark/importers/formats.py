@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,10 +10,9 @@ from types import MappingProxyType
 from typing import Protocol
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.importers.aitrader import PROVENANCE as AITRADER
-from assaymark.importers.aitrader import import_aitrader, season_aitrader
-from assaymark.importers.capitalbench import PROVENANCE, import_capitalbench
+from assaymark.importers import aitrader, capitalbench
 from assaymark.importers.generic import import_generic
+from assaymark.importers.read import Progress
 from assaymark.importers.report import Imported, ReadTrack
 from assaymark.records import Provenance
 
@@ -22,11 +21,7 @@ class Read(Protocol):
     """From the bytes of files to records; pure."""
 
     def __call__(
-        self,
-        files: Mapping[str, bytes],
-        *,
-        keep_going: bool = False,
-        progress: Callable[[str, int, int], None] | None = None,
+        self, files: Mapping[str, bytes], *, keep_going: bool = False, progress: Progress | None = None
     ) -> Imported:
         """The records in ``files``, and the report on them."""
         ...
@@ -49,21 +44,11 @@ class Importer:
     track: ReadTrack | None = None
 
     def wanted(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Those of the names that this format reads, sorted.
-
-        >>> IMPORTERS["capitalbench"].wanted(["decisions.jsonl.gz", "daily_prices.csv.gz", "contexts.jsonl"])
-        ('contexts.jsonl', 'decisions.jsonl.gz')
-        """
+        """Those of the names that this format reads, sorted."""
         return tuple(sorted(n for n in names if any(fnmatchcase(n.removesuffix(".gz"), p) for p in self.patterns)))
 
     def files(self, path: Path) -> tuple[str, ...]:
-        """The names of the files in the folder ``path`` to read and hand to ``read``; their bytes are not touched.
-
-        Raises
-        ------
-        InputError
-            There is no such folder, or nothing in it that this format reads.
-        """
+        """The names of the files in the folder ``path`` to read and hand to ``read``; their bytes are not touched."""
         if not path.is_dir():
             what = "is not a folder" if path.exists() else "does not exist"
             raise InputError(str(path), [Problem("", f"{what}; give the folder that holds {', '.join(self.patterns)}")])
@@ -82,16 +67,16 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
             name="aitrader",
             title="AI-Trader: logs of agents that traded by the hour or day",
             patterns=("decisions.jsonl", "prices_*.csv"),
-            provenance=AITRADER,
-            read=import_aitrader,
-            track=season_aitrader,
+            provenance=aitrader.PROVENANCE,
+            read=aitrader.import_aitrader,
+            track=aitrader.season_aitrader,
         ),
         "capitalbench": Importer(
             name="capitalbench",
             title="CapitalBench: allocation rounds with frozen inputs",
             patterns=("contexts.jsonl", "decisions.jsonl"),
-            provenance=PROVENANCE,
-            read=import_capitalbench,
+            provenance=capitalbench.PROVENANCE,
+            read=capitalbench.import_capitalbench,
         ),
         "generic": Importer(
             name="generic",
@@ -106,14 +91,7 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
 
 
 def importer(name: str) -> Importer:
-    """The format called ``name``.
-
-    Raises
-    ------
-    UnknownNameError
-        There is none; the message offers the closest.
-    """
-    found = IMPORTERS.get(name)
-    if found is None:
+    """The format called ``name``."""
+    if name not in IMPORTERS:
         raise UnknownNameError("format", name, tuple(IMPORTERS))
-    return found
+    return IMPORTERS[name]

@@ -10,14 +10,8 @@ from assaymark.importers.read import Row, read_sheet, unpack
 from assaymark.importers.report import Tally
 from assaymark.records import Judgment, content_id
 
-__all__ = ["FAMILY", "import_human"]
-
-
 FAMILY: Final = "human"
 """The judge family of every human grader."""
-
-_LONG: Final = ("trajectory", "grader", "dimension", "grade")
-_FIXED: Final = ("trajectory", "judge", "trial", "comment")
 
 
 def import_human(
@@ -31,67 +25,51 @@ def import_human(
     optional: Sequence[str] = (),
     graders: Collection[str] | None = None,
 ) -> tuple[Judgment, ...]:
-    """The grades in a CSV or JSONL table, one row a trajectory and grader.
+    """The grades in a CSV or JSONL table, one row a trajectory and grader, as judgments of family ``human``.
 
-    Columns are ``trajectory`` (the record id), ``judge`` (the grader's name), ``trial`` (default 1), one for each
-    dimension of the rubric, and, if anyone wrote some, ``comment``, which is not kept. A row without any grade was
-    not graded and is passed over; a row with some of them is recorded as invalid, for half a grade is none. Half
-    points are fine. A table may also have one row for each grade: ``trajectory``, ``grader``, ``dimension``, ``grade``,
-    and ``trial``; other columns of it are not kept.
-
-    Parameters
-    ----------
-    name, data
-        Name and bytes of the file; the name tells the format, ``.gz`` is unpacked.
-    records : collection of record ids
-        What can have been graded: decisions, or the records of a season.
-    dimensions : sequence of str
-        Those of the rubric.
-    rubric : str
-        Stamped on every judgment.
-    scale : (lowest, highest)
-        Of a grade.
-    optional : sequence of str
-        More columns of grades, which a row may lack.
-    graders : collection of names, optional
-        Who may have graded, by the plan; None where there is no plan yet.
-
-    Returns
-    -------
-    tuple of Judgment
-        Of family ``human``, by trajectory, judge and trial.
-
-    Raises
-    ------
-    InputError
-        Columns that are missing or unknown, unknown trajectories, graders who are not in the plan, grades off the
-        scale, a row that stands twice, or no grade at all: all of it at once.
+    Columns are ``trajectory`` (one of ``records``), ``judge`` (the grader's name, one of ``graders`` where there is a
+    plan), ``trial`` (default 1), one for each of ``dimensions``, any of ``optional``, and ``comment``, which is not
+    kept. A row without any grade was not graded and is passed over; a row with some of them is recorded as invalid.
+    Half points are fine. A table may also have one row for each grade: ``trajectory``, ``grader``, ``dimension``,
+    ``grade``, and ``trial``; other columns of it are not kept. `InputError`: all that is wrong in the table, or no
+    grade in it.
     """
     tally = Tally()
     sheet = read_sheet(name, unpack(name, data), tally)
-    if set(_LONG) <= set(sheet.columns):
+    if {"trajectory", "grader", "dimension", "grade"} <= set(sheet.columns):
         sheet.rows = _by_grader(sheet.rows)
     absent = [column for column in ("trajectory", "judge", *dimensions) if column not in sheet.columns]
-    unknown = [column for column in sheet.columns if column not in (*_FIXED, *dimensions, *optional)]
+    allowed = ("trajectory", "judge", "trial", "comment", *dimensions, *optional)
+    unknown = [column for column in sheet.columns if column not in allowed]
     if sheet.rows and (absent or unknown):
         if absent:
-            tally.problem(
-                name, f"no column {absent[0]!r} (got {', '.join(sheet.columns)}; needed: {', '.join(absent)})"
-            )
+            held = ", ".join(sheet.columns)
+            tally.problem(name, f"no column {absent[0]!r} (got {held}; needed: {', '.join(absent)})")
         for column in unknown:
             tally.problem(name, f"column {column!r} is no dimension of rubric {rubric} ({', '.join(dimensions)})")
         raise InputError("human", tally.problems)
     found: dict[tuple[str, str, int], Judgment] = {}
     for row in sheet.rows:
-        made = _judgment(row, records, dimensions, rubric, scale, optional)
-        if graders is not None and (judge := row.text("judge")) and judge not in graders:
+        trajectory, judge = row.text("trajectory", needed=True), row.text("judge", needed=True)
+        trial = row.whole("trial", 1, 1)
+        given = {one: row.number(one, *scale) for one in (*dimensions, *optional)}
+        scores = {one: value for one, value in given.items() if value is not None}
+        if trajectory and trajectory not in records:
+            row.problem("trajectory", f"no such record among those that there are (got {trajectory!r:.80})")
+        if graders is not None and judge and judge not in graders:
             row.problem("judge", str(UnknownNameError("human grader of the plan", judge, tuple(graders))))
-        if made is None:
+        if not scores:
             continue
-        key = (made.trajectory, made.judge, made.trial)
-        if key in found:
-            row.problem("trajectory", f"{made.judge!r} graded {made.trajectory!r:.80} twice in trial {made.trial}")
-        found[key] = made
+        if (trajectory, judge, trial) in found:
+            row.problem("trajectory", f"{judge!r} graded {trajectory!r:.80} twice in trial {trial}")
+        graded = sum(one in scores for one in dimensions)
+        whole = graded == len(dimensions)
+        found[trajectory, judge, trial] = Judgment(
+            trajectory=trajectory, judge=judge, family=FAMILY, rubric=rubric, trial=trial,
+            status="ok" if whole else "invalid", scores=scores if whole else {},
+            call_key=content_id([trajectory, judge, trial, rubric, sorted(scores.items())]),
+            reason=None if whole else f"graded {graded} of {len(dimensions)} dimensions",
+        )  # fmt: skip
     if not found and not tally.problems:
         tally.problem(name, "holds no grade")
     if tally.problems:
@@ -111,35 +89,3 @@ def _by_grader(rows: Sequence[Row]) -> list[Row]:
             row.problem("dimension", f"{key[1]!r} graded {dimension!r:.40} of {key[0]!r:.80} twice")
         found[key] = Row(made.place, {**made.cells, dimension: row.cells.get("grade")}, row.tally)
     return list(found.values())
-
-
-def _judgment(
-    row: Row,
-    records: Collection[str],
-    dimensions: Sequence[str],
-    rubric: str,
-    scale: tuple[float, float],
-    optional: Sequence[str],
-) -> Judgment | None:
-    """One row as a judgment; None for a row without any grade."""
-    trajectory, judge = row.text("trajectory", needed=True), row.text("judge", needed=True)
-    trial = row.whole("trial", 1, 1)
-    given = {name: row.number(name, *scale) for name in (*dimensions, *optional)}
-    scores = {name: value for name, value in given.items() if value is not None}
-    if trajectory and trajectory not in records:
-        row.problem("trajectory", f"no such record among those that there are (got {trajectory!r:.80})")
-    if not scores:
-        return None
-    lacking = [name for name in dimensions if name not in scores]
-    whole = not lacking
-    return Judgment(
-        trajectory=trajectory,
-        judge=judge,
-        family=FAMILY,
-        rubric=rubric,
-        trial=trial,
-        status="ok" if whole else "invalid",
-        scores=scores if whole else {},
-        call_key=content_id([trajectory, judge, trial, rubric, sorted(scores.items())]),
-        reason=None if whole else f"graded {len(dimensions) - len(lacking)} of {len(dimensions)} dimensions",
-    )

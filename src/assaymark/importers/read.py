@@ -1,4 +1,4 @@
-"""Rows of CSV or JSONL files and their cells, strictly typed."""
+"""From bytes to text, rows, trees and typed shapes: strict, with every problem placed and said in plain words."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ import io
 import json
 import math
 import re
+import types
 import zlib
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from threading import Lock
-from typing import Any
+from typing import Any, Final, TypeVar, Union, get_args, get_origin
 
 import yaml
+from pydantic import BaseModel, ValidationError
 
 from assaymark.errors import InputError, Problem
-from assaymark.importers.report import ShapeError, Tally, json_as_shape
+from assaymark.importers.report import Tally
 from assaymark.problems import foreign
-
-# From bytes to text, lines, tables and trees: strict, with every problem placed.
-
 
 LARGEST = 4 << 30
 """Bytes that a compressed file may unfold to; a small archive can otherwise fill the memory."""
@@ -35,21 +34,28 @@ LONGEST_CELL = 64 << 20
 LONGEST_NUMBER = 400
 """Digits that a whole number may have: more than any float can hold."""
 
-_GZIP = b"\x1f\x8b"
-_CHUNK = 1 << 20
+NAME = r"^[^\x00-\x1f\[\]=,|]{1,120}$"
+"""What a name may be made of: what a study file can hold, so that every imported agent can be chosen there."""
+
+NO_NAME = "cannot be a name: 1 to 120 characters, no control characters and none of []=,|"
+SHA256 = r"^[0-9a-f]{64}$"
+
 _ALIAS = re.compile(r"(?:^|[\s\[{,])\*\w", re.M)
 # The C loader is the same safe loader, some ten times as fast; not every build of PyYAML has it.
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
+Progress = Callable[[str, int, int], None]
+Model = TypeVar("Model", bound=BaseModel)
+
 
 def unpack(name: str, data: bytes, *, largest: int = LARGEST) -> bytes:
     """The bytes of a file, decompressed when they are gzip (told by their first bytes, not by the name)."""
-    if not data.startswith(_GZIP):
+    if not data.startswith(b"\x1f\x8b"):
         return data
     out = io.BytesIO()
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            while chunk := stream.read(_CHUNK):
+            while chunk := stream.read(1 << 20):
                 out.write(chunk)
                 if out.tell() > largest:
                     raise InputError(name, [f"unfolds to more than {largest} bytes; unpack it and check it first"])
@@ -68,8 +74,7 @@ def pick(files: Mapping[str, bytes], wanted: str) -> tuple[str, bytes] | None:
 
 def require(files: Mapping[str, bytes], wanted: str) -> tuple[str, bytes]:
     """Like `pick`, for a file without which nothing can be imported."""
-    found = pick(files, wanted)
-    if found is None:
+    if (found := pick(files, wanted)) is None:
         held = ", ".join(sorted(files)) or "no file at all"
         raise InputError(wanted, [f"missing (got {held}); needed: {wanted} or {wanted}.gz"])
     return found
@@ -86,17 +91,36 @@ def text_of(name: str, data: bytes) -> str:
         raise InputError(name, [Problem(f"line {line}", f"not UTF-8 (byte {data[exc.start]:#04x})")]) from None
 
 
-def json_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
+def joined(*places: str) -> str:
+    """Places from large to small as one: ``a.jsonl line 3, call.seconds``."""
+    return ", ".join(place for place in places if place)
+
+
+def json_lines(data: bytes) -> list[tuple[int, bytes]]:
     """The lines of a JSONL file that hold something, with their numbers from 1."""
-    for number, line in enumerate(data.split(b"\n"), start=1):
-        if line.strip():
-            yield number, line
+    return [(number, line) for number, line in enumerate(data.split(b"\n"), start=1) if line.strip()]
+
+
+def json_objects(
+    what: str, name: str, data: bytes, tally: Tally, progress: Progress | None
+) -> Iterator[tuple[str, bytes, dict[str, Any] | None]]:
+    """Place, bytes and object of each line; None after the problem of a line without one was noted."""
+    lines = json_lines(data)
+    for done, (number, line) in enumerate(lines, start=1):
+        place, tree = f"{name} line {number}", None
+        try:
+            tree = json_object(line)
+        except ValueError as exc:
+            tally.problem(place, str(exc))
+        yield place, line, tree
+        if progress is not None:
+            progress(what, done, len(lines))
 
 
 def json_object(line: bytes) -> dict[str, Any]:
     """One JSON object, as strict as it gets."""
     try:
-        value = json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant, parse_int=whole_number)
+        value = json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant, parse_int=_whole_number)
     except json.JSONDecodeError as exc:
         seen = line[max(exc.pos - 10, 0) : exc.pos + 20].decode("utf-8", "replace")
         raise ValueError(f"not JSON: {exc.msg} at column {exc.colno} (near {seen!r})") from None
@@ -117,8 +141,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def whole_number(text: str) -> int:
-    """A whole number of sensible length."""
+def _whole_number(text: str) -> int:
     if len(text) > LONGEST_NUMBER:
         raise ValueError(f"a number of {len(text)} digits (allowed at most {LONGEST_NUMBER})")
     return int(text)
@@ -128,7 +151,52 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number here")
 
 
-def shaped(kind: Any, line: bytes | str, place: str, tally: Tally) -> Any:
+def yaml_tree(text: str) -> Any:
+    """A YAML text through the safe loader, as plain JSON values: its dates and times are text again."""
+    try:
+        if _ALIAS.search(text) and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, _SafeLoader)):
+            raise ValueError("aliases (*name) are not read; write the value out")
+        tree = yaml.load(text, Loader=_SafeLoader)  # it is the safe loader
+        return json.loads(json.dumps(tree, default=str, allow_nan=False))
+    except yaml.MarkedYAMLError as exc:
+        line = exc.problem_mark.line + 1 if exc.problem_mark else 1
+        raise ValueError(f"not YAML: {exc.problem or 'unreadable'} (line {line})") from None
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError) as exc:
+        why = f"a number of more than {LONGEST_NUMBER} digits" if "int_max_str_digits" in str(exc) else exc
+        raise ValueError(f"not YAML: {why}") from None
+
+
+class ShapeError(ValueError):
+    """A value does not have the shape it should have; carries every problem."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(map(str, problems)))
+
+
+def as_shape(kind: type[Model], value: Any) -> Model:
+    """A tree of plain values as a ``kind``."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as exc:
+        raise ShapeError(_in_words(exc, kind)) from None
+
+
+def json_as_shape(kind: type[Model], text: str | bytes) -> Model:
+    """A JSON text as a ``kind``."""
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as exc:
+        raise ShapeError(_in_words(exc, kind)) from None
+
+
+def object_as_shape(kind: type[Model], text: str) -> Model:
+    """A JSON text with one object, read as strictly as `json_object` does, as a ``kind``."""
+    json_object(text.encode("utf-8", "surrogatepass"))
+    return json_as_shape(kind, text)
+
+
+def shaped(kind: type[Model], line: bytes, place: str, tally: Tally) -> Model | None:
     """``line`` as a ``kind``, or None after every problem of it was noted under ``place``."""
     try:
         return json_as_shape(kind, line)
@@ -137,40 +205,90 @@ def shaped(kind: Any, line: bytes | str, place: str, tally: Tally) -> Any:
         return None
 
 
-def object_as_shape(kind: Any, text: str) -> Any:
-    """A JSON text with one object, read as strictly as `json_object` does, as a ``kind``."""
-    json_object(text.encode("utf-8", "surrogatepass"))
-    return json_as_shape(kind, text)
-
-
 def note(tally: Tally, place: str, error: ValueError) -> None:
     """Notes every problem of an error, under its place."""
-    if isinstance(error, ShapeError):
-        for problem in error.problems:
-            tally.problem(joined(place, problem.where), problem.what)
-    else:
-        tally.problem(place, str(error))
+    for problem in error.problems if isinstance(error, ShapeError) else (Problem("", str(error)),):
+        tally.problem(joined(place, problem.where), problem.what)
 
 
-def joined(*places: str) -> str:
-    """Places from large to small as one: ``a.jsonl line 3, call.seconds``."""
-    return ", ".join(place for place in places if place)
+_DAY: Final = "must be a day such as 2026-05-01"
+_TIME: Final = "must be a time such as 2026-05-01T13:30:00Z"
+_NO_ZONE: Final = "has no time zone; allowed: 2026-05-01T13:30:00Z or with +02:00"
+_DATES: Final = ("date_type", "date_parsing", "date_from_datetime_parsing", "date_from_datetime_inexact")
+_WITHOUT_VALUE: Final = frozenset({"missing", "json_invalid", "value_error"})
+_WORDS: Final[Mapping[str, str]] = {
+    "missing": "is missing; a value is needed",
+    "string_type": "must be text",
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    "finite_number": "must be a finite number",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
+    "int_parsing_size": "must be a whole number of at most 19 digits",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
+    **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
+    **dict.fromkeys(("dict_type", "model_type"), "must be an object"),
+    "none_required": "must be empty",
+    **dict.fromkeys(_DATES, _DAY),
+    **dict.fromkeys(("datetime_type", "datetime_parsing", "datetime_from_date_parsing"), _TIME),
+    "timezone_aware": _NO_ZONE,
+    "greater_than": "must be more than {gt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "less_than": "must be less than {lt:g}",
+    "less_than_equal": "must be at most {le:g}",
+    "literal_error": "must be {expected}",
+    "too_short": "must hold at least {min_length}",
+    "too_long": "must hold at most {max_length}",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "json_invalid": "not JSON: {error}",
+    "value_error": "{error}",
+}
+_PATTERNS: Final[Mapping[str, str]] = {NAME: NO_NAME, SHA256: "must be a sha256: 64 digits of 0-9 and a-f"}
 
 
-def yaml_tree(text: str) -> Any:
-    """A YAML text through the safe loader, as plain JSON values: its dates and times are text again."""
-    try:
-        if _ALIAS.search(text) and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, _SafeLoader)):
-            raise ValueError("aliases (*name) are not read; write the value out")
-        return json.loads(
-            json.dumps(yaml.load(text, Loader=_SafeLoader), default=str, allow_nan=False)
-        )  # it is the safe loader
-    except yaml.MarkedYAMLError as exc:
-        line = exc.problem_mark.line + 1 if exc.problem_mark else 1
-        raise ValueError(f"not YAML: {exc.problem or 'unreadable'} (line {line})") from None
-    except (yaml.YAMLError, RecursionError, ValueError, TypeError) as exc:
-        why = f"a number of more than {LONGEST_NUMBER} digits" if "int_max_str_digits" in str(exc) else exc
-        raise ValueError(f"not YAML: {why}") from None
+def _in_words(error: ValidationError, kind: type[BaseModel]) -> list[Problem]:
+    """The problems in a pydantic error about a ``kind``: the place, what is allowed, and a short form of the value."""
+    found = []
+    for item in error.errors(include_url=False):
+        sort, loc, limits, value = item["type"], item["loc"], item.get("ctx", {}), item["input"]
+        place = ".".join(map(str, loc))
+        if sort == "extra_forbidden":
+            inside: Any = kind
+            for part in loc[:-1]:
+                inside = _inner_type(inside, part)
+            allowed = ", ".join(_bare(inside).model_fields) if hasattr(_bare(inside), "model_fields") else ""
+            found.append(Problem(place, f"unknown key (allowed: {allowed or 'none'})"))
+            continue
+        if sort == "string_pattern_mismatch":
+            what = _PATTERNS.get(limits["pattern"], f"must be written like {limits['pattern']}")
+        else:
+            what = _WORDS.get(sort, "").format_map(limits) or item["msg"][:1].lower() + item["msg"][1:]
+        if isinstance(value, (Mapping, BaseModel)):
+            seen = "an object"
+        elif isinstance(value, (list, tuple)):
+            seen = f"a list of {len(value)}"
+        elif value is None:
+            seen = "nothing"
+        elif isinstance(value, int) and value.bit_length() > 1000:
+            seen = "a number of more than 300 digits"
+        else:
+            seen = repr(value)
+            seen = seen if len(seen) <= 60 else f"{seen[:57]}..."
+        found.append(Problem(place, what if sort in _WITHOUT_VALUE else f"{what} (got {seen})"))
+    return found
+
+
+def _bare(kind: Any) -> Any:
+    """A type without its "or nothing"."""
+    union = get_origin(kind) in (Union, types.UnionType)
+    return next(one for one in get_args(kind) if one is not type(None)) if union else kind
+
+
+def _inner_type(kind: Any, part: str | int) -> Any:
+    """The type of one part of a type."""
+    kind = _bare(kind)
+    if get_origin(kind) in (list, tuple, dict):
+        return get_args(kind)[get_origin(kind) is dict]
+    return kind.model_fields[str(part)].annotation if str(part) in getattr(kind, "model_fields", ()) else None
 
 
 def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int, dict[str, str]]]:
@@ -195,68 +313,53 @@ def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int
 def _csv_lines(text: str, wrong: Callable[[int, str], None]) -> Generator[tuple[int, list[str]], None, None]:
     """Every readable row, the header among them; after one that is no CSV the reader starts afresh."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    with _long_cells:
+    with _long_cells():
         while True:
             start = reader.line_num + 1
             try:
                 row = next(reader, None)
             except csv.Error as exc:
-                wrong(start, _no_csv(str(exc), start, reader.line_num))
+                said = str(exc)
+                if "unexpected end" in said:
+                    lost = f"lines {start} to {reader.line_num} are lost"
+                    said = f"a quote is opened here and never closed; {lost}"
+                elif "field limit" in said:
+                    said = f"a cell of more than {LONGEST_CELL} characters"
+                wrong(start, f"not CSV: {said}")
                 continue
             if row is None:
                 return
             yield reader.line_num, row
 
 
-def _no_csv(said: str, start: int, end: int) -> str:
-    """What the csv module said, in our words where a reader can act on it."""
-    if "unexpected end" in said:
-        return f"not CSV: a quote is opened here and never closed; lines {start} to {end} are lost"
-    if "field limit" in said:
-        return f"not CSV: a cell of more than {LONGEST_CELL} characters"
-    return f"not CSV: {said}"
+_lock = Lock()
+_limits: list[int] = []
 
 
-class _LongCells:
-    """Raises the csv module's limit on cells while any reader is at work.
-
-    The module has one limit for all threads, so it is put back only when the last reader is done.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._readers = 0
-        self._before = 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._readers == 0:
-                self._before = csv.field_size_limit()
-                csv.field_size_limit(max(self._before, LONGEST_CELL))
-            self._readers += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._readers -= 1
-            if self._readers == 0:
-                csv.field_size_limit(self._before)
-
-
-_long_cells = _LongCells()
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Raises the csv module's limit on cells, one for all threads, until the last reader is done."""
+    with _lock:
+        _limits.append(_limits[0] if _limits else csv.field_size_limit())
+        csv.field_size_limit(max(_limits[0], LONGEST_CELL))
+    try:
+        yield
+    finally:
+        with _lock:
+            before = _limits.pop()
+            if not _limits:
+                csv.field_size_limit(before)
 
 
 def moment(text: str) -> datetime:
-    """A point in time with its zone, as UTC.
-
-    >>> moment("2026-05-01T09:30:00-04:00")
-    datetime.datetime(2026, 5, 1, 13, 30, tzinfo=datetime.timezone.utc)
-    """
+    """A point in time with its zone, as UTC."""
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise ValueError(f"must be a time such as 2026-05-01T13:30:00Z (got {text[:80]!r})") from None
+        raise ValueError(f"{_TIME} (got {text[:80]!r})") from None
     if found.tzinfo is None:
-        raise ValueError(f"has no time zone (got {text[:80]!r}); allowed: 2026-05-01T13:30:00Z or with +02:00")
+        what, _, allowed = _NO_ZONE.partition(";")
+        raise ValueError(f"{what} (got {text[:80]!r});{allowed}")
     try:
         return found.astimezone(UTC)
     except OverflowError:
@@ -272,7 +375,7 @@ def day(value: object) -> date:
     try:
         return date.fromisoformat(str(value))
     except ValueError:
-        raise ValueError(f"must be a day such as 2026-05-01 (got {str(value)[:80]!r})") from None
+        raise ValueError(f"{_DAY} (got {str(value)[:80]!r})") from None
 
 
 def midnight(value: date) -> datetime:
@@ -282,7 +385,7 @@ def midnight(value: date) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row, where it stands, and where its problems go."""
+    """One row, its place, and where its problems go."""
 
     place: str
     cells: Mapping[str, Any]
@@ -293,32 +396,28 @@ class Row:
         """The same row, whose problems are noted nowhere: for a first look at it."""
         return Row(self.place, self.cells, Tally())
 
-    def problem(self, column: str, what: str) -> None:
+    def problem(self, column: str | None, what: str) -> None:
         """Notes what is wrong with a cell."""
-        self.tally.problem(f"{self.place}, {column}" if column else self.place, what)
+        self.tally.problem(joined(self.place, column or ""), what)
 
     def text(self, column: str | None, *, needed: bool = False) -> str:
         """The text of a cell; empty when there is none."""
         value = self.cells.get(column) if column else None
-        if value is None or value == "":
-            if needed:
-                self.problem(column or "", "is empty; a value is needed")
-            return ""
-        if not isinstance(value, str):
-            self.problem(column or "", f"must be text (got {value!r:.60})")
-            return ""
-        return value
+        if isinstance(value, str) and value:
+            return value
+        if value not in (None, ""):
+            self.problem(column, f"must be text (got {value!r:.60})")
+        elif needed:
+            self.problem(column, "is empty; a value is needed")
+        return ""
 
     def texts(self, column: str) -> tuple[str, ...]:
         """The texts of a cell: one, or in JSONL a list of them."""
         value = self.cells.get(column)
-        if isinstance(value, list):
-            if all(isinstance(item, str) for item in value):
-                return tuple(item for item in value if item.strip())
+        if isinstance(value, list) and not all(isinstance(item, str) for item in value):
             self.problem(column, f"must be text or a list of texts (got {value!r:.60})")
             return ()
-        text = self.text(column)
-        return (text,) if text.strip() else ()
+        return tuple(item for item in (value if isinstance(value, list) else [self.text(column)]) if item.strip())
 
     def number(
         self, column: str | None, low: float = -math.inf, high: float = math.inf, hint: str = ""
@@ -334,7 +433,7 @@ class Row:
         if not math.isfinite(made) or not low <= made <= high:
             limits = f" from {low:g} to {high:g}" if math.isfinite(low) else ""
             advice = f"; {hint}" if hint and math.isfinite(made) else ""
-            self.problem(column or "", f"must be a finite number{limits} (got {value!r:.60}){advice}")
+            self.problem(column, f"must be a finite number{limits} (got {value!r:.60}){advice}")
             return None
         return made
 
@@ -342,18 +441,16 @@ class Row:
         """The whole number of a cell."""
         made = self.number(column, low, 2**53)
         if made is not None and made != int(made):
-            self.problem(column or "", f"must be a whole number (got {made:g})")
+            self.problem(column, f"must be a whole number (got {made:g})")
         return default if made is None else int(made)
 
     def time(self, column: str | None, *, needed: bool = False) -> datetime | None:
         """The moment of a cell, with its zone."""
         text = self.text(column, needed=needed)
-        if not text:
-            return None
         try:
-            return moment(text)
+            return moment(text) if text else None
         except ValueError as exc:
-            self.problem(column or "", str(exc))
+            self.problem(column, str(exc))
             return None
 
 
@@ -380,11 +477,11 @@ def read_sheet(name: str, data: bytes, tally: Tally) -> Sheet:
         tally.problem(f"{name} line {number}", what)
 
     if name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
-        for number, line in json_lines(data):
-            try:
-                sheet.rows.append(Row(f"{name} line {number}", json_object(line), tally))
-            except ValueError as exc:
-                wrong(number, str(exc))
+        for place, _, tree in json_objects("", name, data, tally, None):
+            if tree is None:
+                sheet.lost += 1
+            else:
+                sheet.rows.append(Row(place, tree, tally))
         return sheet
     try:
         for number, cells in csv_rows(text_of(name, data), wrong):

@@ -2,204 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
-import types
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import combinations
-from typing import Any, Final, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Final, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict
 
 from assaymark.errors import LISTED, Problem
 from assaymark.notebook import Note, Part, Result
 from assaymark.portfolio.broker import CheckKind
 from assaymark.records import Context, Decision, Outcome, Rationale
 
-# What is wrong with a value from outside, in our words: the place, what is allowed, and a short form of the value.
-
-
-NAME = r"^[^\x00-\x1f\[\]=,|]{1,120}$"
-"""What a name may be made of: what a study file can hold, so that every imported agent can be chosen there."""
-
-NO_NAME = "cannot be a name: 1 to 120 characters, no control characters and none of []=,|"
-SHA256 = r"^[0-9a-f]{64}$"
-
-_SEEN = 60
-
-
-class ShapeError(ValueError):
-    """A value does not have the shape it should have; carries every problem."""
-
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems = tuple(problems)
-        super().__init__("; ".join(map(str, problems)))
-
-
-@cache
-def adapter(kind: Any) -> TypeAdapter[Any]:
-    """The strict reader of a shape; made once, for it is slow to make."""
-    return TypeAdapter(kind)
-
-
-def as_shape(kind: Any, value: Any) -> Any:
-    """A tree of plain values as a ``kind``.
-
-    >>> as_shape(dict[str, int], {"a": "many"})
-    Traceback (most recent call last):
-    assaymark.importers.report.ShapeError: a: must be a whole number (got 'many')
-    """
-    try:
-        return adapter(kind).validate_python(value)
-    except ValidationError as exc:
-        raise ShapeError(worded(exc, kind)) from None
-
-
-def json_as_shape(kind: Any, text: str | bytes) -> Any:
-    """A JSON text as a ``kind``. Raises as `as_shape`."""
-    try:
-        return adapter(kind).validate_json(text)
-    except ValidationError as exc:
-        raise ShapeError(worded(exc, kind)) from None
-
-
-def worded(error: ValidationError, kind: Any) -> list[Problem]:
-    """The problems in a pydantic error about a ``kind``, in our words."""
-    return [_problem(item, kind) for item in error.errors(include_url=False)]
-
-
-def _problem(item: Mapping[str, Any], kind: Any) -> Problem:
-    loc = item["loc"]
-    place = ".".join(str(part) for part in loc)
-    if item["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-        return Problem(place, f"unknown key (allowed: {', '.join(_allowed(kind, loc)) or 'none'})")
-    what = _what(item["type"], item.get("ctx", {}), item["msg"])
-    return Problem(place, what + ("" if item["type"] in _WITHOUT_VALUE else f" (got {_seen(item['input'])})"))
-
-
-_WITHOUT_VALUE = frozenset(
-    {"missing", "missing_argument", "missing_keyword_only_argument", "json_invalid", "value_error"}
-)
-
-_WORDS: Mapping[str, str] = {
-    "missing": "is missing; a value is needed",
-    "missing_argument": "is missing; a value is needed",
-    "missing_keyword_only_argument": "is missing; a value is needed",
-    "string_type": "must be text",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
-    "finite_number": "must be a finite number",
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "int_parsing_size": "must be a whole number of at most 19 digits",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
-    "list_type": "must be a list",
-    "tuple_type": "must be a list",
-    "dict_type": "must be an object",
-    "model_type": "must be an object",
-    "dataclass_type": "must be an object",
-    "none_required": "must be empty",
-    "date_type": "must be a day such as 2026-05-01",
-    "date_parsing": "must be a day such as 2026-05-01",
-    "date_from_datetime_parsing": "must be a day such as 2026-05-01",
-    "date_from_datetime_inexact": "must be a day such as 2026-05-01",
-    "datetime_type": "must be a time such as 2026-05-01T13:30:00Z",
-    "datetime_parsing": "must be a time such as 2026-05-01T13:30:00Z",
-    "datetime_from_date_parsing": "must be a time such as 2026-05-01T13:30:00Z",
-    "timezone_aware": "has no time zone; allowed: 2026-05-01T13:30:00Z or with +02:00",
-}
-
-_LIMITS: Mapping[str, str] = {
-    "greater_than": "must be more than {gt:g}",
-    "greater_than_equal": "must be at least {ge:g}",
-    "less_than": "must be less than {lt:g}",
-    "less_than_equal": "must be at most {le:g}",
-    "literal_error": "must be {expected}",
-    "too_short": "must hold at least {min_length}",
-    "too_long": "must hold at most {max_length}",
-    "string_too_short": "must have at least {min_length} characters",
-    "string_too_long": "must have at most {max_length} characters",
-    "json_invalid": "not JSON: {error}",
-    "value_error": "{error}",
-}
-
-_PATTERNS: Mapping[str, str] = {
-    NAME: NO_NAME,
-    SHA256: "must be a sha256: 64 digits of 0-9 and a-f",
-}
-
-
-def _what(kind: str, limits: Mapping[str, Any], message: str) -> str:
-    """Our sentence for one kind of error; the library's own, in lower case, for one that we never met."""
-    if kind in _WORDS:
-        return _WORDS[kind]
-    if kind in _LIMITS:
-        return _LIMITS[kind].format_map(limits)
-    if kind == "string_pattern_mismatch":
-        return _PATTERNS.get(limits["pattern"], f"must be written like {limits['pattern']}")
-    return f"{message[:1].lower()}{message[1:]}"
-
-
-def _seen(value: Any) -> str:
-    """A value as it is shown; what holds other values is only named."""
-    if isinstance(value, Mapping) or dataclasses.is_dataclass(value):
-        return "an object"
-    if isinstance(value, (list, tuple)):
-        return f"a list of {len(value)}"
-    if value is None:
-        return "nothing"
-    if isinstance(value, int) and value.bit_length() > 1000:
-        return "a number of more than 300 digits"
-    seen = repr(value)
-    return seen if len(seen) <= _SEEN else f"{seen[: _SEEN - 3]}..."
-
-
-def _allowed(kind: Any, loc: Sequence[str | int]) -> tuple[str, ...]:
-    """The keys that may stand where ``loc`` ends, found by following it through the types."""
-    for part in loc[:-1]:
-        kind = _inside(kind, part)
-    return tuple(_keys(_bare(kind)))
-
-
-def _inside(kind: Any, part: str | int) -> Any:
-    """The type of one part of a type."""
-    kind = _bare(kind)
-    if get_origin(kind) in (list, tuple):
-        return get_args(kind)[0]
-    if get_origin(kind) is dict:
-        return get_args(kind)[1]
-    return _keys(kind).get(str(part))
-
-
-def _bare(kind: Any) -> Any:
-    """A type without its "or nothing"."""
-    if get_origin(kind) in (Union, types.UnionType):
-        return next(one for one in get_args(kind) if one is not type(None))
-    return kind
-
-
-def _keys(kind: Any) -> dict[str, Any]:
-    """The keys of an object type with their types; a generic one's are those that it was made with."""
-    shape = get_origin(kind) or kind
-    if not isinstance(shape, type):
-        return {}
-    if dataclasses.is_dataclass(shape):
-        names = [field.name for field in dataclasses.fields(shape)]
-    elif issubclass(shape, BaseModel):
-        names = list(shape.model_fields)
-    else:
-        return {}
-    hints = get_type_hints(shape)
-    given: dict[TypeVar, Any] = dict(zip(getattr(shape, "__parameters__", ()), get_args(kind), strict=False))
-    return {name: given.get(hints[name], hints[name]) for name in names}
-
-
 EXAMPLES = 3
 """How many examples of each missing thing a report keeps."""
+
+NO_TEXT = "text"
+"""The entry of ``Decision.missing`` when the agent wrote nothing that a judge can read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,15 +65,10 @@ class ImportReport(Result):
         yield from map(Note, self.lines())
 
     def lines(self) -> tuple[str, ...]:
-        """The report as plain lines, most important first.
-
-        >>> ImportReport(source="mine", good=2, bad=0, counts={"contexts": 1}).lines()
-        ('mine: 2 decisions imported, 0 left out', 'contexts: 1')
-        """
+        """The report as plain lines, most important first."""
         out = [f"{self.source}: {self.good} decisions imported, {self.bad} left out"]
-        out += [f"{name}: {n}" for name, n in self.counts.items()]
-        out += [f"format {name}: {n}" for name, n in self.formats.items()]
-        out += [f"flag {name}: {n}" for name, n in self.flags.items()]
+        for before, counts in (("", self.counts), ("format ", self.formats), ("flag ", self.flags)):
+            out += [f"{before}{name}: {n}" for name, n in counts.items()]
         if self.verified:
             out.append(f"hashes verified: {sum(self.verified.values())}")
         if self.unverifiable:
@@ -262,8 +77,9 @@ class ImportReport(Result):
         if self.no_text:
             out.append(f"without any text to judge: {len(self.no_text)}")
         out += [f"never met: {a} and {b}" for a, b in self.never_met]
-        out += list(self.notes)
-        return (*out, *capped(self.problems))
+        rest = len(self.problems) - LISTED
+        out += [*self.notes, *map(str, self.problems[:LISTED])]
+        return (*out, f"and {rest} more") if rest > 0 else tuple(out)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,38 +104,60 @@ class Tally:
         self._absent: Counter[str] = Counter()
 
     def problem(self, where: str, what: str) -> None:
-        """One thing wrong with the input."""
+        """Notes one thing wrong with the input."""
         self.problems.append(Problem(where, what))
 
     def missing(self, what: str, example: str) -> None:
-        """One thing the source should hold and does not."""
+        """Notes one thing the source should hold and does not."""
         self._absent[what] += 1
         kept = self._missing.setdefault(what, [])
         if len(kept) < EXAMPLES:
             kept.append(example)
 
-    def report(self, source: str, decisions: Sequence[Decision], *, bad: int, **more: Any) -> ImportReport:
-        """The finished report over the decisions that were imported."""
-        return ImportReport(
-            source=source,
-            good=len(decisions),
-            bad=bad,
-            counts=dict(self.counts),
+    def unresolved(self, decisions: Iterable[Decision], resolved: Collection[str], what: str) -> None:
+        """Notes what each decision lacks, and ``what`` for those without an outcome (their ids: ``resolved``)."""
+        for decision in decisions:
+            for name in decision.missing:
+                if name != NO_TEXT:  # the report has a line of its own for these
+                    self.missing(name, decision.record_id)
+            if decision.record_id not in resolved:
+                self.missing(what, decision.record_id)
+
+    def imported(
+        self,
+        source: str,
+        decisions: Sequence[Decision],
+        contexts: Mapping[str, Context],
+        outcomes: Sequence[Outcome],
+        *,
+        bad: int,
+        notes: Sequence[str] = (),
+    ) -> Imported:
+        """The finished import; contexts that no decision names are left out."""
+        used = {decision.context_id for decision in decisions}
+        contexts = {name: context for name, context in contexts.items() if name in used}
+        counts = {
+            "decisions": len(decisions),
+            "contexts": len(contexts),
+            "agents": len({decision.agent.id for decision in decisions}),
+            "clusters": len({decision.cluster for decision in decisions}),
+            "outcomes": len(outcomes),
+            "facts": sum(len(context.facts) for context in contexts.values()),
+        }
+        cycles: dict[str, set[str]] = {}
+        for decision in decisions:
+            cycles.setdefault(decision.agent.id, set()).add(decision.cycle)
+        report = ImportReport(
+            source=source, good=len(decisions), bad=bad, counts=counts | dict(self.counts),
             formats=dict(sorted(Counter(d.format for d in decisions).items())),
             flags=dict(sorted(Counter(flag for d in decisions for flag in d.flags).items())),
             missing={k: Missing(count=self._absent[k], examples=tuple(v)) for k, v in self._missing.items()},
-            verified=dict(sorted(self.verified.items())),
-            unverifiable=dict(sorted(self.unverifiable.items())),
+            verified=dict(sorted(self.verified.items())), unverifiable=dict(sorted(self.unverifiable.items())),
             no_text=tuple(d.record_id for d in decisions if NO_TEXT in d.missing),
-            never_met=never_met(decisions),
-            replicates=sum(d.replicate > 1 for d in decisions),
-            problems=tuple(self.problems),
-            **more,
-        )
-
-
-NO_TEXT = "text"
-"""What stands in ``Decision.missing`` when the agent wrote nothing that a judge can read."""
+            never_met=tuple((a, b) for a, b in combinations(sorted(cycles), 2) if cycles[a].isdisjoint(cycles[b])),
+            replicates=sum(d.replicate > 1 for d in decisions), notes=tuple(notes), problems=tuple(self.problems),
+        )  # fmt: skip
+        return Imported(decisions=tuple(decisions), contexts=contexts, outcomes=tuple(outcomes), report=report)
 
 
 def has_text(rationales: Iterable[Rationale]) -> bool:
@@ -327,39 +165,13 @@ def has_text(rationales: Iterable[Rationale]) -> bool:
     return any(r.kind not in ("arena", "holding") and r.text.strip() for r in rationales)
 
 
-def never_met(decisions: Iterable[Decision]) -> tuple[tuple[str, str], ...]:
-    """The pairs of agents that never answered one question, in alphabetical order."""
-    cycles: dict[str, set[str]] = {}
-    for decision in decisions:
-        cycles.setdefault(decision.agent.id, set()).add(decision.cycle)
-    return tuple((a, b) for a, b in combinations(sorted(cycles), 2) if cycles[a].isdisjoint(cycles[b]))
-
-
-def capped(problems: Sequence[Problem], limit: int = LISTED) -> tuple[str, ...]:
-    """The first ``limit`` problems as lines, and a count of the rest.
-
-    >>> capped([Problem("line 1", "empty"), Problem("line 2", "empty")], limit=1)
-    ('line 1: empty', 'and 1 more')
-    """
-    rest = len(problems) - limit
-    return tuple(str(p) for p in problems[:limit]) + ((f"and {rest} more",) if rest > 0 else ())
-
-
-# A season that somebody else ran, as its log states it: books, fills, baselines, and checks of the one by the other.
-#
-# An importer's decisions say what was decided and why. A log that states books and has prices gives this beside them.
-
-
 EQUAL_WEIGHT: Final = "equal weight"
 CASH: Final = "cash"
-
-BookState = Literal["ok", "not stated"]
-"""``not stated``: the log states no book on that day, and the one before it is carried on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedFill:
-    """One logged action that was carried out: signed units. ``price`` is None where nobody knows it."""
+    """One logged action that was carried out: signed units. ``price`` is None where it is not known."""
 
     day: str
     agent: str
@@ -374,12 +186,13 @@ class RecordedFill:
 class RecordedBook:
     """The stated book after the last step of a day, and what it was worth then.
 
-    ``stale`` names symbols without a price at that moment, valued at their last known one.
+    ``not stated``: the log states no book on that day, and the one before it is carried on. ``stale`` names symbols
+    without a price at that moment, valued at their last known one.
     """
 
     day: str
     agent: str
-    state: BookState
+    state: Literal["ok", "not stated"]
     cash: float
     nav: float
     positions: Mapping[str, float]
@@ -388,10 +201,7 @@ class RecordedBook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedCheck:
-    """How many checks of one kind were made of one agent's log, and how many passed.
-
-    ``mismatches`` are (record id, sentence).
-    """
+    """How many checks of one kind an agent's log had and passed; ``mismatches`` are (record id, sentence)."""
 
     agent: str
     kind: CheckKind
@@ -402,18 +212,10 @@ class RecordedCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedTrack:
-    """One track of a log.
+    """One track of a log: books, fills, baselines (``agent`` is the baseline's name), and checks of one by the other.
 
-    Attributes
-    ----------
-    capital, currency : float, str
-        What each agent began with.
-    universe : tuple of str
-        The symbols that have prices.
-    days : mapping of record id to str
-        The day of each decision, where it was made.
-    baselines : tuple of RecordedBook
-        Books that nobody decided about; ``agent`` is the baseline's name.
+    ``capital`` is what each agent began with, ``universe`` the symbols with prices, ``days`` the day of each decision
+    (by record id) where it was made.
     """
 
     name: str
@@ -424,7 +226,7 @@ class RecordedTrack:
     fills: tuple[RecordedFill, ...] = ()
     books: tuple[RecordedBook, ...] = ()
     baselines: tuple[RecordedBook, ...] = ()
-    checks: tuple[RecordedCheck, ...] = field(default=())
+    checks: tuple[RecordedCheck, ...] = ()
 
 
 class ReadTrack(Protocol):

@@ -43,12 +43,10 @@ from assaymark.judging.season.calls import (
     outcome_calls,
     probe_calls,
 )
-from assaymark.judging.season.horizon_rounds import horizon_round
 from assaymark.judging.season.ledger import HorizonLedger, horizon_ledger
 from assaymark.judging.season.plans import ScoringPlan, load_scoring, parse_scoring, scoring_names
 from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
 from assaymark.judging.season.reference import reference_season_judges
-from assaymark.judging.season.round_trips import RoundTrip, Thrashing, thrashing
 from assaymark.judging.season.scoring import (
     BandStanding,
     DecisionTime,
@@ -61,6 +59,7 @@ from assaymark.judging.season.scoring import (
     decision_time,
     efficiency,
     horizon_grades,
+    horizon_round,
     horizon_score,
     judge_score,
     process_score,
@@ -71,11 +70,14 @@ from assaymark.judging.season.table import (
     AgreementRow,
     Contestant,
     NoiseFloor,
+    RoundTrip,
     SeasonRow,
     SeasonTable,
+    Thrashing,
     agreement_row,
     noise_floor,
     season_table,
+    thrashing,
     tie_classes,
 )
 from assaymark.prompting.texts import judged_text, style_counts, token_count

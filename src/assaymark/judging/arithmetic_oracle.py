@@ -1,4 +1,9 @@
-"""From a reconciliation to a point on the scale of constraint awareness, by a stated rule."""
+"""The stated arithmetic of a decision, held against the book that its orders leave behind, and scored by a stated rule.
+
+Nothing is understood here but words near numbers. A number belongs to the nearest cue that goes with its unit; a cap or
+floor belongs to the quantity it is held against. Sentences that suppose something, numbers after "from" or "was", and
+numbers of returns, prices, volumes and units are left alone: a wrong figure must not be alleged on a guess.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from assaymark.judging.books import Book, book_of, made_of_orders
 from assaymark.judging.evidence.numbers import Number, extract_numbers
 from assaymark.portfolio.orders import Settlement
 from assaymark.records import Constraint
-
-__all__ = ["QUANTITIES", "Book", "Part", "Reconciliation", "book_of", "made_of_orders", "oracle_score", "reconcile"]
-
-
-# Which number of a text speaks of which quantity of a book: cue words beside numbers, sentence by sentence.
-#
-# Nothing is understood here but words near numbers. A number belongs to the nearest cue that goes with its unit; a
-# cap or floor belongs to the quantity it is held against. Sentences that suppose something, numbers after "from" or
-# "was", and numbers of returns, prices, volumes and units are left alone: a wrong figure must not be alleged on a
-# guess.
-
 
 Quantity = Literal[
     "cash", "cost", "residual", "exposure", "equity", "leverage", "largest", "cash_share", "orders",
@@ -119,8 +112,8 @@ _VALUE_OF: dict[Family, Quantity] = {
 class Figure:
     """A number that states a quantity. ``readings`` are what it may state, the likeliest first.
 
-    ``certain`` is whether it is a false statement if none of the readings holds; ``names`` are the instruments that
-    stand between the cue and the number; ``quote`` is the sentence, cut short around the number.
+    ``certain`` is whether it is a false statement if none of the readings holds; ``names`` are the instruments between
+    the cue and the number; ``quote`` is the sentence, cut short around the number.
     """
 
     readings: tuple[Quantity, ...]
@@ -131,11 +124,7 @@ class Figure:
 
 
 def unfenced(text: str) -> str:
-    """A text without what is dressed up as a section of a prompt: that is quoted matter and states nothing.
-
-    >>> unfenced("Cash. <<<BEGIN facts 0>>> cash 5 <<<END facts 0>>>\\nFine.")
-    'Cash.  \\nFine.'
-    """
+    """A text without what is dressed up as a section of a prompt: that is quoted matter and states nothing."""
     return _FENCED.sub(" ", text[:MOST_CHARACTERS])
 
 
@@ -149,59 +138,31 @@ def sentences(text: str) -> Iterator[str]:
 def figures(text: str, names: Sequence[str] = ()) -> Iterator[Figure]:
     """Every number of a text that states a quantity of a book.
 
-    Examples
-    --------
-    >>> [one.readings[0] for one in figures("Cash 900.00 less cost 200.00 leaves 700.00.")]
-    ['cash', 'cost', 'residual']
-    >>> [one.readings[0] for one in figures("Leverage 0.83 against a cap of 1.20; 3 orders of 4 allowed.")]
-    ['leverage', 'leverage_cap', 'orders', 'orders_cap']
+    A figure without a cue of its own continues the one before it in its sentence. Numbers in basis points, of units,
+    and of how things were are left out.
     """
     for sentence in sentences(text):
-        yield from _of_sentence(sentence, names)
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A number with the text on either side of it, up to its neighbours."""
-
-    number: Number
-    left: str
-    right: str
-
-
-def _of_sentence(sentence: str, names: Sequence[str]) -> Iterator[Figure]:
-    """The figures of one sentence; a figure without a cue of its own continues the one before it."""
-    family: Family | None = None
-    for place in _places(sentence):
-        found = None if _foreign(place) else _read(place, family)
-        if found is None:
-            continue
-        family = found.family
-        named = tuple(name for name in names if found.cue is not None and found.cue.speaks_of(name))
-        if not named or family == "largest":
-            yield Figure(found.readings, place.number, found.certain, named, _quoted(sentence, place.number))
-
-
-def _places(sentence: str) -> Iterator[_Place]:
-    """Every number of a sentence, counts of orders in words among them, in order."""
-    found = [*extract_numbers(sentence), *_counted(sentence)]
-    found.sort(key=lambda number: number.start)
-    ends = [0, *(number.end for number in found)]
-    starts = [*(number.start for number in found[1:]), len(sentence)]
-    for number, left, right in zip(found, ends, starts, strict=False):
-        yield _Place(number, sentence[left : number.start], sentence[number.end : right])
-
-
-def _counted(sentence: str) -> Iterator[Number]:
-    """Counts of orders that are written as words."""
-    for match in _COUNTED.finditer(sentence):
-        value = float(_COUNTS.index(match.group().lower()) + 1)
-        yield Number(match.start(), match.end(), match.group(), value, "none", 1.0, 0, 1.0, signed=False, bare=True)
-
-
-def _foreign(place: _Place) -> bool:
-    """Whether a number is of something else: basis points, units, how things were."""
-    return place.number.unit == "bps" or bool(_NOT_MINE.match(place.right) or _EARLIER.search(place.left[-40:]))
+        family: Family | None = None
+        counted = [
+            Number(m.start(), m.end(), m.group(), value, "none", 1.0, 0, 1.0, signed=False, bare=True)
+            for m in _COUNTED.finditer(sentence)
+            for value in [float(_COUNTS.index(m.group().lower()) + 1)]
+        ]
+        found = sorted([*extract_numbers(sentence), *counted], key=lambda number: number.start)
+        ends = [0, *(number.end for number in found)]
+        starts = [*(number.start for number in found[1:]), len(sentence)]
+        for number, end, start in zip(found, ends, starts, strict=False):
+            left, right = sentence[end : number.start], sentence[number.end : start]
+            if number.unit == "bps" or _NOT_MINE.match(right) or _EARLIER.search(left[-40:]):
+                continue
+            read = _read(number, left, right, family)
+            if read is None:
+                continue
+            family, readings, certain, cue = read
+            named = tuple(name for name in names if cue is not None and cue.speaks_of(name))
+            if not named or family == "largest":
+                around = sentence[max(0, number.start - 60) : min(len(sentence), number.end + 30)]
+                yield Figure(readings, number, certain, named, around.strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,82 +175,71 @@ class _Cue:
 
     @property
     def words(self) -> int:
-        """How many words stand between."""
+        """The number of words between cue and number."""
         return len(_WORD.findall(self.gap))
 
     def speaks_of(self, name: str) -> bool:
         """Whether the cue is that of one instrument: named right before it, or between it and the number."""
         where = f"{self.before[-80:]} {self.gap}" if self.topic == "position" else self.gap
-        return _names(where, name) or self.before.rstrip().removesuffix("'s").endswith(name)
+        stands = rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])"
+        named = name in where and re.search(stands, where) is not None
+        return named or self.before.rstrip().removesuffix("'s").endswith(name)
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """What a number is about, what it may state, whether it must, and by which cue."""
+def _read(
+    number: Number, left: str, right: str, family: Family | None
+) -> tuple[Family, tuple[Quantity, ...], bool, _Cue | None] | None:
+    """The family of one number, what it may state, whether it must, and its cue.
 
-    family: Family
-    readings: tuple[Quantity, ...]
-    certain: bool
-    cue: _Cue | None = None
-
-
-def _read(place: _Place, family: Family | None) -> _Read | None:
-    """What one number states; ``family`` is what the number before it was about."""
-    cue = _cue(place)
-    if _LIMIT_BEFORE.search(place.left[-80:]) or _LIMIT_AFTER.match(place.right[:60]):
-        return _limit(place, cue, family)
+    ``left`` and ``right`` are the text up to its neighbours, ``family`` is what the number before it was about. The
+    nearest cue on either side that goes with the unit counts, the one before the number in doubt.
+    """
+    before, after = _cue_before(number, left, right), _cue_after(number, right)
+    cue = after if before is None or (after is not None and after.words < before.words) else before
+    if _LIMIT_BEFORE.search(left[-80:]) or _LIMIT_AFTER.match(right[:60]):
+        # A cap or floor: of its own cue, else of what is held against it.
+        own = None if cue is None or cue.topic in ("equity", "cost") else _FAMILY[cue.topic]
+        if own is None and _FLOOR.search(left[-40:] + right[:20]):
+            own = "cash"
+        about = own or family
+        if about is None or number.unit == "usd":
+            return None
+        # "Cap 1.20, leverage 0.83" and "a cap on leverage of 1.20" look alike: either reading may hold.
+        return about, (_LIMIT_OF[about], _VALUE_OF[about]), True, cue
     if cue is not None:
-        readings = _readings(cue.topic, place)
-        return _Read(_FAMILY[cue.topic], readings, cue.topic != "position", cue)
-    if family is None or not _JOINING.fullmatch(place.left[-60:]):
+        return _FAMILY[cue.topic], _readings(cue.topic, number, f"{left}|{right}"), cue.topic != "position", cue
+    if family is None or not _JOINING.fullmatch(left[-60:]):
         return None
-    readings = _continued(family, place)
-    return _Read(family, readings, family != "orders") if readings else None
-
-
-def _limit(place: _Place, cue: _Cue | None, family: Family | None) -> _Read | None:
-    """A cap or floor: of its own cue, else of what is held against it."""
-    own = None if cue is None or cue.topic in ("equity", "cost") else _FAMILY[cue.topic]
-    if own is None and _FLOOR.search(place.left[-40:] + place.right[:20]):
-        own = "cash"
-    about = own or family
-    if about is None or place.number.unit == "usd":
+    # Without a cue a number continues the one before: a share, or the result of a sum.
+    if number.unit == "usd" or (number.unit in ("none", "count") and family == "cash"):
+        return (family, ("residual",), True, None) if family == "cash" and "=" in left else None
+    if family == "cash" and number.unit != "percent":
         return None
-    # "Cap 1.20, leverage 0.83" and "a cap on leverage of 1.20" look alike: either reading may hold.
-    return _Read(about, (_LIMIT_OF[about], _VALUE_OF[about]), certain=True, cue=cue)
+    return family, (_VALUE_OF[family], _LIMIT_OF[family]), family != "orders", None
 
 
-def _cue(place: _Place) -> _Cue | None:
-    """The nearest cue on either side that goes with the unit of the number; the one before it in doubt."""
-    before, after = _cue_before(place), _cue_after(place)
-    if before is None or (after is not None and after.words < before.words):
-        return after
-    return before
-
-
-def _cue_before(place: _Place) -> _Cue | None:
+def _cue_before(number: Number, left: str, right: str) -> _Cue | None:
     """The last fitting cue before a number; none where the words between are about something else."""
-    left = place.left
     for match in reversed(list(_CUE.finditer(left))):
         found = _Cue(str(match.lastgroup), left[: match.start()], left[match.end() :])
         if found.words > _MOST_BETWEEN or _OTHER.search(found.gap):
             return None
-        if _fits(found.topic, place.number):
+        if _fits(found.topic, number):
             return found
-    if re.search(r"\s[-−–]\s*\Z", left) and _fits("cost", place.number):
+    if re.search(r"\s[-−–]\s*\Z", left) and _fits("cost", number):
         return _Cue("cost", left, "")
-    times = _TIMES.match(place.right[:40])
-    multiple = times is not None and (place.number.unit == "multiple" or times[1] is not None)
+    times = _TIMES.match(right[:40])
+    multiple = times is not None and (number.unit == "multiple" or times[1] is not None)
     return _Cue("leverage", left, "") if multiple else None
 
 
-def _cue_after(place: _Place) -> _Cue | None:
+def _cue_after(number: Number, right: str) -> _Cue | None:
     """The first fitting cue after a number, if only words such as "of" come between."""
-    lead = _RIGHT.match(place.right[:80])
-    match = _CUE.match(place.right, lead.end()) if lead else None
+    lead = _RIGHT.match(right[:80])
+    match = _CUE.match(right, lead.end()) if lead else None
     if lead is None or match is None or match.group().lower() in _AHEAD:
         return None
-    return _Cue(str(match.lastgroup), "", lead.group()) if _fits(str(match.lastgroup), place.number) else None
+    return _Cue(str(match.lastgroup), "", lead.group()) if _fits(str(match.lastgroup), number) else None
 
 
 def _fits(topic: str, number: Number) -> bool:
@@ -303,55 +253,32 @@ def _fits(topic: str, number: Number) -> bool:
     return topic == "exposure" or number.unit != "multiple"
 
 
-def _readings(topic: str, place: _Place) -> tuple[Quantity, ...]:
-    """What a number beside a cue may state."""
-    rate = place.number.unit in ("percent", "multiple")
+def _readings(topic: str, number: Number, around: str) -> tuple[Quantity, ...]:
+    """The quantities that a number beside a cue may state."""
+    rate = number.unit in ("percent", "multiple")
     if topic in ("cash", "residual"):
         if rate:
             return ("cash_share",)
-        later = topic == "residual" or bool(_LATER.search(f"{place.left}|{place.right}"))
+        later = topic == "residual" or bool(_LATER.search(around))
         return ("residual", "cash_share") if later else ("cash", "residual", "cash_share")
-    readings: dict[str, tuple[Quantity, ...]] = {
-        "gross_share": ("leverage",),
-        "cash_share": ("cash_share",),
-        "cost": ("cost",),
-        "equity": ("equity",),
-        "leverage": ("leverage",),
-        "exposure": ("leverage",) if rate else ("exposure", "leverage"),
-        "largest": ("largest",),
-        "position": ("largest",),
-        "orders": ("orders",),
+    if topic == "exposure":
+        return ("leverage",) if rate else ("exposure", "leverage")
+    readings: dict[str, Quantity] = {
+        "gross_share": "leverage",
+        "cash_share": "cash_share",
+        "cost": "cost",
+        "equity": "equity",
+        "leverage": "leverage",
+        "largest": "largest",
+        "position": "largest",
+        "orders": "orders",
     }
-    return readings[topic]
-
-
-def _continued(family: Family, place: _Place) -> tuple[Quantity, ...]:
-    """What a number without a cue states after a number about ``family``: a share, or the result of a sum."""
-    number = place.number
-    if number.unit == "usd" or (number.unit in ("none", "count") and family == "cash"):
-        return ("residual",) if family == "cash" and "=" in place.left else ()
-    if family == "cash" and number.unit != "percent":
-        return ()
-    return (_VALUE_OF[family], _LIMIT_OF[family])
-
-
-def _names(text: str, name: str) -> bool:
-    """Whether a text names an instrument, as a word of its own."""
-    return name in text and re.search(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", text) is not None
-
-
-def _quoted(sentence: str, number: Number) -> str:
-    """The words around a number."""
-    start, end = max(0, number.start - 60), min(len(sentence), number.end + 30)
-    return sentence[start:end].strip()
+    return (readings[topic],)
 
 
 # The stated arithmetic of a text held against a book: cash less cost, exposure over equity, values against limits.
-#
 # ValueBlindBench section 5.6 makes constraint awareness measurable as "cash X less trade cost Y = residual Z;
-# exposure W over equity E = P%; leverage within its cap". Here each of these is worked out, and looked for in the
-# text.
-
+# exposure W over equity E = P%; leverage within its cap".
 
 Verdict = Literal["right", "wrong", "absent"]
 
@@ -436,105 +363,66 @@ class Reconciliation:
 def reconcile(
     text: str, settlement: Settlement, constraints: Iterable[Constraint], *, names: Sequence[str] = ()
 ) -> Reconciliation:
-    """Which quantities of a book a text states, and which of them rightly.
+    """Which quantities of a book after orders a text states, and which of them rightly.
 
     A number is right if the value of the book lies within half of its last printed digit. Shares may be of the equity
     after the orders or before their fees. A cost may be the whole, without fees, or what was bought or sold. A number
-    that two readings could claim is read in the one that holds.
-
-    Parameters
-    ----------
-    text : str
-        Any text, from anybody; beyond `figures.MOST_CHARACTERS` it is not read. Sentences that suppose something, and
-        what is dressed up as a section of a prompt, state nothing.
-    settlement : Settlement
-        The book after the orders.
-    constraints : iterable of Constraint
-        The limits of the task.
-    names : sequence of str
-        Further names of instruments besides those held.
-
-    Returns
-    -------
-    Reconciliation
-
-    Examples
-    --------
-    >>> from assaymark.portfolio.orders import settle
-    >>> from assaymark.records import Action, Portfolio
-    >>> book = Portfolio(currency="USD", cash=1000.0, nav=1000.0)
-    >>> after = settle(book, {"A": 50.0}, [Action(instrument="A", kind="buy", quantity=10.0)])
-    >>> cap = Constraint(kind="max_leverage", limit=1.2, unit="multiple")
-    >>> text = "Cash 1,000.00 less cost 500.00 leaves 400.00. Levered 0.5x against a cap of 1.2x."
-    >>> found = reconcile(text, after, [cap])
-    >>> sorted(found.right), sorted(found.wrong)
-    (['cash', 'cost', 'leverage', 'leverage_cap'], ['residual'])
+    that two readings could claim is read in the one that holds. ``names`` are further instruments besides those held.
+    Beyond `MOST_CHARACTERS` the text is not read; sentences that suppose something, and what is dressed up as a
+    section of a prompt, state nothing.
     """
-    book = _Book.of(settlement, constraints)
+    accepted, largest = _accepted(settlement, constraints)
     right: dict[str, list[str]] = {name: [] for name in QUANTITIES}
     wrong: dict[str, list[str]] = {name: [] for name in QUANTITIES}
     numbers: dict[str, list[str]] = {name: [] for name in QUANTITIES}
+
+    def bears_out(quantity: str, figure: Figure) -> bool:
+        if quantity == "largest" and figure.names and not largest.intersection(figure.names):
+            return False
+        return any(_agrees(figure.number, value, signed=quantity != "cost") for value in accepted[quantity])
+
     for figure in figures(text, tuple(dict.fromkeys((*settlement.positions, *names)))):
-        known = [reading for reading in figure.readings if book.accepted[reading]]
-        held = next((reading for reading in known if book.bears_out(reading, figure)), None)
+        known = [reading for reading in figure.readings if accepted[reading]]
+        held = next((reading for reading in known if bears_out(reading, figure)), None)
         if held is not None:
             right[held].append(figure.quote)
             numbers[held].append(figure.number.quote)
         elif known and figure.certain and known[0] == figure.readings[0]:
             wrong[known[0]].append(figure.quote)
-    (right if book.none_short else wrong)["shorting"] += _not_short(text)
-    return Reconciliation(tuple(_part(name, book, right[name], wrong[name], numbers[name]) for name in QUANTITIES))
+    none_short = all(units >= 0 for units in settlement.positions.values())
+    claims = [match.group() for sentence in sentences(text) for match in _NOT_SHORT.finditer(sentence)]
+    (right if none_short else wrong)["shorting"] += claims
+    parts = []
+    for name in QUANTITIES:
+        verdict: Verdict = "wrong" if wrong[name] else "right" if right[name] else "absent"
+        quotes = tuple(dict.fromkeys([*wrong[name], *right[name]]))[:_MOST_QUOTES]
+        parts.append(Part(name, verdict, next(iter(accepted[name]), None), quotes, tuple(numbers[name])))
+    return Reconciliation(tuple(parts))
 
 
-def _part(name: str, book: _Book, right: list[str], wrong: list[str], numbers: list[str]) -> Part:
-    """One quantity with its verdict."""
-    verdict: Verdict = "wrong" if wrong else "right" if right else "absent"
-    quotes = tuple(dict.fromkeys([*wrong, *right]))[:_MOST_QUOTES]
-    return Part(name, verdict, next(iter(book.accepted[name]), None), quotes, tuple(numbers))
-
-
-def _not_short(text: str) -> list[str]:
-    """The claims that nothing is sold short."""
-    return [match.group() for sentence in sentences(text) for match in _NOT_SHORT.finditer(sentence)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Book:
-    """The values that each quantity may be stated with, the exact one first; none where the task has no such limit."""
-
-    accepted: Mapping[str, tuple[float, ...]]
-    largest: frozenset[str]
-    none_short: bool
-
-    @classmethod
-    def of(cls, after: Settlement, constraints: Iterable[Constraint]) -> _Book:
-        """The values of a settlement, and the limits it is held against."""
-        equities = tuple(dict.fromkeys(one for one in (after.equity, after.equity + after.fees) if one > 0))
-        sizes = {name: abs(weight) for name, weight in after.weights.items() if math.isfinite(weight)}
-        top = max(sizes.values(), default=0.0)
-        limits = {rule.kind: rule.limit for rule in constraints}
-        accepted = {
-            "cash": (after.cash,),
-            "cost": (after.cost, after.cost - after.fees, after.bought, after.sold, after.bought + after.sold),
-            "residual": (after.residual,),
-            "exposure": (after.exposure,),
-            "equity": (after.equity, after.equity + after.fees),
-            "leverage": tuple(after.exposure / equity for equity in equities),
-            "largest": (*(top * after.equity / equity for equity in equities), top * after.equity),
-            "cash_share": tuple(after.residual / equity for equity in equities),
-            "orders": (float(after.orders),),
-            "shorting": (float(sum(units < 0 for units in after.positions.values())),),
-            **{name: (limits[kind],) if kind in limits else () for name, kind in _LIMITS.items()},
-        }
-        finite = {name: tuple(filter(math.isfinite, values)) for name, values in accepted.items()}
-        largest = frozenset(name for name, size in sizes.items() if size >= top - _SLACK)
-        return cls(finite, largest, all(units >= 0 for units in after.positions.values()))
-
-    def bears_out(self, quantity: str, figure: Figure) -> bool:
-        """Whether a figure is right as a statement of a quantity."""
-        if quantity == "largest" and figure.names and not self.largest.intersection(figure.names):
-            return False
-        return any(_agrees(figure.number, value, signed=quantity != "cost") for value in self.accepted[quantity])
+def _accepted(
+    after: Settlement, constraints: Iterable[Constraint]
+) -> tuple[dict[str, tuple[float, ...]], frozenset[str]]:
+    """The values that each quantity may be stated with, the exact one first, and the largest holdings."""
+    equities = tuple(dict.fromkeys(one for one in (after.equity, after.equity + after.fees) if one > 0))
+    sizes = {name: abs(weight) for name, weight in after.weights.items() if math.isfinite(weight)}
+    top = max(sizes.values(), default=0.0)
+    limits = {rule.kind: rule.limit for rule in constraints}
+    accepted = {
+        "cash": (after.cash,),
+        "cost": (after.cost, after.cost - after.fees, after.bought, after.sold, after.bought + after.sold),
+        "residual": (after.residual,),
+        "exposure": (after.exposure,),
+        "equity": (after.equity, after.equity + after.fees),
+        "leverage": tuple(after.exposure / equity for equity in equities),
+        "largest": (*(top * after.equity / equity for equity in equities), top * after.equity),
+        "cash_share": tuple(after.residual / equity for equity in equities),
+        "orders": (float(after.orders),),
+        "shorting": (float(sum(units < 0 for units in after.positions.values())),),
+        **{name: (limits[kind],) if kind in limits else () for name, kind in _LIMITS.items()},
+    }
+    finite = {name: tuple(filter(math.isfinite, values)) for name, values in accepted.items()}
+    return finite, frozenset(name for name, size in sizes.items() if size >= top - _SLACK)
 
 
 def _agrees(number: Number, value: float, *, signed: bool) -> bool:
@@ -555,16 +443,6 @@ def oracle_score(found: Reconciliation, *, kept: bool) -> int:
     is stated together with the limit it is held against. All of them right is 5, two are 4. One of them, or any limit
     or value under a limit, is 3; else 2. A wrong amount leaves at most 2. A wrong limit, a wrong value under a limit, a
     wrong claim that nothing is short, or a rule that is not ``kept`` is 1. One more right statement never lowers it.
-
-    Examples
-    --------
-    >>> from assaymark.judging.arithmetic_oracle import reconcile
-    >>> from assaymark.portfolio.orders import settle
-    >>> from assaymark.records import Constraint, Portfolio
-    >>> after = settle(Portfolio(currency="USD", cash=1000.0, nav=1000.0, positions={"A": 10.0}), {"A": 50.0}, [])
-    >>> cap = Constraint(kind="max_weight", limit=0.35, unit="nav")
-    >>> oracle_score(reconcile("Cash left is 1,000.00 and exposure 33.3% of equity.", after, [cap]), kept=True)
-    4
     """
     if not kept or found.wrong & _OF_LIMITS:
         return 1
@@ -576,8 +454,3 @@ def oracle_score(found: Reconciliation, *, kept: bool) -> int:
     if sum(met) > 1:
         return 2 + sum(met)
     return 3 if any(met) or right & _OF_LIMITS else 2
-
-
-# The constraint-arithmetic oracle: a book worked out from a prompt, and the stated arithmetic held against it.
-#
-# Rules and numbers only, so its score of constraint awareness is known quality against which judges can be measured.

@@ -7,7 +7,7 @@ import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import chain, pairwise, repeat
@@ -98,20 +98,18 @@ def anonymise(text: str, names: Iterable[str], *, keep: Iterable[str] = ()) -> A
 
 def compiled(names: Iterable[str], keep: Iterable[str]) -> Blinding:
     """The blinding for these names and kept strings, ready for many texts."""
-    made = _compiled_names(_strings("names", names))
     pieces: dict[str, list[_Name]] = {}
-    for name in made:
+    for name in _compiled_names(_strings("names", names)):
         pieces.setdefault(name.pieces[0], []).append(name)
     return Blinding({piece: tuple(found) for piece, found in pieces.items()}, _listed(_strings("keep", keep)))
 
 
 def _strings(argument: str, given: Iterable[str]) -> tuple[str, ...]:
-    """The given strings in an order of their own."""
+    """The given strings, sorted."""
     if isinstance(given, str):
         raise InputError("anonymise", [Problem(argument, f"must be a list of strings (got one string, {given!r})")])
     found = list(given)
-    wrong = [one for one in found if not isinstance(one, str)]
-    if wrong:
+    if wrong := [one for one in found if not isinstance(one, str)]:
         raise InputError("anonymise", [Problem(argument, f"must hold strings only (got {wrong[0]!r})")])
     return tuple(sorted(set(found)))
 
@@ -132,32 +130,10 @@ class _Name:
         return cls(listed, folded, identity, tuple(pieces))
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What is to be replaced in one text, in its order, and what was counted on the way."""
-
-    text: str
-    edits: tuple[tuple[Span, str], ...] = ()
-    """Where a name stands, and its identity."""
-    replaced: Mapping[str, int] = field(default_factory=dict)
-    kept: Mapping[str, int] = field(default_factory=dict)
-
-    def with_more(self, other: _Found) -> _Found:
-        """What another reading of the same text finds beside this; of overlapping finds the first reading's stay."""
-        mine = [span for span, _ in self.edits]
-        more = [edit for edit in other.edits if not any(_overlap(edit[0], span) for span in mine)]
-        if not more:
-            return self
-        replaced = dict(Counter(self.replaced) | Counter(other.replaced))
-        return _Found(self.text, tuple(_apart(sorted([*self.edits, *more]))), replaced, self.kept)
-
-    def written(self, tokens: Mapping[str, str]) -> Anonymised:
-        """The text with its names replaced by these tokens."""
-        out, at = [], 0
-        for (start, end), identity in self.edits:
-            out += [self.text[at:start], tokens[identity]]
-            at = end
-        return Anonymised("".join([*out, self.text[at:]]), self.replaced, self.kept)
+Edit = tuple[Span, str]
+"""Where a name stands, and its identity."""
+Finds = tuple[list[Edit], Mapping[str, int], Mapping[str, int]]
+"""The edits of one text in its order, and the counts of names replaced and of strings kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,42 +152,60 @@ class Blinding:
     def apply_all(self, texts: Sequence[str]) -> list[Anonymised]:
         """Blind texts that belong together: tokens are lettered by first appearance in all of them, in their order."""
         found = [self._find(text) for text in texts]
-        identities = dict.fromkeys(identity for one in found for _, identity in one.edits)
-        if not identities:
-            return [Anonymised(one.text, {}, one.kept) for one in found]
-        standing = {token for text in texts for token in _TOKEN.findall(text)}
+        identities = dict.fromkeys(identity for edits, _, _ in found for _, identity in edits)
+        standing = {token for text in texts for token in _TOKEN.findall(text)} if identities else set()
         free = (token for token in map(_token, range(_MOST_TOKENS)) if token not in standing)
         tokens = dict(zip(identities, chain(free, repeat(_token(_MOST_TOKENS))), strict=False))
-        return [one.written(tokens) for one in found]
+        blinded = []
+        for text, (edits, replaced, kept) in zip(texts, found, strict=True):
+            out, at = [], 0
+            for (start, end), identity in edits:
+                out += [text[at:start], tokens[identity]]
+                at = end
+            blinded.append(Anonymised("".join([*out, text[at:]]), replaced, kept))
+        return blinded
 
-    def _find(self, text: str) -> _Found:
+    def _find(self, text: str) -> Finds:
         """The names in one text, outside of kept strings.
 
         An invisible character may stand inside a name to hide it, or beside one and hide where it ends: both readings
-        are looked at.
+        are looked at, and of overlapping finds the first reading's stay.
         """
-        found = self._find_folded(text, _Folded.of(text))
+        edits, replaced, kept = found = self._find_folded(text, _Folded.of(text))
         if text.isascii() or not any(map(_invisible, set(text))):
             return found
-        return found.with_more(self._find_folded(text, _Folded.of(text, invisible=" ")))
+        others, counts, _ = self._find_folded(text, _Folded.of(text, invisible=" "))
+        more = [edit for edit in others if not any(_overlap(edit[0], span) for span, _ in edits)]
+        if not more:
+            return found
+        return _apart(sorted([*edits, *more])), dict(Counter(replaced) | Counter(counts)), kept
 
-    def _find_folded(self, text: str, folded: _Folded) -> _Found:
-        """The names in one reading of a text."""
-        words = _words(folded.text)
+    def _find_folded(self, text: str, folded: _Folded) -> Finds:
+        """The names in one reading of a text, the longest first served, outside of kept strings and tokens there."""
+        # Long texts repeat most of their words: a shorter text contains the same pieces.
+        words = folded.text if len(folded.text) < _LONG else " ".join(set(folded.text.split()))
         found = (name for piece, names in self.names.items() if piece in words for name in names)
         there = [name for name in found if all(piece in words for piece in name.pieces[1:])]
         if not there:
-            return _Found(text)
-        return _find(text, folded, sorted(there, key=_longest_first), self.keep)
-
-
-def _words(text: str) -> str:
-    """A shorter text that contains the same pieces: long texts repeat most of their words."""
-    return text if len(text) < _LONG else " ".join(set(text.split()))
-
-
-def _longest_first(name: _Name) -> tuple[int, str]:
-    return -len(name.folded), name.folded
+            return [], {}, {}
+        standing = [match.span() for match in _TOKEN.finditer(text)]
+        if folded.origin is not None:
+            where = {at: position for position, at in reversed(list(enumerate(folded.origin)))}
+            standing = [(where[start], where[end - 1] + 1) for start, end in standing]
+        taken: list[Edit] = [(span, "") for span in standing]
+        replaced: Counter[str] = Counter()
+        left: dict[Span, str] = {}
+        for name in sorted(there, key=lambda name: (-len(name.folded), name.folded)):
+            for match in _matches(name, folded.text):
+                if any(_overlap(match, span) for span, _ in taken):
+                    continue
+                inside = _kept_near(match, folded.text, self.keep)
+                left.update(inside)
+                pieces = _outside(match, [span for span, _ in inside], folded.text)
+                taken += [(piece, name.identity) for piece in pieces]
+                replaced[name.listed] += bool(pieces)
+        edits = sorted((folded.span(*span), identity) for span, identity in taken if identity)
+        return _apart(edits), dict(+replaced), dict(Counter(left.values()))
 
 
 @lru_cache(maxsize=64)
@@ -359,32 +353,6 @@ def _joined(neighbour: str, char: str) -> bool:
     return bool(inner and neighbour and re.match(inner, neighbour))
 
 
-def _find(text: str, folded: _Folded, names: Iterable[_Name], keep: Mapping[str, str]) -> _Found:
-    """Where the names stand, the first ones first served, outside of kept strings and of tokens that are there."""
-    taken: list[tuple[Span, str]] = [(span, "") for span in _token_spans(text, folded)]
-    replaced: Counter[str] = Counter()
-    left: dict[Span, str] = {}
-    for name in names:
-        for match in _matches(name, folded.text):
-            if any(_overlap(match, span) for span, _ in taken):
-                continue
-            inside = _kept_near(match, folded.text, keep)
-            left.update(inside)
-            pieces = _outside(match, [span for span, _ in inside], folded.text)
-            taken += [(piece, name.identity) for piece in pieces]
-            replaced[name.listed] += bool(pieces)
-    edits = sorted((folded.span(*span), identity) for span, identity in taken if identity)
-    return _Found(text, tuple(_apart(edits)), dict(+replaced), dict(Counter(left.values())))
-
-
-def _token_spans(text: str, folded: _Folded) -> list[Span]:
-    """Where tokens already stand, in positions of the folded text."""
-    if folded.origin is None:
-        return [match.span() for match in _TOKEN.finditer(text)]
-    where = {at: position for position, at in reversed(list(enumerate(folded.origin)))}
-    return [(where[match.start()], where[match.end() - 1] + 1) for match in _TOKEN.finditer(text)]
-
-
 def _matches(name: _Name, text: str) -> Iterator[Span]:
     """Every place where a name stands as a word, overlapping ones included."""
     pattern = _name_pattern(name.folded)
@@ -411,16 +379,13 @@ def _outside(span: Span, holes: list[Span], text: str) -> list[Span]:
     return [(a, b) for a, b in parts if a < b and (not holes or any(char.isalnum() for char in text[a:b]))]
 
 
-def _apart(edits: Iterable[tuple[Span, str]]) -> Iterator[tuple[Span, str]]:
+def _apart(edits: Iterable[Edit]) -> list[Edit]:
     """The edits in their order; of two that touch one original character the first."""
-    at = 0
-    for (start, end), identity in edits:
-        if start >= at:
-            yield (start, end), identity
-            at = end
-
-
-# --- which names ------------------------------------------------------------------------------------------------------
+    found: list[Edit] = []
+    for edit in edits:
+        if not found or edit[0][0] >= found[-1][0][1]:
+            found.append(edit)
+    return found
 
 
 @cache
@@ -437,50 +402,33 @@ def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:
     are included only if an agent belongs to one, since elsewhere they are market facts. A name made of words of the
     trade alone ("momentum", "equal-weight", "agent-1") is left out: it identifies nobody, and every rationale uses it.
     The result depends on the set of names only, not on which agent carries which.
-
-    >>> names = blinding_names([Agent(id="desk-zeta9", family="google", model="google/gemini-3.1-pro-preview")])
-    >>> "desk-zeta9" in names, "Google" in names, "Amazon" in names
-    (True, True, False)
     """
     known = _known()
+    ordinary = set(known["ordinary"]["words"])
     given = list(agents)
     own: set[str] = set()
     for agent in given:
-        own |= _agent_names(agent)
-    words = {word for name in own for word in _RUN.findall(_Folded.of(name).text)}
-    companies = sorted(
-        {*(known["belongs"][word] for word in words & known["belongs"].keys()), *(words & known["listed"].keys())}
+        own |= {agent.id, agent.family, agent.model}
+        for full in (agent.id, agent.model):
+            bare = full.rpartition("/")[2]
+            undated = re.sub(r"[-@](?:20\d{6}|20\d\d-\d\d-\d\d|\d{4})$", "", bare)
+            versioned = re.sub(r"[-_](?:preview|latest|instruct|exp)$", "", undated)
+            own |= {full.partition("/")[0], bare, undated, versioned, *re.findall(r"[^\W\d_]{4,}", bare)}
+    runs = {name.strip(): _RUN.findall(_Folded.of(name).text) for name in own if name.strip()}
+    words = {word for found in runs.values() for word in found}
+    companies = {known["belongs"][word] for word in words & known["belongs"].keys()} | (words & known["listed"].keys())
+    listed = [name for company in sorted(companies) for name in known["listed"][company]]
+    # A name of short bits, numbers and words of the trade alone tells nothing.
+    derived = sorted(
+        name
+        for name, found in runs.items()
+        if any(len(run) > 2 and not run.isdigit() and run not in ordinary for run in found)
     )
-    listed = [name for company in companies for name in known["listed"][company]]
-    derived = sorted(name for name in own if _identifies(name))
     prints = sorted({agent.fingerprint for agent in given if agent.fingerprint and len(agent.fingerprint) > 5})
     return tuple(dict.fromkeys([*known["models"], *known["makers"], *listed, *derived, *prints]))
 
 
 def company_names(symbols: Iterable[str]) -> tuple[str, ...]:
-    """What texts call the listed companies among these symbols: where one is held, its name is a market fact.
-
-    >>> company_names(["GOOG", "GOOGL", "XOM"])
-    ('Google',)
-    """
+    """The names by which texts call the listed companies among these symbols: of a holding it is a market fact."""
     held: Mapping[str, list[str]] = _known()["held"]
     return tuple(dict.fromkeys(name for symbol in sorted(set(symbols)) for name in held.get(symbol, ())))
-
-
-def _agent_names(agent: Agent) -> set[str]:
-    """Everything by which one agent may be called."""
-    names = {agent.id, agent.family, agent.model}
-    for full in (agent.id, agent.model):
-        bare = full.rpartition("/")[2]
-        undated = re.sub(r"[-@](?:20\d{6}|20\d\d-\d\d-\d\d|\d{4})$", "", bare)
-        versioned = re.sub(r"[-_](?:preview|latest|instruct|exp)$", "", undated)
-        names |= {full.partition("/")[0], bare, undated, versioned}
-        names |= set(re.findall(r"[^\W\d_]{4,}", bare))
-    return {name.strip() for name in names if name.strip()}
-
-
-def _identifies(name: str) -> bool:
-    """Whether a name tells anything: not when it is all short bits, numbers and words of the trade."""
-    runs = _RUN.findall(_Folded.of(name).text)
-    ordinary = set(_known()["ordinary"]["words"])
-    return any(len(run) > 2 and not run.isdigit() and run not in ordinary for run in runs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assaymark.errors import InputError
@@ -11,7 +11,7 @@ from assaymark.portfolio.orders import ORDER_RULES, SIDES, RuleCheck, Settlement
 from assaymark.records import Action, Context
 
 NAV_SLACK = 0.001
-"""How far the stated NAV may be from cash and holdings at the prices, relative to it: all three are printed rounded."""
+"""Maximum relative distance of the stated NAV from cash and holdings at the prices: all three are printed rounded."""
 
 _UNTRADED = ("hold", "no_trade", "close")
 
@@ -49,13 +49,7 @@ class Book:
 
 
 def made_of_orders(actions: Sequence[Action]) -> bool:
-    """Whether a decision trades units: at least one action, no weight anywhere, a quantity wherever it buys or sells.
-
-    >>> made_of_orders([Action(instrument="A", kind="buy", quantity=2.0)])
-    True
-    >>> made_of_orders([Action(instrument="A", kind="buy", weight=0.5)]), made_of_orders([])
-    (False, False)
-    """
+    """Whether a decision trades units: at least one action, no weight, a quantity wherever it buys or sells."""
     return bool(actions) and all(
         action.weight is None and (action.kind in _UNTRADED or (action.kind in SIDES and action.quantity is not None))
         for action in actions
@@ -63,7 +57,7 @@ def made_of_orders(actions: Sequence[Action]) -> bool:
 
 
 def book_of(context: Context, actions: Sequence[Action]) -> Book | None:
-    """The book after the orders of a decision, and the rules held against it.
+    """The book after the orders of a decision, worked out from the prompt alone, and the rules held against it.
 
     A decision without any action is one of orders where the task sets rules for a book (`portfolio.ORDER_RULES`): it
     leaves the book as it is. None where the decision is not made of orders, where there is no portfolio, where a
@@ -72,30 +66,25 @@ def book_of(context: Context, actions: Sequence[Action]) -> Book | None:
     of instruments that the material does not know, of quantities that are no positive number, or of positions that are
     not there make a `Book` whose ``after`` is None.
     """
+    portfolio = context.portfolio
     ruled = any(rule.kind in ORDER_RULES for rule in context.constraints)
-    if context.portfolio is None or not (made_of_orders(actions) or (ruled and not actions)):
+    if portfolio is None or not (made_of_orders(actions) or (ruled and not actions)):
         return None
-    prices = prices_of(context)
+    prices, fee = prices_of(context), fee_of(context.constraints)
     known = {item.id for item in context.instruments}
     if any(one.kind in SIDES and one.instrument in known - prices.keys() for one in actions):
         return None
-    fee = fee_of(context.constraints)
-    before = _settled(context, prices, (), fee)
-    if before is None or abs(before.equity - context.portfolio.nav) > NAV_SLACK * abs(context.portfolio.nav):
+
+    def settled(orders: Sequence[Action]) -> Settlement | None:
+        try:
+            after = settle(portfolio, prices, orders, fee_bps=fee)
+        # Amounts beyond what a float holds make sums of infinities, which fsum refuses.
+        except (InputError, ValueError, OverflowError):
+            return None
+        return after if math.isfinite(after.equity) and math.isfinite(after.exposure) else None
+
+    before = settled(())
+    if before is None or abs(before.equity - portfolio.nav) > NAV_SLACK * abs(portfolio.nav):
         return None
-    after = _settled(context, prices, actions, fee)
+    after = settled(actions)
     return Book(after, () if after is None else audit(after, context.constraints))
-
-
-def _settled(
-    context: Context, prices: Mapping[str, float], actions: Sequence[Action], fee_bps: float
-) -> Settlement | None:
-    """The settlement, if there is one in finite numbers."""
-    if context.portfolio is None:
-        return None
-    try:
-        after = settle(context.portfolio, prices, actions, fee_bps=fee_bps)
-    # Amounts beyond what a float holds make sums of infinities, which fsum refuses.
-    except (InputError, ValueError, OverflowError):
-        return None
-    return after if math.isfinite(after.equity) and math.isfinite(after.exposure) else None

@@ -19,21 +19,7 @@ from assaymark.prompting.texts import JUDGED_KINDS, judged_rationales
 from assaymark.protocol import JudgeSpec, Records, Study
 from assaymark.records import JSON, Action, ActionKind, Context, Decision, Rationale
 
-# A decision as the text that a judge reads. Nothing else of the record gets in.
-#
-# Left out on purpose: who decided, when, in which episode and record, and everything that happened afterwards.
-
-
-ACTION_NUMBERS = (
-    "weight",
-    "quantity",
-    "price",
-    "leverage",
-    "stop",
-    "target",
-    "confidence",
-    "expected_return",
-)
+ACTION_NUMBERS = ("weight", "quantity", "price", "leverage", "stop", "target", "confidence", "expected_return")
 """The numeric fields of an action, in the order of their columns; a column appears where any action has a value."""
 
 STATED_WORDS = frozenset(("selected", "rejected", "held", "agent", "arena"))
@@ -43,72 +29,53 @@ STATED_WORDS = frozenset(("selected", "rejected", "held", "agent", "arena"))
 def decision_blocks(decision: Decision, known: Collection[str] = ()) -> list[Block]:
     """The sections of one decision: what it does, what it states in numbers, and each judged text.
 
-    Of the structured parts only numbers are shown, and single words that are instruments (``known``) or belong to
-    `STATED_WORDS`: anything else there may say who decided, or in which run.
+    Nothing else of the record gets in: not who decided, when, in which episode and record, nor anything that happened
+    afterwards. Of the structured parts only numbers are shown, and single words that are instruments (``known``) or
+    belong to `STATED_WORDS`: anything else there may say who decided, or in which run.
     """
-    texts = [(rationale.kind, rationale.text) for rationale in judged_rationales(decision)]
-    return [("actions", _actions(decision.actions)), ("stated", _stated(decision, known)), *texts]
-
-
-def _actions(actions: Sequence[Action]) -> str:
-    """A table of the actions with the columns that any of them fills."""
+    actions = decision.actions
     filled = [name for name in ACTION_NUMBERS if any(getattr(action, name) is not None for action in actions)]
     rows = [
         (action.instrument, action.kind, *(number_text(getattr(action, name)) for name in filled)) for action in actions
     ]
-    return "\n".join(row(cells) for cells in [("instrument", "action", *filled), *rows])
+    # Single values of the structured parts come first, then every list of alike entries as a table.
+    values: list[str] = []
+    tables: list[str] = []
 
-
-def _stated(decision: Decision, known: Collection[str]) -> str:
-    """Confidence and the structured parts: single values first, then every list of alike entries as a table."""
-    parts = _Parts(known)
-    if decision.confidence is not None:
-        parts.add("confidence", decision.confidence)
-    for name in sorted(decision.stages):
-        parts.add(name, decision.stages[name])
-    return "\n".join([*parts.values, *parts.tables])
-
-
-class _Parts:
-    """The lines of structured parts as they are collected."""
-
-    def __init__(self, known: Collection[str]) -> None:
-        self.known = known
-        self.values: list[str] = []
-        self.tables: list[str] = []
-
-    def add(self, path: str, value: JSON) -> None:
-        """One part: a value, an object of parts, a list of parts, or a list of alike entries."""
-        if isinstance(value, Mapping):
-            for key in sorted(value):
-                self.add(f"{path}.{key}", value[key])
-        elif isinstance(value, (list, tuple)):
-            self._add_list(path, value)
-        elif (cell := self._cell(value)) is not None:
-            self.values.append(row(("value", path, cell)))
-
-    def _add_list(self, path: str, items: Sequence[JSON]) -> None:
-        """Entries become a table of their numbers and known words, other items are parts of their own."""
-        entries = [item for item in items if isinstance(item, Mapping)]
-        if len(entries) < len(items):
-            for at, item in enumerate(items):
-                self.add(f"{path}.{at}", item)
-            return
-        rows = [{key: cell for key in entry if (cell := self._cell(entry[key])) is not None} for entry in entries]
-        columns = list(dict.fromkeys(key for found in rows for key in found))
-        if columns:
-            body = [row([found.get(key, "") for key in columns]) for found in rows]
-            self.tables.append("\n".join([row(("table", str(len(body)), path)), row(columns), *body]))
-
-    def _cell(self, value: JSON) -> str | None:
-        """A number or a known word as a cell; None for what is not shown."""
+    def cell_of(value: JSON) -> str | None:
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, int):
             return str(value)
         if isinstance(value, float):
             return number_text(value)
-        return value if isinstance(value, str) and (value in self.known or value in STATED_WORDS) else None
+        return value if isinstance(value, str) and (value in known or value in STATED_WORDS) else None
+
+    def add(path: str, value: JSON) -> None:
+        if isinstance(value, Mapping):
+            for key in sorted(value):
+                add(f"{path}.{key}", value[key])
+        elif isinstance(value, (list, tuple)):
+            if not all(isinstance(item, Mapping) for item in value):
+                for at, item in enumerate(value):
+                    add(f"{path}.{at}", item)
+                return
+            entries = [{key: cell for key in one if (cell := cell_of(one[key])) is not None} for one in value]
+            if columns := list(dict.fromkeys(key for found in entries for key in found)):
+                body = [row([found.get(key, "") for key in columns]) for found in entries]
+                tables.append("\n".join([row(("table", str(len(body)), path)), row(columns), *body]))
+        elif (cell := cell_of(value)) is not None:
+            values.append(row(("value", path, cell)))
+
+    if decision.confidence is not None:
+        add("confidence", decision.confidence)
+    for name in sorted(decision.stages):
+        add(name, decision.stages[name])
+    return [
+        ("actions", "\n".join(row(cells) for cells in [("instrument", "action", *filled), *rows])),
+        ("stated", "\n".join([*values, *tables])),
+        *((rationale.kind, rationale.text) for rationale in judged_rationales(decision)),
+    ]
 
 
 TEMPLATE = "judge-v1.txt"
@@ -134,12 +101,7 @@ def judge_template() -> PromptTemplate:
 
 
 def plan_texts(rubric: Rubric) -> dict[str, str]:
-    """Every text that the judges' prompts are made from, by name: what a plan hash has to cover.
-
-    >>> from assaymark.judging.rubric import load_rubric
-    >>> sorted(plan_texts(load_rubric("v1.0")))
-    ['judge-v1.txt', 'rubric v1.0', 'schema v1.0']
-    """
+    """Every text that the judges' prompts are made from, by name: what a plan hash has to cover."""
     return {
         TEMPLATE: judge_template().text,
         f"rubric {rubric.version}": rubric.text,
@@ -202,9 +164,14 @@ class Hidden:
 
 
 def hidden(decisions: Sequence[Decision], context: Context, names: Sequence[str], keep_names: Sequence[str]) -> Hidden:
-    """What to take out of the texts of ``context``, of which ``decisions`` are all decisions."""
+    """What to take out of the texts of ``context``, of which ``decisions`` are all decisions.
+
+    Ids are long and mixed enough that replacing them cannot hit a word or a number of the text; longest first.
+    """
     kept = (*kept_names(context), *keep_names)
-    return Hidden(compiled(names, kept), frozenset(kept), _identifiers(decisions))
+    ids = {name for decision in decisions for name in (decision.record_id, decision.episode_id)}
+    telling = sorted(filter(_TELLING.search, ids), key=lambda name: (-len(name), name))
+    return Hidden(compiled(names, kept), frozenset(kept), tuple(telling))
 
 
 def kept_names(context: Context) -> tuple[str, ...]:
@@ -216,12 +183,6 @@ def kept_names(context: Context) -> tuple[str, ...]:
     names.update(dict.fromkeys(series.instrument for series in context.series))
     names.update(dict.fromkeys(context.portfolio.positions if context.portfolio else ()))
     return tuple(name for name in names if name)
-
-
-def _identifiers(decisions: Sequence[Decision]) -> tuple[str, ...]:
-    """Ids long and mixed enough that replacing them cannot hit a word or a number of the text; longest first."""
-    ids = {name for decision in decisions for name in (decision.record_id, decision.episode_id)}
-    return tuple(sorted(filter(_TELLING.search, ids), key=lambda name: (-len(name), name)))
 
 
 def left_out(decision: Decision, records: Records) -> str | None:
@@ -252,35 +213,32 @@ def plan_calls(
     """Every judge call of a study, by decision, then judge, then trial.
 
     Names are blinded for all agents in ``decisions``, also those that the study leaves out; calls are planned for the
-    decisions that it includes (`eligible`). Rubric, material and decision are rendered and hashed once each.
-
-    Parameters
-    ----------
-    contexts : mapping of context id to Context
-        At least those that the decisions refer to.
-    judges : sequence of JudgeSpec, optional
-        Who is asked; default: the judges of the panel that are models.
-    only : collection of record ids, optional
-        Which of the study's decisions are put before them; default: all.
-    shown : mapping of record id to Message, optional
-        From `user_messages`, when several rubrics or judges are asked about the same decisions; ``contexts`` is then
-        not read.
-
-    Raises
-    ------
-    InputError
-        A decision's context is missing, or holds anything from after the decision.
+    decisions that it includes (`eligible`) and, with ``only``, for these record ids. ``judges`` are by default the
+    judges of the panel that are models. ``shown`` is from `user_messages`, when several rubrics or judges are asked
+    about the same decisions; ``contexts`` is then not read. Raises as `user_messages`.
     """
     chosen = [one for one in eligible(decisions, study.records) if only is None or one.record_id in only]
     users = user_messages(decisions, contexts.items(), study) if shown is None else shown
-    system = Text.of(system_text(rubric))
+    system = Message("system", (Text.of(system_text(rubric)),))
     schema = Text.of(_schema_text(rubric))
-    return [
-        _planned(decision, judge, trial, (Message("system", (system,)), users[decision.record_id]), schema)
-        for decision in chosen
-        for judge in (study.model_judges if judges is None else judges)
-        for trial in range(1, judge.trials + 1)
-    ]
+    planned = []
+    for decision in chosen:
+        for judge in study.model_judges if judges is None else judges:
+            for trial in range(1, judge.trials + 1):
+                call = CallSpec(
+                    model=judge.model,
+                    messages=(system, users[decision.record_id]),
+                    template=judge_template().sha256,
+                    trial=trial,
+                    seed=judge.seed,
+                    temperature=judge.temperature,
+                    effort=judge.effort,
+                    schema=schema,
+                    args=dict(judge.args),
+                )
+                who = {"judge": judge.name, "family": judge.family}
+                planned.append(PlannedCall(call=call, trajectory=decision.record_id, trial=trial, **who))
+    return planned
 
 
 def user_messages(
@@ -311,7 +269,11 @@ def user_messages(
         members = waiting.pop(context_id, [])
         if not members:
             continue
-        _refuse_future(members, context)
+        newest = latest(context)
+        for decision in members:
+            # Single facts are looked at only where the newest one is too new for a decision.
+            if newest is not None and newest > decision.decided_at:
+                refuse_future(decision, context)
         out = hidden(members, context, names, study.records.keep_names)
         material = Text.of(material_text(context, out))
         for decision in members:
@@ -325,35 +287,6 @@ def user_messages(
             "contexts", [Problem(f"record {name}", f"its context {one[:12]} is not among them") for name, one in lost]
         )
     return messages
-
-
-def _refuse_future(decisions: Sequence[Decision], context: Context) -> None:
-    """Look at single facts only where the newest one is too new for a decision."""
-    newest = latest(context)
-    for decision in decisions:
-        if newest is not None and newest > decision.decided_at:
-            refuse_future(decision, context)
-
-
-def _planned(
-    decision: Decision, judge: JudgeSpec, trial: int, messages: tuple[Message, ...], schema: Text
-) -> PlannedCall:
-    """One call."""
-    call = CallSpec(
-        model=judge.model,
-        messages=messages,
-        template=judge_template().sha256,
-        trial=trial,
-        seed=judge.seed,
-        temperature=judge.temperature,
-        effort=judge.effort,
-        schema=schema,
-        args=dict(judge.args),
-    )
-    return PlannedCall(call=call, trajectory=decision.record_id, judge=judge.name, family=judge.family, trial=trial)
-
-
-# A rendered decision read back: all that a reference judge knows of it.
 
 
 Cell = float | str
@@ -376,42 +309,27 @@ class Shown:
 
 
 def read_decision(found: Sequence[Section]) -> Shown:
-    """The decision of a prompt."""
+    """The decision of a prompt, read back: all that a built-in judge knows of it."""
     content = {section.label: section.content for section in reversed(found)}
-    values, tables = _read_stated(content.get("stated", ""))
-    texts = tuple(
-        Rationale(text=section.content, kind=section.label) for section in found if section.label in JUDGED_KINDS
-    )
-    return Shown(_read_actions(content.get("actions", "")), values, tables, texts)
-
-
-def _read_actions(text: str) -> tuple[Action, ...]:
-    """The actions, from their table."""
-    lines = [cells(line) for line in lines_of(text)]
-    return tuple(_read_action(lines[0], line) for line in lines[1:])
-
-
-def _read_action(head: list[str], found: list[str]) -> Action:
-    """One action; empty cells are absent values."""
-    cells_by_name = dict(zip(head, found, strict=True))
-    numbers: dict[str, Any] = {name: float(cell) for name, cell in list(cells_by_name.items())[2:] if cell}
-    return Action(instrument=found[0], kind=cast(ActionKind, found[1]), **numbers)
-
-
-def _read_stated(text: str) -> tuple[dict[str, Cell], dict[str, tuple[Mapping[str, Cell], ...]]]:
-    """Stated single values and tables, by path."""
+    head, *lines = [cells(line) for line in lines_of(content.get("actions", ""))] or [[]]
+    actions = []
+    for line in lines:
+        named = dict(zip(head, line, strict=True))
+        numbers: dict[str, Any] = {name: float(cell) for name, cell in list(named.items())[2:] if cell}
+        actions.append(Action(instrument=line[0], kind=cast(ActionKind, line[1]), **numbers))
     values: dict[str, Cell] = {}
     tables: dict[str, tuple[Mapping[str, Cell], ...]] = {}
-    lines = iter(lines_of(text))
-    for line in lines:
-        kind, second, third = cells(line)
+    stated = iter(lines_of(content.get("stated", "")))
+    for text in stated:
+        kind, second, third = cells(text)
         if kind == "value":
             values[second] = _cell(third)
         else:
-            head = cells(next(lines))
-            rows = [cells(next(lines)) for _ in range(int(second))]
-            tables[third] = tuple({k: _cell(v) for k, v in zip(head, found, strict=True) if v} for found in rows)
-    return values, tables
+            columns = cells(next(stated))
+            rows = [cells(next(stated)) for _ in range(int(second))]
+            tables[third] = tuple({k: _cell(v) for k, v in zip(columns, one, strict=True) if v} for one in rows)
+    texts = (Rationale(text=one.content, kind=one.label) for one in found if one.label in JUDGED_KINDS)
+    return Shown(tuple(actions), values, tables, tuple(texts))
 
 
 def _cell(text: str) -> Cell:

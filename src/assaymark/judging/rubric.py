@@ -16,11 +16,7 @@ from assaymark.records import AGGREGATE
 
 
 def shipped_names(folder: str) -> tuple[str, ...]:
-    """The names of the files in a folder of this package, in alphabetical order.
-
-    >>> shipped_names("season/plans")
-    ('v0.3', 'v0.4')
-    """
+    """The names of the files in a folder of this package, in alphabetical order."""
     names = (entry.name for entry in (files("assaymark.judging") / folder).iterdir())
     return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
 
@@ -61,10 +57,6 @@ class Rubric(_Strict):
 
     ``note`` stands above the dimensions in every prompt. ``pass_condition`` is what a variant has to show before it may
     be said to have mended what it was written for.
-
-    >>> rubric = load_rubric("v1.0")
-    >>> rubric.names[0], len(rubric.dimensions)
-    ('action_coherence', 6)
     """
 
     version: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
@@ -95,11 +87,7 @@ class Rubric(_Strict):
         return "\n\n".join(blocks if self.note is None else [self.note, *blocks])
 
     def changed(self, other: Rubric) -> frozenset[str]:
-        """The dimensions that another rubric words otherwise, or has alone.
-
-        >>> sorted(load_rubric("v1.1").changed(load_rubric("v1.0")))
-        ['constraint_awareness']
-        """
+        """The dimensions that another rubric words otherwise, or has alone."""
         mine, theirs = ({d.name: _dimension_text(d) for d in rubric.dimensions} for rubric in (self, other))
         return frozenset(name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name))
 

@@ -1,10 +1,4 @@
-"""What was knowable when: instruments, history, as-of views, regimes, correlation, the synthetic market, sources.
-
-Holds the price store in memory and on disk and its as-of views, the calendar and gap rule, pairwise-complete
-correlation, regimes, macro series with their release dates, news, filings, the calibrated synthetic market of six asset
-classes, and prices from files.
-Nothing that decides, judges, measures or certifies can import it.
-"""
+"""What was knowable when: instruments, history, as-of views, regimes, correlation, the synthetic market, sources."""
 
 from __future__ import annotations
 

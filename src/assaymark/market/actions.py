@@ -23,12 +23,7 @@ _BESIDE: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class CorporateAction:
-    """A split, a dividend, or both, in force from the open of ``ex_date``.
-
-    ``split`` is how many units there are after it for each one before (10.0: ten for one), and ``dividend`` the cash
-    that each of the units after the split is paid. ``since`` is the day of the bar before it where the action was
-    inferred from factors: it came into force after that day, and by ``ex_date``.
-    """
+    """A split, a dividend, or both, in force from the open of ``ex_date``."""
 
     instrument: str
     ex_date: date
@@ -43,20 +38,7 @@ class CorporateAction:
 
 
 def implied_action(instrument: str, ex_date: date, ratio: float, before: float) -> CorporateAction | None:
-    """The action behind a change of the adjustment factor, or None where the change is rounding.
-
-    A ratio of a quarter and more that is a small fraction (10, 3/2, 1/8 ...), or up to 2 % above one, is a split; what
-    is left above 1 is a dividend. Its cash follows from the rule by which data vendors make factors: the closes before
-    the ex-date are multiplied by 1 - dividend / last close. A factor alone cannot tell a dividend of a third of the
-    price from a split of three for two; a snapshot that lists its actions leaves nothing to be told.
-
-    Examples
-    --------
-    >>> print(implied_action("A", date(2024, 3, 12), 10.0, 1000.0))
-    A: split of 10 for 1, ex-date 2024-03-12
-    >>> print(implied_action("A", date(2024, 3, 12), 1 / (1 - 0.5 / 100.0), 100.0))
-    A: dividend of 0.5 a unit, ex-date 2024-03-12
-    """
+    """The action behind a change of the adjustment factor, or None where the change is rounding."""
     if abs(ratio - 1.0) <= _NOISE:
         return None
     split = _split_in(ratio)

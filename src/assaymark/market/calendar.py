@@ -1,7 +1,4 @@
-"""The common calendar: weekdays, seven-day series sampled on them, and the rule for gaps (PortBench section B.3).
-
-Holidays carry the last price like any short gap, because PortBench's own results imply about 261 returns a year.
-"""
+"""The common calendar: weekdays, seven-day series sampled on them, and the rule for gaps (PortBench section B.3)."""
 
 from __future__ import annotations
 
@@ -16,11 +13,7 @@ GAP_LIMIT = 5
 
 
 def weekdays(first: date, last: date) -> np.ndarray:
-    """Monday to Friday from ``first`` to ``last``, both included, as days (datetime64[D]).
-
-    >>> weekdays(date(2024, 3, 1), date(2024, 3, 5)).astype(str).tolist()
-    ['2024-03-01', '2024-03-04', '2024-03-05']
-    """
+    """Monday to Friday from ``first`` to ``last``, both included, as days (datetime64[D])."""
     days = all_days(first, last)
     return days[np.is_busday(days)]
 
@@ -31,28 +24,7 @@ def all_days(first: date, last: date) -> np.ndarray:
 
 
 def sample_on(days: np.ndarray, source_days: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The rows of ``values`` on ``days``; missing (NaN) where the source has no such day.
-
-    Nothing is carried here, so that the gap rule sees every gap.
-
-    Parameters
-    ----------
-    days : datetime64[D] array of shape (n,)
-        The days wanted.
-    source_days : datetime64[D] array of shape (m,)
-        The days of the rows, increasing.
-    values : float array of shape (m, ...)
-
-    Returns
-    -------
-    float array of shape (n, ...)
-
-    Examples
-    --------
-    >>> week = all_days(date(2024, 3, 1), date(2024, 3, 4))
-    >>> sample_on(weekdays(date(2024, 3, 1), date(2024, 3, 4)), week, np.arange(4.0)).tolist()
-    [0.0, 3.0]
-    """
+    """The rows of ``values`` on ``days``; missing (NaN) where the source has no such day."""
     if source_days.size and not (np.diff(source_days).astype(int) > 0).all():
         raise InputError("calendar", ["the days of a series must increase, each day once"])
     found = np.full((days.size, *values.shape[1:]), np.nan)
@@ -64,28 +36,7 @@ def sample_on(days: np.ndarray, source_days: np.ndarray, values: np.ndarray) -> 
 
 
 def fill_gaps(prices: np.ndarray, *, limit: int = GAP_LIMIT) -> np.ndarray:
-    """Prices with gaps of up to ``limit`` days carried forward and longer gaps left missing whole.
-
-    A limit on plain forward filling fills the first five days of a long gap; this rule fills none of them. What comes
-    before the first price is no gap and stays missing. A gap at the end counts as long as it is so far, so apply the
-    rule after cutting at the as-of time: the length of a gap that is still open is not known yet.
-
-    Parameters
-    ----------
-    prices : float array of shape (n_days, n_instruments)
-        NaN where there is no price.
-
-    Returns
-    -------
-    float array of the same shape
-        A new array.
-
-    Examples
-    --------
-    >>> gap = np.array([[1.0], [np.nan], [3.0], [np.nan], [np.nan], [6.0]])
-    >>> fill_gaps(gap, limit=1)[:, 0].tolist()
-    [1.0, 1.0, 3.0, nan, nan, 6.0]
-    """
+    """Prices with gaps of up to ``limit`` days carried forward and longer gaps left missing whole."""
     n = prices.shape[0]
     missing = np.isnan(prices)
     if not missing.any():
@@ -101,11 +52,8 @@ def fill_gaps(prices: np.ndarray, *, limit: int = GAP_LIMIT) -> np.ndarray:
 
 
 def simple_returns(prices: np.ndarray) -> np.ndarray:
-    """Simple returns from each row to the next, shape (n_days - 1, n_instruments); NaN where either price is missing.
-
-    >>> simple_returns(np.array([[100.0], [110.0]])).round(4).tolist()
-    [[0.1]]
-    """
+    """Simple returns from each row to the next, shape (n_days - 1, n_instruments); NaN where either price is
+    missing."""
     found: np.ndarray = prices[1:] / prices[:-1] - 1.0
     return found
 
@@ -119,13 +67,7 @@ def instant(moment: datetime) -> int:
 
 
 def known_from(moment: datetime) -> int:
-    """The first whole second, since 1970 in UTC, at which something that came out at ``moment`` is known.
-
-    Rounded up where `instant` rounds down, so that nothing is known early.
-
-    >>> known_from(datetime(1970, 1, 1, 0, 0, 1, 500, tzinfo=UTC))
-    2
-    """
+    """The first whole second, since 1970 in UTC, at which something that came out at ``moment`` is known."""
     down = instant(moment)
     return down + (moment.microsecond > 0)
 

@@ -28,10 +28,7 @@ _YEAR = 252
 
 @dataclass(frozen=True, slots=True)
 class CalibrationRow:
-    """One calibrated figure: its target range, and what each seed's market has.
-
-    ``low`` and ``high`` are what is allowed: a printed range, or a printed value with its tolerance either way.
-    """
+    """One calibrated figure: its target range, and what each seed's market has."""
 
     name: str
     asset_class: str
@@ -47,35 +44,20 @@ class CalibrationRow:
 
 
 def calibration(seeds: Sequence[int] = (0, 1, 2)) -> list[CalibrationRow]:
-    """Every calibration target with the values measured in the markets of these seeds.
-
-    Correlations are means over the 41-day windows that lie in calm days; volatilities are those of calm days, a year.
-    """
-    found = [measure(synthetic_market(seed)) for seed in seeds]
-    rows = []
-    for (name, asset_class), (target, low, high) in _targets().items():
-        values = tuple(one[name, asset_class] for one in found)
-        rows.append(CalibrationRow(name, asset_class, target, low, high, values))
-    return rows
-
-
-def _targets() -> dict[tuple[str, str], tuple[str, float, float]]:
-    """(figure, class) to how the target is written and the range allowed."""
-    found: dict[tuple[str, str], tuple[str, float, float]] = {}
-    for name in CLASSES:
-        found["correlation within", name] = (f"{INTRA[name]:.2f}", INTRA[name] - 0.06, INTRA[name] + 0.06)
-    for name, value in WITH_EQUITIES.items():
-        found["correlation with equities", name] = (f"{value:.2f}", value - 0.06, value + 0.06)
+    """Every calibration target with the values measured in the markets of these seeds."""
+    measured = [measure(synthetic_market(seed)) for seed in seeds]
+    targets: list[tuple[str, str, str, float, float]] = []
+    for figure, wanted in (("correlation within", INTRA), ("correlation with equities", WITH_EQUITIES)):
+        targets += [(figure, name, f"{value:.2f}", value - 0.06, value + 0.06) for name, value in wanted.items()]
     for name in CLASSES:
         low, high = VOLATILITY[name]
         text = f"{100 * low:.3g} to {100 * high:.3g} %"
-        found["lowest volatility", name] = (text, low, high)
-        found["highest volatility", name] = (text, low, high)
+        targets += [(f"{end} volatility", name, text, low, high) for end in ("lowest", "highest")]
     low, high = CRYPTO_DRAWDOWN
-    found["drawdown in the tightening window", "CR"] = (f"{100 * low:.0f} to {100 * high:.0f} %", low, high)
+    targets.append(("drawdown in the tightening window", "CR", f"{100 * low:.0f} to {100 * high:.0f} %", low, high))
     about = EQUAL_WEIGHT_VOLATILITY
-    found["equal-weight volatility", "all"] = (f"about {100 * about:.0f} %", about - 0.015, about + 0.015)
-    return found
+    targets.append(("equal-weight volatility", "all", f"about {100 * about:.0f} %", about - 0.015, about + 0.015))
+    return [CalibrationRow(*target, tuple(one[target[:2]] for one in measured)) for target in targets]
 
 
 def measure(market: SyntheticMarket) -> dict[tuple[str, str], float]:

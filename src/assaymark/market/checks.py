@@ -20,12 +20,7 @@ from assaymark.text import clean, count
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """From when on a price table counts as wrong.
-
-    ``stale_days`` is how many equal closes in a row make a series frozen, ``jump`` and ``fall`` the largest rise and
-    fall of one day that are believed, as shares of the price before, ``gap_days`` the longest run of missing days
-    inside a series, and ``half_day`` the share of the usual number of instruments below which a day counts as cut off.
-    """
+    """From when on a price table counts as wrong."""
 
     stale_days: int = 10
     jump: float = 5.0
@@ -40,10 +35,7 @@ Kind = Literal["order", "empty", "sign", "gap", "stale", "frozen", "return", "ha
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that may be wrong: its kind, where, what, and its length in days (0 where it has none).
-
-    ``column`` is the instrument's place in the table, or -1 where a finding is about a day.
-    """
+    """One thing that may be wrong: its kind, where, what, and its length in days (0 where it has none)."""
 
     kind: Kind
     where: str
@@ -66,29 +58,16 @@ def price_findings(
     limits: Limits | None = None,
     groups: Sequence[object] | None = None,
 ) -> list[Finding]:
-    """Everything that may be wrong with a table of closes.
-
-    Long gaps, series that end before the table does, frozen series, impossible returns, prices that are not positive,
-    days with only part of the instruments, and repeated or unordered days and names.
-
-    Parameters
-    ----------
-    days : datetime64[D] array of shape (n_days,)
-    ids : sequence of n_instruments names
-    closes : float array of shape (n_days, n_instruments)
-        NaN where missing.
-    limits : Limits
-    groups : sequence of n_instruments
-        Instruments of one group share their holidays: a day counts as half by the instruments of one group. By
-        default all are of one.
-
-    Returns
-    -------
-    list of Finding
-        In the order of kinds, then instruments. Empty: nothing was found.
-    """
+    """Everything that may be wrong with a table of closes."""
     at = limits or Limits()
-    found = list(_order(days, ids))
+    found: list[Finding] = []
+    unique, counts = np.unique(days, return_counts=True)
+    for day in unique[counts > 1]:
+        found.append(Finding("order", str(day), "the day is in the table more than once"))
+    for row in np.flatnonzero(np.diff(days).astype(int) < 0):
+        found.append(Finding("order", str(days[row + 1]), f"comes after {days[row]}: days must increase"))
+    for name in sorted({one for one in ids if list(ids).count(one) > 1}):
+        found.append(Finding("order", name, "the instrument is in the table more than once"))
     for column, name in enumerate(ids):
         found += [replace(one, column=column) for one in _series(days, name, closes[:, column], at)]
     kinds = list(dict.fromkeys(groups or ()))
@@ -96,18 +75,6 @@ def price_findings(
         chosen = [groups is None or groups[column] == kind for column in range(len(ids))]
         found += _part_days(days, closes[:, chosen], at)
     return found
-
-
-def _order(days: np.ndarray, ids: Sequence[str]) -> Iterator[Finding]:
-    """Days and names: each once, days in order."""
-    steps = np.diff(days).astype(int)
-    kinds, counts = np.unique(days, return_counts=True)
-    for day in kinds[counts > 1]:
-        yield Finding("order", str(day), "the day is in the table more than once")
-    for at in np.flatnonzero(steps < 0):
-        yield Finding("order", str(days[at + 1]), f"comes after {days[at]}: days must increase")
-    for name in sorted({one for one in ids if list(ids).count(one) > 1}):
-        yield Finding("order", name, "the instrument is in the table more than once")
 
 
 def _series(days: np.ndarray, name: str, closes: np.ndarray, at: Limits) -> Iterator[Finding]:
@@ -127,21 +94,15 @@ def _series(days: np.ndarray, name: str, closes: np.ndarray, at: Limits) -> Iter
         what = f"is stale: its last price is of {days[there[-1]]}, {behind} days before the table ends"
         yield Finding("stale", name, what, behind)
     prices = closes[there]
-    for start, length in _runs(prices, at.stale_days):
-        yield Finding("frozen", f"{name}, {days[there[start]]}", f"is frozen: {length} equal closes in a row", length)
+    for start, stop in pairwise(np.flatnonzero(np.concatenate([[True], np.diff(prices) != 0, [True]])).tolist()):
+        if (length := stop - start) >= at.stale_days:
+            what = f"is frozen: {length} equal closes in a row"
+            yield Finding("frozen", f"{name}, {days[there[start]]}", what, length)
     both = (prices[1:] > 0) & (prices[:-1] > 0)
     moves = np.where(both, prices[1:] / np.where(both, prices[:-1], 1.0) - 1.0, 0.0)
     for place in np.flatnonzero((moves > at.jump) | (moves < -at.fall)):
         day = days[there[place + 1]]
         yield Finding("return", f"{name}, {day}", f"a return of {100 * moves[place]:+.0f} % cannot be believed")
-
-
-def _runs(prices: np.ndarray, shortest: int) -> Iterator[tuple[int, int]]:
-    """Start and length of runs of equal prices of at least this length."""
-    edges = np.flatnonzero(np.concatenate([[True], np.diff(prices) != 0, [True]]))
-    for start, stop in pairwise(edges):
-        if stop - start >= shortest:
-            yield int(start), int(stop - start)
 
 
 def _part_days(days: np.ndarray, closes: np.ndarray, at: Limits) -> Iterator[Finding]:
@@ -159,13 +120,7 @@ def _part_days(days: np.ndarray, closes: np.ndarray, at: Limits) -> Iterator[Fin
 
 
 def snapshot_problems(snapshots: Sequence[tuple[str, str, np.ndarray, np.ndarray]]) -> list[Problem]:
-    """Instruments and days that more than one snapshot has, with whether they agree.
-
-    Parameters
-    ----------
-    snapshots : sequence of (snapshot, instrument, days, closes)
-        One entry for each series of each snapshot.
-    """
+    """Instruments and days that more than one snapshot has, with whether they agree."""
     found = []
     by_instrument: dict[str, list[tuple[str, np.ndarray, np.ndarray]]] = {}
     for snapshot, instrument, days, closes in snapshots:
@@ -179,7 +134,19 @@ def snapshot_problems(snapshots: Sequence[tuple[str, str, np.ndarray, np.ndarray
     return found
 
 
-# How a market shows itself in a notebook: what a snapshot or a history holds, and what could be known at one time.
+def mixed_snapshots(
+    snapshots: Sequence[object], instruments: np.ndarray, days: np.ndarray, closes: np.ndarray, what: str = "a store"
+) -> list[Problem]:
+    """That rows are of several snapshots, with where these overlap."""
+    of, kinds = np.array(snapshots, dtype=object), sorted(set(snapshots), key=str)
+    series = [
+        (str(kind), str(name), days[at], closes[at])
+        for kind in kinds
+        for name in sorted(set(instruments[of == kind]), key=str)
+        if (at := (of == kind) & (instruments == name)).any()
+    ]
+    named = f"{what} holds one snapshot (got {', '.join(map(str, kinds))})"
+    return [Problem("snapshot", named), *snapshot_problems(series)]
 
 
 _MOST: Final = 12
@@ -238,14 +205,11 @@ class ShownView(Result):
         last = view.prices(1)
         if last.days.size and listed:
             closes = dict(zip(last.ids, last.values[-1], strict=True))
+            shown = {name: f"{one:,.2f}" if np.isfinite(one) else "not known" for name, one in closes.items()}
             rows = (
-                (clean(one.id, 24), clean(one.name, 60), CLASS_NAMES[one.asset_class], _close(closes[one.id]))
+                (clean(one.id, 24), clean(one.name, 60), CLASS_NAMES[one.asset_class], shown[one.id])
                 for one in listed[:_MOST]
             )
             yield Grid(("Instrument", "Name", "Class", f"Close of {last.days[-1]}"), tuple(rows), frozenset({3}))
             if len(listed) > _MOST:
                 yield Note(f"{_MOST} of {count(len(listed))} instruments")
-
-
-def _close(value: float) -> str:
-    return f"{value:,.2f}" if np.isfinite(value) else "not known"

@@ -1,8 +1,4 @@
-"""A clock over a store: trading days in order, each as the view that could be had at its hour of decision.
-
-Replay and live are the same clock: replay walks over a store that is there whole, live opens one that ends today. A
-day is due when the store reaches it; what the store does not reach yet is waited for.
-"""
+"""A clock over a store: trading days in order, each as the view that could be had at its hour of decision."""
 
 from __future__ import annotations
 
@@ -35,14 +31,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Day:
-    """One trading day: the view at ``moment``, the bars of the day, and the bars up to it.
-
-    ``quotes`` holds the instruments of the universe that have a close of this day. ``bars`` holds each field that the
-    store has with shape (n_days, n_instruments), rows ``days`` (datetime64[D]), columns in the order of the universe,
-    NaN where nothing was known. Prices of earlier days are adjusted for the splits and dividends since, so that the
-    last one is the price of its day; volumes are adjusted for splits. ``actions`` are the splits and dividends known
-    by then, by instrument and oldest first. ``gone`` names instruments whose last trading day lies behind.
-    """
+    """One trading day: the view at ``moment``, the bars of the day, and the bars up to it."""
 
     date: date
     moment: datetime
@@ -66,18 +55,7 @@ class Day:
 
 
 class Clock:
-    """Hands out the days of a season.
-
-    Examples
-    --------
-    >>> from assaymark.market import synthetic_history
-    >>> clock = Clock(synthetic_history(0), ["ALBIX"], date(2024, 3, 1), date(2024, 3, 31))
-    >>> [str(day) for day in clock.due(None)[:2]]
-    ['2024-03-01', '2024-03-04']
-    >>> day = clock.day(date(2024, 3, 1))
-    >>> day.moment.isoformat(), sorted(day.quotes), day.closes.shape[1]
-    ('2024-03-01T21:30:00+00:00', ['ALBIX'], 1)
-    """
+    """Hands out the days of a season."""
 
     def __init__(
         self,
@@ -122,16 +100,15 @@ class Clock:
         return datetime.combine(day, self.at, UTC)
 
     def due(self, after: date | None, *, now: datetime | None = None) -> tuple[date, ...]:
-        """The trading days after ``after`` that the store reaches, in order.
-
-        They are all weekdays, and the days of a weekend on which something of the universe traded. A weekday on which
-        nothing did is among them, so that it can be written down.
-        """
+        """The trading days after ``after`` that the store reaches, in order."""
         reached = self.reached
         last = None if reached is None else min(self.last, reached)
         if last is None or last < self.first:
             return ()
-        days = {one.astype(object) for one in weekdays(self.first, last)} | set(self._traded(last))
+        rows = self.history.days.astype("datetime64[D]")
+        inside = np.flatnonzero((rows >= np.datetime64(self.first)) & (rows <= np.datetime64(last)))
+        there = np.isfinite(self.history.bars["close"][inside][:, self._columns]).any(axis=1)
+        days = {one.astype(object) for one in (*weekdays(self.first, last), *rows[inside[there]])}
         found = sorted(day for day in days if after is None or day > after)
         if now is None:
             return tuple(found)
@@ -147,12 +124,6 @@ class Clock:
         known = self.history.known_at[row, self._columns] <= instant(self.moment(day))
         return bool((known & np.isfinite(self.history.bars["close"][row, self._columns])).any())
 
-    def _traded(self, last: date) -> list[date]:
-        days = self.history.days.astype("datetime64[D]")
-        rows = np.flatnonzero((days >= np.datetime64(self.first)) & (days <= np.datetime64(last)))
-        there = np.isfinite(self.history.bars["close"][rows][:, self._columns]).any(axis=1)
-        return [days[row].astype(object) for row in rows[there]]
-
     def day(self, day: date, *, after: date | None = None) -> Day:
         """A day as it could be seen at its hour of decision."""
         if after is not None and day <= after:
@@ -165,70 +136,45 @@ class Clock:
         closes = whole["close"]
         places = {name: place for place, name in enumerate(closes.ids)}
         columns = np.array([places.get(name, -1) for name in self.universe])
-        bars = {name: _of(one.values, columns, zero=name == "volume") for name, one in whole.items()}
+        bars = {}
+        for name, one in whole.items():
+            # What is not listed yet has column -1; what cannot be is missing, as is a price of 0.
+            table = np.hstack([one.values, np.full((one.values.shape[0], 1), np.nan)])[:, columns]
+            usable = np.isfinite(table) & ((table >= 0) if name == "volume" else (table > 0))
+            bars[name] = np.where(usable, table, np.nan)
         factors = bars.pop(FACTOR, None)
-        there = closes.days.size and closes.days[-1] == np.datetime64(day)
-        quotes = self._quotes(bars, factors) if there else {}
+        quotes: dict[str, Quote] = {}
+        if closes.days.size and closes.days[-1] == np.datetime64(day):
+            # The last row of every price, as it was traded; of a field that the store does not have nothing is known.
+            nothing = np.full(len(self.universe), np.nan)
+            rows = [(bars[name][-1] if name in bars else nothing).tolist() for name in FIELDS[:4]]
+            if factors is not None:
+                # A price that was adjusted and is divided again is off in its last digits; no source has as many.
+                level = factors[-1].tolist()
+                rows = [[float(f"{a / b:.12g}") for a, b in zip(row, level, strict=True)] for row in rows]
+            quotes = {
+                name: Quote(*(value if math.isfinite(value) else None for value in values))
+                for name, *values in zip(self.universe, *rows, strict=True)
+                if math.isfinite(values[-1])
+            }
         gone = frozenset(name for name in self.universe if name in places) - frozenset(view.held())
         actions = view.actions()
-        bars = _as_of_now(bars, factors, self.universe, closes.days, actions)
-        return Day(day, moment, self.universe, view, quotes, closes.days, bars, gone, actions)
-
-    def _quotes(self, bars: Mapping[str, np.ndarray], factors: np.ndarray | None) -> dict[str, Quote]:
-        """The last row of every price, as it was traded; of a field that the store does not have nothing is known."""
-        nothing = np.full(len(self.universe), np.nan)
-        rows = [bars[name][-1] if name in bars else nothing for name in _PRICES]
         if factors is not None:
-            # A price that was adjusted and is divided again is off in its last digits; no source has as many.
-            rows = [np.array([float(f"{price:.12g}") for price in (one / factors[-1]).tolist()]) for one in rows]
-        return {
-            name: Quote(*map(_known, values))
-            for name, *values in zip(self.universe, *(one.tolist() for one in rows), strict=True)
-            if math.isfinite(values[-1])
-        }
-
-
-_PRICES: Final = FIELDS[:4]
-
-
-def _as_of_now(
-    bars: Mapping[str, np.ndarray],
-    factors: np.ndarray | None,
-    universe: Sequence[str],
-    days: np.ndarray,
-    actions: Mapping[str, Sequence[CorporateAction]],
-) -> dict[str, np.ndarray]:
-    """Adjusted prices on the level of each instrument's last bar, and volumes in units of that day."""
-    found = dict(bars)
-    if factors is not None:
-        rows = np.where(np.isfinite(factors), np.arange(days.size)[:, None], -1).max(axis=0, initial=-1)
-        level = np.where(rows >= 0, factors[rows, np.arange(rows.size)], np.nan)
-        found = {name: one if name == "volume" else one / level for name, one in bars.items()}
-    if "volume" in bars and actions:
-        found["volume"] = bars["volume"].copy()
-        for at, name in enumerate(universe):
-            for one in actions.get(name, ()):
-                found["volume"][days < np.datetime64(one.ex_date), at] *= one.split
-    return found
-
-
-def _of(table: np.ndarray, columns: np.ndarray, *, zero: bool = False) -> np.ndarray:
-    """Some columns of a table of bars, -1 for what is not listed yet; what cannot be is missing, as is a price of 0."""
-    padded = np.hstack([table, np.full((table.shape[0], 1), np.nan)])[:, columns]
-    found: np.ndarray = np.where(np.isfinite(padded) & ((padded > 0) | (zero & (padded == 0))), padded, np.nan)
-    return found
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+            # Adjusted prices on the level of each instrument's last bar.
+            last = np.where(np.isfinite(factors), np.arange(closes.days.size)[:, None], -1).max(axis=0, initial=-1)
+            levels = np.where(last >= 0, factors[last, np.arange(last.size)], np.nan)
+            bars = {name: one if name == "volume" else one / levels for name, one in bars.items()}
+        if "volume" in bars and actions:
+            # Volumes in units of that day.
+            bars["volume"] = bars["volume"].copy()
+            for at, name in enumerate(self.universe):
+                for action in actions.get(name, ()):
+                    bars["volume"][closes.days < np.datetime64(action.ex_date), at] *= action.split
+        return Day(day, moment, self.universe, view, quotes, closes.days, bars, gone, actions)
 
 
 def shown_prices(values: np.ndarray) -> np.ndarray:
-    """Prices to six significant digits, or to whole units where they have more: as they are shown.
-
-    >>> shown_prices(np.array([103.4829102, 0.00123456789, 1234567.8])).tolist()
-    [103.483, 0.00123457, 1234568.0]
-    """
+    """Prices to six significant digits, or to whole units where they have more: as they are shown."""
     with np.errstate(invalid="ignore", divide="ignore"):
         places = np.clip(_DIGITS - 1 - np.floor(np.log10(np.abs(values))), 0, 22)
         scale = 10.0 ** np.where(np.isfinite(places), places, 0)

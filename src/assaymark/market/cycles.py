@@ -1,8 +1,4 @@
-"""Decision cycles: an hour of sanitised one-minute bars, a book, and numeric limits (ValueBlindBench sections 3.2, 4).
-
-A cycle is cut from the market at one minute of one day and holds no bar that ends later. What an agent is shown of it
-is a `Context` without dates, names or price levels; the way back to them is a `CycleKey`, kept apart and never shown.
-"""
+"""Decision cycles: an hour of minutes, sanitised, with features, a drawn book and drawn limits."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ import numpy as np
 
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.market.instruments import CLASS_NAMES
-from assaymark.market.minutes import SESSION, MinuteBars, minute_bars
+from assaymark.market.minutes import SESSION, minute_bars
 from assaymark.market.regimes import class_index, regimes
 from assaymark.market.sanitise import Bars, DailyRanges, Sanitised, sanitise
 from assaymark.market.synthetic import SyntheticMarket, synthetic_market
@@ -38,16 +34,6 @@ _TRADED: Final = (
 _RECENT, _ADVANCE = 130, 120
 _TRIES: Final = 200
 _BOOK: Final = 100_000.0
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """Bars of several instruments over the same minutes; an instrument without any price has NaN throughout."""
-
-    regime: str
-    day: np.datetime64
-    bars: tuple[Bars, ...]
-    classes: Mapping[str, str]
 
 
 class MinuteSource(Protocol):
@@ -96,7 +82,12 @@ class SyntheticMinutes:
         if regime == "recent":
             return days[-_RECENT:]
         if regime == "expansion":
-            first = _advance(self.market)
+            # The calm stretch before `recent` with the most bull days of equities; regimes look back only, so the
+            # label of a day tells nothing that came after it.
+            closes = np.where(np.isfinite(self.market.close), self.market.close, np.nan)
+            label = regimes(class_index(closes, self.market.listings)["EQ"])
+            good = np.where(self.market.calm, (label == "bull") * 1.0, -np.inf)[:-_RECENT]
+            first = int(np.convolve(np.maximum(good, -1e6), np.ones(_ADVANCE), mode="valid").argmax())
             return days[first : first + _ADVANCE]
         return next(days[window.rows] for window in self.market.windows if window.name == regime)
 
@@ -106,7 +97,8 @@ class SyntheticMinutes:
             found = minute_bars(self.market, instrument, day)
         except InputError:
             return None
-        return _session(found)
+        columns = (found.times, found.open, found.high, found.low, found.close, found.volume)
+        return Bars(found.instrument, *columns).part(slice(-SESSION, None))  # the minutes that all classes share
 
     def ranges(self) -> tuple[DailyRanges, dict[str, int]]:
         """Daily lows and highs of the market, and the columns of the six instruments."""
@@ -115,29 +107,9 @@ class SyntheticMinutes:
         return DailyRanges(days=market.days, low=market.low, high=market.high), columns
 
 
-def _session(found: MinuteBars) -> Bars:
-    """The minutes that all classes share."""
-    last = slice(-SESSION, None)
-    columns = (found.times, found.open, found.high, found.low, found.close, found.volume)
-    return Bars(found.instrument, *(column[last] for column in columns))
-
-
-def _advance(market: SyntheticMarket) -> int:
-    """The first row of the calm stretch before `recent` with the most bull days of equities."""
-    # Regimes look back only, so the label of a day tells nothing that came after it.
-    closes = np.where(np.isfinite(market.close), market.close, np.nan)
-    label = regimes(class_index(closes, market.listings)["EQ"])
-    good = np.where(market.calm, (label == "bull") * 1.0, -np.inf)[:-_RECENT]
-    total = np.convolve(np.maximum(good, -1e6), np.ones(_ADVANCE), mode="valid")
-    return int(total.argmax())
-
-
 @record
 class CycleKey:
-    """Where a sanitised context was cut from. Never shown to an agent or a judge.
-
-    ``names`` maps neutral to real instruments, ``left_out`` are those that did not trade in the period.
-    """
+    """Where a sanitised context was cut from. Never shown to an agent or a judge."""
 
     context_id: str
     regime: str
@@ -169,31 +141,21 @@ def synthetic_minutes(seed: int) -> SyntheticMinutes:
 def cycles_of(
     source: MinuteSource, wanted: Sequence[str], *, cycles: int, bars: int, seed: int, prompt: str = ""
 ) -> Iterator[Cycle]:
-    """The cycles of a study, regime after regime.
-
-    Equal arguments give equal bytes, and a cycle does not depend on how many others are made. The day, the minute and
-    the order of the neutral names are drawn by regime and number; an instrument that did not trade is left out.
-
-    Examples
-    --------
-    >>> cycle = next(cycles_of(synthetic_minutes(0), ["recent"], cycles=1, bars=60, seed=1))
-    >>> len(cycle.context.series[0].close), cycle.context.series[0].close[0], cycle.context.instruments[0].id
-    (60, 100.0, 'Asset A')
-    """
+    """The cycles of a study, regime after regime."""
     for regime in wanted:
         days = source.days_of(regime)
         for number in range(1, cycles + 1):
-            rng = np.random.default_rng([seed, _place(regime), number])
+            # The number of a regime depends on its name alone.
+            rng = np.random.default_rng([seed, int.from_bytes(regime.encode(), "big") % (2**61 - 1), number])
             cut = _cut(source, regime, days, bars, rng)
-            yield _cycle(cut, number, rng, prompt)
+            shown, names = sanitise(cut, rng)
+            classes = {neutral: source.classes[real] for neutral, real in names.items()}
+            context = context_of(shown, classes, rng, prompt=prompt)
+            raw = tuple(one for one in cut if np.isfinite(one.close).any())
+            yield Cycle(regime, number, context, raw, names, shown.left_out)
 
 
-def _place(regime: str) -> int:
-    """A number for a regime that depends on its name alone."""
-    return int.from_bytes(regime.encode(), "big") % (2**61 - 1)
-
-
-def _cut(source: MinuteSource, regime: str, days: np.ndarray, bars: int, rng: np.random.Generator) -> Cut:
+def _cut(source: MinuteSource, regime: str, days: np.ndarray, bars: int, rng: np.random.Generator) -> list[Bars]:
     """A complete hour on a drawn day; another day is drawn where bars are missing inside."""
     for _ in range(_TRIES):
         day = days[int(rng.integers(days.size))]
@@ -202,33 +164,13 @@ def _cut(source: MinuteSource, regime: str, days: np.ndarray, bars: int, rng: np
         if len(there) < 2:
             continue
         end = int(rng.integers(bars, min(one.times.size for one in there.values()) + 1))
-        cut = {name: _until(one, end, bars) for name, one in there.items()}
+        cut = {name: one.part(slice(end - bars, end)) for name, one in there.items()}
         first = next(iter(cut.values())).times
         if all(np.array_equal(one.times, first) and np.isfinite(one.close).all() for one in cut.values()):
-            absent = [_absent(name, first) for name in found if name not in there]
-            return Cut(regime, day, (*cut.values(), *absent), source.classes)
+            none = np.full(first.size, np.nan)
+            absent = [Bars(name, first, none, none, none, none, none) for name in found if name not in there]
+            return [*cut.values(), *absent]
     raise NotMeasurableError(f"regime {regime}: no complete stretch of {bars} minutes of two instruments was found")
-
-
-def _until(one: Bars, end: int, bars: int) -> Bars:
-    """The ``bars`` bars before position ``end``, and nothing later."""
-    part = slice(end - bars, end)
-    columns = (one.times, one.open, one.high, one.low, one.close, one.volume)
-    return Bars(one.instrument, *(column[part] for column in columns))
-
-
-def _absent(name: str, times: np.ndarray) -> Bars:
-    """An instrument that did not trade."""
-    none = np.full(times.size, np.nan)
-    return Bars(name, times, none, none, none, none, none)
-
-
-def _cycle(cut: Cut, number: int, rng: np.random.Generator, prompt: str) -> Cycle:
-    shown, names = sanitise(cut.bars, rng)
-    classes = {neutral: cut.classes[real] for neutral, real in names.items()}
-    context = context_of(shown, classes, rng, prompt=prompt)
-    raw = tuple(one for one in cut.bars if np.isfinite(one.close).any())
-    return Cycle(cut.regime, number, context, raw, names, shown.left_out)
 
 
 def key_of(cycle: Cycle, context_id: str, source: str) -> CycleKey:
@@ -246,14 +188,23 @@ def key_of(cycle: Cycle, context_id: str, source: str) -> CycleKey:
     )
 
 
-# --- what is shown ----------------------------------------------------------------------------------------------------
-
-
 def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Generator, *, prompt: str = "") -> Context:
     """The context of sanitised bars: bars, features, a drawn book and drawn limits, on the neutral clock."""
     if unknown := [one.instrument for one in shown.bars if one.instrument not in classes]:
         raise InputError("cycle", [Problem(name, "has no asset class") for name in unknown])
-    limits = _constraints(rng)
+    # Limits drawn from short lists, so that arithmetic and not habit decides whether a book keeps them.
+    weight, cash, leverage, orders, short, fee = (
+        float(rng.choice(values))
+        for values in ((0.30, 0.35, 0.40), (0.02, 0.05, 0.08), (1.0, 1.2, 1.5), (2, 3), (0, 1), (5, 8, 10))
+    )
+    limits = (
+        Constraint(kind="max_weight", limit=weight, unit="nav", scope="holding"),
+        Constraint(kind="min_cash", limit=cash, unit="nav"),
+        Constraint(kind="max_leverage", limit=leverage, unit="multiple"),
+        Constraint(kind="max_orders", limit=orders, unit="count"),
+        Constraint(kind="allow_short", limit=short, unit="count"),
+        Constraint(kind="fee", limit=fee, unit="bps", scope="order"),
+    )
     prices = {one.instrument: round(float(one.close[-1]), 4) for one in shown.bars}
     return Context(
         completeness="complete",
@@ -261,20 +212,22 @@ def context_of(shown: Sanitised, classes: Mapping[str, str], rng: np.random.Gene
         cutoff_source="neutral clock",
         prompt=prompt,
         facts=tuple(fact for one in shown.bars for fact in _features(one)),
-        series=tuple(_series(one) for one in shown.bars),
+        series=tuple(
+            Series(
+                instrument=one.instrument,
+                interval_s=60,
+                times=tuple(NEUTRAL_NOW + timedelta(seconds=int(at)) for at in one.times),
+                **{name: tuple(getattr(one, name).tolist()) for name in ("open", "high", "low", "close", "volume")},
+            )
+            for one in shown.bars
+        ),
         instruments=tuple(
             Instrument(id=one.instrument, name=one.instrument, asset_class=classes[one.instrument])
             for one in shown.bars
         ),
-        portfolio=_portfolio(prices, limits, rng),
+        portfolio=_portfolio(prices, weight, rng),
         constraints=limits,
     )
-
-
-def _series(one: Bars) -> Series:
-    times = tuple(NEUTRAL_NOW + timedelta(seconds=int(at)) for at in one.times)
-    columns = {name: tuple(getattr(one, name).tolist()) for name in ("open", "high", "low", "close", "volume")}
-    return Series(instrument=one.instrument, interval_s=60, times=times, **columns)
 
 
 def _features(one: Bars) -> Iterator[Fact]:
@@ -306,25 +259,8 @@ def _features(one: Bars) -> Iterator[Fact]:
         )
 
 
-def _constraints(rng: np.random.Generator) -> tuple[Constraint, ...]:
-    """Limits drawn from short lists, so that arithmetic and not habit decides whether a book keeps them."""
-    weight, cash, leverage, orders, short, fee = (
-        float(rng.choice(values))
-        for values in ((0.30, 0.35, 0.40), (0.02, 0.05, 0.08), (1.0, 1.2, 1.5), (2, 3), (0, 1), (5, 8, 10))
-    )
-    return (
-        Constraint(kind="max_weight", limit=weight, unit="nav", scope="holding"),
-        Constraint(kind="min_cash", limit=cash, unit="nav"),
-        Constraint(kind="max_leverage", limit=leverage, unit="multiple"),
-        Constraint(kind="max_orders", limit=orders, unit="count"),
-        Constraint(kind="allow_short", limit=short, unit="count"),
-        Constraint(kind="fee", limit=fee, unit="bps", scope="order"),
-    )
-
-
-def _portfolio(prices: Mapping[str, float], limits: Sequence[Constraint], rng: np.random.Generator) -> Portfolio:
+def _portfolio(prices: Mapping[str, float], cap: float, rng: np.random.Generator) -> Portfolio:
     """A book that keeps its limits: two or three positions within the weight cap, and cash."""
-    cap = next(rule.limit for rule in limits if rule.kind == "max_weight")
     names = sorted(prices)
     held = rng.choice(names, size=int(rng.integers(2, min(3, len(names)) + 1)), replace=False)
     shares = rng.uniform(0.4, 0.95, held.size) * min(cap, 0.9 / held.size)

@@ -1,12 +1,10 @@
-"""Prices from CSV and Parquet files: a long table of bars, or one table of dates by instruments.
-
-A file is read whole, checked whole, and refused with every problem named. Nothing is repaired on the way in.
-"""
+"""Prices from CSV and Parquet files: a long table of bars, or one table of dates by instruments."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,7 +18,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from assaymark.errors import InputError, Problem
-from assaymark.market.checks import Limits, price_findings, price_problems, snapshot_problems
+from assaymark.market.checks import Limits, mixed_snapshots, price_findings, price_problems
 from assaymark.market.history import FIELDS, History, closing_times, known_at_close
 from assaymark.market.instruments import AssetClass, Listing
 from assaymark.market.open import history_of
@@ -35,69 +33,62 @@ LARGEST_FILE = 2 << 30
 """Bytes of the largest file that is read."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """A long table: one row for each bar."""
-
-    days: np.ndarray
-    ids: np.ndarray
-    fields: dict[str, np.ndarray]
-    known_at: np.ndarray | None
-    snapshot: np.ndarray | None
-
-
 def history_from_file(
     path: Path, listings: Sequence[Listing] = (), *, limits: Limits | None = None, strict: bool = True
 ) -> tuple[History, list[Problem]]:
-    """A store from one file of prices, and what is wrong with it.
-
-    A file with the columns ``instrument``, a day and ``close`` is a long table; it may carry open, high, low, volume,
-    ``known_at`` (a time with a zone) and ``snapshot``. Any other file with a column of days is one table of dates by
-    instruments, its closes. Bars without ``known_at`` count as known when their day closed.
-
-    Parameters
-    ----------
-    path : Path
-        ``.csv`` or ``.parquet``.
-    listings : sequence of Listing
-        What is known about the instruments; one that is not among them is taken as an equity listed on its first day.
-    limits : Limits
-    strict : bool
-        Refuse a file with problems. Without it they are only handed back, except repeated bars, of which no table can
-        be made. Rows may come in any order.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, has no column of days or numbers, or (strict) has problems: all of them at once.
-    """
-    table = read_price_table(path)
-    names = {name.strip().lower(): name for name in table.column_names}
-    if "instrument" in names and "close" in names:
-        rows = _long(path, table, names)
-    else:
-        rows = _wide(path, table, names)
-    problems = _repeats(rows)
-    if problems:
-        raise InputError(path.name, [*problems, *_table_problems(rows, limits)])
-    days, ids = np.unique(rows.days), tuple(dict.fromkeys(rows.ids.tolist()))
-    row, column = np.searchsorted(days, rows.days), _columns(rows.ids, ids)
-    bars = {name: _spread(values, row, column, (days.size, len(ids))) for name, values in rows.fields.items()}
-    problems = price_problems(days, ids, bars["close"], limits)
+    """A store from one file of prices, and what is wrong with it."""
+    bars = _read(path, sampled=False)
+    names, event, known_at = (bars.columns[name] for name in ("instrument", "event_date", "known_at"))
+    days = np.unique(bars.days)
+    row = np.searchsorted(days, event)
+    ids = tuple(dict.fromkeys(names.tolist()))
+    at = {name: column for column, name in enumerate(ids)}
+    column = np.array([at[name] for name in names.tolist()], dtype=np.int64)
+    tables = {name: np.full((days.size, len(ids)), np.nan) for name in FIELDS if name in bars.columns}
     known = known_at_close(days, len(ids))
-    if rows.known_at is not None:
-        known[row, column] = rows.known_at
-    if strict and problems:
-        raise InputError(path.name, problems)
-    snapshot = str(rows.snapshot[0]) if rows.snapshot is not None and rows.snapshot.size else path.stem
-    described = _listings(ids, days, bars["close"], listings)
-    return History(described, days, bars, known, source=f"file {path.name}", snapshot=snapshot), problems
+    known[row, column] = known_at
+    for name, table in tables.items():
+        table[row, column] = bars.columns[name]
+    problems = price_problems(days, ids, tables["close"], limits)
+    problems += [Problem(name, "has no price at all") for name in bars.empty]
+    counts = Counter(zip(names.tolist(), event.tolist(), strict=True))
+    refused = [Problem(f"{one}, {day}", "the bar is there more than once") for (one, day), n in counts.items() if n > 1]
+    if (early := int((known_at < closing_times(event)).sum())) > 0:
+        refused.append(Problem("known_at", f"{early} bars are known before their day has closed"))
+    if refused or (strict and problems):
+        raise InputError(path.name, [*refused, *problems])
+    given = {one.id: one for one in listings}
+    described = []
+    for place, name in enumerate(ids):
+        # An instrument nobody described is an equity from its first price on.
+        there = np.flatnonzero(np.isfinite(tables["close"][:, place]))
+        first = days[there[0] if there.size else 0].astype(object)
+        described.append(given.get(name) or Listing(name, bars.classes.get(name, "EQ"), "", name, first))
+    snapshot = bars.snapshot or path.stem
+    return History(tuple(described), days, tables, known, source=f"file {path.name}", snapshot=snapshot), problems
 
 
 def read_price_table(path: Path) -> Any:
     """A CSV or Parquet file as an Arrow table."""
     try:
-        table = _parsed(path)
+        size = path.stat().st_size
+        if size > LARGEST_FILE:
+            raise InputError(path.name, [f"is too large: {size} bytes, the limit is {LARGEST_FILE}"])
+        with path.open("rb") as handle:
+            start = handle.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+        if start.startswith((b"<!doctype", b"<html", b"<head", b"<body", b"<?xml")):
+            raise InputError(path.name, ["is a web page (HTML), no table of prices: an error page that was saved?"])
+        if path.suffix == ".parquet":
+            with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
+                table = file.read()
+        else:
+            # In one block where that is possible: types are taken from the first, where a late listing is still empty.
+            table = pa.csv.read_csv(
+                path,
+                read_options=pa.csv.ReadOptions(block_size=min(max(size, 1 << 20), 1 << 28)),
+                parse_options=pa.csv.ParseOptions(newlines_in_values=True),
+                convert_options=pa.csv.ConvertOptions(strings_can_be_null=True),
+            )
     except (OSError, pa.ArrowException) as exc:
         raise InputError(path.name, [table_problem(exc, beginning(path))]) from None
     repeated = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
@@ -113,28 +104,6 @@ def beginning(path: Path) -> bytes:
     with suppress(OSError), path.open("rb") as handle:
         return handle.read(8)
     return b""
-
-
-def _parsed(path: Path) -> Any:
-    """What the file holds, unchecked."""
-    size = path.stat().st_size
-    if size > LARGEST_FILE:
-        raise InputError(path.name, [f"is too large: {size} bytes, the limit is {LARGEST_FILE}"])
-    with path.open("rb") as handle:
-        start = handle.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    if start.startswith((b"<!doctype", b"<html", b"<head", b"<body", b"<?xml")):
-        raise InputError(path.name, ["is a web page (HTML), no table of prices: an error page that was saved?"])
-    if path.suffix == ".parquet":
-        with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
-            return file.read()
-    # One block where that is possible: types are taken from the first block, where a late listing is still empty.
-    block = min(max(size, 1 << 20), 1 << 28)
-    return pa.csv.read_csv(
-        path,
-        read_options=pa.csv.ReadOptions(block_size=block),
-        parse_options=pa.csv.ParseOptions(newlines_in_values=True),
-        convert_options=pa.csv.ConvertOptions(strings_can_be_null=True),
-    )
 
 
 def day_column(path: Path, table: Any, names: Mapping[str, str]) -> tuple[str, np.ndarray]:
@@ -169,24 +138,6 @@ def numbers(path: Path, table: Any, columns: Sequence[str]) -> list[np.ndarray]:
     return found
 
 
-def _long(path: Path, table: Any, names: Mapping[str, str]) -> _Rows:
-    """Rows of a long table."""
-    _, days = day_column(path, table, names)
-    fields = [name for name in FIELDS if name in names]
-    values = numbers(path, table, [names[name] for name in fields])
-    named = table[names["instrument"]].to_pylist()
-    if nameless := [row + 1 for row, one in enumerate(named) if one is None or not str(one).strip()]:
-        raise InputError(path.name, [Problem(f"row {row}, instrument", "is empty") for row in nameless])
-    ids = np.array([str(one) for one in named], dtype=object)
-    known = None
-    if "known_at" in names:
-        known = instants(path, table[names["known_at"]].to_pylist())
-        if (early := int((known < closing_times(days)).sum())) > 0:
-            raise InputError(path.name, [Problem("known_at", f"{early} bars are known before their day has closed")])
-    snapshot = np.array(table[names["snapshot"]].to_pylist(), dtype=object) if "snapshot" in names else None
-    return _Rows(days, ids, dict(zip(fields, values, strict=True)), known, snapshot)
-
-
 def instants(path: Path, values: Sequence[object]) -> np.ndarray:
     """Times with a zone as seconds since 1970 in UTC, rounded up: a bar must not be known early."""
     found, wrong = np.zeros(len(values), dtype=np.int64), []
@@ -202,77 +153,6 @@ def instants(path: Path, values: Sequence[object]) -> np.ndarray:
     if wrong:
         raise InputError(path.name, wrong)
     return found
-
-
-def _wide(path: Path, table: Any, names: Mapping[str, str]) -> _Rows:
-    """Rows of one table of dates by instruments."""
-    column, days = day_column(path, table, names)
-    others = [name for name in table.column_names if name != column]
-    if not others:
-        raise InputError(path.name, ["has no instrument beside its days"])
-    closes = np.stack(numbers(path, table, others), axis=1)
-    ids = np.repeat(np.array(others, dtype=object)[None, :], days.size, axis=0).ravel()
-    return _Rows(np.repeat(days, len(others)), ids, {"close": closes.ravel()}, None, None)
-
-
-def _repeats(rows: _Rows) -> list[Problem]:
-    """Bars that are there more than once, and snapshots that overlap."""
-    found: list[Problem] = []
-    if rows.snapshot is not None and len(set(rows.snapshot.tolist())) > 1:
-        found.append(Problem("snapshot", f"a store holds one snapshot (got {sorted(map(str, set(rows.snapshot)))})"))
-        found += snapshot_problems(
-            [
-                (str(snapshot), str(name), rows.days[at], rows.fields["close"][at])
-                for snapshot in sorted(set(rows.snapshot.tolist()), key=str)
-                for name in dict.fromkeys(rows.ids.tolist())
-                if (at := (rows.snapshot == snapshot) & (rows.ids == name)).any()
-            ]
-        )
-        return found
-    for name in dict.fromkeys(rows.ids.tolist()):
-        days, counts = np.unique(rows.days[rows.ids == name], return_counts=True)
-        found += [Problem(f"{name}, {day}", "the bar is there more than once") for day in days[counts > 1]]
-    return found
-
-
-def _table_problems(rows: _Rows, limits: Limits | None) -> list[Problem]:
-    """The problems of a file with repeated bars, by the last of each."""
-    days, ids = np.unique(rows.days), tuple(dict.fromkeys(rows.ids.tolist()))
-    place = np.searchsorted(days, rows.days), _columns(rows.ids, ids)
-    return price_problems(days, ids, _spread(rows.fields["close"], *place, (days.size, len(ids))), limits)
-
-
-def _columns(of: np.ndarray, ids: Sequence[str]) -> np.ndarray:
-    """The column of each row's instrument."""
-    at = {name: column for column, name in enumerate(ids)}
-    return np.array([at[name] for name in of.tolist()], dtype=np.int64)
-
-
-def _spread(values: np.ndarray, row: np.ndarray, column: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """Values put into a table, missing where none falls."""
-    found = np.full(shape, np.nan)
-    found[row, column] = values
-    return found
-
-
-def _listings(
-    ids: Sequence[str], days: np.ndarray, closes: np.ndarray, given: Sequence[Listing]
-) -> tuple[Listing, ...]:
-    """The listing of each column; an instrument nobody described is an equity from its first price on."""
-    known = {one.id: one for one in given}
-    unknown: AssetClass = "EQ"
-    found = []
-    for column, name in enumerate(ids):
-        there = np.flatnonzero(np.isfinite(closes[:, column]))
-        first = days[there[0] if there.size else 0].astype("datetime64[D]").astype(object)
-        found.append(known.get(name) or Listing(name, unknown, "", name, first))
-    return tuple(found)
-
-
-# The source ``files``: a CSV or Parquet file of prices as a snapshot, long, wide, or PortBench's market file.
-#
-# A file is refused where it is no table of prices, or only a part of one. What else is odd in it is kept as it is and
-# named by ``assaymark data check``.
 
 
 PREFIXES: Final[Mapping[str, AssetClass]] = {
@@ -298,23 +178,17 @@ _RETURN: Final = re.compile(r".+_(?:log_?)?returns?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Series:
-    """One instrument of a wide file: its id, class, and which column is which field."""
-
-    id: str
-    asset_class: AssetClass | None
-    columns: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class _Bars:
     """The bars of a file: the columns of a snapshot's table that it has, by name, with its instruments and notes."""
 
     columns: Mapping[str, Any]
     classes: Mapping[str, AssetClass]
-    notes: tuple[str, ...]
+    days: np.ndarray
+    notes: tuple[str, ...] = ()
     portbench: bool = False
     currency: str = ""
+    snapshot: str = ""
+    empty: Sequence[str] = ()
 
 
 def snapshot_from_file(
@@ -330,68 +204,46 @@ def snapshot_from_file(
     end: date | None = None,
     limits: Limits | None = None,
 ) -> Snapshot:
-    """A file of prices as a snapshot, named by its contents.
-
-    A long table has the columns ``instrument``, a day and ``close``, and may have the other fields, ``adj_factor``,
-    ``split``, ``dividend`` and ``known_at``; a bar that is there with several ``known_at`` was restated. With a column
-    ``adj_factor`` closes are as they were traded, and close times factor is the total-return price as of this file.
-    ``split`` (units after it for each one before) and ``dividend`` (cash for each unit after the split) stand in the
-    row of their ex-date; without ``adj_factor`` the factors are made from them. A wide table has a column of days and
-    one column an instrument, its closes, or columns such as ``SPY_open`` and ``SPY_close``. In wide tables Saturdays
-    and Sundays are left out, and so are columns of returns (``SPY_return``), which are neither prices nor said to be
-    simple. PortBench's market file is a wide table whose columns begin with the class: its ``_return`` columns are log
-    returns, and its notes say what was done to its prices. Bars without ``known_at`` count as known at 21:00 UTC of
-    their day, those of crypto at its end.
-
-    Parameters
-    ----------
-    path : Path
-        ``.csv`` or ``.parquet``.
-    now : datetime
-        When it is read; goes into the origin.
-    listings : sequence of Listing
-        What is known about instruments; others are listed from their first bar on.
-    licence, currency : str
-        Of the prices. One snapshot holds one currency.
-    asset_class : str
-        The class of instruments that neither ``listings`` nor the file tell it of.
-    symbols, start, end
-        Only these instruments and days, where given.
-    limits : Limits
-        From when on a day counts as half.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, is a web page, has no days or numbers, holds repeated bars, prices that are not
-        positive, days with half of the instruments, or nothing of what was asked for: all problems of a kind at once.
-    """
+    """A file of prices as a snapshot, named by its contents."""
     bars = _read(path)
-    bars = _chosen(path, bars, symbols, start, end)
-    described = {one.id: one for one in listings}
-    bars = replace(bars, classes={**dict.fromkeys(bars.columns["instrument"].tolist(), asset_class), **bars.classes})
+    ids, days = bars.columns["instrument"], bars.columns["event_date"]
+    if unknown := sorted(set(symbols) - set(ids.tolist())):
+        raise InputError(path.name, [Problem(name, "the file has no such instrument") for name in unknown])
+    kept = np.isin(ids, list(symbols)) if symbols else np.ones(ids.size, dtype=bool)
+    kept &= (days >= np.datetime64(start or date.min)) & (days <= np.datetime64(end or date.max))
+    if not kept.any():
+        raise InputError(path.name, [f"has no bar from {start or 'the first day'} to {end or 'the last'}"])
+    columns = {name: one[kept] for name, one in bars.columns.items()}
+    classes = {**dict.fromkeys(columns["instrument"].tolist(), asset_class), **bars.classes}
+    bars = replace(bars, columns=columns, classes=classes)
     if currency and bars.currency and bars.currency != currency:
         raise InputError(path.name, [Problem("currency", f"the file says {bars.currency} (asked for {currency})")])
-    tables = _tables(bars, described, currency or bars.currency, path.name)
-    query = {"file": path.name, "sha256": _sha256(path), "symbols": sorted(symbols)}
+    tables = _tables(bars, {one.id: one for one in listings}, currency or bars.currency, path.name)
+    with path.open("rb") as handle:
+        digest = hashlib.file_digest(handle, "sha256").hexdigest()
+    query = {"file": path.name, "sha256": digest, "symbols": sorted(symbols)}
     query |= {name: day.isoformat() for name, day in (("start", start), ("end", end)) if day is not None}
-    name = sha256_text(canonical_json({kind: content_digest(table) for kind, table in tables.items()}))[:12]
+    contents = {kind: content_digest(table) for kind, table in tables.items()}
+    name = f"files-{path.stem}-{sha256_text(canonical_json(contents))[:12]}"
     origin = Origin(source="files", retrieved_at=now, query=query, licence=licence, notes=bars.notes)
-    snapshot = Snapshot(f"files-{path.stem}-{name}", origin, _named(tables, f"files-{path.stem}-{name}"))
+    place = SCHEMAS["bars"].get_field_index("snapshot")
+    column = pa.array(np.full(tables["bars"].num_rows, name, dtype=object), pa.string())
+    tables["bars"] = tables["bars"].set_column(place, SCHEMAS["bars"].field(place), column)
+    snapshot = Snapshot(name, origin, tables)
     _refuse(path, bars, history_of(snapshot), limits)
     return snapshot
 
 
-def _read(path: Path) -> _Bars:
-    """The bars of a file of any layout."""
+def _read(path: Path, *, sampled: bool = True) -> _Bars:
+    """The bars of a file of any layout; ``sampled`` leaves Saturdays and Sundays of a wide one out."""
     table = read_price_table(path)
     names = {name.strip().lower(): name for name in table.column_names}
     if "instrument" in names and "close" in names:
-        return _file_source_long(path, table, names)
-    return _file_source_wide(path, table, names)
+        return _long(path, table, names)
+    return _wide(path, table, names, sampled=sampled)
 
 
-def _file_source_long(path: Path, table: Any, names: Mapping[str, str]) -> _Bars:
+def _long(path: Path, table: Any, names: Mapping[str, str]) -> _Bars:
     """One row a version of a bar."""
     _, days = day_column(path, table, names)
     fields = [name for name in (*FIELDS, "adj_factor", *_ACTIONS) if name in names]
@@ -399,29 +251,25 @@ def _file_source_long(path: Path, table: Any, names: Mapping[str, str]) -> _Bars
     ids = [None if one is None else str(one).strip() for one in table[names["instrument"]].to_pylist()]
     if nameless := [row + 1 for row, one in enumerate(ids) if not one]:
         raise InputError(path.name, [Problem(f"row {row}, instrument", "is empty") for row in nameless])
+    of = np.array(ids, dtype=object)
     known = closing_times(days)
     if "known_at" in names:
         known = instants(path, table[names["known_at"]].to_pylist())
-    if "snapshot" in names and len(kinds := table[names["snapshot"]].unique()) > 1:
-        shown = ", ".join(sorted(map(str, kinds.to_pylist())))
-        raise InputError(path.name, [Problem("snapshot", f"one file holds one snapshot (got {shown})")])
-    columns = {"instrument": np.array(ids, dtype=object), "event_date": days, "known_at": known, **values}
-    return _Bars(columns, {}, (), currency=_one_currency(path, table, names))
-
-
-def _one_currency(path: Path, table: Any, names: Mapping[str, str]) -> str:
-    """The currency of a file that names one; nothing for a file that does not."""
-    if "currency" not in names:
-        return ""
-    kinds = sorted({str(one).strip() for one in table[names["currency"]].to_pylist() if one is not None})
-    if len(kinds) > 1:
-        shown = ", ".join(kinds)
-        what = f"a snapshot holds one, and there are no exchange rates here (got {shown}); make one a currency"
+    snapshots = table[names["snapshot"]].to_pylist() if "snapshot" in names else [""]
+    if len(set(snapshots)) > 1:
+        raise InputError(path.name, mixed_snapshots(snapshots, of, days, values["close"], "one file"))
+    currencies: list[str] = []
+    if "currency" in names:
+        currencies = sorted({str(one).strip() for one in table[names["currency"]].to_pylist() if one is not None})
+    if len(currencies) > 1:
+        what = "a snapshot holds one, and there are no exchange rates here"
+        what += f" (got {', '.join(currencies)}); make one a currency"
         raise InputError(path.name, [Problem("currency", what)])
-    return kinds[0] if kinds else ""
+    columns = {"instrument": of, "event_date": days, "known_at": known, **values}
+    return _Bars(columns, {}, days, currency="".join(currencies), snapshot=str(snapshots[0] or ""))
 
 
-def _file_source_wide(path: Path, table: Any, names: Mapping[str, str]) -> _Bars:
+def _wide(path: Path, table: Any, names: Mapping[str, str], *, sampled: bool) -> _Bars:
     """One row a day."""
     day_name, days = day_column(path, table, names)
     others = [name for name in table.column_names if name != day_name]
@@ -429,92 +277,73 @@ def _file_source_wide(path: Path, table: Any, names: Mapping[str, str]) -> _Bars
     series, portbench = _series([name for name in others if name not in returns])
     if not series:
         raise InputError(path.name, ["has no instrument beside its days"])
-    used = [column for one in series for column in one.columns.values()]
-    kept = np.is_busday(days)
+    used = [column for _, _, fields in series for column in fields.values()]
+    kept = np.is_busday(days) if sampled else np.ones(days.size, dtype=bool)
     values = {name: one[kept] for name, one in zip(used, numbers(path, table, used), strict=True)}
-    notes = _notes(len(returns), len(others) - len(returns) - len(used), int((~kept).sum()), portbench)
-    empty = [one.id for one in series if np.isnan(values[one.columns["close"]]).all()]
+    notes: tuple[str, ...] = PORTBENCH_NOTES if portbench else ()
+    if returns:
+        are = "hold log returns, which are not simple ones" if portbench else "are not said to be simple returns"
+        what = f"columns ending in _return are left out: they {are}; returns are made from the closes"
+        notes += (f"{len(returns)} {what}",)
+    if rest := len(others) - len(returns) - len(used):
+        what = "of macro series and texts, which have no time of publication," if portbench else "that are no prices"
+        notes += (f"{rest} columns {what} are left out",)
+    if weekend := int((~kept).sum()):
+        notes += (f"{weekend} Saturdays and Sundays are left out: days are sampled to weekdays",)
+    days, missing = days[kept], np.full(int(kept.sum()), np.nan)
+    parts, empty = [], []
+    for name, asset_class, fields in series:
+        there = np.isfinite(values[fields["close"]])  # a day without a close has no bar
+        if not there.any():
+            empty.append(name)
+            continue
+        known = closing_times(days) if asset_class != "CR" else (days.astype(np.int64) + 1) * 86_400
+        columns = {"instrument": np.full(days.size, name, dtype=object), "event_date": days, "known_at": known}
+        columns |= {field: values[fields[field]] if field in fields else missing for field in FIELDS}
+        parts.append({field: one[there] for field, one in columns.items()})
     if empty:
         notes += (f"{len(empty)} instruments without any close are left out: {', '.join(empty[:5])}",)
-    parts = [_rows(one, days[kept], values) for one in series if one.id not in empty]
     if not parts:
         raise InputError(path.name, ["has no close on any weekday"])
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return _Bars(columns, {one.id: one.asset_class for one in series if one.asset_class}, notes, portbench)
+    whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    classes = {name: asset_class for name, asset_class, _ in series if asset_class}
+    return _Bars(whole, classes, days, notes, portbench, empty=empty)
 
 
-def _series(names: Sequence[str]) -> tuple[list[_Series], bool]:
-    """The instruments of a wide file, and whether its columns are named as in PortBench's."""
+def _series(names: Sequence[str]) -> tuple[list[tuple[str, AssetClass | None, Mapping[str, str]]], bool]:
+    """The instruments of a wide file (id, class, columns by field), and whether columns are named as in PortBench's."""
     fields: dict[str, dict[str, str]] = {}
     for name in names:
         if found := _FIELD.fullmatch(name):
             fields.setdefault(found["name"], {})[found["field"].lower()] = name
     whole = {name: columns for name, columns in fields.items() if "close" in columns}
     if not whole:
-        return [_Series(name.strip(), None, {"close": name}) for name in names], False
-    split = {name: _class_of(name) for name in whole}
+        return [(name.strip(), None, {"close": name}) for name in names], False
+    split: dict[str, tuple[str, AssetClass | None]] = {}
+    for name in whole:
+        prefix = next((one for one in PREFIXES if name.lower().startswith(f"{one}_")), None)
+        split[name] = (name, None) if prefix is None else (name[len(prefix) + 1 :], PREFIXES[prefix])
     tickers = [ticker for ticker, _ in split.values()]
-    series = [
+    series: list[tuple[str, AssetClass | None, Mapping[str, str]]] = [
         # Two classes may list one ticker; then the class stays in the name.
-        _Series(name if tickers.count(split[name][0]) > 1 else split[name][0], split[name][1], columns)
+        (name if tickers.count(split[name][0]) > 1 else split[name][0], split[name][1], columns)
         for name, columns in whole.items()
     ]
     return series, all(asset_class is not None for _, asset_class in split.values())
-
-
-def _class_of(name: str) -> tuple[str, AssetClass | None]:
-    """Ticker and class of ``equities_SPY``."""
-    for prefix, asset_class in PREFIXES.items():
-        if name.lower().startswith(f"{prefix}_"):
-            return name[len(prefix) + 1 :], asset_class
-    return name, None
-
-
-def _notes(returns: int, others: int, weekend: int, portbench: bool) -> tuple[str, ...]:
-    """What was left out of a wide file and what its numbers are."""
-    found: tuple[str, ...] = PORTBENCH_NOTES if portbench else ()
-    if returns:
-        are = "hold log returns, which are not simple ones" if portbench else "are not said to be simple returns"
-        found += (f"{returns} columns ending in _return are left out: they {are}; returns are made from the closes",)
-    if others:
-        what = "of macro series and texts, which have no time of publication," if portbench else "that are no prices"
-        found += (f"{others} columns {what} are left out",)
-    if weekend:
-        found += (f"{weekend} Saturdays and Sundays are left out: days are sampled to weekdays",)
-    return found
-
-
-def _rows(series: _Series, days: np.ndarray, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The bars of one instrument; a day without a close has none."""
-    there = np.isfinite(values[series.columns["close"]])
-    known = closing_times(days) if series.asset_class != "CR" else (days.astype(np.int64) + 1) * 86_400
-    missing = np.full(days.size, np.nan)
-    fields = {name: values[series.columns[name]] if name in series.columns else missing for name in FIELDS}
-    ids = np.full(days.size, series.id, dtype=object)
-    columns = {"instrument": ids, "event_date": days, "known_at": known, **fields}
-    return {name: one[there] for name, one in columns.items()}
-
-
-def _chosen(path: Path, bars: _Bars, symbols: Sequence[str], start: date | None, end: date | None) -> _Bars:
-    """Only the bars that were asked for."""
-    ids, days = bars.columns["instrument"], bars.columns["event_date"]
-    if unknown := sorted(set(symbols) - set(ids.tolist())):
-        raise InputError(path.name, [Problem(name, "the file has no such instrument") for name in unknown])
-    kept = np.isin(ids, list(symbols)) if symbols else np.ones(ids.size, dtype=bool)
-    kept &= days >= np.datetime64(start or date.min)
-    kept &= days <= np.datetime64(end or date.max)
-    if not kept.any():
-        raise InputError(path.name, [f"has no bar from {start or 'the first day'} to {end or 'the last'}"])
-    return replace(bars, columns={name: one[kept] for name, one in bars.columns.items()})
 
 
 def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: str) -> dict[str, Any]:
     """Bars and instruments as tables."""
     size = bars.columns["instrument"].size
     given = {**bars.columns, "known_at": bars.columns["known_at"] * 1_000_000}
-    actions = _actions(given, name)
-    if actions and "adj_factor" not in given:
-        given["adj_factor"] = _factors(given)
+    actions: dict[str, Any] = {}
+    if set(_ACTIONS) & set(given):
+        split, dividend = given.get("split", np.ones(size)), given.get("dividend", np.zeros(size))
+        splits = np.where(np.isnan(split) | (split == 0.0), 1.0, split)  # some files write 0 for no split
+        dividends = np.nan_to_num(dividend)
+        actions["actions"] = _actions(given, splits, dividends, name)
+        if "adj_factor" not in given:
+            given["adj_factor"] = _factors(given, splits, dividends)
     given |= {"source": np.full(size, f"file {name}", dtype=object)}
     columns = [
         pa.array(given[one.name], one.type, from_pandas=True) if one.name in given else pa.nulls(size, one.type)
@@ -524,8 +353,11 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: s
     # From the last row to the first, so that the row of the first day is the one that stays.
     order = np.argsort(days, kind="stable")[::-1]
     first = dict(zip(instruments[order].tolist(), days[order].astype(object).tolist(), strict=True))
-    first = {one: first[one] for one in dict.fromkeys(instruments.tolist())}
-    rows = [_listing(listings.get(one) or _unknown(one, bars, day), currency) for one, day in first.items()]
+    described = [
+        listings.get(one) or Listing(one, bars.classes[one], "", one, first[one])
+        for one in dict.fromkeys(instruments.tolist())
+    ]
+    rows = [one.as_row(currency or None) for one in described]
     return {
         "bars": pa.Table.from_arrays(columns, schema=SCHEMAS["bars"]),
         "instruments": pa.Table.from_pylist(rows, schema=SCHEMAS["instruments"]),
@@ -533,11 +365,8 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: s
     }
 
 
-def _actions(given: Mapping[str, np.ndarray], name: str) -> dict[str, Any]:
-    """The table of actions of a file with columns for them; empty cells, splits of 1 and dividends of 0 are none."""
-    if not set(_ACTIONS) & set(given):
-        return {}
-    splits, dividends = _splits(given), _dividends(given)
+def _actions(given: Mapping[str, np.ndarray], splits: np.ndarray, dividends: np.ndarray, name: str) -> Any:
+    """The table of actions of a file with columns for them; splits of 1 and dividends of 0 are none."""
     rows = np.flatnonzero((splits != 1.0) | (dividends != 0.0))
     wrong = [Problem(f"row {row + 1}, split", "must be above 0") for row in rows.tolist() if not splits[row] > 0]
     wrong += [Problem(f"row {row + 1}, dividend", "must be 0 or more") for row in rows.tolist() if dividends[row] < 0]
@@ -547,25 +376,14 @@ def _actions(given: Mapping[str, np.ndarray], name: str) -> dict[str, Any]:
     rows = rows[np.argsort(given["known_at"][rows], kind="stable")]
     first = {(given["instrument"][row], given["event_date"][row]): row for row in rows[::-1].tolist()}
     kept = np.array(sorted(first.values()), dtype=np.int64)
-    columns = (given["instrument"][kept], given["event_date"][kept], given["known_at"][kept], splits[kept])
-    arrays = zip((*columns, dividends[kept]), SCHEMAS["actions"], strict=True)
-    return {"actions": pa.Table.from_arrays([pa.array(one, of.type) for one, of in arrays], schema=SCHEMAS["actions"])}
+    columns = (given["instrument"], given["event_date"], given["known_at"], splits, dividends)
+    arrays = [pa.array(one[kept], of.type) for one, of in zip(columns, SCHEMAS["actions"], strict=True)]
+    return pa.Table.from_arrays(arrays, schema=SCHEMAS["actions"])
 
 
-def _splits(given: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The split of each row, 1 where there is none; some files write 0 for that."""
-    found = given.get("split", np.ones(given["close"].size))
-    return np.where(np.isnan(found) | (found == 0.0), 1.0, found)
-
-
-def _dividends(given: Mapping[str, np.ndarray]) -> np.ndarray:
-    found: np.ndarray = np.nan_to_num(given.get("dividend", np.zeros(given["close"].size)))
-    return found
-
-
-def _factors(given: Mapping[str, np.ndarray]) -> np.ndarray:
+def _factors(given: Mapping[str, np.ndarray], splits: np.ndarray, dividends: np.ndarray) -> np.ndarray:
     """Factors that count back from each instrument's last bar, as data vendors make them."""
-    splits, dividends, factors = _splits(given), _dividends(given), np.ones(given["close"].size)
+    factors = np.ones(splits.size)
     later: dict[Any, tuple[int, float]] = {}
     for row in np.lexsort((given["known_at"], given["event_date"]))[::-1].tolist():
         name = given["instrument"][row]
@@ -579,39 +397,11 @@ def _factors(given: Mapping[str, np.ndarray]) -> np.ndarray:
     return factors
 
 
-def _unknown(name: str, bars: _Bars, first: date) -> Listing:
-    """An instrument that nobody described."""
-    return Listing(name, bars.classes[name], "", name, first)
-
-
-def _listing(one: Listing, currency: str) -> dict[str, object]:
-    """A row of the table of instruments."""
-    return {
-        "id": one.id,
-        "class": one.asset_class,
-        "sub": one.sub,
-        "name": one.name,
-        "currency": currency or None,
-        "listed": one.listed,
-        "delisted": one.delisted,
-        "calendar": one.calendar,
-    }
-
-
-def _named(tables: Mapping[str, Any], snapshot: str) -> dict[str, Any]:
-    """The tables with the name of their snapshot in every bar."""
-    bars, place = tables["bars"], SCHEMAS["bars"].get_field_index("snapshot")
-    column = pa.array(np.full(bars.num_rows, snapshot, dtype=object), pa.string())
-    return {**tables, "bars": bars.set_column(place, SCHEMAS["bars"].field(place), column)}
-
-
 def _refuse(path: Path, bars: _Bars, history: History, limits: Limits | None) -> None:
     """Raise where prices cannot be prices, or days are cut off."""
     ids, last = [one.id for one in history.listings], str(history.days[-1]) if history.days.size else ""
     groups = [one.asset_class for one in history.listings]
     found = price_findings(history.days, ids, history.bars["close"], limits, groups)
-    # PortBench carries gaps forward before it writes the file: only its last day can be one that was cut off.
-    half = [one for one in found if one.kind == "half day" and (not bars.portbench or one.where == last)]
     wrong = [Problem(one.where, one.what) for one in found if one.kind == "sign"]
     names, days = bars.columns["instrument"], bars.columns["event_date"]
     for kind in (one for one in ("open", "high", "low") if one in bars.columns):  # orders fill at opens
@@ -620,12 +410,8 @@ def _refuse(path: Path, bars: _Bars, history: History, limits: Limits | None) ->
             Problem(f"{names[at]}, {days[at]}, {kind}", f"a price must be positive (got {prices[at]:g})")
             for at in np.flatnonzero(prices <= 0).tolist()
         ]
+    # PortBench carries gaps forward before it writes the file: only its last day can be one that was cut off.
+    half = [one for one in found if one.kind == "half day" and (not bars.portbench or one.where == last)]
     wrong += [Problem(one.where, one.what) for one in half]
     if wrong:
         raise InputError(path.name, wrong)
-
-
-def _sha256(path: Path) -> str:
-    """The digest of the file that was read."""
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()

@@ -1,13 +1,10 @@
-"""The price store in memory: bars with the instant at which each became known, macro series, news and fundamentals.
-
-Nothing is read from it directly: `History.as_of` gives the view at one time, and the view filters every read.
-"""
+"""The price store in memory: bars with the instant at which each became known, macro series, news and fundamentals."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import lru_cache
 from typing import Any
@@ -18,7 +15,7 @@ import pyarrow as pa
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.market.actions import CorporateAction, implied_actions
 from assaymark.market.calendar import GAP_LIMIT, fill_gaps, instant, known_from, simple_returns, weekdays
-from assaymark.market.checks import ShownHistory, ShownView, snapshot_problems
+from assaymark.market.checks import ShownHistory, ShownView, mixed_snapshots
 from assaymark.market.instruments import AssetClass, Listing
 from assaymark.market.macro import (
     Filing,
@@ -35,26 +32,10 @@ from assaymark.market.regimes import class_index, regimes
 from assaymark.market.synthetic import synthetic_market
 from assaymark.text import clean
 
-# Bars that were published again with other numbers: a small table in the order in which they became known.
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Restated:
-    """Later versions of bars, oldest first. Arrays are of shape (n,).
-
-    ``rows`` and ``columns`` are the places of the bars in the table of first versions, ``known_at`` (int64, seconds
-    since 1970 in UTC) says when each version became known, and ``values`` holds the fields; a field that is NaN or
-    not there was withdrawn.
-
-    Examples
-    --------
-    >>> later = Restated(np.array([0]), np.array([0]), np.array([100]), {"close": np.array([2.0])})
-    >>> table = np.array([[1.0]])
-    >>> later.apply(table, "close", 0, 99), table.tolist()
-    (None, [[1.0]])
-    >>> later.apply(table, "close", 0, 100), table.tolist()
-    (None, [[2.0]])
-    """
+    """Later versions of bars, oldest first. Arrays are of shape (n,)."""
 
     rows: np.ndarray
     columns: np.ndarray
@@ -98,19 +79,13 @@ class Restated:
         return [Problem("restated", f"{early} versions are known before the first version of their bar")] * bool(early)
 
 
-# Long bars spread into tables of weekdays by instruments: first versions apart from restatements, prices adjusted.
-
-
 _PRICES = ("open", "high", "low", "close")
 _SHOWN = 5  # of many equal problems, so many are named
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WideBars:
-    """The bars of a `History`: ``days`` (n_days,), ``bars`` and ``known_at`` (n_days, n_instruments), ``restated``.
-
-    ``unstated`` (n_instruments,) marks instruments of which some bar does not say its adjustment factor.
-    """
+    """The bars of a `History`: ``days`` (n_days,), ``bars`` and ``known_at`` (n_days, n_instruments), ``restated``."""
 
     days: np.ndarray
     bars: dict[str, np.ndarray]
@@ -119,31 +94,26 @@ class WideBars:
     restated: Restated = field(default_factory=Restated.none)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Long:
-    """Rows of a long table as arrays; ``micros`` are the microseconds of ``known_at``, ``unstated`` marks no factor."""
-
-    days: np.ndarray
-    columns: np.ndarray
-    micros: np.ndarray
-    values: dict[str, np.ndarray]
-    unstated: np.ndarray
-
-
 def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
-    """The bars of a snapshot's long table, its columns in the order of ``ids``.
-
-    Prices are multiplied by ``adj_factor``, so a close is a total-return price; volume is left as it is. Where a factor
-    is not 1 the factors are kept as a field of their own, so that prices as they were traded can be had back. Days are
-    all weekdays from the first bar to the last, so that a missing day shows; bars of weekends are left out. Of several
-    versions of a bar, the one known first goes into the table and the others into ``restated``.
-    """
-    problems = [*_row_problems(table, ids), *_mixed(table)]
-    if problems:
-        raise InputError("bars", problems)
-    rows = _long(table, ids)
-    order = np.lexsort((rows.micros, rows.columns, rows.days))
-    day, column, micros = rows.days[order], rows.columns[order], rows.micros[order]
+    """The bars of a snapshot's long table, its columns in the order of ``ids``: prices adjusted, on weekdays."""
+    factor = _floats(table, "adj_factor")
+    _check_rows(table, ids, factor)
+    days = table["event_date"].to_numpy().astype("datetime64[D]")
+    kept = np.is_busday(days) if days.size else np.empty(0, bool)
+    stated = np.where(np.isnan(factor), 1.0, factor)
+    values = {name: _floats(table, name) * stated for name in _PRICES}
+    values["volume"] = _floats(table, "volume")
+    if (stated != 1.0).any():
+        values[FACTOR] = stated
+    values = {name: one[kept] for name, one in values.items() if name == "close" or np.isfinite(one).any()}
+    place = {name: at for at, name in enumerate(ids)}
+    coded = table["instrument"].combine_chunks().dictionary_encode()
+    of = np.array([place[name] for name in coded.dictionary.to_pylist()], dtype=np.int64)
+    columns = (of[coded.indices.to_numpy(zero_copy_only=False)] if len(of) else np.empty(0, np.int64))[kept]
+    days, micros = days[kept], table["known_at"].cast(pa.int64()).to_numpy()[kept]
+    unstated = np.isin(np.arange(len(ids)), np.unique(columns[np.isnan(factor)[kept]]))
+    order = np.lexsort((micros, columns, days))
+    day, column, micros = days[order], columns[order], micros[order]
     same = (np.diff(day).astype(int) == 0) & (np.diff(column) == 0)
     if twice := np.flatnonzero(same & (np.diff(micros) == 0)).tolist():
         named = [f"{ids[column[at]]}, {day[at]}" for at in twice]
@@ -151,63 +121,26 @@ def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
     grid = weekdays(day[0].astype(object), day[-1].astype(object)) if day.size else np.empty(0, "datetime64[D]")
     row, known_at = np.searchsorted(grid, day), seconds_up(micros)
     first = np.concatenate([[True], ~same]) if day.size else np.empty(0, bool)
-    values = {name: one[order] for name, one in rows.values.items()}
-    found = _spread(grid, len(ids), row, column, known_at, values, first)
-    unstated = np.unique(rows.columns[rows.unstated])
-    return replace(found, unstated=np.isin(np.arange(len(ids)), unstated))
-
-
-def seconds_up(micros: np.ndarray) -> np.ndarray:
-    """Microseconds as whole seconds, rounded up, so that nothing is known early.
-
-    >>> seconds_up(np.array([0, 1, 1_000_000])).tolist()
-    [0, 1, 1]
-    """
-    found: np.ndarray = -(-micros // 1_000_000)
-    return found
-
-
-def _spread(
-    grid: np.ndarray,
-    width: int,
-    row: np.ndarray,
-    column: np.ndarray,
-    known_at: np.ndarray,
-    values: Mapping[str, np.ndarray],
-    first: np.ndarray,
-) -> WideBars:
-    """First versions in tables, the others in a table of their own, in the order of their times."""
-    shape = (grid.size, width)
-    # That a place has no bar is never known: a late bar may still come. So no day shows before it has one.
+    values = {name: one[order] for name, one in values.items()}
+    # First versions in tables. That a place has no bar is never known: a late bar may still come. So no day shows
+    # before it has one.
+    shape = (grid.size, len(ids))
     known = np.full(shape, np.iinfo(np.int64).max)
     known[row[first], column[first]] = known_at[first]
     bars = {name: np.full(shape, np.nan) for name in values}
     for name, one in values.items():
         bars[name][row[first], column[first]] = one[first]
+    # The others in a table of their own, in the order of their times.
     later = np.flatnonzero(~first)
     later = later[np.argsort(known_at[later], kind="stable")]
     restated = Restated(row[later], column[later], known_at[later], {name: one[later] for name, one in values.items()})
-    return WideBars(grid, bars, known, np.zeros(width, bool), restated if later.size else Restated.none())
+    return WideBars(grid, bars, known, unstated, restated if later.size else Restated.none())
 
 
-def _long(table: Any, ids: Sequence[str]) -> _Long:
-    """The rows of weekdays as arrays, prices adjusted."""
-    place = {name: at for at, name in enumerate(ids)}
-    coded = table["instrument"].combine_chunks().dictionary_encode()
-    of = np.array([place[name] for name in coded.dictionary.to_pylist()], dtype=np.int64)
-    days = table["event_date"].to_numpy().astype("datetime64[D]")
-    kept = np.is_busday(days) if days.size else np.empty(0, bool)
-    factor = _floats(table, "adj_factor")
-    unstated = np.isnan(factor)
-    factor = np.where(unstated, 1.0, factor)
-    values = {name: _floats(table, name) * factor for name in _PRICES}
-    values["volume"] = _floats(table, "volume")
-    if (factor != 1.0).any():
-        values["adj_factor"] = factor
-    values = {name: one[kept] for name, one in values.items() if name == "close" or np.isfinite(one).any()}
-    columns = of[coded.indices.to_numpy(zero_copy_only=False)] if len(of) else np.empty(0, np.int64)
-    micros = table["known_at"].cast(pa.int64()).to_numpy()
-    return _Long(days[kept], columns[kept], micros[kept], values, unstated[kept])
+def seconds_up(micros: np.ndarray) -> np.ndarray:
+    """Microseconds as whole seconds, rounded up, so that nothing is known early."""
+    found: np.ndarray = -(-micros // 1_000_000)
+    return found
 
 
 def _floats(table: Any, name: str) -> np.ndarray:
@@ -216,39 +149,25 @@ def _floats(table: Any, name: str) -> np.ndarray:
     return found
 
 
-def _row_problems(table: Any, ids: Sequence[str]) -> list[Problem]:
-    """What is wrong with single rows."""
+def _check_rows(table: Any, ids: Sequence[str], factor: np.ndarray) -> None:
+    """Raise what is wrong with single rows, and rows of several snapshots."""
     found = [
         Problem(name, f"is missing in {count} rows")
         for name in ("instrument", "event_date", "known_at")
         if (count := table[name].null_count)
     ]
-    unknown = sorted(set(table["instrument"].unique().to_pylist()) - set(ids) - {None})
-    if unknown:
+    if unknown := sorted(set(table["instrument"].unique().to_pylist()) - set(ids) - {None}):
         found.append(_counted(unknown, "instruments have bars and are not in the table of instruments"))
-    factor = _floats(table, "adj_factor")
     if wrong := int(((factor <= 0) | np.isinf(factor)).sum()):
         found.append(Problem("adj_factor", f"must be positive and finite ({wrong} rows are not)"))
     infinite = [name for name in (*_PRICES, "volume") if np.isinf(_floats(table, name)).any()]
-    return found + [Problem(name, "holds an infinite number") for name in infinite]
-
-
-def _mixed(table: Any) -> list[Problem]:
-    """Bars of several snapshots, with where they overlap."""
-    names = table["snapshot"].to_pylist() if len(table["snapshot"].unique()) > 1 else []
-    if not names:
-        return []
-    of, instrument = np.array(names, dtype=object), np.array(table["instrument"].to_pylist(), dtype=object)
-    days, closes = table["event_date"].to_numpy().astype("datetime64[D]"), _floats(table, "close")
-    kinds = sorted(set(names), key=str)
-    series = [
-        (str(kind), str(name), days[at], closes[at])
-        for kind in kinds
-        for name in sorted(set(instrument[of == kind]), key=str)
-        if (at := (of == kind) & (instrument == name)).any()
-    ]
-    what = f"a store holds one snapshot (got {', '.join(map(str, kinds))})"
-    return [Problem("snapshot", what), *snapshot_problems(series)]
+    found += [Problem(name, "holds an infinite number") for name in infinite]
+    if len(table["snapshot"].unique()) > 1:
+        names = np.array(table["instrument"].to_pylist(), dtype=object)
+        days = table["event_date"].to_numpy().astype("datetime64[D]")
+        found += mixed_snapshots(table["snapshot"].to_pylist(), names, days, _floats(table, "close"))
+    if found:
+        raise InputError("bars", found)
 
 
 def _counted(names: Sequence[str], what: str) -> Problem:
@@ -257,21 +176,14 @@ def _counted(names: Sequence[str], what: str) -> Problem:
     return Problem(f"{', '.join(names[:_SHOWN])}{more}", f"{len(names)} {what}")
 
 
-# What was knowable at one time: every read filters by when a thing became known.
-#
-# The gap rule and everything else that looks along the days is applied after the cut, because whether a gap is short
-# or long is itself something that only later days tell.
-
-
+# The gap rule and everything else that looks along the days is applied after the cut at a time, because whether a gap
+# is short or long is itself something that only later days tell.
 _DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class PriceSlice:
-    """A table of days by instruments, oldest first; NaN where nothing was known.
-
-    ``days`` (datetime64[D]) are the rows of ``values`` and ``ids`` its columns.
-    """
+    """A table of days by instruments, oldest first; NaN where nothing was known."""
 
     days: np.ndarray
     ids: tuple[str, ...]
@@ -279,11 +191,7 @@ class PriceSlice:
 
 
 class AsOf(ShownView):
-    """The market as it could be known at ``t``. Made by `History.as_of`.
-
-    Bars, restatements of bars, macro values, news and filings that became known later than ``t`` are not in it, nor is
-    a delisting that lies ahead. Something known exactly at ``t`` is.
-    """
+    """The market as it could be known at ``t``. Made by `History.as_of`."""
 
     __slots__ = ("_at", "_begin", "_columns", "_end", "_history", "t")
 
@@ -316,24 +224,7 @@ class AsOf(ShownView):
         return tuple(one.id for one in self.instruments if one.trades_on(day))
 
     def prices(self, days: int = 60, *, field: str = "close", filled: bool = True) -> PriceSlice:
-        """The last ``days`` closed days of one field; the columns are `instruments`, those listed by now.
-
-        Parameters
-        ----------
-        days : int
-            At least 1; fewer rows come back where the store does not reach as far.
-        field : str
-            open, high, low, close or volume; adj_factor where the store has factors.
-        filled : bool
-            Carry closes over gaps of up to five days; the other fields are never carried.
-
-        Raises
-        ------
-        InputError
-            ``days`` is not positive.
-        UnknownNameError
-            The store has no such field.
-        """
+        """The last ``days`` closed days of one field; the columns are `instruments`, those listed by now."""
         if days < 1:
             raise InputError("prices", [f"days must be at least 1 (got {days})"])
         if field not in self._history.bars:
@@ -358,10 +249,7 @@ class AsOf(ShownView):
         return found if self._columns.size == found.shape[1] else found[:, self._columns]
 
     def actions(self, days: int = 260) -> dict[str, tuple[CorporateAction, ...]]:
-        """The splits and dividends of the last ``days`` closed days by instrument, oldest first; see `CorporateAction`.
-
-        What the source lists counts, else what its adjustment factors imply. Instruments without any are left out.
-        """
+        """The splits and dividends of the last ``days`` closed days by instrument, oldest first."""
         today, store = self.today.astype(object), self._history
         if not store.actions and "adj_factor" not in store.bars:
             return {}
@@ -395,13 +283,7 @@ class AsOf(ShownView):
         return {name: str(regimes(path, band=band)[-1]) for name, path in index.items()}
 
     def macro(self, name: str) -> MacroReading:
-        """One macro series as it reads now.
-
-        Raises
-        ------
-        UnknownNameError
-            The store has no such series.
-        """
+        """One macro series as it reads now."""
         for series in self._history.macro:
             if series.id == name:
                 return read(series, self._at)
@@ -418,13 +300,7 @@ class AsOf(ShownView):
         return tuple(one for one in found if instrument is None or instrument in one.instruments)
 
     def fundamentals(self, instrument: str) -> tuple[Filing, ...]:
-        """What had been filed about one instrument, by period and field; of a filing that was corrected, the newest.
-
-        Raises
-        ------
-        UnknownNameError
-            No such instrument is listed by now.
-        """
+        """What had been filed about one instrument, by period and field; of a filing that was corrected, the newest."""
         listings = self._history.listings
         if all(listings[column].id != instrument for column in self._columns):
             raise UnknownNameError("instrument", instrument, [listings[column].id for column in self._columns])
@@ -457,35 +333,7 @@ CLOSE_OF_DAY = 21 * 3600
 
 @dataclass(frozen=True, slots=True, repr=False)
 class History(ShownHistory):
-    """Daily bars of many instruments: first versions in one table of days by instruments, and the later versions.
-
-    Parameters
-    ----------
-    listings : tuple of n_instruments listings
-    days : datetime64[D] array of shape (n_days,)
-        Increasing.
-    bars : dict of field to float array of shape (n_days, n_instruments)
-        Fields of `FIELDS`; NaN where there is no bar. ``close`` is needed, and is a total-return price: what a source
-        calls the close, times its adjustment factor. `FACTOR` is there where a factor is not 1: a price divided by it
-        is the price as it was traded.
-    known_at : int64 array of shape (n_days, n_instruments)
-        Seconds since 1970 in UTC at which the bar became known; where there is none, at which that was known.
-    macro, news : tuples
-    source, snapshot : str
-        Where the prices are from.
-    restated : Restated
-        Later versions of bars. A view shows the first version until the time of the next, and that one from then on.
-    fundamentals : Fundamentals
-    actions : tuple of (int, CorporateAction)
-        Those that the source lists, each with the second since 1970 in UTC at which it became known.
-    unstated : frozenset of ids
-        Instruments whose source does not say whether their prices are adjusted.
-
-    Raises
-    ------
-    InputError
-        Shapes differ, days do not increase, or a bar is known before its day; every problem at once.
-    """
+    """Daily bars of many instruments: first versions in one table of days by instruments, and the later versions."""
 
     listings: tuple[Listing, ...]
     days: np.ndarray
@@ -509,28 +357,37 @@ class History(ShownHistory):
         return clean(f"{self.source} {self.snapshot}", 80) or "Market"
 
     def __post_init__(self) -> None:
-        problems = list(_problems(self))
+        problems, shape = [], (self.days.size, len(self.listings))
+        closes_at = closing_times(self.days)
+        if "close" not in self.bars:
+            problems.append(Problem("bars", "the field 'close' is needed"))
+        for name, values in {**self.bars, "known_at": self.known_at}.items():
+            if name not in ("known_at", FACTOR, *FIELDS):
+                problems.append(Problem(name, f"is no field of a bar; fields are {', '.join(FIELDS)}"))
+            if values.shape != shape:
+                problems.append(Problem(name, f"must have the shape {shape} (got {values.shape})"))
+        if self.days.size and not (np.diff(self.days).astype(int) > 0).all():
+            problems.append(Problem("days", "must increase"))
+        if self.known_at.shape == shape and (self.known_at < closes_at[:, None]).any():
+            problems.append(Problem("known_at", "a bar cannot be known before its day has closed"))
+        problems = problems or self.restated.problems(self.known_at, tuple(self.bars))
         if problems:
             raise InputError(self.source or "history", problems)
-        object.__setattr__(self, "closes_at", closing_times(self.days))
-        first = self.known_at.min(axis=1) if self.listings else self.closes_at
-        object.__setattr__(self, "row_known", first)
-        ordered = tuple(sorted(self.news, key=lambda one: one.published_at))
-        object.__setattr__(self, "news", ordered)
-        published = [known_from(one.published_at) for one in ordered]
-        object.__setattr__(self, "published", np.array(published, dtype=np.int64))
+        news = tuple(sorted(self.news, key=lambda one: one.published_at))
         last = [one.delisted or date.max for one in self.listings]
-        object.__setattr__(self, "listed_on", np.array([one.listed for one in self.listings], dtype="datetime64[D]"))
-        object.__setattr__(self, "gone_after", np.array(last, dtype="datetime64[D]"))
+        made: dict[str, Any] = {
+            "closes_at": closes_at,
+            "row_known": self.known_at.min(axis=1) if self.listings else closes_at,
+            "news": news,
+            "published": np.array([known_from(one.published_at) for one in news], dtype=np.int64),
+            "listed_on": np.array([one.listed for one in self.listings], dtype="datetime64[D]"),
+            "gone_after": np.array(last, dtype="datetime64[D]"),
+        }
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
 
     def as_of(self, t: datetime) -> AsOf:
-        """What was knowable at ``t`` (with a time zone).
-
-        Raises
-        ------
-        InputError
-            The time has no zone.
-        """
+        """What was knowable at ``t`` (with a time zone)."""
         return AsOf(self, t)
 
 
@@ -545,36 +402,9 @@ def known_at_close(days: np.ndarray, instruments: int) -> np.ndarray:
     return np.repeat(closing_times(days)[:, None], instruments, axis=1)
 
 
-def _problems(history: History) -> Sequence[Problem]:
-    """What keeps the parts from being one table."""
-    found, shape = [], (history.days.size, len(history.listings))
-    if "close" not in history.bars:
-        found.append(Problem("bars", "the field 'close' is needed"))
-    for name, values in {**history.bars, "known_at": history.known_at}.items():
-        if name not in ("known_at", FACTOR, *FIELDS):
-            found.append(Problem(name, f"is no field of a bar; fields are {', '.join(FIELDS)}"))
-        if values.shape != shape:
-            found.append(Problem(name, f"must have the shape {shape} (got {values.shape})"))
-    if history.days.size and not (np.diff(history.days).astype(int) > 0).all():
-        found.append(Problem("days", "must increase"))
-    if history.known_at.shape == shape and (history.known_at < closing_times(history.days)[:, None]).any():
-        found.append(Problem("known_at", "a bar cannot be known before its day has closed"))
-    if not found:
-        found += history.restated.problems(history.known_at, tuple(history.bars))
-    return found
-
-
 @lru_cache(maxsize=2)
 def synthetic_history(seed: int = 0) -> History:
-    """The embedded market of a seed as a store, with its macro series, news and fundamentals.
-
-    Examples
-    --------
-    >>> from datetime import UTC, datetime
-    >>> view = synthetic_history(7).as_of(datetime(2024, 3, 1, 22, tzinfo=UTC))
-    >>> view.prices(60).values.shape
-    (60, 183)
-    """
+    """The embedded market of a seed as a store, with its macro series, news and fundamentals."""
     market = synthetic_market(seed)
     bars = {name: getattr(market, name) for name in FIELDS}
     macro = linked_macro(market)

@@ -1,8 +1,4 @@
-"""The 183 invented instruments of the embedded market, in six asset classes.
-
-The numbers per class are those of PortBench section 2.1. Names and tickers are made of syllables, so that nothing a
-model has read can be about them; how much an instrument moves is not fixed here but drawn by the synthetic market.
-"""
+"""The 183 invented instruments of the embedded market, in six asset classes."""
 
 from __future__ import annotations
 
@@ -36,29 +32,18 @@ CLASS_NAMES: dict[AssetClass, str] = {
 }
 """The class names that records carry."""
 
+# fmt: off
 SUBSECTORS: dict[AssetClass, dict[str, int]] = {
-    "EQ": {
-        "large caps": 9,
-        "small caps": 9,
-        "growth": 9,
-        "value": 9,
-        "technology": 9,
-        "health care": 9,
-        "financials": 9,
-        "energy companies": 9,
-        "industrials": 9,
-        "staples": 9,
-        "discretionary": 9,
-        "utilities": 9,
-        "developed abroad": 9,
-        "emerging": 9,
-    },
+    "EQ": dict.fromkeys(
+        ("large caps", "small caps", "growth", "value", "technology", "health care", "financials", "energy companies",
+         "industrials", "staples", "discretionary", "utilities", "developed abroad", "emerging"), 9),
     "BO": {"government": 6, "corporate": 5, "inflation-linked": 2, "mortgage": 2},
     "CO": {"energy": 4, "precious metals": 4, "industrial metals": 4, "agriculture": 4},
     "CR": {"major coins": 4, "platforms": 4, "payments": 4},
     "RE": {"diversified": 4, "residential": 3, "commercial": 3},
     "CA": {"bills": 2, "money market": 2},
 }
+# fmt: on
 """Sub-sectors of each class with their numbers of instruments: 126, 15, 16, 12, 10 and 4."""
 
 FIRST_DAY = date(2015, 1, 1)
@@ -76,17 +61,15 @@ _LAST_WORD: dict[AssetClass, str] = {
 }
 
 
+# By class and place in it.
+_DELISTED = {("EQ", 25): date(2019, 6, 28), ("EQ", 88): date(2023, 9, 15), ("CR", 9): date(2024, 11, 22)}
 _KINDS = frozenset(("equity", "etf", "mutualfund", "index", "cryptocurrency", "future", "spot", "not stated"))
 """What sources say an instrument is, in the place of its sub-sector."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One instrument and when it could be held.
-
-    ``listed`` is its first trading day; ``delisted`` its last, or None while it trades. ``calendar`` is ``weekdays``
-    or ``daily`` (crypto trades on seven days and is sampled on weekdays).
-    """
+    """One instrument and when it could be held."""
 
     id: str
     asset_class: AssetClass
@@ -113,12 +96,15 @@ class Listing:
         """The listing as it reads on ``day``: a delisting that lies ahead is not in it."""
         return replace(self, delisted=None) if self.delisted is not None and self.delisted > day else self
 
-    def as_record(self) -> Instrument:
-        """The instrument as contexts carry it.
+    def as_row(self, currency: str | None) -> dict[str, object]:
+        """The row of a snapshot's table of instruments."""
+        return {
+            "id": self.id, "class": self.asset_class, "sub": self.sub, "name": self.name, "currency": currency,
+            "listed": self.listed, "delisted": self.delisted, "calendar": self.calendar,
+        }  # fmt: skip
 
-        >>> universe()[0].as_record().asset_class
-        'equity'
-        """
+    def as_record(self) -> Instrument:
+        """The instrument as contexts carry it."""
         return Instrument(
             id=self.id, symbol=self.id, name=self.name, asset_class=CLASS_NAMES[self.asset_class], group=self.sub
         )
@@ -126,56 +112,29 @@ class Listing:
 
 @lru_cache(maxsize=1)
 def universe() -> tuple[Listing, ...]:
-    """The 183 invented instruments, by class in the order of `CLASSES` (PortBench sections 2.1 and B).
-
-    Bonds, commodities, real estate, cash and most equities trade over the whole range. One equity in seven lists
-    later, crypto between 2015 and 2020 (PortBench: exchange listing dates), and three instruments are delisted.
-
-    >>> listings = universe()
-    >>> len(listings), listings[0].id, listings[0].name
-    (183, 'ALBIX', 'Albix Large Caps Equity Fund')
-    >>> [sum(1 for one in listings if one.asset_class == c) for c in CLASSES]
-    [126, 15, 16, 12, 10, 4]
-    """
+    """The 183 invented instruments, by class in the order of `CLASSES` (PortBench sections 2.1 and B)."""
     stems = (first + second for second, first in product(_SECOND, _FIRST))
     found: list[Listing] = []
     for asset_class, subs in SUBSECTORS.items():
         place = 0
         for sub, count in subs.items():
             for _ in range(count):
-                stem = next(stems)
-                listed, delisted = _life(asset_class, place)
+                stem, listed = next(stems), FIRST_DAY
+                if asset_class == "EQ" and place % 7 == 3:
+                    listed = FIRST_DAY + timedelta(days=200 + 130 * (place // 7))
+                elif asset_class == "CR" and place > 0:
+                    listed = date(2017, 1, 2) + timedelta(days=110 * place)
                 name = f"{stem} {sub.title()} {_LAST_WORD[asset_class]}"
-                found.append(Listing(stem.upper(), asset_class, sub, name, listed, delisted))
+                gone = _DELISTED.get((asset_class, place))
+                found.append(Listing(stem.upper(), asset_class, sub, name, listed, gone))
                 place += 1
     return tuple(found)
 
 
-def _life(asset_class: AssetClass, place: int) -> tuple[date, date | None]:
-    """First and last trading day of the instrument at this place of its class."""
-    listed, delisted = FIRST_DAY, None
-    if asset_class == "EQ" and place % 7 == 3:
-        listed = FIRST_DAY + timedelta(days=200 + 130 * (place // 7))
-    elif asset_class == "CR" and place > 0:
-        listed = date(2017, 1, 2) + timedelta(days=110 * place)
-    if (asset_class, place) in {("EQ", 25), ("EQ", 88)}:
-        delisted = date(2019, 6, 28) if place == 25 else date(2023, 9, 15)
-    elif (asset_class, place) == ("CR", 9):
-        delisted = date(2024, 11, 22)
-    return listed, delisted
-
-
 def class_members(listings: Iterable[Listing]) -> dict[AssetClass, np.ndarray]:
-    """The column numbers of each class, for every class that has any.
-
-    >>> class_members(universe())["CA"]
-    array([179, 180, 181, 182])
-    """
+    """The column numbers of each class, for every class that has any."""
     of = np.array([one.asset_class for one in listings])
     return {one: np.flatnonzero(of == one) for one in CLASSES if (of == one).any()}
-
-
-# The policy rate of the synthetic market: steps at meetings, tied to the stress windows.
 
 
 MEETING_EVERY = 32
@@ -183,11 +142,7 @@ MEETING_EVERY = 32
 
 
 def policy_rate(rng: np.random.Generator, days: np.ndarray, windows: Sequence[Window]) -> np.ndarray:
-    """The policy rate in percent on each day, shape (n_days,); it changes at meetings, by quarters of a point.
-
-    Slow rises before the pandemic window, a cut to the floor in it, fast rises through the tightening window, a rest
-    and then slow cuts.
-    """
+    """The policy rate in percent on each day, shape (n_days,); it changes at meetings, by quarters of a point."""
     _, pandemic, tightening = windows
     rate, floor = 0.5, 0.25
     found = np.empty(days.size)
@@ -196,19 +151,15 @@ def policy_rate(rng: np.random.Generator, days: np.ndarray, windows: Sequence[Wi
     meetings |= {pandemic.first + 8, pandemic.first + 16}  # meetings called early
     for day in range(days.size):
         if day in meetings:
-            rate = max(rate + _step(rng, day, rate, pandemic, tightening), floor)
+            step = 0.0
+            if pandemic.first <= day <= pandemic.last:
+                step = -1.0 if rate > 1.0 else -0.5
+            elif day < pandemic.first:
+                step = 0.25 if rng.random() < 0.3 and rate < 2.5 else 0.0
+            elif tightening.first - 60 <= day <= tightening.last:
+                step = float(rng.choice([0.5, 0.75]))
+            elif day > tightening.last + 220:
+                step = -0.25 if rng.random() < 0.5 and rate > 2.5 else 0.0
+            rate = max(rate + step, floor)
         found[day] = rate
     return found
-
-
-def _step(rng: np.random.Generator, day: int, rate: float, pandemic: Window, tightening: Window) -> float:
-    """What one meeting decides."""
-    if pandemic.first <= day <= pandemic.last:
-        return -1.0 if rate > 1.0 else -0.5
-    if day < pandemic.first:
-        return 0.25 if rng.random() < 0.3 and rate < 2.5 else 0.0
-    if tightening.first - 60 <= day <= tightening.last:
-        return float(rng.choice([0.5, 0.75]))
-    if day > tightening.last + 220:
-        return -0.25 if rng.random() < 0.5 and rate > 2.5 else 0.0
-    return 0.0

@@ -1,10 +1,4 @@
-"""The economy at large: series with the instant at which each value was published, and twelve linked synthetic ones.
-
-A value belongs to a period and is published later; a reader at t sees the last value published by t, and not even
-that once it is older than the series' staleness limit. So the rate for March is not visible in March, and a series
-that died is not carried on for ever. A value that is published again, revised, is another vintage of its period: a
-reader at t sees the newest vintage that was out by t.
-"""
+"""The economy at large: series with the instant at which each value was published, and twelve linked synthetic ones."""
 
 from __future__ import annotations
 
@@ -18,7 +12,7 @@ import numpy as np
 
 from assaymark.errors import InputError
 from assaymark.market.calendar import known_from
-from assaymark.market.instruments import CLASS_NAMES, AssetClass, class_members
+from assaymark.market.instruments import CLASS_NAMES, class_members
 from assaymark.market.regimes import class_index, drawdown
 from assaymark.market.synthetic import SyntheticMarket, streams
 
@@ -28,18 +22,7 @@ _DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class MacroSeries:
-    """One series: values by period with their release times.
-
-    ``periods`` (datetime64[D]) are the last days of the periods, in order; a period with several vintages is there
-    once for each, in the order of ``released`` (int64, seconds since 1970 in UTC), when each was published. ``until``
-    (int64) is when each ceased to be the current one; None: never, except for a later vintage. ``stale_days`` is how
-    long after the end of its period the last value may still be shown.
-
-    Raises
-    ------
-    InputError
-        Periods, or the vintages of one, are not in order, or the arrays are not of one length.
-    """
+    """One series: values by period with their release times."""
 
     id: str
     title: str
@@ -62,10 +45,7 @@ class MacroSeries:
 
 @dataclass(frozen=True, slots=True)
 class MacroReading:
-    """What a series shows at one time. ``value`` is None exactly when ``state`` is not ``ok``.
-
-    ``state`` is ``ok``, ``stale: ...`` or ``not published: ...``.
-    """
+    """What a series shows at one time. ``value`` is None exactly when ``state`` is not ``ok``."""
 
     id: str
     unit: str
@@ -89,47 +69,49 @@ def read(series: MacroSeries, at: int) -> MacroReading:
         why = f"stale: the last value is {age} days old, the limit is {series.stale_days}"
         return MacroReading(series.id, series.unit, why)
     return MacroReading(
-        series.id,
-        series.unit,
-        "ok",
-        float(series.values[last]),
-        series.periods[last],
-        int(series.released[last]),
+        series.id, series.unit, "ok", float(series.values[last]), series.periods[last], int(series.released[last])
     )
 
 
 def released_after(periods: np.ndarray, lag_days: int) -> np.ndarray:
-    """Noon UTC, ``lag_days`` days after the end of each period, as seconds since 1970.
-
-    >>> released_after(np.array(["2024-03-31"], dtype="datetime64[D]"), 1).astype("datetime64[s]").astype(str).tolist()
-    ['2024-04-01T12:00:00']
-    """
+    """Noon UTC, ``lag_days`` days after the end of each period, as seconds since 1970."""
     found: np.ndarray = (periods.astype("datetime64[D]").astype(np.int64) + lag_days) * _DAY + _NOON
     return found
 
 
 def linked_macro(market: SyntheticMarket) -> tuple[MacroSeries, ...]:
-    """Twelve series that move with the market of the same seed.
-
-    Yields answer to the bond class, the volatility index and spreads to the volatility and fall of equities, the
-    policy rate is the one that cash earns, unemployment jumps in the pandemic window. ``interbank_spread`` is
-    discontinued on the way, as such series are.
-    """
+    """Twelve series that move with the market of the same seed."""
     rng, n = streams(market.seed)["macro"], market.days.size
-    paths = _daily_paths(rng, market, n)
-    unemployment, inflation = _slow_paths(rng, market, n)
+    index, noise = class_index(market.close, market.listings), rng.standard_normal((3, n))
+    fall = drawdown(index["EQ"])
+    vix = np.clip(13.0 * market.equity_volatility**0.9 + 35.0 * fall, 9.0, 85.0) * np.exp(0.03 * noise[0])
+    # Bonds of about seven years: what the class loses beyond the rate it carries, the yield gains.
+    moved = np.concatenate([[0.0], np.cumsum(np.diff(np.log(index["BO"])) - market.policy[1:] / 100 / 261)])
+    smooth = np.convolve(np.pad(market.policy, (130, 0), mode="edge"), np.ones(131) / 131, mode="valid")
+    ten = np.maximum(1.6 + 0.55 * smooth - 100.0 * (moved - np.linspace(0, moved[-1], n)) / 7.0 * 0.5, 0.4)
+    two = np.maximum(0.25 * ten + 0.72 * market.policy + 0.15 + 0.03 * noise[1], 0.1)
+    spread = np.maximum(2.3 + 0.055 * (vix - 12.0) + 9.0 * fall + 0.04 * noise[2], 2.0)
+    # Unemployment jumps in the pandemic, inflation peaks in the tightening.
+    _, pandemic, tightening = market.windows
+    day = np.arange(n)
+    since = np.maximum(day - pandemic.first - 15, 0)
+    unemployment = 5.5 - 2.0 * day / n + 7.5 * (1 - np.exp(-since / 12)) * np.exp(-since / 220)
+    inflation = 2.0 + 5.0 * np.exp(-(((day - tightening.first) / 200.0) ** 2))
+    drift = np.cumsum(rng.standard_normal((2, n)), axis=1) * 0.004
+    unemployment = np.maximum(unemployment + drift[0], 2.5)
+    inflation = np.maximum(inflation + drift[1] * 3, -0.5)
     dead = int(np.searchsorted(market.days, np.datetime64("2022-02-01")))
     specs = (
         ("policy_rate", "Policy rate, monthly mean", "percent", "month", 1, market.policy),
-        ("volatility_index", "Equity volatility index", "index", "day", 1, paths["vix"]),
-        ("yield_2y", "Two-year yield", "percent", "day", 1, paths["two"]),
-        ("yield_10y", "Ten-year yield", "percent", "day", 1, paths["ten"]),
-        ("curve_10y_2y", "Ten-year less two-year yield", "percent", "day", 1, paths["ten"] - paths["two"]),
-        ("mortgage_30y", "Thirty-year mortgage rate", "percent", "week", 1, paths["ten"] + 1.8 + paths["noise"] * 0.05),
-        ("hy_spread", "High-yield spread", "percent", "day", 1, paths["spread"]),
-        ("ig_spread", "Investment-grade spread", "percent", "day", 1, 0.35 + 0.22 * paths["spread"]),
+        ("volatility_index", "Equity volatility index", "index", "day", 1, vix),
+        ("yield_2y", "Two-year yield", "percent", "day", 1, two),
+        ("yield_10y", "Ten-year yield", "percent", "day", 1, ten),
+        ("curve_10y_2y", "Ten-year less two-year yield", "percent", "day", 1, ten - two),
+        ("mortgage_30y", "Thirty-year mortgage rate", "percent", "week", 1, ten + 1.8 + noise[1] * 0.05),
+        ("hy_spread", "High-yield spread", "percent", "day", 1, spread),
+        ("ig_spread", "Investment-grade spread", "percent", "day", 1, 0.35 + 0.22 * spread),
         ("breakeven_10y", "Ten-year breakeven inflation", "percent", "day", 1, 1.3 + 0.32 * inflation),
-        ("interbank_spread", "Interbank spread", "percent", "day", 1, 0.05 + 0.006 * paths["vix"]),
+        ("interbank_spread", "Interbank spread", "percent", "day", 1, 0.05 + 0.006 * vix),
         ("inflation_yoy", "Consumer prices, change on the year", "percent", "month", 12, inflation),
         ("unemployment", "Unemployment rate", "percent", "month", 5, unemployment),
     )
@@ -159,34 +141,6 @@ def _series(name: str, title: str, unit: str, every: str, lag: int, path: np.nda
     return MacroSeries(name, title, unit, every, stale, *found)
 
 
-def _daily_paths(rng: np.random.Generator, market: SyntheticMarket, n: int) -> dict[str, np.ndarray]:
-    """Volatility index, yields and spread of each day."""
-    index = class_index(market.close, market.listings)
-    noise = rng.standard_normal((3, n))
-    fall = drawdown(index["EQ"])
-    vix = np.clip(13.0 * market.equity_volatility**0.9 + 35.0 * fall, 9.0, 85.0) * np.exp(0.03 * noise[0])
-    # Bonds of about seven years: what the class loses beyond the rate it carries, the yield gains.
-    moved = np.concatenate([[0.0], np.cumsum(np.diff(np.log(index["BO"])) - market.policy[1:] / 100 / 261)])
-    smooth = np.convolve(np.pad(market.policy, (130, 0), mode="edge"), np.ones(131) / 131, mode="valid")
-    ten = np.maximum(1.6 + 0.55 * smooth - 100.0 * (moved - np.linspace(0, moved[-1], n)) / 7.0 * 0.5, 0.4)
-    two = np.maximum(0.25 * ten + 0.72 * market.policy + 0.15 + 0.03 * noise[1], 0.1)
-    spread = np.maximum(2.3 + 0.055 * (vix - 12.0) + 9.0 * fall + 0.04 * noise[2], 2.0)
-    return {"vix": vix, "ten": ten, "two": two, "spread": spread, "noise": noise[1]}
-
-
-def _slow_paths(rng: np.random.Generator, market: SyntheticMarket, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Unemployment and inflation of each day: unemployment jumps in the pandemic, inflation peaks in the tightening."""
-    _, pandemic, tightening = market.windows
-    day = np.arange(n)
-    since = np.maximum(day - pandemic.first - 15, 0)
-    unemployment = 5.5 - 2.0 * day / n + 7.5 * (1 - np.exp(-since / 12)) * np.exp(-since / 220)
-    inflation = 2.0 + 5.0 * np.exp(-(((day - tightening.first) / 200.0) ** 2))
-    drift = np.cumsum(rng.standard_normal((2, n)), axis=1) * 0.004
-    return np.maximum(unemployment + drift[0], 2.5), np.maximum(inflation + drift[1] * 3, -0.5)
-
-
-# What companies file: values of a period, known only from the day of filing, and sometimes corrected later.
-
 _AFTER_CLOSE = 21 * 3600 + 1800
 
 
@@ -208,20 +162,7 @@ class Filing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fundamentals:
-    """All filings of a store in the order in which they were filed. Made by `Fundamentals.of`.
-
-    ``known_at`` (int64, seconds since 1970 in UTC) and ``values`` (float64) run along ``filings``.
-
-    Examples
-    --------
-    >>> first = Filing("A", "2024-Q1", "book_value", 10.0, "per share", datetime(2024, 5, 1, tzinfo=UTC))
-    >>> corrected = Filing("A", "2024-Q1", "book_value", 9.0, "per share", datetime(2024, 8, 1, tzinfo=UTC))
-    >>> table = Fundamentals.of([corrected, first])
-    >>> [one.value for one in table.known("A", known_from(datetime(2024, 6, 1, tzinfo=UTC)))]
-    [10.0]
-    >>> [one.value for one in table.known("A", known_from(datetime(2024, 9, 1, tzinfo=UTC)))]
-    [9.0]
-    """
+    """All filings of a store in the order in which they were filed. Made by `Fundamentals.of`."""
 
     filings: tuple[Filing, ...]
     known_at: np.ndarray
@@ -235,13 +176,7 @@ class Fundamentals:
 
     @staticmethod
     def of(filings: Sequence[Filing]) -> Fundamentals:
-        """The table of these filings, in any order.
-
-        Raises
-        ------
-        InputError
-            A time has no zone, or one value was filed twice at one time: which of the two holds cannot be known.
-        """
+        """The table of these filings, in any order."""
         ordered = tuple(sorted(filings, key=lambda one: one.filed_at))
         twice = len({(one.instrument, one.period, one.field, one.filed_at) for one in ordered}) - len(ordered)
         if twice:
@@ -269,19 +204,7 @@ class Fundamentals:
 
 
 def synthetic_fundamentals(market: SyntheticMarket) -> Fundamentals:
-    """Quarterly earnings and book value per share of every equity of the synthetic market.
-
-    Book value is the mean close of the four quarters before, over a price-to-book ratio that the instrument keeps, so
-    it says something about the price and less than the price does. Earnings are a quarter of a return on it. Both rest
-    on closes up to the end of the quarter only, and are filed 20 to 50 days after it; one filing in forty is corrected
-    some months later.
-
-    Examples
-    --------
-    >>> from assaymark.market.synthetic import synthetic_market
-    >>> synthetic_fundamentals(synthetic_market(0)).filings[0].period
-    '2015-Q1'
-    """
+    """Quarterly earnings and book value per share of every equity of the synthetic market."""
     rng = streams(market.seed)["filings"]
     quarters = market.days.astype("datetime64[M]").astype(int) // 3
     ends = np.flatnonzero(np.diff(quarters, append=quarters[-1] + 1))
@@ -307,25 +230,12 @@ def _quarters(
         eps = book * (earning + 0.03 * moved) / 4.0
         day = days[end]
         period = f"{str(day)[:4]}-Q{(int(str(day)[5:7]) + 2) // 3}"
-        yield from _filed(name, period, {"book_value": book, "earnings": eps}, _moment(day, lag))
-        if fixed < 1 / 40:
-            yield from _filed(name, period, {"earnings": eps * 0.9}, _moment(day, lag + later))
-
-
-def _filed(name: str, period: str, values: dict[str, float], at: datetime) -> list[Filing]:
-    """The values of one filing, in money a share, rounded as they are written."""
-    return [Filing(name, period, what, float(round(value, 4)), "per share", at) for what, value in values.items()]
-
-
-def _moment(day: np.datetime64, later: int) -> datetime:
-    """Half an hour after the close, so many days after ``day``."""
-    return datetime.fromtimestamp((int(day.astype("datetime64[D]").astype(int)) + later) * _DAY + _AFTER_CLOSE, UTC)
-
-
-# News of the synthetic market, from templates filled with what the market table says at that time.
-#
-# Every number in a text is a `NewsFact` that carries its value, the day it holds for and the way it is written, so that
-# each can be checked against the table it came from.
+        values = [("book_value", book, lag), ("earnings", eps, lag)]
+        values += [("earnings", eps * 0.9, lag + later)] if fixed < 1 / 40 else []
+        for what, value, after in values:
+            at = (int(day.astype("datetime64[D]").astype(int)) + after) * _DAY + _AFTER_CLOSE
+            filed_at = datetime.fromtimestamp(at, UTC)
+            yield Filing(name, period, what, float(round(value, 4)), "per share", filed_at)
 
 
 SUMMARY_DAYS = 21
@@ -337,12 +247,7 @@ _BACK = 60
 
 @dataclass(frozen=True, slots=True)
 class NewsFact:
-    """One number of a news text: ``shown`` is how the text writes ``value``, which holds on day ``as_of``.
-
-    ``subject`` is an instrument, a class or a macro series. Fields: ``close``, ``change`` (simple return from the
-    close of the day before), ``mean_change`` and ``risers`` and ``counted`` (of a class over `SUMMARY_DAYS`),
-    ``value`` and ``previous`` (of a macro series).
-    """
+    """One number of a news text: ``shown`` is how the text writes ``value``, which holds on day ``as_of``."""
 
     subject: str
     field: str
@@ -363,10 +268,7 @@ class News:
 
 
 def templated_news(market: SyntheticMarket, macro: Sequence[MacroSeries], closes_at: np.ndarray) -> tuple[News, ...]:
-    """Large moves, class summaries at the end of each month and monthly releases, in order of publication.
-
-    Bars are written about fifteen minutes after the close of their day; macro values when they are published.
-    """
+    """Large moves, class summaries at the end of each month and monthly releases, in order of publication."""
     items = [*_moves(market, closes_at), *_summaries(market, closes_at), *_releases(macro)]
     return tuple(sorted(items, key=lambda one: (one.published_at, one.text)))
 
@@ -404,22 +306,16 @@ def _summaries(market: SyntheticMarket, closes_at: np.ndarray) -> Iterator[News]
         for name, columns in class_members(market.listings).items():
             moved = market.close[row, columns] / market.close[row - SUMMARY_DAYS, columns] - 1.0
             there = np.isfinite(moved)
-            if there.any():
-                ids = tuple(market.listings[i].id for i in columns[there])
-                yield _summary(name, moved[there], ids, market.days[row], _after_close(closes_at, int(row)))
-
-
-def _summary(
-    name: AssetClass, moved: np.ndarray, ids: tuple[str, ...], day: np.datetime64, published: datetime
-) -> News:
-    """The line about one class."""
-    mean, risers = float(moved.mean()), int((moved > 0).sum())
-    by = NewsFact(name, "mean_change", mean, day, f"{100 * mean:+.1f} %")
-    up = NewsFact(name, "risers", float(risers), day, f"{risers} of")
-    of = NewsFact(name, "counted", float(moved.size), day, f"{moved.size} instruments")
-    label = CLASS_NAMES[name].replace("_", " ").capitalize()
-    text = f"{label} month in review: mean change {by.shown}, {up.shown} {of.shown} higher."
-    return News(published, ids, text, "monthly review", (by, up, of))
+            if not there.any():
+                continue
+            ids, moved, day = tuple(market.listings[i].id for i in columns[there]), moved[there], market.days[row]
+            mean, risers = float(moved.mean()), int((moved > 0).sum())
+            by = NewsFact(name, "mean_change", mean, day, f"{100 * mean:+.1f} %")
+            up = NewsFact(name, "risers", float(risers), day, f"{risers} of")
+            of = NewsFact(name, "counted", float(moved.size), day, f"{moved.size} instruments")
+            label = CLASS_NAMES[name].replace("_", " ").capitalize()
+            text = f"{label} month in review: mean change {by.shown}, {up.shown} {of.shown} higher."
+            yield News(_after_close(closes_at, int(row)), ids, text, "monthly review", (by, up, of))
 
 
 def _releases(macro: Sequence[MacroSeries]) -> Iterator[News]:

@@ -1,7 +1,4 @@
-"""One-minute bars on demand: drawn from a counter keyed by (seed, instrument, day), stored nowhere.
-
-The same key gives the same bars at any time and in any order, and the minutes of a day agree with its daily bar.
-"""
+"""One-minute bars on demand: drawn from a counter keyed by (seed, instrument, day), stored nowhere."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -33,10 +30,7 @@ _DECIMALS = 6
 
 @dataclass(frozen=True, slots=True)
 class MinuteBars:
-    """The bars of one instrument on one day, oldest first.
-
-    ``times`` (int64, seconds since 1970 in UTC) are bar closes; the others are float arrays of the same length.
-    """
+    """The bars of one instrument on one day, oldest first."""
 
     instrument: str
     day: np.datetime64
@@ -55,25 +49,13 @@ def generator(seed: int, instrument: str, day: np.datetime64) -> np.random.Gener
 
 
 def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) -> MinuteBars:
-    """One-minute bars that open at the day's open, close at its close, and span exactly its high and low.
-
-    A bridge of t steps with the usual rush at both ends of a session, folded back into the day's range. Minutes of one
-    day tell that day's close: a reader at t may be shown only those whose time is not after t.
-
-    Raises
-    ------
-    InputError
-        No such instrument, or no bar on that day (a weekend, a gap, not listed).
-
-    Examples
-    --------
-    >>> from assaymark.market.synthetic import synthetic_market
-    >>> market = synthetic_market(0)
-    >>> bars = minute_bars(market, market.listings[0].id, market.days[1000])
-    >>> bars.close.size, bool(bars.close[-1] == market.close[1000, 0])
-    (390, True)
-    """
-    row, column = _place(market, instrument, day)
+    """One-minute bars that open at the day's open, close at its close, and span exactly its high and low."""
+    row = int(np.searchsorted(market.days, day))
+    if row == market.days.size or market.days[row] != day:
+        raise InputError("minutes", [f"the market has no day {day}"])
+    column = next((at for at, one in enumerate(market.listings) if one.id == instrument), None)
+    if column is None:
+        raise InputError("minutes", [f"the market has no instrument {instrument!r}"])
     first, top, bottom, last, volume = (
         float(table[row, column]) for table in (market.open, market.high, market.low, market.close, market.volume)
     )
@@ -83,8 +65,21 @@ def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) ->
     n = 1440 if whole_day else SESSION
     rng = generator(market.seed, instrument, day)
     rush = np.ones(n) if whole_day else 0.6 + 1.6 * (2 * np.abs(np.arange(n) / (n - 1) - 0.5)) ** 2
-    path = _bridge(rng, np.log([first, last]), np.log(top / bottom), rush)
-    closes = np.round(np.exp(_fold(path, np.log(bottom), np.log(top))), _DECIMALS)
+    # A walk pinned at both ends, of about the day's range, reflected at the edges of the range until it lies inside.
+    span = float(np.log(top / bottom))
+    ends = np.log([first, last])
+    walk = np.concatenate([[0.0], np.cumsum(rng.standard_t(5, n) * rush)])
+    passed = np.concatenate([[0.0], np.cumsum(rush**2)]) / (rush**2).sum()
+    walk -= passed * walk[-1]
+    width = float(np.ptp(walk))
+    path = ends[0] + passed * (ends[1] - ends[0]) + walk * (0.8 * span / width if width > 0 else 0.0)
+    low, reflected = np.log(bottom), np.log(top) - np.log(bottom)
+    if reflected > 0:
+        there = np.mod(path - low, 2 * reflected)
+        path = low + np.minimum(there, 2 * reflected - there)
+    else:
+        path = np.full_like(path, low)
+    closes = np.round(np.exp(path), _DECIMALS)
     closes[0], closes[-1] = first, last
     opens, closes = closes[:-1], closes[1:]
     reach = rng.random((2, n)) * 0.3 * np.log(top / bottom) / np.sqrt(n)
@@ -93,50 +88,10 @@ def minute_bars(market: SyntheticMarket, instrument: str, day: np.datetime64) ->
     highs[highs.argmax()], lows[lows.argmin()] = top, bottom
     share = rng.gamma(2.0, 1.0, n) * rush
     sold = np.floor(volume * np.cumsum(share) / share.sum() + 0.5)
-    times = _times(day, n)
-    return MinuteBars(instrument, day, times, opens, highs, lows, closes, np.diff(sold, prepend=0.0))
-
-
-def _place(market: SyntheticMarket, instrument: str, day: np.datetime64) -> tuple[int, int]:
-    """Row and column of a bar in the daily table."""
-    row = int(np.searchsorted(market.days, day))
-    if row == market.days.size or market.days[row] != day:
-        raise InputError("minutes", [f"the market has no day {day}"])
-    for column, one in enumerate(market.listings):
-        if one.id == instrument:
-            return row, column
-    raise InputError("minutes", [f"the market has no instrument {instrument!r}"])
-
-
-def _times(day: np.datetime64, n: int) -> np.ndarray:
-    """Bar closes: the last n minutes up to the close of the daily bar."""
+    # Bar closes: the last n minutes up to the close of the daily bar.
     close = int(day.astype("datetime64[D]").astype(np.int64)) * 86_400 + _CLOSE
-    return close - 60 * np.arange(n - 1, -1, -1, dtype=np.int64)
-
-
-def _bridge(rng: np.random.Generator, ends: np.ndarray, span: float, rush: np.ndarray) -> np.ndarray:
-    """A walk of len(rush) steps pinned at both ends, shape (len(rush) + 1,), of about the day's range."""
-    n = rush.size
-    steps = rng.standard_t(5, n) * rush
-    walk = np.concatenate([[0.0], np.cumsum(steps)])
-    passed = np.concatenate([[0.0], np.cumsum(rush**2)]) / (rush**2).sum()
-    walk -= passed * walk[-1]
-    width = float(np.ptp(walk))
-    found: np.ndarray = ends[0] + passed * (ends[1] - ends[0]) + walk * (0.8 * span / width if width > 0 else 0.0)
-    return found
-
-
-def _fold(path: np.ndarray, low: float, high: float) -> np.ndarray:
-    """The path reflected at the edges of the range until it lies inside."""
-    span = high - low
-    if span <= 0:
-        return np.full_like(path, low)
-    there = np.mod(path - low, 2 * span)
-    found: np.ndarray = low + np.minimum(there, 2 * span - there)
-    return found
-
-
-# One-minute bars from a file: a long table of times, instruments and bars, as exchanges and vendors hand them out.
+    times = close - 60 * np.arange(n - 1, -1, -1, dtype=np.int64)
+    return MinuteBars(instrument, day, times, opens, highs, lows, closes, np.diff(sold, prepend=0.0))
 
 
 _PRICES: Final = ("open", "high", "low", "close")
@@ -173,7 +128,7 @@ class FileMinutes:
         if high - low < 2:
             return None
         breaks = np.flatnonzero(np.diff(one.times[low:high]) != _MINUTE)
-        return _part(one, slice(int(low) + (int(breaks[-1]) + 1 if breaks.size else 0), int(high)))
+        return one.part(slice(int(low) + (int(breaks[-1]) + 1 if breaks.size else 0), int(high)))
 
     def ranges(self) -> tuple[DailyRanges, dict[str, int]]:
         """Daily lows and highs, and the column of each instrument."""
@@ -189,16 +144,26 @@ class FileMinutes:
 
 
 def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> FileMinutes:
-    """Minutes from a CSV or Parquet file with the columns time, instrument, open, high, low, close and volume.
-
-    ``time`` is the close of the bar, with a zone (or a Parquet timestamp in UTC). A column ``class`` names the asset
-    class of each instrument; without it all are equities.
-    """
-    table = _read(path)
+    """Minutes from a CSV or Parquet file with the columns time, instrument, open, high, low, close and volume."""
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise InputError(path.name, [f"is larger than {_MOST_BYTES:,} bytes; cut it into windows first"])
+        table = pa.parquet.read_table(path) if path.suffix == ".parquet" else pa.csv.read_csv(path)
+    except (OSError, pa.ArrowException) as exc:
+        raise InputError(path.name, [table_problem(exc, beginning(path))]) from None
     if missing := [name for name in _NEEDED if name not in table.column_names]:
         raise InputError(path.name, [Problem(name, "this column is needed") for name in missing])
-    times = _minute_file_times(path, table["time"])
-    columns = {name: _floats(path, table, name) for name in (*_PRICES, "volume")}
+    kind = table["time"].type
+    if not pa.types.is_timestamp(kind) or kind.tz is None:
+        raise InputError(path.name, [Problem("time", f"must be times with a zone (got {kind})")])
+    seconds = np.asarray(table["time"].cast(pa.timestamp("s", tz="UTC"), safe=False).to_numpy())
+    times = seconds.astype("datetime64[s]").astype(np.int64)
+    columns: dict[str, np.ndarray] = {}
+    for name in (*_PRICES, "volume"):
+        try:
+            columns[name] = np.asarray(table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
+        except (pa.ArrowException, ValueError):
+            raise InputError(path.name, [Problem(name, "holds something that is not a number")]) from None
     names = np.array(table["instrument"].cast(pa.string()).to_pylist(), dtype=object)
     if problems := _bar_problems(columns):
         raise InputError(path.name, problems)
@@ -221,51 +186,15 @@ def minutes_from_file(path: Path, windows: Mapping[str, tuple[date, date]]) -> F
     return FileMinutes(bars, classes, dict(windows))
 
 
-def _read(path: Path) -> Any:
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise InputError(path.name, [f"is larger than {_MOST_BYTES:,} bytes; cut it into windows first"])
-        if path.suffix == ".parquet":
-            return pa.parquet.read_table(path)
-        return pa.csv.read_csv(path)
-    except (OSError, pa.ArrowException) as exc:
-        raise InputError(path.name, [table_problem(exc, beginning(path))]) from None
-
-
-def _minute_file_times(path: Path, column: Any) -> np.ndarray:
-    """Seconds since 1970 in UTC."""
-    kind = column.type
-    if not pa.types.is_timestamp(kind) or kind.tz is None:
-        raise InputError(path.name, [Problem("time", f"must be times with a zone (got {kind})")])
-    return (
-        np.asarray(column.cast(pa.timestamp("s", tz="UTC"), safe=False).to_numpy())
-        .astype("datetime64[s]")
-        .astype(np.int64)
-    )
-
-
-def _floats(path: Path, table: Any, name: str) -> np.ndarray:
-    try:
-        return np.asarray(table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
-    except (pa.ArrowException, ValueError):
-        raise InputError(path.name, [Problem(name, "holds something that is not a number")]) from None
-
-
 def _bar_problems(columns: Mapping[str, np.ndarray]) -> list[Problem]:
     """What makes bars none, with the number of rows."""
-    found = []
-    for name in _PRICES:
-        if bad := int((~np.isfinite(columns[name]) | (columns[name] <= 0)).sum()):
-            found.append(Problem(name, f"{bad} prices are not positive and finite"))
-    if bad := int((~np.isfinite(columns["volume"]) | (columns["volume"] < 0)).sum()):
-        found.append(Problem("volume", f"{bad} values are negative or not finite"))
-    low, high = columns["low"], columns["high"]
+    wrong = [
+        (name, ~np.isfinite(columns[name]) | (columns[name] <= 0), "prices are not positive and finite")
+        for name in _PRICES
+    ]
+    volume, low, high = columns["volume"], columns["low"], columns["high"]
+    wrong.append(("volume", ~np.isfinite(volume) | (volume < 0), "values are negative or not finite"))
     inner = np.minimum(columns["open"], columns["close"]), np.maximum(columns["open"], columns["close"])
-    if bad := int(((low > inner[0] + 1e-9) | (high < inner[1] - 1e-9)).sum()):
-        found.append(Problem("high, low", f"{bad} bars do not hold their own open and close"))
-    return found
-
-
-def _part(one: Bars, rows: slice) -> Bars:
-    columns = (one.times, one.open, one.high, one.low, one.close, one.volume)
-    return Bars(one.instrument, *(column[rows] for column in columns))
+    outside = (low > inner[0] + 1e-9) | (high < inner[1] - 1e-9)
+    wrong.append(("high, low", outside, "bars do not hold their own open and close"))
+    return [Problem(name, f"{int(bad.sum())} {what}") for name, bad, what in wrong if bad.any()]

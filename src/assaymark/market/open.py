@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date
@@ -14,18 +15,12 @@ import pyarrow as pa
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.market.actions import CorporateAction
 from assaymark.market.calendar import GAP_LIMIT, fill_gaps
-from assaymark.market.checks import Finding, Limits, price_findings
+from assaymark.market.checks import Limits, price_findings
 from assaymark.market.history import AsOf, History, WideBars, seconds_up, wide_bars
 from assaymark.market.instruments import CLASSES, AssetClass, Listing, class_members
 from assaymark.market.macro import Filing, Fundamentals, MacroSeries, News, released_after
 from assaymark.market.regimes import class_index
 from assaymark.market.snapshot import Snapshot, cached_bars, check_files, keep_bars, read_manifest, read_table
-
-# What is wrong with a whole store, and what is only worth knowing about it.
-#
-# A problem is something after which numbers made from the store are wrong or a part of it is missing; a note is
-# something that the store's own rules deal with.
-
 
 LONG_GAP = 30
 """Weekdays: a gap inside a series of up to so many is a note, because it stays missing as a whole; a longer one is a
@@ -43,107 +38,51 @@ class Condition:
 def condition(history: History, limits: Limits | None = None) -> Condition:
     """Look over a store: bars in their newest version, macro series and filings.
 
-    Problems: prices that are not positive, returns that cannot be believed, closes equal for too many days in a row, a
-    high below the open, close or low, a day with half of a class, a series that ends early although it is not
-    delisted, a gap of more than `LONG_GAP` weekdays, bars before the listing or after the delisting, an instrument
-    without any price, filings of unknown instruments. Notes: shorter gaps, frozen closes of cash, restated bars, and
-    macro series that have ended.
-
-    Examples
-    --------
-    >>> from assaymark.market.history import synthetic_history
-    >>> found = condition(synthetic_history(0))
-    >>> len(found.problems), "days in a row are missing" in found.notes[0].what
-    (0, True)
+    After a problem numbers made from the store are wrong, or a part is missing; the store's rules deal with a note.
     """
-    bars = _newest(history)
+    bars = {name: np.array(values) for name, values in history.bars.items()}
+    for name, values in bars.items():
+        history.restated.apply(values, name, 0, np.iinfo(np.int64).max)
     ids, groups = [one.id for one in history.listings], [one.asset_class for one in history.listings]
-    found = price_findings(history.days, ids, bars["close"], limits, groups)
-    found = [one for one in found if not (one.kind == "stale" and _ended_in_order(history, one))]
-    light = [_is_note(history, one) for one in found]
-    problems = [Problem(one.where, one.what) for one, note in zip(found, light, strict=True) if not note]
-    problems += [*_impossible_bars(history, bars), *_outside_of_life(history, bars["close"]), *_strangers(history)]
-    notes = [Problem(one.where, one.what) for one, note in zip(found, light, strict=True) if note]
-    return Condition(tuple(problems), (*notes, *_restatements(history), *_ended_series(history)))
-
-
-def _newest(history: History) -> dict[str, np.ndarray]:
-    """All fields with the last version of every bar."""
-    at = np.iinfo(np.int64).max
-    found = {}
-    for name, values in history.bars.items():
-        found[name] = np.array(values)
-        history.restated.apply(found[name], name, 0, at)
-    return found
-
-
-def _ended_in_order(history: History, finding: Finding) -> bool:
-    """Whether a series that ends early was delisted within a gap's length of its last price."""
-    delisted = history.listings[finding.column].delisted
-    if delisted is None:
-        return False
-    last = history.days[history.days.size - 1 - finding.days]
-    return int(np.busday_count(last, np.datetime64(delisted))) <= Limits().gap_days
-
-
-def _is_note(history: History, finding: Finding) -> bool:
-    """Whether the store's rules deal with it."""
-    if finding.kind == "frozen":
-        return history.listings[finding.column].asset_class == "CA"
-    return finding.kind == "gap" and finding.days <= LONG_GAP
-
-
-def _impossible_bars(history: History, bars: dict[str, np.ndarray]) -> Iterator[Problem]:
-    """Highs below and lows above what lies between them; a share of 1e-9 is left to rounding."""
-    high, low = bars.get("high"), bars.get("low")
-    for name, edge, sign in (("high", high, 1.0), ("low", low, -1.0)):
-        for other in ("open", "close"):
-            if edge is not None and other in bars:
-                beyond = sign * (bars[other] - edge) > 1e-9 * np.abs(edge)
-                for column in np.flatnonzero(beyond.any(axis=0)):
-                    rows = np.flatnonzero(beyond[:, column])
-                    where = f"{history.listings[column].id}, {history.days[rows[0]]}"
-                    way = "below" if sign > 0 else "above"
-                    yield Problem(where, f"the {name} is {way} the {other}; {rows.size} days in all")
-
-
-def _outside_of_life(history: History, closes: np.ndarray) -> Iterator[Problem]:
-    """Bars of instruments that did not exist."""
-    there = np.isfinite(closes)
-    early = there & (history.days[:, None] < history.listed_on)
-    late = there & (history.days[:, None] > history.gone_after)
-    for wrong, what in ((early, "before it was listed"), (late, "after it was delisted")):
-        for column in np.flatnonzero(wrong.any(axis=0)):
-            rows = np.flatnonzero(wrong[:, column])
-            yield Problem(f"{history.listings[column].id}, {history.days[rows[0]]}", f"{rows.size} bars lie {what}")
-
-
-def _strangers(history: History) -> Iterator[Problem]:
-    """Filings that belong to nothing."""
-    known = {one.id for one in history.listings}
-    for name in sorted(set(history.fundamentals.places) - known):
-        yield Problem(name, f"{len(history.fundamentals.places[name])} filings of an instrument that is not there")
-
-
-def _restatements(history: History) -> Iterator[Problem]:
-    """How many bars have more than one version."""
+    problems: list[Problem] = []
+    notes: list[Problem] = []
+    for one in price_findings(history.days, ids, bars["close"], limits, groups):
+        delisted = history.listings[one.column].delisted
+        if one.kind == "stale" and delisted is not None:
+            # Delisted within a gap's length of its last price: it ended in order.
+            last = history.days[history.days.size - 1 - one.days]
+            if int(np.busday_count(last, np.datetime64(delisted))) <= Limits().gap_days:
+                continue
+        light = one.kind == "gap" and one.days <= LONG_GAP
+        light |= one.kind == "frozen" and history.listings[one.column].asset_class == "CA"
+        (notes if light else problems).append(Problem(one.where, one.what))
+    there, found = np.isfinite(bars["close"]), history.fundamentals.places
+    wrong = []
+    for edge, way, sign in (("high", "below", 1.0), ("low", "above", -1.0)):
+        for other in ("open", "close") if edge in bars else ():
+            if other in bars:  # a share of 1e-9 is left to rounding
+                beyond = sign * (bars[other] - bars[edge]) > 1e-9 * np.abs(bars[edge])
+                wrong.append((beyond, f"the {edge} is {way} the {other}; {{}} days in all"))
+    wrong.append((there & (history.days[:, None] < history.listed_on), "{} bars lie before it was listed"))
+    wrong.append((there & (history.days[:, None] > history.gone_after), "{} bars lie after it was delisted"))
+    for table, what in wrong:
+        for column in np.flatnonzero(table.any(axis=0)):
+            rows = np.flatnonzero(table[:, column])
+            problems.append(Problem(f"{ids[column]}, {history.days[rows[0]]}", what.format(rows.size)))
+    for name in sorted(set(found) - set(ids)):
+        problems.append(Problem(name, f"{len(found[name])} filings of an instrument that is not there"))
     later = history.restated
     for column in np.unique(later.columns):
         rows = later.rows[later.columns == column]
-        where = f"{history.listings[column].id}, {history.days[rows.min()]}"
-        yield Problem(where, f"{rows.size} later versions of {np.unique(rows).size} bars")
-
-
-def _ended_series(history: History) -> Iterator[Problem]:
-    """Macro series whose last value is older than their limit on the last day of bars, or of any series."""
-    ends = [one.periods[-1] for one in history.macro if one.periods.size]
-    last = max([*ends, *history.days[-1:]], default=None)
-    for one in history.macro:
-        if one.periods.size and int((last - one.periods[-1]).astype("timedelta64[D]").astype(int)) > one.stale_days:
-            yield Problem(one.id, f"has ended: its last value is of {one.periods[-1]}; later it reads as stale")
-
-
-# What a store holds, class by class and instrument by instrument, as a person would ask for it.
+        where = f"{ids[column]}, {history.days[rows.min()]}"
+        notes.append(Problem(where, f"{rows.size} later versions of {np.unique(rows).size} bars"))
+    # Macro series whose last value is older than their limit on the last day of bars, or of any series.
+    ends = [(one, one.periods[-1]) for one in history.macro if one.periods.size]
+    last = max([*(end for _, end in ends), *history.days[-1:]], default=None)
+    for series, end in ends:
+        if int((last - end).astype("timedelta64[D]").astype(int)) > series.stale_days:
+            notes.append(Problem(series.id, f"has ended: its last value is of {end}; later it reads as stale"))
+    return Condition(tuple(problems), tuple(notes))
 
 
 _BACK = (1, 20, 60)
@@ -151,11 +90,7 @@ _BACK = (1, 20, 60)
 
 @dataclass(frozen=True, slots=True)
 class ClassOverview:
-    """One asset class: how many instruments, their first and last day, and how full their tables are.
-
-    ``bars`` counts closes, ``missing`` the days between an instrument's first and last close without one, ``long_gaps``
-    runs of such days that are too long to be carried. ``index`` is the equal-weight index, one value a day.
-    """
+    """One asset class: how many instruments, their first and last day, and how full their tables are."""
 
     asset_class: AssetClass
     instruments: int
@@ -177,10 +112,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """One instrument at one time: its last close, the day of it, and its changes over 1, 20 and 60 days (or None).
-
-    ``path`` holds the last 60 closes after the gap rule.
-    """
+    """One instrument at one time: its last close, the day of it, and its changes over 1, 20 and 60 days (or None)."""
 
     listing: Listing
     close: float
@@ -199,18 +131,10 @@ def class_overviews(history: History) -> tuple[ClassOverview, ...]:
         rows = np.flatnonzero(there.any(axis=1))
         if rows.size:
             gaps = [gap for column in columns for gap in gaps_of(history, history.listings[column].id)]
-            found.append(
-                ClassOverview(
-                    name,
-                    columns.size,
-                    history.days[rows[0]],
-                    history.days[rows[-1]],
-                    int(there.sum()),
-                    sum(gap.days for gap in gaps),
-                    sum(gap.days > GAP_LIMIT for gap in gaps),
-                    index[name],
-                )
-            )
+            first, last = history.days[rows[0]], history.days[rows[-1]]
+            missing, long = sum(gap.days for gap in gaps), sum(gap.days > GAP_LIMIT for gap in gaps)
+            bars = int(there.sum())
+            found.append(ClassOverview(name, columns.size, first, last, bars, missing, long, index[name]))
     return tuple(found)
 
 
@@ -233,16 +157,13 @@ def quotes(view: AsOf) -> tuple[Quote, ...]:
         there = np.flatnonzero(np.isfinite(path))
         if there.size and listing.id in held:
             last = int(there[-1])
-            changes = tuple(_change(path, last, back) for back in _BACK)
+            # None where there is no close so far back.
+            changes = tuple(
+                float(path[last] / path[last - back] - 1.0) if last >= back and np.isfinite(path[last - back]) else None
+                for back in _BACK
+            )
             found.append(Quote(listing, float(path[last]), prices.days[last], changes, path[1:]))
     return tuple(found)
-
-
-def _change(path: np.ndarray, last: int, back: int) -> float | None:
-    """The simple return over ``back`` days, or None where there is no close so far back."""
-    if last < back or not np.isfinite(path[last - back]):
-        return None
-    return float(path[last] / path[last - back] - 1.0)
 
 
 SPACINGS: Final = (("day", 4, 1, 10), ("week", 10, 7, 21), ("month", 45, 45, 75), ("quarter", 120, 120, 200))
@@ -256,28 +177,7 @@ _FOREVER: Final = np.iinfo(np.int64).max
 
 
 def open_history(folder: Path, *, lags: Mapping[str, int] | None = None, cache: bool = True) -> History:
-    """The store of a snapshot's folder.
-
-    The first opening spreads the bars into tables and keeps them under ``cache/``; later ones map those files. Without
-    a folder that can be written everything works the same, only slower.
-
-    Parameters
-    ----------
-    folder : Path
-        As `assaymark.market.snapshot.write_snapshot` wrote it.
-    lags : mapping of series to days
-        When values of macro series without ``realtime_start`` were published, in days after the date of the period;
-        the default goes by how far the periods lie apart (`SPACINGS`).
-    cache : bool
-        Use and write the cache.
-
-    Raises
-    ------
-    InputError
-        No snapshot is there, or its tables do not make a store: every problem of a table at once.
-    LedgerError
-        Files are damaged.
-    """
+    """The store of a snapshot's folder."""
     manifest = read_manifest(folder)
     check_files(folder, manifest)
     tables = {name: read_table(folder, name, manifest) for name in manifest.files if name != "bars"}
@@ -308,10 +208,12 @@ def _bars(name: str, table: Any, ids: Sequence[str]) -> WideBars:
 def _ids(name: str, table: Any) -> list[str]:
     """The names of the columns, if the instruments are those of one store."""
     rows = table.to_pylist()
-    ids = [row["id"] or "" for row in rows]
+    ids, currencies = [row["id"] or "" for row in rows], dict[str, list[str]]()
+    counts = Counter(ids)
     problems = [
         Problem(one, "the instrument is in the table more than once")
-        for one in sorted({one for one in ids if one and ids.count(one) > 1})
+        for one in sorted(counts)
+        if one and counts[one] > 1
     ]
     for number, row in enumerate(rows, start=1):
         if not row["id"]:
@@ -319,7 +221,12 @@ def _ids(name: str, table: Any) -> list[str]:
         if row["class"] not in CLASSES:
             what = f"has the class {row['class']!r}; classes are {', '.join(CLASSES)}"
             problems.append(Problem(row["id"] or f"instruments, row {number}", what))
-    problems += _currencies(rows)
+        if row["currency"]:
+            currencies.setdefault(row["currency"], []).append(str(row["id"]))
+    if len(currencies) > 1:
+        named = "; ".join(f"{currency}: {_some(currencies[currency])}" for currency in sorted(currencies))
+        what = f"a store holds one, and there are no exchange rates here ({named})"
+        problems.append(Problem("currency", f"{what}; make one snapshot a currency"))
     if problems:
         raise InputError(f"snapshot {name}", problems)
     return ids
@@ -327,40 +234,67 @@ def _ids(name: str, table: Any) -> list[str]:
 
 def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, lags: Mapping[str, int]) -> History:
     """Everything put together, or every problem of the other tables."""
-    problems = [
-        *_listing_problems(tables["instruments"], bars),
-        *_missing(tables["macro"], "macro", ("series", "ref_period")),
-        *_missing(tables["news"], "news", ("published_at", "text")),
-        *_missing(tables["fundamentals"], "fundamentals", ("instrument", "period", "field", "value", "filed_at")),
-        *(_action_problems(tables["actions"], tables["instruments"]) if "actions" in tables else ()),
-    ]
+    rows, problems = tables["instruments"].to_pylist(), []
+    there = np.isfinite(bars.bars["close"]).any(axis=0)
+    for row, has_bar in zip(rows, there.tolist(), strict=True):
+        if row["listed"] is None and not has_bar:
+            problems.append(Problem(str(row["id"]), "has neither a day of listing nor a bar"))
+    actions = tables.get("actions")
+    for table, columns in (
+        ("macro", ("series", "ref_period")),
+        ("news", ("published_at", "text")),
+        ("fundamentals", ("instrument", "period", "field", "value", "filed_at")),
+        ("actions", ("instrument", "ex_date", "known_at")),
+    ):
+        for column in columns if table in tables else ():
+            if count := tables[table][column].null_count:
+                problems.append(Problem(f"{table}, {column}", f"is missing in {count} rows"))
+    problems += [] if actions is None else _action_problems(actions, [row["id"] for row in rows])
     if problems:
         raise InputError(f"snapshot {name}", problems)
+    macro = tables["macro"].filter(tables["macro"]["value"].is_valid())
+    names = np.array(macro["series"].to_pylist(), dtype=object)
     try:
-        macro, filed = tuple(_macro(tables["macro"], lags)), _fundamentals(tables["fundamentals"])
+        series = [
+            _series(one, macro.filter(pa.array(names == one)), lags.get(one)) for one in dict.fromkeys(names.tolist())
+        ]
+        fundamentals = Fundamentals.of([
+            Filing(row["instrument"], row["period"], row["field"], row["value"], row["unit"] or "",
+                   row["filed_at"].astimezone(UTC))
+            for row in tables["fundamentals"].to_pylist()
+        ])  # fmt: skip
     except InputError as exc:
         raise InputError(f"snapshot {name}", [Problem(exc.source, one.what) for one in exc.problems]) from None
-    listings, news = _listings(tables["instruments"], bars), _news(tables["news"])
+    listings = []
+    for place, row in enumerate(rows):
+        listed: date | None = row["listed"]
+        if listed is None:
+            # The day of the bar that was known first: bars of earlier days that came later were not there yet.
+            listed = bars.days[int(bars.known_at[:, place].argmin())].astype(object)
+        words = row["name"] or row["id"]
+        listings.append(Listing(row["id"], row["class"], row["sub"] or "", words, listed, row["delisted"]))
+    # The facts behind a text are not stored, so the items have none.
+    news = tuple(
+        News(row["published_at"].astimezone(UTC), tuple(row["instruments"] or ()), row["text"], row["source"] or "", ())
+        for row in tables["news"].to_pylist()
+    )
+    micros = np.empty(0, np.int64) if actions is None else actions["known_at"].cast(pa.int64()).to_numpy()
+    acted = [] if actions is None else actions.to_pylist()
     return History(
-        *(listings, bars.days, bars.bars, bars.known_at, macro, news, source, name),
+        *(tuple(listings), bars.days, bars.bars, bars.known_at, tuple(series), news, source, name),
         restated=bars.restated,
-        fundamentals=filed,
-        actions=tuple(_actions(tables["actions"])) if "actions" in tables else (),
+        fundamentals=fundamentals,
+        actions=tuple(
+            (known, CorporateAction(row["instrument"], row["ex_date"], row["split"] or 1.0, row["dividend"] or 0.0))
+            for row, known in zip(acted, seconds_up(micros).tolist(), strict=True)
+        ),
         unstated=frozenset(one.id for one, missing in zip(listings, bars.unstated, strict=True) if missing),
     )
 
 
-def _missing(table: Any, name: str, columns: Sequence[str]) -> Iterator[Problem]:
-    """Columns that every row must have."""
-    for column in columns:
-        if count := table[column].null_count:
-            yield Problem(f"{name}, {column}", f"is missing in {count} rows")
-
-
-def _action_problems(table: Any, instruments: Any) -> Iterator[Problem]:
-    """Actions that cannot be: without a day or a time, of strangers, or with an amount that is none."""
-    yield from _missing(table, "actions", ("instrument", "ex_date", "known_at"))
-    if strangers := sorted(set(table["instrument"].to_pylist()) - set(instruments["id"].to_pylist()) - {None}):
+def _action_problems(table: Any, ids: Sequence[str]) -> Iterator[Problem]:
+    """Actions of strangers, or with an amount that is none."""
+    if strangers := sorted(set(table["instrument"].to_pylist()) - set(ids) - {None}):
         yield Problem(f"actions, {_some(strangers)}", "is in no table of instruments")
     for name, what in (("split", "must be positive"), ("dividend", "must not be negative")):
         values = table[name].to_numpy().astype(float)
@@ -369,64 +303,17 @@ def _action_problems(table: Any, instruments: Any) -> Iterator[Problem]:
             yield Problem(f"actions, {name}", f"{what}, and finite ({wrong} rows are not)")
 
 
-def _actions(table: Any) -> Iterator[tuple[int, CorporateAction]]:
-    """The listed actions, each with the second from which it is known."""
-    micros = table["known_at"].cast(pa.int64()).to_numpy()
-    for row, known in zip(table.to_pylist(), seconds_up(micros).tolist(), strict=True):
-        split, dividend = row["split"] or 1.0, row["dividend"] or 0.0
-        yield known, CorporateAction(row["instrument"], row["ex_date"], split, dividend)
-
-
-def _listing_problems(table: Any, bars: WideBars) -> Iterator[Problem]:
-    """Instruments of which nothing says since when they are listed."""
-    there = np.isfinite(bars.bars["close"]).any(axis=0)
-    for column, row in enumerate(table.to_pylist()):
-        if row["listed"] is None and not there[column]:
-            yield Problem(str(row["id"]), "has neither a day of listing nor a bar")
-
-
-def _currencies(rows: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
-    """More than one currency: prices could not be added up, since there are no exchange rates here."""
-    of: dict[str, list[str]] = {}
-    for row in rows:
-        if row["currency"]:
-            of.setdefault(row["currency"], []).append(str(row["id"]))
-    if len(of) > 1:
-        named = "; ".join(f"{currency}: {_some(of[currency])}" for currency in sorted(of))
-        what = f"a store holds one, and there are no exchange rates here ({named})"
-        yield Problem("currency", f"{what}; make one snapshot a currency")
-
-
 def _some(names: Sequence[str]) -> str:
     """The first names, and how many more."""
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
-def _listings(table: Any, bars: WideBars) -> tuple[Listing, ...]:
-    """The listings; one without a day of listing is listed from its first bar on."""
-    found = []
-    for column, row in enumerate(table.to_pylist()):
-        listed: date | None = row["listed"]
-        if listed is None:
-            # The day of the bar that was known first: bars of earlier days that came later were not there yet.
-            listed = bars.days[int(bars.known_at[:, column].argmin())].astype(object)
-        name = row["name"] or row["id"]
-        found.append(Listing(row["id"], row["class"], row["sub"] or "", name, listed, row["delisted"]))
-    return tuple(found)
-
-
-def _macro(table: Any, lags: Mapping[str, int]) -> Iterator[MacroSeries]:
-    """The series in the order in which they first appear; rows without a value are left out."""
-    rows = table.filter(table["value"].is_valid())
-    names = np.array(rows["series"].to_pylist(), dtype=object)
-    for name in dict.fromkeys(names.tolist()):
-        yield _series(name, rows.filter(pa.array(names == name)), lags.get(name))
-
-
 def _series(name: str, rows: Any, lag: int | None) -> MacroSeries:
-    """One series with its vintages in order."""
+    """One macro series with its vintages in order; rows without a value are left out before."""
     periods = rows["ref_period"].to_numpy().astype("datetime64[D]")
-    every, _, usual_lag, usual_limit = _spacing(periods)
+    kinds = np.unique(periods)
+    apart = float(np.median(np.diff(kinds).astype(int))) if kinds.size > 1 else 400.0
+    every, _, usual_lag, usual_limit = next((one for one in SPACINGS if apart <= one[1]), _YEARLY)
     starts = rows["realtime_start"].cast(pa.int64())
     given = starts.is_valid().to_numpy()
     usual = released_after(periods, usual_lag if lag is None else lag)
@@ -436,32 +323,5 @@ def _series(name: str, rows: Any, lag: int | None) -> MacroSeries:
     order = np.lexsort((released, periods))
     first = rows.slice(int(released.argmin()), 1).to_pylist()[0]
     limit = usual_limit if first["stale_days"] is None else first["stale_days"]
-    values = rows["value"].to_numpy()
-    parts = periods[order], values[order], released[order], until[order]
+    parts = periods[order], rows["value"].to_numpy()[order], released[order], until[order]
     return MacroSeries(name, first["title"] or name, first["unit"] or "", every, limit, *parts)
-
-
-def _spacing(periods: np.ndarray) -> tuple[str, int, int, int]:
-    """How far the periods lie apart."""
-    kinds = np.unique(periods)
-    apart = float(np.median(np.diff(kinds).astype(int))) if kinds.size > 1 else 400.0
-    return next((one for one in SPACINGS if apart <= one[1]), _YEARLY)
-
-
-def _news(table: Any) -> tuple[News, ...]:
-    """The items; the facts behind a text are not stored, so they have none."""
-    return tuple(
-        News(row["published_at"].astimezone(UTC), tuple(row["instruments"] or ()), row["text"], row["source"] or "", ())
-        for row in table.to_pylist()
-    )
-
-
-def _fundamentals(table: Any) -> Fundamentals:
-    """The filings."""
-    return Fundamentals.of(
-        [
-            Filing(key[0], key[1], key[2], row["value"], row["unit"] or "", row["filed_at"].astimezone(UTC))
-            for row in table.to_pylist()
-            if (key := (row["instrument"], row["period"], row["field"]))
-        ]
-    )

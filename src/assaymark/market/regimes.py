@@ -1,8 +1,4 @@
-"""Bull, bear, sideways or crisis, per asset class and day (PortBench section B.3).
-
-Crisis goes by the drawdown from the trailing 252-day peak; the rest by the 50-day average against the 200-day one.
-Without a band no day would be sideways, so the average must lie more than ``band`` away from the other.
-"""
+"""Bull, bear, sideways or crisis, per asset class and day (PortBench section B.3)."""
 
 from __future__ import annotations
 
@@ -24,19 +20,7 @@ UNDEFINED = "undefined"
 
 
 def class_index(closes: np.ndarray, listings: Sequence[Listing]) -> dict[AssetClass, np.ndarray]:
-    """Equal-weight index of each class, 100 at the start, from the returns that exist on each day.
-
-    Parameters
-    ----------
-    closes : float array of shape (n_days, n_instruments)
-        Closes after the gap rule; NaN where missing.
-    listings : sequence of n_instruments listings
-
-    Returns
-    -------
-    dict of class to float array of shape (n_days,)
-        A day on which no member has a return leaves the index where it was.
-    """
+    """Equal-weight index of each class, 100 at the start, from the returns that exist on each day."""
     returns = simple_returns(closes)
     there = np.isfinite(returns)
     known = np.where(there, returns, 0.0)
@@ -49,56 +33,16 @@ def class_index(closes: np.ndarray, listings: Sequence[Listing]) -> dict[AssetCl
 
 
 def drawdown(index: np.ndarray, *, window: int = 252) -> np.ndarray:
-    """Fall from the highest value of the last ``window`` days, today included, as a share in [0, 1).
-
-    >>> drawdown(np.array([100.0, 80.0, 90.0])).tolist()
-    [0.0, 0.2, 0.1]
-    """
+    """Fall from the highest value of the last ``window`` days, today included, as a share in [0, 1)."""
     peak = maximum_filter1d(index, window, origin=(window - 1) // 2, mode="nearest")
     found: np.ndarray = np.round(1.0 - index / peak, 12)
     return found
 
 
 def regimes(
-    index: np.ndarray,
-    *,
-    crisis: float = 0.15,
-    window: int = 252,
-    fast: int = 50,
-    slow: int = 200,
-    band: float = 0.05,
+    index: np.ndarray, *, crisis: float = 0.15, window: int = 252, fast: int = 50, slow: int = 200, band: float = 0.05
 ) -> np.ndarray:
-    """The regime of each day of one class, from that day and earlier days only (PortBench section B.3).
-
-    Crisis: the drawdown from the trailing peak is over ``crisis``. Bull or bear: the fast average is more than
-    ``band`` above or below the slow one. Sideways: neither. Days before the slow average exists are `UNDEFINED`.
-
-    Parameters
-    ----------
-    index : float array of shape (n_days,)
-        A price index, positive and without gaps.
-    crisis : float
-        Share of the peak; 0.15 is PortBench's.
-    window, fast, slow : int
-        Days of the peak and of the two averages.
-    band : float
-        Share of the slow average. 0 never says sideways, though PortBench reports mostly sideways days.
-
-    Returns
-    -------
-    str array of shape (n_days,)
-
-    Raises
-    ------
-    InputError
-        The index has a missing or non-positive value.
-
-    Examples
-    --------
-    >>> rising = np.linspace(100, 200, 300)
-    >>> regimes(rising)[[0, 198, 199, 299]].tolist()
-    ['undefined', 'undefined', 'bull', 'bull']
-    """
+    """The regime of each day of one class, from that day and earlier days only (PortBench section B.3)."""
     if not (np.isfinite(index).all() and (index > 0).all()):
         raise InputError("index", ["regimes need a positive index without gaps"])
     found = np.full(index.size, UNDEFINED, dtype="U9")
@@ -124,11 +68,7 @@ def _average(index: np.ndarray, days: int) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Correlations:
-    """Correlations of every pair with the number of days behind each.
-
-    ``values`` is (n, n), symmetric; a pair is NaN exactly where ``defined`` is False: fewer common days than asked
-    for, or one of the two does not move on them. ``overlap`` counts common days.
-    """
+    """Correlations of every pair with the number of days behind each."""
 
     values: np.ndarray
     overlap: np.ndarray
@@ -136,26 +76,7 @@ class Correlations:
 
 
 def pairwise_correlation(returns: np.ndarray, *, min_overlap: int = 2) -> Correlations:
-    """Pearson correlation of every pair of columns over the rows in which both are present.
-
-    Parameters
-    ----------
-    returns : float array of shape (n_days, n_instruments)
-        NaN where there is no return.
-    min_overlap : int
-        Pairs with fewer common days are undefined.
-
-    Returns
-    -------
-    Correlations
-        Values dimensionless in [-1, 1].
-
-    Examples
-    --------
-    >>> found = pairwise_correlation(np.array([[1.0, 2.0], [2.0, 4.0], [3.0, np.nan], [4.0, 8.0]]))
-    >>> float(round(found.values[0, 1], 12)), int(found.overlap[0, 1])
-    (1.0, 3)
-    """
+    """Pearson correlation of every pair of columns over the rows in which both are present."""
     mask = np.isfinite(returns)
     x, flat = _standardised(returns, mask)
     m = mask.astype(float)
@@ -203,16 +124,7 @@ def _pearson(a: np.ndarray, b: np.ndarray) -> float | None:
 
 
 def class_correlations(found: Correlations, listings: Sequence[Listing]) -> dict[tuple[AssetClass, AssetClass], float]:
-    """Mean correlation within each class and between each two, over the defined pairs.
-
-    ``(c, c)`` is the mean over pairs of different instruments of one class; the two interfaces of PortBench's snapshot
-    are ``(c, c)`` and ``(c, "EQ")``.
-
-    Raises
-    ------
-    NotMeasurableError
-        No pair of any two classes is defined.
-    """
+    """Mean correlation within each class and between each two, over the defined pairs."""
     usable = found.defined & ~np.eye(found.values.shape[0], dtype=bool)
     members = class_members(listings)
     means: dict[tuple[AssetClass, AssetClass], float] = {}

@@ -1,8 +1,4 @@
-"""Taking dates, names and level out of bars before an agent sees them (ValueBlindBench section 3.2), and the probe.
-
-The probe asks whether what is left still says when it was: it looks for the series in the history it could come from.
-It must find what has not been sanitised, or its silence proves nothing.
-"""
+"""Taking dates, names and level out of bars before an agent sees them (ValueBlindBench section 3.2), and the probe."""
 
 from __future__ import annotations
 
@@ -27,26 +23,22 @@ class Bars:
     close: np.ndarray
     volume: np.ndarray
 
+    def part(self, rows: slice) -> Bars:
+        """Some of the bars."""
+        columns = (self.times, self.open, self.high, self.low, self.close, self.volume)
+        return Bars(self.instrument, *(column[rows] for column in columns))
+
 
 @dataclass(frozen=True, slots=True)
 class Sanitised:
-    """Bars without dates, names and level, and what was left out.
-
-    ``bars`` carry neutral names, times as seconds before the last bar (0 is the newest), prices with the first close
-    at 100 and volume with mean 1. ``left_out`` are instruments that did not exist in the period. The key from neutral
-    to real names is not in it.
-    """
+    """Bars without dates, names and level, and what was left out."""
 
     bars: tuple[Bars, ...]
     left_out: tuple[str, ...]
 
 
 def neutral_names(count: int) -> tuple[str, ...]:
-    """Names that say nothing.
-
-    >>> neutral_names(28)[0], neutral_names(28)[27]
-    ('Asset A', 'Asset AB')
-    """
+    """Names that say nothing."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
     return tuple("Asset " + (letters[i // 26 - 1] if i >= 26 else "") + letters[i % 26] for i in range(count))
 
@@ -54,23 +46,7 @@ def neutral_names(count: int) -> tuple[str, ...]:
 def sanitise(
     bars: Sequence[Bars], rng: np.random.Generator, *, base: float = 100.0
 ) -> tuple[Sanitised, Mapping[str, str]]:
-    """Bars rebased, with times as offsets and instruments under neutral names in a drawn order.
-
-    Instruments without any price are left out and listed; one with a price missing inside is an error, because a hole
-    of known length is itself a mark.
-
-    Returns
-    -------
-    Sanitised
-        What may be shown.
-    mapping
-        Neutral to real name, for whoever settles the decisions; never shown.
-
-    Raises
-    ------
-    InputError
-        Nothing is left, a series has a hole, or the series do not share their times; every problem at once.
-    """
+    """Bars rebased, with times as offsets and instruments under neutral names in a drawn order."""
     kept = [one for one in bars if np.isfinite(one.close).any()]
     left_out = tuple(sorted(one.instrument for one in bars if not np.isfinite(one.close).any()))
     problems = [
@@ -87,27 +63,21 @@ def sanitise(
         raise InputError("sanitising", problems or ["no instrument has a price in the period"])
     names = neutral_names(len(kept))
     order = rng.permutation(len(kept))
-    found = [_neutral(kept[int(place)], name, base) for name, place in zip(names, order, strict=True)]
+    found = []
+    for name, place in zip(names, order, strict=True):
+        # Without level, date and name. Rounded, so that the level cannot be read off the last digits.
+        one = kept[int(place)]
+        scale, mean = base / one.close[0], float(one.volume.mean())
+        opened, high, low, close = (np.round(p * scale, 4) for p in (one.open, one.high, one.low, one.close))
+        volume = np.round(one.volume / mean if mean > 0 else one.volume, 3)
+        found.append(Bars(name, one.times - one.times[-1], opened, high, low, close, volume))
     key = {name: kept[int(place)].instrument for name, place in zip(names, order, strict=True)}
     return Sanitised(tuple(found), left_out), key
 
 
-def _neutral(one: Bars, name: str, base: float) -> Bars:
-    """One series without level, date and name. Rounded, so that the level cannot be read off the last digits."""
-    scale = base / one.close[0]
-    mean = float(one.volume.mean())
-    opened, high, low, close = (np.round(p * scale, 4) for p in (one.open, one.high, one.low, one.close))
-    volume = np.round(one.volume / mean if mean > 0 else one.volume, 3)
-    return Bars(name, one.times - one.times[-1], opened, high, low, close, volume)
-
-
 @dataclass(frozen=True, slots=True)
 class ProbeMatch:
-    """Where a series fits its history best.
-
-    ``column`` and ``row`` (of its first price) of the best place, the correlation of returns there, the best one at
-    any other place of the history, and whether that counts as found: ``correlation`` at least the limit asked for.
-    """
+    """Where a series fits its history best."""
 
     column: int
     row: int
@@ -117,30 +87,7 @@ class ProbeMatch:
 
 
 def date_probe(closes: np.ndarray, history: np.ndarray, *, limit: float = 0.95) -> ProbeMatch:
-    """Look for a series in a history by the correlation of its returns with those of every place in every column.
-
-    Correlation ignores level and scale, so rebasing alone does not hide a series from whoever owns its history at the
-    same interval: daily bars of known prices are found however they are rebased. Run it on the series before it was
-    sanitised as well; if that is not found, the probe proves nothing.
-
-    Parameters
-    ----------
-    closes : float array of shape (k,)
-        At least 10 prices without holes.
-    history : float array of shape (n_days, n_instruments)
-        Closes at the same interval, k rows at least; places with a missing price are skipped.
-    limit : float
-        Correlation from which the series counts as found.
-
-    Returns
-    -------
-    ProbeMatch
-
-    Raises
-    ------
-    NotMeasurableError
-        The series is too short, has a hole or does not move, or the history has no complete place for it.
-    """
+    """Look for a series in a history by the correlation of its returns with those of every place in every column."""
     if closes.size < 10 or not np.isfinite(closes).all() or np.ptp(closes) == 0:
         raise NotMeasurableError("the date probe needs at least 10 prices without holes that move")
     scores = _scores(np.diff(np.log(closes)), np.log(history))
@@ -168,12 +115,6 @@ def _scores(wanted: np.ndarray, log_history: np.ndarray) -> np.ndarray:
     return found
 
 
-# The mechanical date probe: does an hour of bars still say which day it was cut from?
-#
-# Whoever owns the daily history can look for the day whose ranges hold the hour's prices, in every instrument at
-# once. It must find the day of bars that were not sanitised, or its silence about the others proves nothing.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DailyRanges:
     """Lows and highs of a market, arrays of shape (n_days, n_instruments), NaN where there is no bar."""
@@ -185,12 +126,7 @@ class DailyRanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeResult:
-    """How often a probe named the right day (or month), sanitised and not.
-
-    ``chance`` is the rate of a blind guess, ``p`` the probability of at least so many hits by guessing. ``passed``:
-    the sanitised cycles are not dated more often than by chance at ``alpha``, and the unsanitised ones are dated in at
-    least the share ``control`` of all cases, so that the probe can date anything at all.
-    """
+    """How often a probe named the right day (or month), sanitised and not."""
 
     probe: str
     asked: int
@@ -227,25 +163,15 @@ def probe_result(
     if not hits or not control_hits:
         raise NotMeasurableError(f"the {probe} date probe was asked about nothing")
     found = sum(map(bool, hits))
+    p = 1.0 if not found else float(bdtrc(found - 1, len(hits), chance))
     return ProbeResult(
-        probe=probe,
-        asked=len(hits),
-        hits=found,
-        control_asked=len(control_hits),
-        control_hits=sum(map(bool, control_hits)),
-        chance=chance,
-        p=1.0 if not found else float(bdtrc(found - 1, len(hits), chance)),
-        alpha=alpha,
-        control=control,
-    )
+        probe=probe, asked=len(hits), hits=found, control_asked=len(control_hits),
+        control_hits=sum(map(bool, control_hits)), chance=chance, p=p, alpha=alpha, control=control,
+    )  # fmt: skip
 
 
 def day_of(bars: Sequence[Bars], columns: Mapping[str, int], ranges: DailyRanges) -> np.datetime64 | None:
-    """The day whose daily ranges hold an hour of bars best; None where no day holds any of them.
-
-    For each day, the instruments whose prices all lie between its low and high are counted; among the days with the
-    most of them, the one whose ranges are tightest around the hour wins.
-    """
+    """The day whose daily ranges hold an hour of bars best; None where no day holds any of them."""
     if unknown := [one.instrument for one in bars if one.instrument not in columns]:
         raise InputError("date probe", [f"no history of {', '.join(unknown)}"])
     inside = np.zeros(ranges.days.size)

@@ -22,83 +22,39 @@ from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, LedgerError, Problem
 from assaymark.market.checks import ShownSnapshot
 from assaymark.market.history import FACTOR, History, Restated, WideBars, synthetic_history
-from assaymark.market.instruments import LAST_DAY, Listing
-from assaymark.market.macro import MacroSeries, News
+from assaymark.market.instruments import LAST_DAY
+from assaymark.market.macro import MacroSeries
 from assaymark.records import JSON, canonical_json, content_id, parse, record, sha256_text
 
 _INSTANT = pa.timestamp("us", tz="UTC")
+_TEXT, _DATE, _FLOAT = pa.string(), pa.date32(), pa.float64()
 
-SCHEMAS: Mapping[str, pa.Schema] = MappingProxyType(
-    {
-        "bars": pa.schema(
-            {
-                "instrument": pa.string(),
-                "event_date": pa.date32(),
-                "known_at": _INSTANT,
-                "open": pa.float64(),
-                "high": pa.float64(),
-                "low": pa.float64(),
-                "close": pa.float64(),
-                "adj_factor": pa.float64(),
-                "volume": pa.float64(),
-                "source": pa.string(),
-                "snapshot": pa.string(),
-            }
-        ),
-        "macro": pa.schema(
-            {
-                "series": pa.string(),
-                "ref_period": pa.date32(),
-                "value": pa.float64(),
-                "realtime_start": _INSTANT,
-                "realtime_end": _INSTANT,
-                "unit": pa.string(),
-                "title": pa.string(),
-                "stale_days": pa.int32(),
-            }
-        ),
-        "instruments": pa.schema(
-            {
-                "id": pa.string(),
-                "class": pa.string(),
-                "sub": pa.string(),
-                "name": pa.string(),
-                "currency": pa.string(),
-                "listed": pa.date32(),
-                "delisted": pa.date32(),
-                "calendar": pa.string(),
-            }
-        ),
-        "news": pa.schema(
-            {
-                "id": pa.string(),
-                "published_at": _INSTANT,
-                "instruments": pa.list_(pa.string()),
-                "text": pa.string(),
-                "source": pa.string(),
-            }
-        ),
-        "fundamentals": pa.schema(
-            {
-                "instrument": pa.string(),
-                "period": pa.string(),
-                "field": pa.string(),
-                "value": pa.float64(),
-                "unit": pa.string(),
-                "filed_at": _INSTANT,
-            }
-        ),
-        "actions": pa.schema(
-            {
-                "instrument": pa.string(),
-                "ex_date": pa.date32(),
-                "known_at": _INSTANT,
-                "split": pa.float64(),
-                "dividend": pa.float64(),
-            }
-        ),
-    }
-)
+# fmt: off
+SCHEMAS: Mapping[str, pa.Schema] = MappingProxyType({
+    "bars": pa.schema({
+        "instrument": _TEXT, "event_date": _DATE, "known_at": _INSTANT,
+        **dict.fromkeys(("open", "high", "low", "close", "adj_factor", "volume"), _FLOAT),
+        "source": _TEXT, "snapshot": _TEXT,
+    }),
+    "macro": pa.schema({
+        "series": _TEXT, "ref_period": _DATE, "value": _FLOAT, "realtime_start": _INSTANT, "realtime_end": _INSTANT,
+        "unit": _TEXT, "title": _TEXT, "stale_days": pa.int32(),
+    }),
+    "instruments": pa.schema({
+        **dict.fromkeys(("id", "class", "sub", "name", "currency"), _TEXT),
+        "listed": _DATE, "delisted": _DATE, "calendar": _TEXT,
+    }),
+    "news": pa.schema({
+        "id": _TEXT, "published_at": _INSTANT, "instruments": pa.list_(_TEXT), "text": _TEXT, "source": _TEXT,
+    }),
+    "fundamentals": pa.schema({
+        "instrument": _TEXT, "period": _TEXT, "field": _TEXT, "value": _FLOAT, "unit": _TEXT, "filed_at": _INSTANT,
+    }),
+    "actions": pa.schema({
+        "instrument": _TEXT, "ex_date": _DATE, "known_at": _INSTANT, "split": _FLOAT, "dividend": _FLOAT,
+    }),
+})
+# fmt: on
 """The tables of a snapshot and their columns. Every read filters ``known_at``, ``realtime_start``, ``published_at`` or
 ``filed_at``; a value with two rows was restated, and the later one replaces the earlier from its own time on."""
 
@@ -108,10 +64,7 @@ OPTIONAL = frozenset({"actions"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where a snapshot is from: the source, when it was asked, what it was asked for, and what may be done with it.
-
-    ``notes`` are the traps a reader must know (prices that are adjusted, levels that are winsorised ...).
-    """
+    """Where a snapshot is from: the source, when it was asked, what it was asked for, and what may be done with it."""
 
     source: str
     retrieved_at: datetime
@@ -122,20 +75,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Snapshot(ShownSnapshot):
-    """The long tables of one answer of one source; a table that the source does not have is empty.
-
-    Raises
-    ------
-    InputError
-        A table is unknown or has other columns than `SCHEMAS`; every problem at once.
-
-    Examples
-    --------
-    >>> from datetime import UTC
-    >>> origin = Origin(source="nobody", retrieved_at=datetime(2026, 1, 1, tzinfo=UTC))
-    >>> Snapshot("empty", origin).tables["bars"].num_rows
-    0
-    """
+    """The long tables of one answer of one source; a table that the source does not have is empty."""
 
     id: str
     origin: Origin
@@ -158,25 +98,11 @@ class Snapshot(ShownSnapshot):
         object.__setattr__(self, "tables", MappingProxyType(whole))
 
 
-# A store as a snapshot: the long tables of everything in it.
-
-
 _NEVER: Final = np.iinfo(np.int64).max
 
 
 def synthetic_snapshot(seed: int = 0) -> Snapshot:
-    """The embedded market of a seed as a snapshot, ``synthetic-<seed>``; always the same one.
-
-    Raises
-    ------
-    InputError
-        The seed is negative.
-
-    Examples
-    --------
-    >>> synthetic_snapshot(7).id
-    'synthetic-7'
-    """
+    """The embedded market of a seed as a snapshot, ``synthetic-<seed>``; always the same one."""
     # Nobody was asked and no clock is read: the time is that of the last close, so a seed always gives one snapshot.
     origin = Origin(
         source="synthetic",
@@ -189,29 +115,32 @@ def synthetic_snapshot(seed: int = 0) -> Snapshot:
 
 
 def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "USD") -> Snapshot:
-    """A store as long tables.
+    """A store as long tables."""
 
-    Closes are written as they were traded, with the factors of the store beside them: 1 where it has none. The facts
-    behind templated news have no column and stay behind, their texts do not. Days with no field of a bar have no row.
+    def listed(name: str, rows: Sequence[Sequence[object]]) -> Any:
+        schema = SCHEMAS[name]
+        return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema=schema)
 
-    Parameters
-    ----------
-    history : History
-    id : str
-        The name of the snapshot.
-    origin : Origin
-        Where it is from, and what may be done with it.
-    currency : str
-        Of all instruments.
-    """
     tables = {
         "bars": _bars(history, id),
         "macro": _macro(history.macro),
-        "instruments": _instruments(history.listings, currency),
-        "news": _news(history.news),
-        "fundamentals": _fundamentals(history),
-        "actions": _actions(history),
-    }
+        "instruments": listed("instruments", [tuple(one.as_row(currency).values()) for one in history.listings]),
+        # An item of news is named by a digest of its time and text.
+        "news": listed("news", [
+            (sha256_text(f"{one.published_at.isoformat()} {one.source} {one.text}")[:16], one.published_at,
+             list(one.instruments), one.text, one.source)
+            for one in history.news
+        ]),
+        "fundamentals": listed("fundamentals", [
+            (one.instrument, one.period, one.field, one.value if one.value == one.value else None, one.unit,
+             one.filed_at)
+            for one in history.fundamentals.filings
+        ]),
+        "actions": listed("actions", [
+            (one.instrument, one.ex_date, datetime.fromtimestamp(known, UTC), float(one.split), float(one.dividend))
+            for known, one in history.actions
+        ]),
+    }  # fmt: skip
     return Snapshot(id, origin, tables)
 
 
@@ -237,11 +166,6 @@ def _instants(seconds: np.ndarray) -> Any:
     return pa.array(micros, mask=open_ended).cast(pa.timestamp("us", tz="UTC"))
 
 
-def _repeated(text: str, rows: int) -> Any:
-    """One text in every row."""
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), [text]).cast(pa.string())
-
-
 def _bars(history: History, snapshot: str) -> Any:
     """First versions by day and instrument, then the restatements."""
     row, column = np.nonzero(np.any([np.isfinite(one) for one in history.bars.values()], axis=0))
@@ -252,28 +176,30 @@ def _bars(history: History, snapshot: str) -> Any:
         name: np.concatenate([one[row, column], later.values.get(name, missing)]) for name, one in history.bars.items()
     }
     factor = whole.pop(FACTOR, np.ones(rows.size))
-    values = {name: _numbers(one if name == "volume" else _traded(one, factor)) for name, one in whole.items()}
+    values = {}
+    for name, one in whole.items():
+        # Prices whose product with the factor is the adjusted price to the last bit, so that reading gives it again.
+        traded = one if name == "volume" else one / factor
+        for step in () if name == "volume" else (np.nextafter(traded, np.inf), np.nextafter(traded, 0.0)):
+            traded = np.where(traded * factor == one, traded, step)
+        values[name] = _numbers(traded)
     known_at = np.concatenate([history.known_at[row, column], later.known_at])
     unstated = [at for at, one in enumerate(history.listings) if one.id in history.unstated]
     names = pa.array([one.id for one in history.listings], pa.string())
+
+    def repeated(text: str) -> Any:
+        return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows.size, np.int32)), [text]).cast(pa.string())
+
     return _table(
         "bars",
         instrument=pa.DictionaryArray.from_arrays(pa.array(columns.astype(np.int32)), names).cast(pa.string()),
         event_date=history.days.astype("datetime64[D]")[rows],
         known_at=_instants(known_at),
         adj_factor=_numbers(np.where(np.isin(columns, unstated) & (factor == 1.0), np.nan, factor)),
-        source=_repeated(history.source, rows.size),
-        snapshot=_repeated(snapshot, rows.size),
+        source=repeated(history.source),
+        snapshot=repeated(snapshot),
         **values,
     )
-
-
-def _traded(adjusted: np.ndarray, factor: np.ndarray) -> np.ndarray:
-    """Prices whose product with the factor is the adjusted price to the last bit, so that reading gives it again."""
-    found: np.ndarray = adjusted / factor
-    for step in (np.nextafter(found, np.inf), np.nextafter(found, 0.0)):
-        found = np.where(found * factor == adjusted, found, step)
-    return found
 
 
 def _macro(macro: Sequence[MacroSeries]) -> Any:
@@ -294,63 +220,6 @@ def _macro(macro: Sequence[MacroSeries]) -> Any:
         unit=text([one.unit for one in macro]),
         title=text([one.title for one in macro]),
         stale_days=np.repeat(np.array([one.stale_days for one in macro], dtype=np.int32), sizes),
-    )
-
-
-def _instruments(listings: Sequence[Listing], currency: str) -> Any:
-    """One row an instrument."""
-    rows = [
-        {
-            "id": one.id,
-            "class": one.asset_class,
-            "sub": one.sub,
-            "name": one.name,
-            "currency": currency,
-            "listed": one.listed,
-            "delisted": one.delisted,
-            "calendar": one.calendar,
-        }
-        for one in listings
-    ]
-    return pa.Table.from_pylist(rows, schema=SCHEMAS["instruments"])
-
-
-def _news(news: Sequence[News]) -> Any:
-    """One row an item, named by a digest of its time and text."""
-    rows = [
-        {
-            "id": sha256_text(f"{one.published_at.isoformat()} {one.source} {one.text}")[:16],
-            "published_at": one.published_at,
-            "instruments": list(one.instruments),
-            "text": one.text,
-            "source": one.source,
-        }
-        for one in news
-    ]
-    return pa.Table.from_pylist(rows, schema=SCHEMAS["news"])
-
-
-def _actions(history: History) -> Any:
-    """One row a listed action."""
-    return _table(
-        "actions",
-        instrument=pa.array([one.instrument for _, one in history.actions], pa.string()),
-        ex_date=pa.array([one.ex_date for _, one in history.actions], pa.date32()),
-        known_at=_instants(np.array([known for known, _ in history.actions], dtype=np.int64)),
-        split=np.array([one.split for _, one in history.actions], dtype=float),
-        dividend=np.array([one.dividend for _, one in history.actions], dtype=float),
-    )
-
-
-def _fundamentals(history: History) -> Any:
-    """One row a filed value."""
-    filed = history.fundamentals.filings
-    names = ("instrument", "period", "field", "unit")
-    return _table(
-        "fundamentals",
-        **{name: pa.array([getattr(one, name) for one in filed], pa.string()) for name in names},
-        value=_numbers(history.fundamentals.values),
-        filed_at=pa.array([one.filed_at for one in filed], pa.timestamp("us", tz="UTC")),
     )
 
 
@@ -392,74 +261,43 @@ class Manifest:
         return content_id([self.id, origin, {name: entry.content for name, entry in self.files.items()}])
 
 
-@dataclass(frozen=True, slots=True)
-class _Encoded:
-    """A snapshot as it will lie in a folder."""
-
-    manifest: Manifest
-    files: Mapping[str, bytes]
-
-
 def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
-    """Write a snapshot into a folder, which is made if it is not there.
-
-    A folder holds one snapshot. The same one again changes nothing, except that a file which was lost or damaged
-    since is written anew; another one is refused.
-
-    Raises
-    ------
-    InputError
-        The folder holds another snapshot.
-    LedgerError
-        What the folder holds cannot be read, or the file system refuses.
-
-    Examples
-    --------
-    >>> from datetime import UTC, datetime
-    >>> from tempfile import TemporaryDirectory
-    >>> origin = Origin(source="nobody", retrieved_at=datetime(2026, 1, 1, tzinfo=UTC))
-    >>> with TemporaryDirectory() as place:
-    ...     write_snapshot(Path(place), Snapshot("empty", origin))
-    ...     read_snapshot(Path(place)).id
-    'empty'
-    """
-    encoded = _encode(snapshot)
+    """Write a snapshot into a folder, which is made if it is not there."""
+    files, entries = {}, {}
+    for name, table in snapshot.tables.items():
+        if name in OPTIONAL and not table.num_rows:
+            continue
+        sink = io.BytesIO()
+        pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+        files[name] = sink.getvalue()
+        digest = hashlib.sha256(files[name]).hexdigest()
+        entries[name] = FileEntry(sha256=digest, content=content_digest(table), rows=table.num_rows)
+    new = Manifest(format=FORMAT, id=snapshot.id, origin=snapshot.origin, files=entries)
     if (folder / MANIFEST).exists():
         there = read_manifest(folder)
-        if there.digest != encoded.manifest.digest:
-            raise InputError(str(folder), [_other(there, encoded.manifest)])
+        if there.digest != new.digest:
+            what = f"holds the snapshot {there.id!r} of {there.origin.source}"
+            if there.id == new.id:
+                what = f"holds another snapshot that is also called {there.id!r}, with other rows or another origin"
+            rule = f"a folder holds one snapshot and none is mixed into another: give a new folder for {new.id!r}"
+            raise InputError(str(folder), [f"{what}; {rule}"])
         if not any(_damage(folder, name, entry) for name, entry in there.files.items()):
             return
-    for name, data in encoded.files.items():
-        write_atomic(_file(folder, name), data)
-    write_atomic(folder / MANIFEST, _text(encoded.manifest))
+    for name, data in files.items():
+        write_atomic(folder / f"{name}.parquet", data)
+    text = json.dumps(json.loads(canonical_json(new)), indent=1, ensure_ascii=False)
+    write_atomic(folder / MANIFEST, (text + "\n").encode())
 
 
 def read_snapshot(folder: Path) -> Snapshot:
-    """The snapshot of a folder, after its bytes, pages and columns were checked.
-
-    Raises
-    ------
-    InputError
-        The folder holds no snapshot.
-    LedgerError
-        A file is missing, damaged or cut off; all of them are named.
-    """
+    """The snapshot of a folder, after its bytes, pages and columns were checked."""
     manifest = read_manifest(folder)
     check_files(folder, manifest)
     return Snapshot(manifest.id, manifest.origin, {name: read_table(folder, name, manifest) for name in manifest.files})
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What a folder says it holds. The tables are not looked at.
-
-    Raises
-    ------
-    InputError
-        There is no snapshot.
-    LedgerError
-        ``snapshot.json`` is damaged or of another version.
-    """
+    """What a folder says it holds. The tables are not looked at."""
     path = folder / MANIFEST
     if not path.is_file():
         raise InputError(str(folder), ["holds no market snapshot; make one with: assaymark data synth --out FOLDER"])
@@ -491,7 +329,7 @@ def check_files(folder: Path, manifest: Manifest) -> None:
 
 def read_table(folder: Path, name: str, manifest: Manifest) -> Any:
     """One table of a snapshot, its page checksums verified. Call `check_files` before."""
-    path = _file(folder, name)
+    path = folder / f"{name}.parquet"
     try:
         # Not read_table: it reads through datasets, which bring pandas in where there is one.
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
@@ -531,37 +369,9 @@ def _hash_column(whole: Any, column: Any) -> None:
         whole.update(column.cast(bits).fill_null(0).to_numpy(zero_copy_only=False).tobytes())
 
 
-def _encode(snapshot: Snapshot) -> _Encoded:
-    """The bytes of every file."""
-    files, entries = {}, {}
-    for name, table in snapshot.tables.items():
-        if name in OPTIONAL and not table.num_rows:
-            continue
-        sink = io.BytesIO()
-        pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-        files[name] = sink.getvalue()
-        digest = hashlib.sha256(files[name]).hexdigest()
-        entries[name] = FileEntry(sha256=digest, content=content_digest(table), rows=table.num_rows)
-    return _Encoded(Manifest(format=FORMAT, id=snapshot.id, origin=snapshot.origin, files=entries), files)
-
-
-def _text(manifest: Manifest) -> bytes:
-    """The manifest as a person can read it."""
-    return (json.dumps(json.loads(canonical_json(manifest)), indent=1, ensure_ascii=False) + "\n").encode()
-
-
-def _other(there: Manifest, new: Manifest) -> str:
-    """Why a snapshot is not written over the one that is there."""
-    if there.id != new.id:
-        what = f"holds the snapshot {there.id!r} of {there.origin.source}"
-    else:
-        what = f"holds another snapshot that is also called {there.id!r}, with other rows or another origin"
-    return f"{what}; a folder holds one snapshot and none is mixed into another: give a new folder for {new.id!r}"
-
-
 def _damage(folder: Path, name: str, entry: FileEntry) -> str:
     """What is wrong with a file, or nothing."""
-    path = _file(folder, name)
+    path = folder / f"{name}.parquet"
     try:
         with path.open("rb") as handle:
             actual = hashlib.file_digest(handle, "sha256").hexdigest()
@@ -572,11 +382,6 @@ def _damage(folder: Path, name: str, entry: FileEntry) -> str:
     if actual == entry.sha256:
         return ""
     return f"{path.name} is damaged or cut off: its sha256 is {actual[:12]}..., not {entry.sha256[:12]}..."
-
-
-def _file(folder: Path, name: str) -> Path:
-    """Where a table lies."""
-    return folder / f"{name}.parquet"
 
 
 # The wide tables of a store as memory-mapped files beside it: made from the Parquet files, and never the record.
@@ -598,18 +403,32 @@ def cached_bars(folder: Path, key: str) -> WideBars | None:
         index = json.loads((place / _INDEX).read_bytes())
         if index["version"] != VERSION or index["key"] != key:
             return None
-        arrays = {name: _mapped(place / f"{name}.npy", digest) for name, digest in index["files"].items()}
-        return _assembled(arrays)
+        parts = {}
+        for name, digest in index["files"].items():
+            with (place / f"{name}.npy").open("rb") as handle:
+                if hashlib.file_digest(handle, "sha256").hexdigest() != digest:
+                    return None
+            # A plain view of the map: slicing a memmap object costs more than reading the slice.
+            parts[name] = np.asarray(np.load(place / f"{name}.npy", mmap_mode="r", allow_pickle=False))
+        values = {name.removeprefix("later-bar-"): one for name, one in parts.items() if name.startswith("later-bar-")}
+        bars = {name.removeprefix("bar-"): one for name, one in parts.items() if name.startswith("bar-")}
+        restated = Restated(parts["later-row"], parts["later-column"], parts["later-known_at"], values)
+        days = parts["days"].astype("datetime64[D]")
+        return WideBars(days, bars, parts["known_at"], parts["unstated"], restated)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
 def keep_bars(folder: Path, key: str, bars: WideBars) -> None:
     """Write the cache of a snapshot; nothing happens where the folder cannot be written."""
-    place = folder / "cache"
+    place, later = folder / "cache", bars.restated
+    parts = {"days": bars.days.astype(np.int64), "known_at": bars.known_at, "unstated": bars.unstated}
+    parts |= {f"bar-{name}": one for name, one in bars.bars.items()}
+    parts |= {"later-row": later.rows, "later-column": later.columns, "later-known_at": later.known_at}
+    parts |= {f"later-bar-{name}": one for name, one in later.values.items()}
     with suppress(LedgerError):
         files = {}
-        for name, array in _parts(bars).items():
+        for name, array in parts.items():
             sink = io.BytesIO()
             np.save(sink, np.ascontiguousarray(array), allow_pickle=False)
             files[name] = hashlib.sha256(sink.getbuffer()).hexdigest()
@@ -617,29 +436,3 @@ def keep_bars(folder: Path, key: str, bars: WideBars) -> None:
         index = {"version": VERSION, "key": key, "files": files}
         # Last, so that files of two snapshots are never taken for one cache.
         write_atomic(place / _INDEX, (json.dumps(index, indent=1) + "\n").encode())
-
-
-def _mapped(path: Path, digest: str) -> np.ndarray:
-    """One array, mapped, after its bytes were compared with their digest."""
-    with path.open("rb") as handle:
-        if hashlib.file_digest(handle, "sha256").hexdigest() != digest:
-            raise ValueError(path.name)
-    # A plain view of the map: slicing a memmap object costs more than reading the slice.
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-
-
-def _parts(bars: WideBars) -> dict[str, np.ndarray]:
-    """Every array under the name of its file."""
-    later = bars.restated
-    found = {"days": bars.days.astype(np.int64), "known_at": bars.known_at, "unstated": bars.unstated}
-    found |= {f"bar-{name}": one for name, one in bars.bars.items()}
-    found |= {"later-row": later.rows, "later-column": later.columns, "later-known_at": later.known_at}
-    return found | {f"later-bar-{name}": one for name, one in later.values.items()}
-
-
-def _assembled(parts: dict[str, np.ndarray]) -> WideBars:
-    """The bars from their arrays."""
-    values = {name.removeprefix("later-bar-"): one for name, one in parts.items() if name.startswith("later-bar-")}
-    bars = {name.removeprefix("bar-"): one for name, one in parts.items() if name.startswith("bar-")}
-    restated = Restated(parts["later-row"], parts["later-column"], parts["later-known_at"], values)
-    return WideBars(parts["days"].astype("datetime64[D]"), bars, parts["known_at"], parts["unstated"], restated)

@@ -1,7 +1,4 @@
-"""The embedded market: 183 invented instruments in six classes from 2015 to 2025, drawn from a seed.
-
-It carries no licence and no model can have memorised it. One seed gives one market, the same on every run.
-"""
+"""The embedded market: 183 invented instruments in six classes from 2015 to 2025, drawn from a seed."""
 
 from __future__ import annotations
 
@@ -26,12 +23,8 @@ from assaymark.market.instruments import (
     universe,
 )
 
-# The random parts of the synthetic market: volatility, regimes, class factors, what is shared and what is not.
-#
-# Everything here is standardised on calm days: factors have unit variance and exactly the correlation asked for there,
-# so that the calibration does not depend on the luck of a seed. Stress windows come on top.
-
-
+# Everything random is standardised on calm days: factors have unit variance and exactly the correlation asked for, so
+# that the calibration does not depend on the luck of a seed. Stress windows come on top.
 _SLOW, _FAST = 0.5 ** (1 / 120), 0.5 ** (1 / 6)  # half-lives of 120 and 6 days
 _SLOW_SD, _FAST_SD = 0.16, 0.22
 
@@ -43,11 +36,7 @@ SHARPE = np.array([1.3, 0.5, -1.1])
 
 
 def semi_markov(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Bull, sideways and bear spells, int array of shape (n,).
-
-    Semi-Markov: the length of a spell is gamma distributed and not geometric, so a spell that has just begun does not
-    end as readily as an old one.
-    """
+    """Bull, sideways and bear spells, int array of shape (n,)."""
     found = np.empty(n, dtype=np.int8)
     state, day = int(rng.choice(3, p=[0.5, 0.3, 0.2])), 0
     while day < n:
@@ -58,11 +47,7 @@ def semi_markov(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def two_speed_volatility(rng: np.random.Generator, shocks: np.ndarray, leverage: np.ndarray) -> np.ndarray:
-    """Volatility multipliers with a slow and a fast part, both AR(1) in logs, shape as ``shocks``.
-
-    ``shocks[t]`` are the standardised returns of day t; with ``leverage`` below zero a fall raises the volatility of
-    the following days, never of its own day.
-    """
+    """Volatility multipliers with a slow and a fast part, both AR(1) in logs, shape as ``shocks``."""
     if not (np.abs(leverage) < 1).all():
         raise InputError("leverage", ["must be between -1 and 1"])
     n, k = shocks.shape
@@ -98,10 +83,7 @@ def independent_t(rng: np.random.Generator, shape: tuple[int, ...], *, dof: floa
 
 
 def recolour(draws: np.ndarray, correlation: np.ndarray, calm: np.ndarray) -> np.ndarray:
-    """``draws`` turned so that on calm days they have mean 0, variance 1 and exactly ``correlation``.
-
-    The first column is only shifted and scaled; each later one takes from those before it.
-    """
+    """``draws`` turned so that on calm days they have mean 0, variance 1 and exactly ``correlation``."""
     centred = draws - draws[calm].mean(axis=0)
     own = np.linalg.cholesky(centred[calm].T @ centred[calm] / calm.sum())
     found: np.ndarray = centred @ np.linalg.solve(own.T, np.linalg.cholesky(correlation).T)
@@ -116,10 +98,7 @@ def standardise(draws: np.ndarray, calm: np.ndarray) -> np.ndarray:
 
 
 def loadings(rng: np.random.Generator, n: int, target: float, sub: float, same_sub: float) -> np.ndarray:
-    """Loadings of n instruments on their class factor whose pairs correlate by ``target`` on average, shape (n,).
-
-    ``sub`` is the variance an instrument shares with its sub-sector and ``same_sub`` the share of pairs in one.
-    """
+    """Loadings of n instruments on their class factor whose pairs correlate by ``target`` on average, shape (n,)."""
     wanted = target - sub * same_sub
     spread = rng.uniform(0.88, 1.08, n)
     top = np.sqrt(0.97 - sub)
@@ -132,12 +111,8 @@ def loadings(rng: np.random.Generator, n: int, target: float, sub: float, same_s
     return result
 
 
-# What the synthetic market is calibrated to, per class: the figures that PortBench prints (appendix F.1, section 4).
-#
-# Figures that PortBench does not print (sub-sector shares, correlations among the other classes, sizes of the legs of
-# the stress windows) are choices, kept here beside the printed ones so that they can be read in one place.
-
-
+# What the market is calibrated to, per class: the figures that PortBench prints (appendix F.1, section 4). What it does
+# not print (sub-sector shares, other correlations, sizes of the legs of stress windows) is chosen here beside them.
 INTRA: dict[AssetClass, float] = {"EQ": 0.48, "BO": 0.77, "CO": 0.23, "CR": 0.60, "RE": 0.77, "CA": 0.21}
 """Mean correlation between two instruments of one class."""
 
@@ -167,51 +142,25 @@ SUB_SHARE: dict[AssetClass, float] = {"EQ": 0.08, "BO": 0.04, "CO": 0.20, "CR": 
 """Share of an instrument's variance that it shares with its sub-sector only."""
 
 # Correlations of class factors that PortBench leaves open, for the six classes in the order of CLASSES.
+# fmt: off
 _OTHERS: dict[tuple[AssetClass, AssetClass], float] = {
-    ("BO", "CO"): -0.10,
-    ("BO", "CR"): -0.08,
-    ("BO", "RE"): -0.12,
-    ("BO", "CA"): 0.25,
-    ("CO", "CR"): 0.15,
-    ("CO", "RE"): 0.38,
-    ("CO", "CA"): -0.05,
-    ("CR", "RE"): 0.34,
-    ("CR", "CA"): -0.05,
-    ("RE", "CA"): -0.18,
+    ("BO", "CO"): -0.10, ("BO", "CR"): -0.08, ("BO", "RE"): -0.12, ("BO", "CA"): 0.25, ("CO", "CR"): 0.15,
+    ("CO", "RE"): 0.38, ("CO", "CA"): -0.05, ("CR", "RE"): 0.34, ("CR", "CA"): -0.05, ("RE", "CA"): -0.18,
 }
 
 SUB_VOLATILITY: dict[str, tuple[float, float]] = {
-    "large caps": (0.105, 0.14),
-    "small caps": (0.16, 0.21),
-    "growth": (0.145, 0.19),
-    "value": (0.11, 0.15),
-    "technology": (0.16, 0.215),
-    "health care": (0.115, 0.155),
-    "financials": (0.14, 0.185),
-    "energy companies": (0.17, 0.215),
-    "industrials": (0.13, 0.17),
-    "staples": (0.095, 0.125),
-    "discretionary": (0.15, 0.19),
-    "utilities": (0.11, 0.145),
-    "developed abroad": (0.12, 0.16),
-    "emerging": (0.14, 0.20),
-    "government": (0.055, 0.145),
-    "corporate": (0.055, 0.09),
-    "inflation-linked": (0.055, 0.08),
-    "mortgage": (0.055, 0.075),
-    "energy": (0.26, 0.57),
-    "precious metals": (0.135, 0.28),
-    "industrial metals": (0.16, 0.26),
-    "agriculture": (0.15, 0.30),
-    "major coins": (0.495, 0.58),
-    "platforms": (0.58, 0.69),
-    "payments": (0.55, 0.69),
-    "diversified": (0.166, 0.174),
-    "residential": (0.166, 0.174),
-    "commercial": (0.166, 0.174),
-    "bills": (0.0011, 0.0018),
+    "large caps": (0.105, 0.14), "small caps": (0.16, 0.21), "growth": (0.145, 0.19), "value": (0.11, 0.15),
+    "technology": (0.16, 0.215), "health care": (0.115, 0.155), "financials": (0.14, 0.185),
+    "energy companies": (0.17, 0.215), "industrials": (0.13, 0.17), "staples": (0.095, 0.125),
+    "discretionary": (0.15, 0.19), "utilities": (0.11, 0.145), "developed abroad": (0.12, 0.16),
+    "emerging": (0.14, 0.20), "government": (0.055, 0.145), "corporate": (0.055, 0.09),
+    "inflation-linked": (0.055, 0.08), "mortgage": (0.055, 0.075), "energy": (0.26, 0.57),
+    "precious metals": (0.135, 0.28), "industrial metals": (0.16, 0.26), "agriculture": (0.15, 0.30),
+    "major coins": (0.495, 0.58), "platforms": (0.58, 0.69), "payments": (0.55, 0.69), "diversified": (0.166, 0.174),
+    "residential": (0.166, 0.174), "commercial": (0.166, 0.174), "bills": (0.0011, 0.0018),
     "money market": (0.0018, 0.0027),
 }
+# fmt: on
 """Range of calm volatility that each sub-sector's instruments are drawn from, inside their class's range."""
 
 
@@ -229,12 +178,7 @@ def factor_correlation(mean_loading: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class StressPlan:
-    """One kind of stress window.
-
-    ``earliest`` and ``latest`` bound the first day (it is drawn between them), ``days`` is its length in weekdays.
-    ``common`` and ``own`` multiply the volatility of what a class shares and of what an instrument has alone.
-    ``legs`` pins the mean log price of each class, as (share of the window, cumulative log return) knots.
-    """
+    """One kind of stress window."""
 
     name: str
     earliest: str
@@ -245,57 +189,32 @@ class StressPlan:
     legs: dict[AssetClass, tuple[tuple[float, float], ...]]
 
 
+# fmt: off
 STRESS: tuple[StressPlan, ...] = (
-    StressPlan(
-        "liquidity",
-        "2015-05-01",
-        "2016-12-01",
-        140,
-        1.6,
-        1.15,
-        {
-            "EQ": ((0.2, -0.12), (0.45, -0.06), (0.9, -0.18), (1.0, -0.15)),
-            "BO": ((1.0, 0.01),),
-            "CO": ((0.9, -0.17), (1.0, -0.16)),
-            "CR": ((0.3, -0.20), (1.0, 0.05)),
-            "RE": ((0.2, -0.08), (0.9, -0.11), (1.0, -0.08)),
-        },
-    ),
-    StressPlan(
-        "pandemic",
-        "2018-06-01",
-        "2020-09-01",
-        75,
-        3.0,
-        1.9,
-        {
-            "EQ": ((0.35, -0.36), (1.0, -0.15)),
-            "BO": ((0.25, 0.04), (0.35, 0.0), (1.0, 0.05)),
-            "CO": ((0.35, -0.32), (1.0, -0.22)),
-            "CR": ((0.35, -0.48), (1.0, -0.10)),
-            "RE": ((0.35, -0.42), (1.0, -0.25)),
-        },
-    ),
-    StressPlan(
-        "tightening",
-        "2021-06-01",
-        "2022-12-01",
-        165,
-        1.5,
-        1.1,
-        {
-            "EQ": ((0.3, -0.14), (0.5, -0.06), (0.8, -0.20), (1.0, -0.14)),
-            "BO": ((0.3, -0.04), (0.8, -0.13), (1.0, -0.11)),
-            "CO": ((0.2, 0.03), (1.0, -0.14)),
-            "CR": ((0.25, -0.58), (0.5, -0.50), (0.8, -0.76), (1.0, -0.80)),
-            "RE": ((0.3, -0.12), (0.5, -0.08), (0.8, -0.28), (1.0, -0.24)),
-        },
-    ),
+    StressPlan("liquidity", "2015-05-01", "2016-12-01", 140, 1.6, 1.15, {
+        "EQ": ((0.2, -0.12), (0.45, -0.06), (0.9, -0.18), (1.0, -0.15)),
+        "BO": ((1.0, 0.01),),
+        "CO": ((0.9, -0.17), (1.0, -0.16)),
+        "CR": ((0.3, -0.20), (1.0, 0.05)),
+        "RE": ((0.2, -0.08), (0.9, -0.11), (1.0, -0.08)),
+    }),
+    StressPlan("pandemic", "2018-06-01", "2020-09-01", 75, 3.0, 1.9, {
+        "EQ": ((0.35, -0.36), (1.0, -0.15)),
+        "BO": ((0.25, 0.04), (0.35, 0.0), (1.0, 0.05)),
+        "CO": ((0.35, -0.32), (1.0, -0.22)),
+        "CR": ((0.35, -0.48), (1.0, -0.10)),
+        "RE": ((0.35, -0.42), (1.0, -0.25)),
+    }),
+    StressPlan("tightening", "2021-06-01", "2022-12-01", 165, 1.5, 1.1, {
+        "EQ": ((0.3, -0.14), (0.5, -0.06), (0.8, -0.20), (1.0, -0.14)),
+        "BO": ((0.3, -0.04), (0.8, -0.13), (1.0, -0.11)),
+        "CO": ((0.2, 0.03), (1.0, -0.14)),
+        "CR": ((0.25, -0.58), (0.5, -0.50), (0.8, -0.76), (1.0, -0.80)),
+        "RE": ((0.3, -0.12), (0.5, -0.08), (0.8, -0.28), (1.0, -0.24)),
+    }),
 )
+# fmt: on
 """The three windows of PortBench section C.2 in kind and length. They end before 2024, its normal year."""
-
-
-# Stress windows: where they lie, and how the class legs in them are pinned (PortBench section C.2).
 
 
 # Direction of the shock that all classes share in a window, in the order of CLASSES, and its share of their factor.
@@ -368,11 +287,7 @@ def pin_legs(
     alive: np.ndarray,
     windows: Sequence[Window],
 ) -> np.ndarray:
-    """Log returns whose class means add up to the pinned legs of every window, shape (n_days, n_instruments).
-
-    Between two knots one constant is added to each day, larger for instruments that move more; the mean over the
-    instruments alive on a day moves by just that constant. Cash has no leg: it earns the policy rate.
-    """
+    """Log returns whose class means add up to the pinned legs of every window, shape (n_days, n_instruments)."""
     found = log_returns.copy()
     for window in windows:
         for name, knots in window.plan.legs.items():
@@ -404,12 +319,7 @@ _STREAMS = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SyntheticMarket(ShownHistory):
-    """One drawn market. Arrays are (n_days, n_instruments) on weekdays; NaN where there is no bar.
-
-    ``spot_days`` and ``spot`` are the crypto closes on all seven days; on weekdays they equal ``close``.
-    ``equity_volatility`` (n_days,) is the volatility a year of the equity factor that rules each day, known the day
-    before; the volatility index is made from it. ``seed`` names the market.
-    """
+    """One drawn market. Arrays are (n_days, n_instruments) on weekdays; NaN where there is no bar."""
 
     seed: int
     listings: tuple[Listing, ...]
@@ -452,44 +362,35 @@ def streams(seed: int) -> dict[str, np.random.Generator]:
 
 @lru_cache(maxsize=2)
 def synthetic_market(seed: int = 0) -> SyntheticMarket:
-    """The market of one seed, calibrated to PortBench's printed figures (`assaymark.market.synthetic`).
-
-    Class factors are correlated multivariate t with two-speed stochastic volatility and leverage; instruments add a
-    sub-sector part and a t part of their own. Bull, sideways and bear spells are semi-Markov and set the drift. Three
-    stress windows with pinned class legs lie where the seed puts them. Cash earns the policy rate. Closes are total
-    returns, so no adjustment factor is needed. The arrays are read-only: the two last markets are kept and shared.
-
-    Raises
-    ------
-    InputError
-        The seed is negative.
-
-    Examples
-    --------
-    >>> market = synthetic_market(7)
-    >>> market.close.shape
-    (2870, 183)
-    >>> [window.name for window in market.windows]
-    ['liquidity', 'pandemic', 'tightening']
-    """
+    """The market of one seed, calibrated to PortBench's printed figures (`assaymark.market.synthetic`)."""
     rng = streams(seed)
     listings = universe()
     days = weekdays(FIRST_DAY, LAST_DAY)
     windows = draw_windows(rng["windows"], days)
     members = class_members(listings)
-    calm, alive = calm_days(windows, days.size), _alive(days, listings)
+    calm, class_of = calm_days(windows, days.size), _class_of(listings)
+    begins = np.array([one.listed for one in listings], dtype="datetime64[D]")
+    ends = np.array([one.delisted or LAST_DAY for one in listings], dtype="datetime64[D]")
+    alive: np.ndarray = (days[:, None] >= begins) & (days[:, None] <= ends)
     sizes = np.array([rng["sizes"].uniform(*SUB_VOLATILITY[one.sub]) for one in listings])
 
     shared, own, equity_volatility, loading = _random_parts(rng, days, listings, windows, calm)
-    noise = _unit_on_calm(shared + own, calm, alive)
+    # Moves of unit variance over each instrument's own calm days, with mean zero there.
+    moves, use = shared + own, alive & calm[:, None]
+    days_used = use.sum(axis=0)
+    centred = moves - np.where(use, moves, 0.0).sum(axis=0) / days_used
+    noise = centred / np.sqrt(np.where(use, centred**2, 0.0).sum(axis=0) / days_used)
     states = np.stack([semi_markov(rng["regimes"], days.size) for _ in CLASSES], axis=1)
-    drift = SHARPE[states][:, _class_of(listings)] * loading * sizes / _YEAR
+    drift = SHARPE[states][:, class_of] * loading * sizes / _YEAR
     policy = policy_rate(rng["rates"], days, windows)
     cash = members["CA"]
     drift[:, cash] = policy[:, None] / 100.0 / 261.0
     log_returns = noise * (sizes / np.sqrt(_YEAR)) + drift
     log_returns = pin_legs(log_returns, sizes, members, alive, windows)
-    exact = _prices(rng["sizes"], log_returns, alive, listings)
+    # Closes from a starting price on the first day of each listing.
+    start = np.exp(rng["sizes"].uniform(np.log(25.0), np.log(250.0), len(listings)))
+    start[cash] = 100.0
+    exact: np.ndarray = start * np.exp(np.cumsum(np.where(alive, log_returns, 0.0), axis=0))
 
     spot_days, spot = _seven_days(rng["weekend"], days, exact[:, members["CR"]], sizes[members["CR"]])
     bars = _bars(rng["bars"], exact, sizes)
@@ -500,14 +401,6 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
     for array in (days, *bars, policy, equity_volatility, states, spot_days, spot):
         array.setflags(write=False)
     return SyntheticMarket(seed, listings, days, *bars, windows, policy, equity_volatility, states, spot_days, spot)
-
-
-def _alive(days: np.ndarray, listings: tuple[Listing, ...]) -> np.ndarray:
-    """Whether each instrument is listed on each day."""
-    first = np.array([one.listed for one in listings], dtype="datetime64[D]")
-    last = np.array([one.delisted or LAST_DAY for one in listings], dtype="datetime64[D]")
-    found: np.ndarray = (days[:, None] >= first) & (days[:, None] <= last)
-    return found
 
 
 def _class_of(listings: tuple[Listing, ...]) -> np.ndarray:
@@ -527,9 +420,9 @@ def _random_parts(
     members = class_members(listings)
     weight = np.empty(len(listings))
     for name, columns in members.items():
-        weight[columns] = loadings(
-            rng["sizes"], columns.size, DESIGN[name], SUB_SHARE[name], _same_sub(name, columns.size)
-        )
+        # The share of pairs of one class that are in one sub-sector.
+        same_sub = sum(n * (n - 1) for n in SUBSECTORS[name].values()) / (columns.size * (columns.size - 1))
+        weight[columns] = loadings(rng["sizes"], columns.size, DESIGN[name], SUB_SHARE[name], same_sub)
     correlation = factor_correlation(np.array([weight[columns].mean() for columns in members.values()]))
     shocks = multivariate_t(rng["factors"], n, correlation)
     speed = two_speed_volatility(rng["volatility"], shocks, _LEVERAGE)
@@ -551,32 +444,6 @@ def _random_parts(
     for window in windows:
         level[window.rows] *= window.plan.common
     return class_factors[:, class_of] * weight, stress_own(beside, class_of, windows), level, weight
-
-
-def _same_sub(name: AssetClass, n: int) -> float:
-    """The share of pairs of one class that are in one sub-sector."""
-    return sum(count * (count - 1) for count in SUBSECTORS[name].values()) / (n * (n - 1))
-
-
-def _unit_on_calm(moves: np.ndarray, calm: np.ndarray, alive: np.ndarray) -> np.ndarray:
-    """Moves scaled to unit variance over each instrument's own calm days, with mean zero there."""
-    use = alive & calm[:, None]
-    count = use.sum(axis=0)
-    mean = np.where(use, moves, 0.0).sum(axis=0) / count
-    spread = np.sqrt(np.where(use, (moves - mean) ** 2, 0.0).sum(axis=0) / count)
-    found: np.ndarray = (moves - mean) / spread
-    return found
-
-
-def _prices(
-    rng: np.random.Generator, log_returns: np.ndarray, alive: np.ndarray, listings: tuple[Listing, ...]
-) -> np.ndarray:
-    """Closes from log returns, from a starting price on the first day of each listing."""
-    start = np.exp(rng.uniform(np.log(25.0), np.log(250.0), len(listings)))
-    start[[one.asset_class == "CA" for one in listings]] = 100.0
-    begun = np.cumsum(np.where(alive, log_returns, 0.0), axis=0)
-    found: np.ndarray = start * np.exp(begun)
-    return found
 
 
 def _bars(

@@ -1,8 +1,4 @@
-"""The arithmetic of holding: optimisers, strategies, drift and costs, risk, performance.
-
-Arithmetic on numpy arrays that knows neither markets nor dates: a day is a row, an instrument is a column. Every
-optimiser answers with a `Solution` whose status names what kind of answer it is.
-"""
+"""The arithmetic of holding: optimisers, strategies, drift and costs, risk, performance."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""From target weights to net asset value: drift between trades, costs at trades.
-
-Between two trades a portfolio is a fixed number of units, so its value is a weighted sum of cumulative products: one
-matrix product per stretch and no loop over days or strategies.
-"""
+"""From target weights to net asset value: drift between trades, costs at trades."""
 
 from __future__ import annotations
 
@@ -90,52 +86,6 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
     >>> found.before[1].round(4).tolist()
     [0.5217, 0.4783]
     """
-    wanted, earned = _checked(targets, returns, cost_bps)
-    single = wanted.ndim == 2
-    book = wanted[None] if single else wanted
-    trades = ~np.isnan(book[..., 0])
-    days = np.flatnonzero(trades.any(axis=0))
-    _refuse_missing(book, trades, days, earned)
-    count, n_days, n_assets = book.shape
-    nav, turnover = np.ones((count, n_days)), np.zeros((count, n_days))
-    before = np.zeros((count, days.size, n_assets))
-    weights, value = np.zeros((count, n_assets)), np.ones(count)
-    factors = 1.0 + np.where(np.isnan(earned), 0.0, earned)  # what is missing is held by nobody, as checked above
-    for k, (day, end) in enumerate(_stretches(days, n_days)):
-        before[:, k] = weights
-        trading = trades[:, day] & (value > 0)
-        goal = np.where(trading[:, None], book[:, day], weights)
-        turnover[:, day] = np.abs(goal - weights).sum(axis=1)
-        value = value * (1.0 - cost_bps * 1e-4 * turnover[:, day])
-        nav[:, day] = value
-        weights, value = _drift(goal, value, factors[day + 1 : end + 1], nav[:, day + 1 : end + 1])
-    cost = cost_bps * 1e-4 * turnover
-    if single:
-        return Backtest(nav[0], turnover[0], cost[0], days, before[0])
-    return Backtest(nav, turnover, cost, days, before)
-
-
-def _stretches(days: Days, n_days: int) -> list[tuple[int, int]]:
-    """Each day of trades with the last day that its weights drift through."""
-    starts = days.tolist()
-    return list(zip(starts, [*starts[1:], n_days - 1], strict=True)) if starts else []
-
-
-def _drift(weights: Floats, value: Floats, factors: Floats, nav: Floats) -> tuple[Floats, Floats]:
-    """Fill ``nav`` for a stretch without trades; the weights and the value at its end."""
-    if not factors.shape[0]:
-        return weights, value
-    growth = np.cumprod(factors, axis=0)
-    grown = weights @ growth.T + (1.0 - weights.sum(axis=1))[:, None]
-    # A cash share of 1 - 1 = -1e-16 must not turn a total loss into a negative value.
-    grown = np.where(grown > 1e-15, grown, 0.0)
-    nav[:] = value[:, None] * grown
-    last = grown[:, -1:]
-    return np.where(last > 0, weights * growth[-1] / np.where(last > 0, last, 1.0), 0.0), nav[:, -1].copy()
-
-
-def _checked(targets: ArrayLike, returns: ArrayLike, cost_bps: float) -> tuple[Floats, Floats]:
-    """Targets and returns of one size, or an InputError with everything that is wrong with them."""
     found = Findings("backtest")
     found.number("cost_bps", cost_bps, 0.0, 5000.0, "from 0 to below 5000")
     wanted, earned = found.array("targets", targets, (2, 3)), found.array("returns", returns, (2,))
@@ -153,7 +103,43 @@ def _checked(targets: ArrayLike, returns: ArrayLike, cost_bps: float) -> tuple[F
     found.settle()
     assert wanted is not None
     assert earned is not None
-    return wanted, earned
+    single = wanted.ndim == 2
+    book = wanted[None] if single else wanted
+    trades = ~np.isnan(book[..., 0])
+    days = np.flatnonzero(trades.any(axis=0))
+    _refuse_missing(book, trades, days, earned)
+    count, n_days, n_assets = book.shape
+    nav, turnover = np.ones((count, n_days)), np.zeros((count, n_days))
+    before = np.zeros((count, days.size, n_assets))
+    weights, value = np.zeros((count, n_assets)), np.ones(count)
+    factors = 1.0 + np.where(np.isnan(earned), 0.0, earned)  # what is missing is held by nobody, as checked above
+    for k, (day, end) in enumerate(_stretches(days, n_days)):
+        before[:, k] = weights
+        trading = trades[:, day] & (value > 0)
+        goal = np.where(trading[:, None], book[:, day], weights)
+        turnover[:, day] = np.abs(goal - weights).sum(axis=1)
+        value = value * (1.0 - cost_bps * 1e-4 * turnover[:, day])
+        nav[:, day] = value
+        weights = goal
+        if end > day:
+            growth = np.cumprod(factors[day + 1 : end + 1], axis=0)
+            grown = goal @ growth.T + (1.0 - goal.sum(axis=1))[:, None]
+            # A cash share of 1 - 1 = -1e-16 must not turn a total loss into a negative value.
+            grown = np.where(grown > 1e-15, grown, 0.0)
+            nav[:, day + 1 : end + 1] = value[:, None] * grown
+            last = grown[:, -1:]
+            weights = np.where(last > 0, goal * growth[-1] / np.where(last > 0, last, 1.0), 0.0)
+            value = nav[:, end].copy()
+    cost = cost_bps * 1e-4 * turnover
+    if single:
+        return Backtest(nav[0], turnover[0], cost[0], days, before[0])
+    return Backtest(nav, turnover, cost, days, before)
+
+
+def _stretches(days: Days, n_days: int) -> list[tuple[int, int]]:
+    """Each day of trades with the last day that its weights drift through."""
+    starts = days.tolist()
+    return list(zip(starts, [*starts[1:], n_days - 1], strict=True)) if starts else []
 
 
 def _refuse_missing(book: Floats, trades: Bools, days: Days, returns: Floats) -> None:
@@ -171,8 +157,6 @@ def _refuse_missing(book: Floats, trades: Bools, days: Days, returns: Floats) ->
     found.settle()
 
 
-# Classical strategies: from a window of returns to weights, and from weights to a schedule of trades.
-#
 # The baselines of PortBench (section 3.1, Appendix C.3) under its names: EqW is ``equal-weight``, 60/40 is ``60/40``,
 # RiskPar is ``inverse-volatility``, CovRiskPar is ``equal-risk-contribution``, MinVar is ``minimum-variance``.
 # Buy-and-hold, maximum Sharpe ratio and momentum are ours.
@@ -194,18 +178,7 @@ WINNERS = 0.2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """The weights that a strategy chose on one window.
-
-    Attributes
-    ----------
-    weights : float array of shape (n_assets,)
-        At least 0, sum to 1; 0 for what was left out.
-    status : Status
-        That of the optimiser; ``optimal`` for a plain rule. Maximum Sharpe holds equal weight if no asset is expected
-        to earn more than cash, and says ``no-positive-excess``.
-    left_out : tuple of int
-        Assets with a missing return in the window (unlisted, or a gap).
-    """
+    """The weights that a strategy chose on one window."""
 
     weights: Floats
     status: Status
@@ -221,22 +194,7 @@ class Strategy:
     rebalances: bool = True
 
     def choose(self, window: ArrayLike, classes: Sequence[str]) -> Choice:
-        """Weights from a window of returns.
-
-        Parameters
-        ----------
-        window : float array of shape (n_days, n_assets)
-            Simple returns; an asset with a missing one (NaN) is left out and named.
-        classes : sequence of n_assets str
-            Asset classes, each one of `CLASSES`.
-
-        Raises
-        ------
-        NotMeasurableError
-            No asset is without gaps; 60/40 lacks one of its classes; a covariance is asked of fewer than two days.
-        InputError
-            Returns that are infinite or below -1; classes that do not fit or are not known.
-        """
+        """Weights from a window of returns."""
         found = Findings(self.name)
         returns = found.array("window", window, (2,))
         names = np.asarray(classes, dtype=np.str_)
@@ -249,9 +207,6 @@ class Strategy:
             found.add("classes", f"{name!r} is not a class (known: {', '.join(CLASSES)})")
         found.settle()
         assert returns is not None
-        return self._among_listed(returns, names)
-
-    def _among_listed(self, returns: Floats, names: Classes) -> Choice:
         listed: Bools = np.asarray(~np.isnan(returns).any(axis=0))
         if not listed.any():
             raise NotMeasurableError(f"{self.name}: no asset has a return on every day of the window")
@@ -263,15 +218,7 @@ class Strategy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schedule:
-    """Targets for `backtest`, and the choice behind each.
-
-    Attributes
-    ----------
-    targets : float array of shape (n_days, n_assets)
-        Weights on the days of trades, NaN on all others.
-    choices : tuple of (day of the trade, Choice)
-        In order.
-    """
+    """Targets for `backtest`, and the choice behind each."""
 
     targets: Floats
     choices: tuple[tuple[int, Choice], ...]
@@ -286,40 +233,10 @@ def schedule(
     window: int = 60,
     delay: int = 1,
 ) -> Schedule:
-    """What a strategy wants to hold, traded at the close ``delay`` days after each signal.
-
-    A signal on day s sees the returns of the ``window`` days up to and including s, and nothing later.
-
-    Parameters
-    ----------
-    strategy : Strategy or str
-        A strategy, or its name in `STRATEGIES`.
-    returns : float array of shape (n_days, n_assets)
-        Simple returns; NaN where there is none.
-    classes : sequence of n_assets str
-        Asset classes.
-    signals : sequence of int
-        Days of decision, increasing, each with a full window behind it. A trade that would fall behind the last day
-        is left out.
-    window, delay : int
-        At least 1 day of window; at least 0 days of delay (0 trades at the very close that the signal has seen).
-
-    Raises
-    ------
-    UnknownNameError
-        No strategy has this name.
-    InputError
-        Signals out of range or not increasing; a window or delay out of range; anything `Strategy.choose` refuses.
-    NotMeasurableError
-        As `Strategy.choose`.
-
-    Examples
-    --------
-    >>> found = schedule("equal-weight", np.zeros((5, 2)), ["equity", "bond"], [2], window=2)
-    >>> found.targets[:, 0].tolist()
-    [nan, nan, nan, 0.5, nan]
-    """
-    chosen = named(strategy) if isinstance(strategy, str) else strategy
+    """What a strategy wants to hold, traded at the close ``delay`` days after each signal."""
+    if isinstance(strategy, str) and strategy not in STRATEGIES:
+        raise UnknownNameError("strategy", strategy, tuple(STRATEGIES))
+    chosen = STRATEGIES[strategy] if isinstance(strategy, str) else strategy
     found = Findings("schedule")
     table = found.array("returns", returns, (2,))
     found.number("window", window, 1, np.inf, "at least 1")
@@ -344,13 +261,6 @@ def schedule(
     for day, choice in choices:
         targets[day] = choice.weights
     return Schedule(targets, choices)
-
-
-def named(name: str) -> Strategy:
-    """The strategy of this name; UnknownNameError if there is none."""
-    if name not in STRATEGIES:
-        raise UnknownNameError("strategy", name, tuple(STRATEGIES))
-    return STRATEGIES[name]
 
 
 def _equal(_returns: Floats, classes: Classes) -> tuple[Floats, Status]:

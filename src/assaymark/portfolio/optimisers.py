@@ -1,4 +1,4 @@
-"""Maximum Sharpe ratio and minimum variance, long only and fully invested."""
+"""Long-only, fully invested portfolios, and what their arithmetic demands of its input."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from scipy.linalg import lapack
 
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.portfolio.qp import Bools, Floats, Minimum, Solution, Status, minimise, spread
-
-# What the arithmetic demands of its input: every problem at once, with the value seen and what is allowed.
-
 
 SLACK = 1e-9
 """How far a sum of weights, or the symmetry of a matrix, may be off (relative)."""
@@ -89,10 +86,7 @@ class Findings:
         return matrix
 
     def weights(self, where: str, weights: Floats, *, rows: Bools | None = None, least: float = 1.0) -> Floats:
-        """Finite weights, none negative, whose rows sum to between ``least`` and 1, divided by sums that were rounded.
-
-        Only ``rows`` are looked at.
-        """
+        """Weights, finite and not negative, whose rows sum to ``least`` to 1, divided by sums that were rounded."""
         weights = brought_to_one(weights)
         # Most rows of a schedule hold, so the others are taken out before anything is looked at.
         used = weights if rows is None else weights[rows]
@@ -117,11 +111,7 @@ class Findings:
 
 
 def brought_to_one(weights: Floats) -> Floats:
-    """Weights divided by their sum where rounding alone keeps it from 1 (within `SUM_TOLERANCE`); others as they are.
-
-    >>> float(brought_to_one(np.array([0.333334, 0.333334, 0.333334])).sum()), brought_to_one(np.array([0.9])).tolist()
-    (1.0, [0.9])
-    """
+    """Weights divided by their sum where rounding alone keeps it from 1 (within `SUM_TOLERANCE`)."""
     totals = np.asarray(weights.sum(axis=-1, keepdims=True))
     off = np.abs(totals - 1.0)
     rounded = (off > SLACK) & (off <= SUM_TOLERANCE)
@@ -161,28 +151,7 @@ def correlations(source: str, cov: Floats, sizes: Floats) -> Floats:
 
 
 def simple_returns(prices: ArrayLike) -> Floats:
-    """Simple returns of prices; a missing price (NaN) makes the two returns that need it missing.
-
-    Parameters
-    ----------
-    prices : float array of shape (n_days, n_assets)
-        Adjusted closes, greater than 0; NaN where there is none.
-
-    Returns
-    -------
-    float array of shape (n_days, n_assets)
-        Row t is the return from the close of t-1 to the close of t; row 0 is NaN.
-
-    Raises
-    ------
-    InputError
-        A price is 0, negative or infinite.
-
-    Examples
-    --------
-    >>> simple_returns([[100.0], [110.0], [99.0]]).ravel().round(3).tolist()
-    [nan, 0.1, -0.1]
-    """
+    """Simple returns of prices; a missing price (NaN) makes the two returns that need it missing."""
     found = Findings("simple_returns")
     table = found.array("prices", prices, (2,))
     if table is not None:
@@ -193,9 +162,6 @@ def simple_returns(prices: ArrayLike) -> Floats:
     returns = np.full_like(table, np.nan)
     returns[1:] = table[1:] / table[:-1] - 1.0
     return returns
-
-
-# Risk parity: inverse volatility, and equal risk contribution by Newton's method.
 
 
 _ENOUGH = 1e-12  # stop at this relative error of the risk shares
@@ -234,7 +200,7 @@ def inverse_volatility(cov: ArrayLike) -> Solution:
         return Solution(spread(sizes.size, ~live), "zero-variance", None, 0, "equal weight")
     weights = np.zeros(sizes.size)
     weights[live] = 1.0 / sizes[live]
-    return Solution(weights / weights.sum(), _status(bool(live.all())), None, 0, "closed form")
+    return Solution(weights / weights.sum(), "optimal" if live.all() else "zero-variance", None, 0, "closed form")
 
 
 def equal_risk_contribution(cov: ArrayLike) -> Solution:
@@ -282,7 +248,7 @@ def equal_risk_contribution(cov: ArrayLike) -> Solution:
         return Solution(spread(sizes.size, ~live), "zero-variance", None, 0, "equal weight")
     scaled = correlations("equal_risk_contribution", matrix[np.ix_(live, live)], sizes[live])
     x, error, steps = _newton(scaled)
-    status = _status(bool(live.all()))
+    status: Status = "optimal" if live.all() else "zero-variance"
     if not np.isfinite(error):
         ray = minimise(scaled, np.ones(x.size))
         if ray.bounded:
@@ -297,27 +263,7 @@ def equal_risk_contribution(cov: ArrayLike) -> Solution:
 
 
 def risk_shares(weights: ArrayLike, cov: ArrayLike) -> Floats:
-    """The share of the portfolio's variance that each asset contributes: w * (Sw) / w'Sw, which sums to 1.
-
-    Parameters
-    ----------
-    weights : float array of shape (n_assets,)
-        At least 0, sum to 1 (within 1e-4: they are divided by their sum).
-    cov : float array of shape (n_assets, n_assets)
-        Covariance of the returns.
-
-    Raises
-    ------
-    NotMeasurableError
-        The portfolio has no variance: there is nothing to share.
-    InputError
-        Weights that are negative, not finite or do not sum to 1; a matrix that does not fit.
-
-    Examples
-    --------
-    >>> risk_shares([0.5, 0.5], [[0.03, 0.0], [0.0, 0.01]]).round(4).tolist()
-    [0.75, 0.25]
-    """
+    """The share of the portfolio's variance that each asset contributes: w * (Sw) / w'Sw, which sums to 1."""
     found = Findings("risk_shares")
     held, matrix = found.array("weights", weights, (1,)), found.covariance(cov)
     if held is not None:
@@ -355,10 +301,6 @@ def _newton(matrix: Floats) -> tuple[Floats, float, int]:
         decrement = float(np.sqrt(max(slope @ move, 0.0)))
         x = x - move / (1.0 if decrement < _QUADRATIC else 1.0 + decrement)
     return x, np.inf, _LIMIT
-
-
-def _status(all_live: bool) -> Status:
-    return "optimal" if all_live else "zero-variance"
 
 
 ACTIVE_SET = "active set"
@@ -411,8 +353,20 @@ def max_sharpe(mu: ArrayLike, cov: ArrayLike, *, rf: float = 0.0, allowed: Array
     >>> max_sharpe([0.01, 0.02], np.eye(2), rf=0.04).status
     'no-positive-excess'
     """
-    means, matrix, mask = _checked(mu, cov, rf, allowed)
-    n = means.size
+    problems = Findings("max_sharpe")
+    means, matrix = problems.array("mu", mu, (1,)), problems.covariance(cov)
+    problems.number("rf", rf, -np.inf, np.inf, "a finite number")
+    if means is not None:
+        problems.none_of(~np.isfinite(means), "mu", "must be finite", means)
+        if matrix is not None and matrix.shape[0] != means.size:
+            problems.add("mu", f"must have one entry per asset of cov (got {means.size} for {matrix.shape[0]})")
+    n = 0 if means is None else means.size
+    mask: Bools = np.ones(n, dtype=np.bool_) if allowed is None else np.asarray(allowed)
+    if mask.dtype != np.bool_ or mask.shape != (n,):
+        problems.add("allowed", f"must be one bool per asset (got {mask.dtype.name} of shape {mask.shape})")
+    problems.settle()
+    assert means is not None
+    assert matrix is not None
     if not mask.any():
         return Solution(spread(n, np.arange(n)), "empty", None, 0, "equal weight")
     excess = means - rf
@@ -471,25 +425,6 @@ def min_variance(cov: ArrayLike) -> Solution:
     return _solution(found, live, sizes, scaled, np.ones(sizes.size), "zero-variance")
 
 
-def _checked(mu: ArrayLike, cov: ArrayLike, rf: float, allowed: ArrayLike | None) -> tuple[Floats, Floats, Bools]:
-    """The three arrays in one size, or an InputError with everything that is wrong with them."""
-    found = Findings("max_sharpe")
-    means, matrix = found.array("mu", mu, (1,)), found.covariance(cov)
-    found.number("rf", rf, -np.inf, np.inf, "a finite number")
-    if means is not None:
-        found.none_of(~np.isfinite(means), "mu", "must be finite", means)
-        if matrix is not None and matrix.shape[0] != means.size:
-            found.add("mu", f"must have one entry per asset of cov (got {means.size} for {matrix.shape[0]})")
-    count = 0 if means is None else means.size
-    mask = np.ones(count, dtype=np.bool_) if allowed is None else np.asarray(allowed)
-    if mask.dtype != np.bool_ or mask.shape != (count,):
-        found.add("allowed", f"must be one bool per asset (got {mask.dtype.name} of shape {mask.shape})")
-    found.settle()
-    assert means is not None
-    assert matrix is not None
-    return means, matrix, mask
-
-
 def _solution(
     found: Minimum, live: Bools, sizes: Floats, scaled: Floats, linear: Floats, otherwise: Status
 ) -> Solution:
@@ -503,10 +438,7 @@ def _solution(
 
 
 def _share(amounts: Floats, scaled: Floats, sizes: Floats, linear: Floats) -> bool:
-    """Split the amount of each held asset equally with its twins, in place; True if one has twins.
-
-    Equal parts are the one rule that does not depend on the order of the assets.
-    """
+    """Split the amount of each held asset equally with its twins, in place; True if one has twins."""
     held = np.flatnonzero(amounts)
     twins = scaled[held] >= 1.0 - _SAME
     if int(np.count_nonzero(twins)) == held.size:

@@ -1,9 +1,4 @@
-"""The arithmetic of orders: what a book is after them, and which numeric rules it then keeps.
-
-This is the arithmetic that constraint awareness is about (ValueBlindBench section 5.6): cash less cost is the residual,
-exposure over equity is a percentage, leverage is held against its cap. Agents check themselves with it, the oracle
-judge recomputes it, and audits count it, so that all of them mean the same.
-"""
+"""The arithmetic of orders: what a book is after them, and which numeric rules it then keeps."""
 
 from __future__ import annotations
 
@@ -29,12 +24,7 @@ ORDER_RULES: Final = ("max_weight", "min_cash", "max_leverage", "max_orders", "a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
-    """A book after its orders, at the prices given. Amounts are in the book's currency.
-
-    ``bought`` and ``sold`` are the traded values, ``fees`` what trading cost. ``residual`` is the cash left:
-    ``cash - bought + sold - fees``. ``positions`` are units, ``exposure`` the sum of absolute position values,
-    ``equity`` cash and positions together, ``weights`` position values over equity.
-    """
+    """A book after its orders, at the prices given. Amounts are in the book's currency."""
 
     cash: float
     bought: float
@@ -72,34 +62,21 @@ class RuleCheck:
 def settle(
     portfolio: Portfolio, prices: Mapping[str, float], actions: Sequence[Action], *, fee_bps: float = 0.0
 ) -> Settlement:
-    """The book after its orders, all of them at ``prices``.
-
-    Actions that trade nothing (hold, no_trade) change nothing; ``close`` trades the whole position back.
-
-    Parameters
-    ----------
-    portfolio : Portfolio
-        Cash and units before.
-    prices : mapping of instrument to price
-        Positive; one for every instrument that is held or traded.
-    actions : sequence of Action
-        Orders with a positive, finite ``quantity`` of units.
-    fee_bps : float
-        Cost in bps of the traded value.
-
-    Raises
-    ------
-    InputError
-        A price or quantity is missing or no positive finite number, or an action is no order; all problems at once.
-
-    Examples
-    --------
-    >>> book = Portfolio(currency="USD", cash=1000.0, nav=1000.0)
-    >>> after = settle(book, {"A": 50.0}, [Action(instrument="A", kind="buy", quantity=10.0)], fee_bps=10)
-    >>> after.residual, after.weights["A"].__round__(4), round(after.leverage, 4)
-    (499.5, 0.5003, 0.5003)
-    """
-    problems = [*_price_problems(portfolio, prices, actions), *_order_problems(portfolio, actions)]
+    """The book after its orders, all of them at ``prices``."""
+    needed = dict.fromkeys((*portfolio.positions, *(one.instrument for one in actions if one.kind in SIDES)))
+    problems = [
+        Problem(f"prices.{name}", f"a positive price is needed (got {prices.get(name)})")
+        for name in needed
+        if not 0 < prices.get(name, math.nan) < math.inf
+    ]
+    for number, action in enumerate(actions, start=1):
+        where = f"order {number}"
+        if action.kind == "target_weight":
+            problems.append(Problem(where, "is a target weight and no order of units"))
+        elif action.kind in SIDES and not 0 < (action.quantity or 0.0) < math.inf:
+            problems.append(Problem(where, f"needs a positive finite quantity (got {action.quantity})"))
+        elif action.kind == "close" and not portfolio.positions.get(action.instrument):
+            problems.append(Problem(where, f"closes {action.instrument!r}, which is not held"))
     if problems:
         raise InputError("orders", problems)
     units: dict[str, float] = defaultdict(float, portfolio.positions)
@@ -132,15 +109,7 @@ def settle(
 
 
 def prices_of(context: Context) -> dict[str, float]:
-    """The price at which orders on a context settle: the fact ``price`` of an instrument, else its last close.
-
-    >>> from datetime import UTC, datetime
-    >>> from assaymark.records import Series
-    >>> noon = datetime(2000, 1, 3, 12, tzinfo=UTC)
-    >>> bars = Series(instrument="A", interval_s=60, times=(noon,), close=(101.5,))
-    >>> prices_of(Context(completeness="complete", cutoff=noon, cutoff_source="made up", prompt="", series=(bars,)))
-    {'A': 101.5}
-    """
+    """The price at which orders on a context settle: the fact ``price`` of an instrument, else its last close."""
     found = {one.instrument: one.close[-1] for one in context.series if one.close}
     for fact in context.facts:
         if fact.field == "price" and fact.instrument and not isinstance(fact.value, str):
@@ -155,65 +124,33 @@ def signed_units(action: Action, held: float) -> float:
     return SIDES.get(action.kind, 0) * (action.quantity or 0.0)
 
 
-def _price_problems(portfolio: Portfolio, prices: Mapping[str, float], actions: Sequence[Action]) -> list[Problem]:
-    needed = dict.fromkeys((*portfolio.positions, *(one.instrument for one in actions if one.kind in SIDES)))
-    return [
-        Problem(f"prices.{name}", f"a positive price is needed (got {prices.get(name)})")
-        for name in needed
-        if not 0 < prices.get(name, math.nan) < math.inf
-    ]
-
-
-def _order_problems(portfolio: Portfolio, actions: Sequence[Action]) -> list[Problem]:
-    found = []
-    for number, action in enumerate(actions, start=1):
-        where = f"order {number}"
-        if action.kind == "target_weight":
-            found.append(Problem(where, "is a target weight and no order of units"))
-        elif action.kind in SIDES and not 0 < (action.quantity or 0.0) < math.inf:
-            found.append(Problem(where, f"needs a positive finite quantity (got {action.quantity})"))
-        elif action.kind == "close" and not portfolio.positions.get(action.instrument):
-            found.append(Problem(where, f"closes {action.instrument!r}, which is not held"))
-    return found
-
-
 def fee_of(constraints: Iterable[Constraint]) -> float:
     """The fee in bps that the constraints state; 0 if they state none."""
     return next((rule.limit for rule in constraints if rule.kind == "fee" and rule.unit == "bps"), 0.0)
 
 
 def audit(after: Settlement, constraints: Iterable[Constraint]) -> tuple[RuleCheck, ...]:
-    """Every numeric rule of `ORDER_RULES` held against a settlement, in the order of the constraints.
-
-    ``max_weight`` (nav): no position's absolute weight above it, one check for the largest. ``min_cash`` (nav):
-    residual over equity. ``max_leverage`` (multiple): exposure over equity. ``max_orders`` (count). ``allow_short`` 0:
-    no position below zero.
-
-    Examples
-    --------
-    >>> book = Portfolio(currency="USD", cash=1000.0, nav=1000.0)
-    >>> after = settle(book, {"A": 50.0}, [Action(instrument="A", kind="buy", quantity=10.0)])
-    >>> [check.kept for check in audit(after, [Constraint(kind="max_weight", limit=0.4, unit="nav")])]
-    [False]
-    """
-    return tuple(found for rule in constraints if (found := _held_against(after, rule)) is not None)
-
-
-def _held_against(after: Settlement, rule: Constraint) -> RuleCheck | None:
-    """One rule; None for a rule of another kind."""
-    if rule.kind == "max_weight":
-        name = max(after.weights, key=lambda one: abs(after.weights[one]), default="")
-        value = abs(after.weights[name]) if name else 0.0
-        return RuleCheck(rule.kind, rule.limit, value, value <= rule.limit + SLACK, name)
-    if rule.kind == "min_cash":
-        value = after.residual / after.equity if after.equity > 0 else -math.inf
-        return RuleCheck(rule.kind, rule.limit, value, value >= rule.limit - SLACK)
-    if rule.kind == "max_leverage":
-        return RuleCheck(rule.kind, rule.limit, after.leverage, after.leverage <= rule.limit + SLACK)
-    if rule.kind == "max_orders":
-        return RuleCheck(rule.kind, rule.limit, after.orders, after.orders <= rule.limit)
-    if rule.kind == "allow_short" and not rule.limit:
-        worst = min(after.positions, key=lambda one: after.positions[one], default="")
-        value = after.positions[worst] if worst else 0.0
-        return RuleCheck(rule.kind, rule.limit, value, value >= -SLACK, worst if value < -SLACK else "")
-    return None
+    """Every numeric rule of `ORDER_RULES` held against a settlement, in the order of the constraints."""
+    found = []
+    for rule in constraints:
+        name, limit = "", rule.limit
+        if rule.kind == "max_weight":
+            name = max(after.weights, key=lambda one: abs(after.weights[one]), default="")
+            value = abs(after.weights[name]) if name else 0.0
+            kept = value <= limit + SLACK
+        elif rule.kind == "min_cash":
+            value = after.residual / after.equity if after.equity > 0 else -math.inf
+            kept = value >= limit - SLACK
+        elif rule.kind == "max_leverage":
+            value, kept = after.leverage, after.leverage <= limit + SLACK
+        elif rule.kind == "max_orders":
+            value, kept = after.orders, after.orders <= limit
+        elif rule.kind == "allow_short" and not limit:
+            worst = min(after.positions, key=lambda one: after.positions[one], default="")
+            value = after.positions[worst] if worst else 0.0
+            kept = value >= -SLACK
+            name = "" if kept else worst
+        else:
+            continue
+        found.append(RuleCheck(rule.kind, limit, value, kept, name))
+    return tuple(found)

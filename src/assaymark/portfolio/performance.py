@@ -20,17 +20,7 @@ _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, slots=True)
 class Drawdown:
-    """The deepest fall below an earlier high.
-
-    Attributes
-    ----------
-    depth : float
-        Lowest value over the high before it, minus 1: in [-1, 0); 0 if the value never fell.
-    peak, trough : int or None
-        Indices of that high and that low; None if the value never fell. Of equal falls the first counts.
-    recovery : int or None
-        Index of the first value at or above the high again; None if there is none yet.
-    """
+    """The deepest fall below an earlier high."""
 
     depth: float
     peak: int | None
@@ -129,10 +119,23 @@ def performance(nav: ArrayLike, *, rf: float = 0.04, periods: int = 252) -> Perf
     excess = float(returns.mean()) * periods - rf
     undefined: dict[str, str] = {}
     total = float(values[-1] / values[0]) - 1.0
-    cagr = _growth(float(values[-1] / values[0]), periods / n)
-    if cagr is None:
+    cagr: float | None = None
+    try:
+        cagr = float(float(values[-1] / values[0]) ** (periods / n)) - 1.0
+    except OverflowError:
         undefined["cagr"] = "undefined: the growth of so few days, compounded over a year, is too large to state"
-    volatility, sharpe = _sharpe(returns, excess, periods, undefined)
+    volatility: float | None = None
+    sharpe: float | None = None
+    if n == 1:
+        undefined["volatility"] = undefined["sharpe"] = "undefined: one return has no standard deviation"
+    else:
+        spread = float(returns.std(ddof=1))
+        # The same growth every day still leaves rounding in the returns.
+        if spread <= _ROUNDING * (1.0 + float(np.abs(returns).max())):
+            undefined["sharpe"], volatility = "undefined: the returns do not vary", 0.0
+        else:
+            volatility = spread * float(np.sqrt(periods))
+            sharpe = excess / volatility
     downside = float(np.sqrt(np.mean(np.minimum(returns, 0.0) ** 2))) * float(np.sqrt(periods))
     if downside == 0:
         undefined["sortino"] = "undefined: no return is negative"
@@ -155,23 +158,7 @@ def performance(nav: ArrayLike, *, rf: float = 0.04, periods: int = 252) -> Perf
 
 
 def max_drawdown(nav: ArrayLike) -> Drawdown:
-    """The deepest fall below an earlier high, and where it lies; the first value counts as a high.
-
-    Parameters
-    ----------
-    nav : float array of shape (n_days,)
-        Values greater than 0.
-
-    Raises
-    ------
-    InputError
-        A value is missing, infinite, 0 or negative.
-
-    Examples
-    --------
-    >>> max_drawdown([1.0, 2.0, 1.5, 1.0, 2.0])
-    Drawdown(depth=-0.5, peak=1, trough=3, recovery=4)
-    """
+    """The deepest fall below an earlier high, and where it lies; the first value counts as a high."""
     return _deepest(_checked(nav, 0.0, 1))
 
 
@@ -186,30 +173,6 @@ def _deepest(values: Floats) -> Drawdown:
     return Drawdown(float(falls[trough]), peak, trough, trough + int(again[0]) if again.size else None)
 
 
-def _sharpe(
-    returns: Floats, excess: float, periods: int, undefined: dict[str, str]
-) -> tuple[float | None, float | None]:
-    """Volatility and Sharpe ratio; what is undefined is noted."""
-    if returns.size == 1:
-        undefined["volatility"] = undefined["sharpe"] = "undefined: one return has no standard deviation"
-        return None, None
-    spread = float(returns.std(ddof=1))
-    # The same growth every day still leaves rounding in the returns.
-    if spread <= _ROUNDING * (1.0 + float(np.abs(returns).max())):
-        undefined["sharpe"] = "undefined: the returns do not vary"
-        return 0.0, None
-    volatility = spread * float(np.sqrt(periods))
-    return volatility, excess / volatility
-
-
-def _growth(factor: float, years: float) -> float | None:
-    """``factor`` to the power of ``years``, minus 1; None if no float can hold it."""
-    try:
-        return float(factor**years) - 1.0
-    except OverflowError:
-        return None
-
-
 def _checked(nav: ArrayLike, rf: float, periods: int) -> Floats:
     found = Findings("performance")
     values = found.array("nav", nav, (1,))
@@ -222,52 +185,11 @@ def _checked(nav: ArrayLike, rf: float, periods: int) -> Floats:
     return values
 
 
-# Value at risk and expected shortfall of a series of returns: one sign, one quantile rule, both named.
-
-
 Method = Literal["historical", "normal"]
 
 
 def value_at_risk(returns: ArrayLike, *, level: float = 0.95, method: Method = "historical") -> float:
-    """The loss that was reached or exceeded in the worst 1 - level of the periods, as a positive share.
-
-    A value of 0.02 at the level 0.95: on the worst 5 % of days at least 2 % were lost. It is the negative of the
-    ``1 - level`` quantile of the returns, and so negative itself where even that quantile is a gain; nothing is
-    clipped. Seed 002 (task T2 and stage S5, Appendix C) writes the quantile, hence the opposite sign; S5 takes the
-    60 days before a decision.
-
-    Parameters
-    ----------
-    returns : float array of shape (n_days,)
-        Simple returns of one portfolio, or of one asset, at least -1.
-    level : float
-        Confidence, from 0.5 to below 1.
-    method : {"historical", "normal"}
-        ``historical``: the empirical quantile, linear between the two order statistics around place
-        ``(n_days - 1) * (1 - level)``. With 60 days and 0.95 it lies between the third and
-        the fourth worst day, next to the fourth.
-        ``normal``: ``-(mean + z * std)`` with z the normal quantile at ``1 - level`` and std with ddof 1.
-
-    Returns
-    -------
-    float
-        For the period of the returns; it is not scaled to another one.
-
-    Raises
-    ------
-    NotMeasurableError
-        ``normal`` from a single return, which has no standard deviation.
-    UnknownNameError
-        A method with another name.
-    InputError
-        Returns that are missing, infinite or below -1; a level out of range.
-
-    Examples
-    --------
-    >>> days = [-0.04, -0.01, 0.0, 0.01, 0.02]
-    >>> round(value_at_risk(days, level=0.75), 4), round(value_at_risk(days, level=0.75, method="normal"), 4)
-    (0.01, 0.0195)
-    """
+    """The loss that was reached or exceeded in the worst 1 - level of the periods, as a positive share."""
     days = _risk_checked("value_at_risk", returns, level, method)
     if method == "historical":
         return -float(np.quantile(days, 1.0 - level))
@@ -275,27 +197,7 @@ def value_at_risk(returns: ArrayLike, *, level: float = 0.95, method: Method = "
 
 
 def expected_shortfall(returns: ArrayLike, *, level: float = 0.95, method: Method = "historical") -> float:
-    """The mean loss of the periods behind the value at risk, as a positive share (CVaR of PortBench, T2).
-
-    Never less than `value_at_risk` of the same arguments.
-
-    Parameters
-    ----------
-    returns, level, method
-        As in `value_at_risk`. ``historical`` is the plain mean of the worst days up to the place of the quantile,
-        ``floor((n_days - 1) * (1 - level)) + 1`` of them: 3 of 60 at 0.95. No day is counted in part.
-        ``normal`` is ``-mean + std * pdf(z) / (1 - level)``.
-
-    Raises
-    ------
-    NotMeasurableError, UnknownNameError, InputError
-        As `value_at_risk`.
-
-    Examples
-    --------
-    >>> round(expected_shortfall([-0.04, -0.01, 0.0, 0.01, 0.02], level=0.75), 4)
-    0.025
-    """
+    """The mean loss of the periods behind the value at risk, as a positive share (CVaR of PortBench, T2)."""
     days = _risk_checked("expected_shortfall", returns, level, method)
     if method == "historical":
         # A place that is a whole number up to rounding is that number: 0.1 of 10 steps is 1 step.

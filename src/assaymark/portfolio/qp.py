@@ -1,11 +1,4 @@
-"""Argmin over y >= 0 of y'Cy/2 - b'y by an active set, exact also where C is singular.
-
-One kernel for two problems: with b = excess returns the minimiser is the tangency portfolio, with b = 1 the book of
-minimum variance (both up to scale). Fewer days than assets is the normal case here, so C is singular and the held
-assets can come to span its rank. Then the newcomer's Schur complement is about 0: there is a direction along which
-the risk does not change at all, and the objective falls along it in a straight line. The step goes on until a held
-asset leaves; only if none ever does is the problem unbounded.
-"""
+"""Argmin over y >= 0 of y'Cy/2 - b'y by an active set, exact also where C is singular."""
 
 from __future__ import annotations
 
@@ -17,9 +10,6 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from assaymark.errors import NotMeasurableError
-
-# What an optimiser answers: weights, and the name of the kind of answer they are.
-
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -77,19 +67,7 @@ _STEEP = 1e-6  # above this Schur complement nobody looks for a direction withou
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Minimum:
-    """Where the quadratic is least, or a ray along which it falls without end.
-
-    Attributes
-    ----------
-    point : float array of shape (n,)
-        The minimiser; if not ``bounded`` a direction d >= 0 with b'd > 0 and Cd = 0 up to rounding.
-    bounded : bool
-        Whether there is a minimum.
-    residual : float
-        Largest violation of the optimality conditions (C y >= b, and equality where y > 0), relative to max |b|.
-    iterations : int
-        How often an asset was taken in.
-    """
+    """Where the quadratic is least, or a ray along which it falls without end."""
 
     point: Floats
     bounded: bool
@@ -144,13 +122,7 @@ class Support:
 
 
 def minimise(matrix: Floats, linear: Floats, *, limit: int | None = None) -> Minimum:
-    """Argmin over y >= 0 of y'Cy/2 - b'y.
-
-    Examples
-    --------
-    >>> minimise(np.eye(2), np.array([1.0, -1.0])).point.tolist()
-    [1.0, 0.0]
-    """
+    """Argmin over y >= 0 of y'Cy/2 - b'y."""
     scale = float(np.abs(linear).max())
     b = linear / scale
     n = b.size

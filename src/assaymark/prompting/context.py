@@ -1,22 +1,19 @@
-"""A rendered material read back into a context: all that a reference agent or judge knows of the market."""
+"""The material of a context as the text that agents and judges read, and that text read back into a context."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import groupby
 
 from assaymark.errors import InputError, Problem
 from assaymark.prompting.fences import Section, cells, row
-from assaymark.records import Completeness, Constraint, Context, Decision, Fact, Instrument, Portfolio, Series
+from assaymark.records import Constraint, Context, Decision, Fact, Instrument, Portfolio, Series
 
-# The material of a context as the text that agents and judges read; `material_reading` is the way back.
-#
 # When a fact became available is left out on purpose: it is not later than the decision, or rendering is refused.
-
 
 Block = tuple[str, str]
 """A section's label and content."""
@@ -25,8 +22,6 @@ Column = tuple[str, str, str]
 """The field, unit and note that the facts in one column of a table share."""
 
 Placed = tuple[Column, Fact]
-
-_INSTRUMENT = ("instrument", "symbol", "name", "class", "group", "also called")
 
 _MOST_SHOWN = 5
 _DENSE = 0.5
@@ -65,57 +60,34 @@ def latest(context: Context) -> datetime | None:
 
 def material_blocks(context: Context) -> list[Block]:
     """The sections that all decisions of one context share, in their order; empty ones are left out."""
-    blocks = [
-        ("situation", _situation(context)),
-        ("constraints", _lines(("kind", "limit", "unit", "scope"), _constraints(context))),
-        (
-            "instruments",
-            _lines(("instrument", "symbol", "name", "class", "group", "also called"), _instruments(context)),
-        ),
-        ("holdings", _lines(("instrument", "units"), _positions(context))),
-        ("facts", _facts(context.facts)),
-        ("series", "\n".join(_series(series) for series in context.series)),
-        ("prompt", context.prompt),
-    ]
-    return [(label, content) for label, content in blocks if content]
-
-
-def _lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table with a head; nothing if it has no rows."""
-    body = [row(cells) for cells in rows]
-    return "\n".join([row(head), *body]) if body else ""
-
-
-def _situation(context: Context) -> str:
-    """What the material is, as pairs."""
     pairs = [("cutoff", moment(context.cutoff)), ("completeness", context.completeness)]
     if context.profile:
         pairs.append(("profile", context.profile))
-    if context.portfolio:
-        held = context.portfolio
+    positions: Mapping[str, float] = {}
+    if held := context.portfolio:
+        positions = held.positions
         pairs += [("currency", held.currency), ("cash", number_text(held.cash)), ("nav", number_text(held.nav))]
-    return "\n".join(row(pair) for pair in pairs)
+    limits = [(one.kind, number_text(one.limit), one.unit, one.scope) for one in context.constraints]
+    instruments = [
+        (one.id, one.symbol or "", one.name, one.asset_class, one.group, "; ".join(one.aliases))
+        for one in context.instruments
+    ]
+    units = [(instrument, number_text(positions[instrument])) for instrument in sorted(positions)]
+    tables: list[tuple[str, Sequence[str], Sequence[Sequence[str]]]] = [
+        ("constraints", ("kind", "limit", "unit", "scope"), limits),
+        ("instruments", ("instrument", "symbol", "name", "class", "group", "also called"), instruments),
+        ("holdings", ("instrument", "units"), units),
+    ]
+    blocks = [("situation", "\n".join(map(row, pairs)))]
+    blocks += [(label, "\n".join(map(row, [head, *rows])) if rows else "") for label, head, rows in tables]
+    blocks.append(("facts", _facts(context.facts)))
+    blocks += [("series", "\n".join(map(_series, context.series))), ("prompt", context.prompt)]
+    return [(label, content) for label, content in blocks if content]
 
 
 def number_text(value: float | None) -> str:
     """A number with every digit it has; nothing for None."""
     return "" if value is None else repr(float(value))
-
-
-def _constraints(context: Context) -> Iterable[Sequence[str]]:
-    for limit in context.constraints:
-        yield limit.kind, number_text(limit.limit), limit.unit, limit.scope
-
-
-def _instruments(context: Context) -> Iterable[Sequence[str]]:
-    for item in context.instruments:
-        yield item.id, item.symbol or "", item.name, item.asset_class, item.group, "; ".join(item.aliases)
-
-
-def _positions(context: Context) -> Iterable[Sequence[str]]:
-    positions = context.portfolio.positions if context.portfolio else {}
-    for instrument in sorted(positions):
-        yield instrument, number_text(positions[instrument])
 
 
 def _facts(facts: Sequence[Fact]) -> str:
@@ -128,7 +100,12 @@ def _facts(facts: Sequence[Fact]) -> str:
     shown: set[int] = set()
     for (source, as_of), found in wide.items():
         grid: dict[str, dict[Column, Fact]] = {}
-        for column, fact in _in_columns(found):
+        if any(note for (_, _, note), _ in found):
+            # A note must be that of most of its column.
+            members = Counter(column for column, _ in found)
+            enough = max(2.0, _DENSE * len({fact.instrument for _, fact in found}))
+            found = [(column, fact) for column, fact in found if not fact.note or members[column] >= enough]
+        for column, fact in found:
             grid.setdefault(fact.instrument, {}).setdefault(column, fact)
         columns = list(dict.fromkeys(column for of_row in grid.values() for column in of_row))
         count = sum(map(len, grid.values()))
@@ -137,15 +114,6 @@ def _facts(facts: Sequence[Fact]) -> str:
             shown.update(id(fact) for of_row in grid.values() for fact in of_row.values())
     rest = [fact for fact in facts if id(fact) not in shown]
     return "\n".join([*tables, *_single_facts(rest)])
-
-
-def _in_columns(facts: list[Placed]) -> list[Placed]:
-    """The facts of one source and day that may stand in a table: a note must be that of most of its column."""
-    members = Counter(column for column, _ in facts)
-    if not any(note for _, _, note in members):
-        return facts
-    enough = max(2.0, _DENSE * len({fact.instrument for _, fact in facts}))
-    return [(column, fact) for column, fact in facts if not fact.note or members[column] >= enough]
 
 
 def _table(source: str, as_of: str, columns: list[Column], grid: Mapping[str, Mapping[Column, Fact]]) -> str:
@@ -197,17 +165,35 @@ def read_material(found: Sequence[Section]) -> Context:
     if "cutoff" not in situation:
         raise InputError("prompt", ["holds no material"])
     cutoff = datetime.fromisoformat(situation["cutoff"])
-    facts = _read_facts(content.get("facts", ""), cutoff)
+
+    def body(label: str) -> list[list[str]]:  # the rows of a table below its head
+        return [cells(line) for line in lines_of(content.get(label, ""))[1:]]
+
+    portfolio: Portfolio | None = None
+    if "nav" in situation:
+        cash, nav = float(situation["cash"]), float(situation["nav"])
+        positions = {instrument: float(units) for instrument, units in body("holdings")}
+        portfolio = Portfolio(currency=situation["currency"], cash=cash, nav=nav, positions=positions)
+    instruments = [
+        Instrument(
+            id=name, symbol=symbol or None, name=words, asset_class=asset_class, group=group,
+            aliases=tuple(alias for alias in aliases.split("; ") if alias),
+        )
+        for name, symbol, words, asset_class, group, aliases in body("instruments")
+    ]  # fmt: skip
     return Context(
-        completeness=_completeness(situation["completeness"]),
+        completeness="complete" if situation["completeness"] == "complete" else "partial",
         cutoff=cutoff,
         cutoff_source="prompt",
         prompt=content.get("prompt", ""),
-        facts=facts,
+        facts=_read_facts(content.get("facts", ""), cutoff),
         series=tuple(_read_series(content.get("series", ""))),
-        instruments=tuple(_read_instrument(line) for line in _body(content.get("instruments", ""))),
-        portfolio=_read_portfolio(situation, content.get("holdings", "")),
-        constraints=tuple(_read_constraint(line) for line in _body(content.get("constraints", ""))),
+        instruments=tuple(instruments),
+        portfolio=portfolio,
+        constraints=tuple(
+            Constraint(kind=kind, limit=float(limit), unit=unit, scope=scope)
+            for kind, limit, unit, scope in body("constraints")
+        ),
         profile=situation.get("profile"),
     )
 
@@ -217,101 +203,37 @@ def lines_of(text: str) -> list[str]:
     return text.split("\n") if text else []
 
 
-def _body(text: str) -> list[list[str]]:
-    """The rows of a table below its head."""
-    return [cells(line) for line in lines_of(text)[1:]]
-
-
-def _completeness(word: str) -> Completeness:
-    return "complete" if word == "complete" else "partial"
-
-
-def _read_instrument(found: list[str]) -> Instrument:
-    name, symbol, words, asset_class, group, aliases = found
-    return Instrument(
-        id=name,
-        symbol=symbol or None,
-        name=words,
-        asset_class=asset_class,
-        group=group,
-        aliases=tuple(alias for alias in aliases.split("; ") if alias),
-    )
-
-
-def _read_constraint(found: list[str]) -> Constraint:
-    kind, limit, unit, scope = found
-    return Constraint(kind=kind, limit=float(limit), unit=unit, scope=scope)
-
-
-def _read_portfolio(situation: Mapping[str, str], holdings: str) -> Portfolio | None:
-    if "nav" not in situation:
-        return None
-    positions = {instrument: float(units) for instrument, units in _body(holdings)}
-    return Portfolio(
-        currency=situation["currency"],
-        cash=float(situation["cash"]),
-        nav=float(situation["nav"]),
-        positions=positions,
-    )
-
-
 def _read_facts(text: str, cutoff: datetime) -> tuple[Fact, ...]:
     """Every fact, in the order of the prompt."""
     lines = iter(lines_of(text))
     facts: list[Fact] = []
     note = ""
+
+    def add(instrument: str, field: str, value: float | str, unit: str, as_of: str, source: str, said: str) -> None:
+        fact = Fact(
+            id=f"f{len(facts) + 1}", instrument=instrument, field=field, value=value, unit=unit, available_at=cutoff,
+            as_of=_moment(as_of), source=source, note=said,
+        )  # fmt: skip
+        facts.append(fact)
+
     for line in lines:
-        found = cells(line)
-        if found[0] == "table":
-            facts += _read_table(found, lines, len(facts), cutoff)
-        elif found[0] == "note":
-            note = found[1]
-        elif found[0] in ("fact", "text"):
-            facts.append(_read_single(found, note, f"f{len(facts) + 1}", cutoff))
+        kind, *found = cells(line)
+        if kind == "note":
+            note = found[0]
+        elif kind in ("fact", "text"):
+            instrument, field, written, unit, as_of, source = found
+            add(instrument, field, float(written) if kind == "fact" else written, unit, as_of, source, note)
+        elif kind == "table":
+            count, source, as_of, *noted = found
+            heads = [_COLUMN.fullmatch(head) for head in cells(next(lines))[1:]]
+            notes = cells(next(lines))[1:] if noted else [""] * len(heads)
+            columns = [(*match.groups(), said) for match, said in zip(heads, notes, strict=True) if match]
+            for _ in range(int(count)):
+                instrument, *values = cells(next(lines))
+                for (field, unit, said), value in zip(columns, values, strict=True):
+                    if value:
+                        add(instrument, field, float(value), unit, as_of, source, said)
     return tuple(facts)
-
-
-def _read_table(said: list[str], lines: Iterator[str], before: int, cutoff: datetime) -> list[Fact]:
-    """The facts of one wide table, ``before`` having come first; the iterator is left behind its last row."""
-    _, count, source, moment, *noted = said
-    as_of = _moment(moment)
-    heads = [_COLUMN.fullmatch(head) for head in cells(next(lines))[1:]]
-    notes = cells(next(lines))[1:] if noted else [""] * len(heads)
-    columns = [(*match.groups(), note) for match, note in zip(heads, notes, strict=True) if match]
-    facts: list[Fact] = []
-    for _ in range(int(count)):
-        instrument, *values = cells(next(lines))
-        for (field, unit, note), value in zip(columns, values, strict=True):
-            if value:
-                fact = Fact(
-                    id=f"f{before + len(facts) + 1}",
-                    instrument=instrument,
-                    field=field,
-                    value=float(value),
-                    unit=unit,
-                    available_at=cutoff,
-                    as_of=as_of,
-                    source=source,
-                    note=note,
-                )
-                facts.append(fact)
-    return facts
-
-
-def _read_single(found: list[str], note: str, name: str, cutoff: datetime) -> Fact:
-    """One fact from its line."""
-    kind, instrument, field, written, unit, as_of, source = found
-    return Fact(
-        id=name,
-        instrument=instrument,
-        field=field,
-        value=float(written) if kind == "fact" else written,
-        unit=unit,
-        available_at=cutoff,
-        as_of=_moment(as_of),
-        source=source,
-        note=note,
-    )
 
 
 def _read_series(text: str) -> Iterator[Series]:

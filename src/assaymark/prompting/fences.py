@@ -32,25 +32,12 @@ class Section:
 
 
 def nonce(label: str, content: str) -> str:
-    """16 hex digits of sha256 over label and content.
-
-    To close its own fence a content would have to contain its own hash. The same content has the same fence in every
-    prompt, so prompts stay identical byte for byte.
-    """
+    """16 hex digits of sha256 over label and content."""
     return hashlib.sha256(f"{label}\n{content}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def fence(label: str, content: str) -> str:
-    """``content`` between two lines that name it and carry its nonce.
-
-    Characters that turn the direction of text, or take no room, stand by their code point: nobody can hide words from
-    people that a model reads.
-
-    >>> print(fence("rationale", "buy"))
-    <<<BEGIN rationale 7156a61d24ad101b>>>
-    buy
-    <<<END rationale 7156a61d24ad101b>>>
-    """
+    """``content`` between two lines that name it and carry its nonce."""
     content = code_points(content)
     mark = f"{label} {nonce(label, content)}"
     return f"<<<BEGIN {mark}>>>\n{content}\n<<<END {mark}>>>"
@@ -74,11 +61,7 @@ def sections(text: str) -> tuple[Section, ...]:
 
 
 def row(cells: Iterable[str]) -> str:
-    """Cells as one line, separated by tabs; a tab or line end in a cell is written as an escape.
-
-    >>> row(["a", "b\\tc"])
-    'a\\tb\\\\tc'
-    """
+    """Cells as one line, separated by tabs; a tab or line end in a cell is written as an escape."""
     found = list(cells)
     line = "\t".join(found)
     if line.count("\t") == len(found) - 1 and not _ESCAPE_BESIDE_TAB.search(line):
@@ -91,9 +74,6 @@ def cells(line: str) -> list[str]:
     if "\\" not in line:
         return line.split("\t")
     return [_ESCAPED.sub(lambda m: _UNESCAPES.get(m.group(1), m.group(1)), cell) for cell in line.split("\t")]
-
-
-# Prompt templates: files that come with the package, in parts that are filled one by one.
 
 
 _PART: Final = re.compile(r"^=== ([A-Za-z0-9_]+) ===\n", re.MULTILINE)
@@ -119,11 +99,7 @@ class PromptTemplate:
 
 @cache
 def prompt_template(package: str, name: str) -> PromptTemplate:
-    """The template ``name`` of a package, from its folder ``templates``. Each part begins with a line ``=== name ===``.
-
-    >>> sorted(prompt_template("assaymark.agents", "agent-v1.txt").parts)
-    ['material', 'system', 'task']
-    """
+    """The template ``name`` of a package, from its folder ``templates``."""
     text = (files(package) / "templates" / name).read_text(encoding="utf-8")
     _, *found = _PART.split(text)
     parts = {key: Template(part.rstrip("\n")) for key, part in zip(found[::2], found[1::2], strict=True)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from markupsafe import Markup, escape
@@ -33,8 +33,8 @@ class Linked(str):
 
     href: str
 
-    def __new__(cls, text: str, href: str) -> Linked:
-        """``text`` as a link."""
+    def __new__(cls, text: str, href: str = "") -> Linked:
+        """``text`` as a link; without ``href`` the text alone."""
         made = super().__new__(cls, text)
         made.href = href
         return made
@@ -63,7 +63,17 @@ class Mark:
     style: str = ""
 
 
-Inline: TypeAlias = "str | Mark | Cell | tuple[Inline, ...]"
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A number in [0, 1] with a tint or a bar of its size; without ``share`` its state, hatched. ``below`` is small."""
+
+    share: float | None
+    value: str
+    below: str = ""
+    style: Literal["tint", "bar"] = "tint"
+
+
+Inline: TypeAlias = "str | Mark | Share | Cell | tuple[Inline, ...]"
 """A line of text: plain, linked, styled or drawn, or several such after each other."""
 
 HATCHED: Final = Styled("not supported", "gap")
@@ -78,6 +88,11 @@ def bold(text: str) -> Styled:
 def code(text: str) -> Styled:
     """A name from a file or a program."""
     return Styled(text, "code")
+
+
+def strong_link(text: str) -> Inline:
+    """A text in bold, or a link as it is: links stand out by themselves."""
+    return text if isinstance(text, Linked) else bold(text)
 
 
 def small(text: str) -> Styled:
@@ -109,7 +124,7 @@ class Text:
 
     kind: ClassVar = "text"
     body: Inline
-    style: Literal["lede", "cap", "note", "notice", "none", "why", "up", "never", "also"] = "note"
+    style: str = "note"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +193,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under their heads. The first cell of a row names it; ``right`` are the columns of numbers.
+    """Rows under their heads. The first cell of a row names it; ``right`` are the columns of numbers. A row of one cell
+    heads those that follow. ``columns`` are styles of columns.
 
     ``summary`` folds the table under these words. One that is ``stacked`` becomes labelled blocks on a phone.
     ``filters`` and the search box, named by ``what``, work on the rows of its ``id``.
@@ -195,6 +211,7 @@ class Table:
     filters: tuple[Filter, ...] = ()
     what: str = ""
     label: str = ""
+    columns: tuple[str, ...] = ()
 
     @property
     def all_right(self) -> bool:
@@ -229,6 +246,44 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class Keys:
+    """The judges whose marks a table or figure holds; pointing at one keeps its marks."""
+
+    kind: ClassVar = "keys"
+    judges: tuple[JudgeWords, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """Small drawings on the same axes, each with a caption, or with words where there is nothing to draw."""
+
+    kind: ClassVar = "panels"
+    panels: tuple[tuple[Inline, str], ...]
+    style: Literal["multi", "tri"] = "multi"
+    brush: Brush | None = None
+    data: str = ""
+    shared: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The claims of one level on a first page: sentences that are supported, or what is not and why.
+
+    ``more`` is folded; ``rest`` leads to those that only the page of all claims has.
+    """
+
+    kind: ClassVar = "said"
+    level: Level
+    title: str
+    tag: str
+    claims: tuple[Quote | tuple[str, Inline], ...] = ()
+    more: tuple[Quote | tuple[str, Inline], ...] = ()
+    empty: str = ""
+    folded: str = ""
+    rest: Inline = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Terms with their values, one a line; a value may have a small note below (``(value, small(note))``)."""
 
@@ -253,6 +308,7 @@ class Passage:
     kind: ClassVar = "passage"
     text: str
     name: str = ""
+    style: str = "raw"
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +322,7 @@ class Group:
     folded: Literal["", "closed", "open", "phone"] = ""
     key: str = ""
     style: str = ""
+    level: Literal[2, 3] = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +331,7 @@ class Beside:
 
     kind: ClassVar = "beside"
     columns: tuple[tuple[Block, ...], ...]
-    style: Literal["duo", "tri", "cols", "trio"] = "duo"
+    style: Literal["duo", "tri", "cols", "trio", "talk"] = "duo"
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,17 +348,19 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Cards:
-    """Claims that can be filtered by level and searched."""
+class Listing:
+    """Claims, or groups of blocks, that can be filtered and searched."""
 
-    kind: ClassVar = "cards"
-    cards: tuple[Card, ...]
+    kind: ClassVar = "listing"
+    items: tuple[Card, ...] | tuple[Group, ...]
     filters: tuple[Filter, ...]
     what: str
-    id: str = "claim-rows"
+    id: str
 
 
-Block: TypeAlias = Text | Quote | Table | Figure | Facts | Items | Passage | Group | Beside | Cards | Markup
+Block: TypeAlias = (
+    Text | Quote | Said | Table | Figure | Keys | Panels | Facts | Items | Passage | Group | Beside | Listing | Markup
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,19 +425,32 @@ def inline(value: Inline, root: str = "") -> Markup:
         return Markup("").join(inline(one, root) for one in value)
     if isinstance(value, Cell):
         return inline(value.value, root)
+    if isinstance(value, Share):
+        return _share(value, root)
     if isinstance(value, Mark):
         icon = _ICON.format(value.style or value.name, value.name)
         if not value.word:
             return icon
         style = f"lvw {value.name}" if value.name in _LEVELS else value.style
         return Markup('<span class="{}">{} {}</span>').format(style, icon, value.word)
-    if isinstance(value, Linked):
+    if isinstance(value, Linked) and value.href:
         return Markup('<a href="{}{}">{}</a>').format(root, value.href, str(value))
     if isinstance(value, Styled):
         if value.style in ("b", "code"):
             return Markup(f"<{value.style}>{{}}</{value.style}>").format(str(value))
         return Markup('<span class="{}">{}</span>').format({"gap": "wh"}.get(value.style, value.style), str(value))
     return escape(value)
+
+
+def _share(value: Share, root: str) -> Markup:
+    text, below = inline(value.value, root), inline(small(value.below)) if value.below else Markup("")
+    size = None if value.share is None else f"{min(max(value.share, 0.0), 1.0):.2f}"
+    if value.style == "tint":
+        attributes = Markup(' un"') if size is None else Markup('" style="--v:{}"').format(size)
+        return Markup('<span class="tint{}>{}{}</span>').format(attributes, text, below)
+    if size is None:
+        return Markup('<span class="wh">{}</span>').format(text)
+    return Markup('<i class="bar" style="--v:{}"></i><b>{}</b>{}').format(size, text, below)
 
 
 def plain(value: Inline) -> str:
@@ -391,6 +463,8 @@ def plain(value: Inline) -> str:
         return "".join(plain(one) for one in value)
     if isinstance(value, Cell):
         return plain(value.value)
+    if isinstance(value, Share):
+        return " ".join(filter(None, (value.value, value.below)))
     if isinstance(value, Mark):
         return value.word
     return "" if isinstance(value, Markup) else str(value)
@@ -412,3 +486,23 @@ def level_words(level: Level, tag: str) -> Mark:
 def notes(lines: Sequence[Inline], style: Literal["note", "notice", "cap"] = "note") -> tuple[Text, ...]:
     """A paragraph for each line that is there."""
     return tuple(Text(line, style) for line in lines if line)
+
+
+def row_bytes(markup: int, texts: Iterable[str]) -> int:
+    """Bytes of a row: its markup and its texts, escaped and encoded.
+
+    >>> row_bytes(10, ["<", "é"])
+    16
+    """
+    return markup + len(escape("".join(texts)).encode(errors="surrogatepass"))
+
+
+def weight(part: object) -> int:
+    """About how many bytes a part of a page takes: its texts, escaped, and markup around each."""
+    if isinstance(part, str):
+        return row_bytes(30, (part,)) if part else 0
+    if isinstance(part, tuple):
+        return sum(map(weight, part))
+    if is_dataclass(part):
+        return 20 + sum(weight(getattr(part, one.name)) for one in fields(part))
+    return 0

@@ -13,10 +13,10 @@ from assaymark.records import Level, Measurement, Verdict, sha256_text
 from assaymark.report.blocks import (
     Block,
     Card,
-    Cards,
     Inline,
     Items,
     Linked,
+    Listing,
     Mark,
     Page,
     Quote,
@@ -141,7 +141,7 @@ def claims_pages(pages: Mapping[str, Sequence[Card]]) -> Iterator[Page]:
     )
     for path, rows, parts in beside(pages.items()):
         filters = row_filters([row.level for row in rows], TAGS)
-        shown = Cards(tuple(rows), filters, "claims")
+        shown = Listing(tuple(rows), filters, "claims", "claim-rows")
         yield Page(path, "All sentences", lead, blocks=(shown,), parts=parts, here="claims", foot=note)
 
 

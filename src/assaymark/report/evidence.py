@@ -23,10 +23,11 @@ from assaymark.report.blocks import (
     Table,
     bold,
     notes,
+    row_bytes,
     row_filters,
 )
 from assaymark.report.charts.grids import BarCell, BarRow, bar_table
-from assaymark.report.page import beside, paged, row_bytes
+from assaymark.report.page import beside, paged
 from assaymark.report.text import counted, signed, state_words
 from assaymark.text import clean, count, percent
 

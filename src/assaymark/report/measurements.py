@@ -9,10 +9,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from assaymark.records import AGGREGATE, Measurement, sha256_text
-from assaymark.report.blocks import Inline, Linked, Page, Row, Table, row_filters, spaced
+from assaymark.report.blocks import Inline, Linked, Page, Row, Table, row_bytes, row_filters, spaced
 from assaymark.report.lookup import Book
-from assaymark.report.page import Frame, beside, row_bytes
-from assaymark.report.records.texts import Ref
+from assaymark.report.page import Frame, beside
 from assaymark.report.study.controls import judged_range, ranked_alone, supported_orders
 from assaymark.report.text import cell_title, listing, state_words
 from assaymark.text import bounds, clean, count_of, number, span
@@ -132,13 +131,13 @@ class MeasuredRow:
     interval: str
     n: str
     method: str
-    rests: tuple[Ref, ...] = ()
+    rests: tuple[Linked, ...] = ()
 
     @property
     def size(self) -> int:
         """About how many bytes the row will take on a page."""
         texts = [self.title, self.about, self.value, self.interval, self.n, self.method]
-        texts += [text for ref in self.rests for text in (ref.words, ref.href)]
+        texts += [text for ref in self.rests for text in (ref, ref.href)]
         return row_bytes(_ROW_BYTES + _REF_BYTES * len(self.rests), texts)
 
 
@@ -179,7 +178,7 @@ def rows_of(
     measurements: Iterable[Measurement],
     titles: Mapping[str, str],
     shown: Callable[[str, str], str] = lambda _, value: clean(value, _LABEL_CHARS),
-    rests: Callable[[Measurement], tuple[Ref, ...]] = lambda _: (),
+    rests: Callable[[Measurement], tuple[Linked, ...]] = lambda _: (),
     groups: Mapping[str, str] = MappingProxyType({}),
     hidden: Callable[[Measurement], str] = lambda _: "",
 ) -> tuple[MeasuredRow, ...]:
@@ -225,7 +224,7 @@ def _undirected(item: Measurement) -> str:
 
 
 def _row(
-    item: Measurement, anchor: str, group: str, title: str, about: str, rests: tuple[Ref, ...], hidden: str
+    item: Measurement, anchor: str, group: str, title: str, about: str, rests: tuple[Linked, ...], hidden: str
 ) -> MeasuredRow:
     return MeasuredRow(
         id=item.id,
@@ -273,5 +272,5 @@ def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) 
 def _measured(row: MeasuredRow, resting: bool) -> Row:
     cells: list[Inline] = [row.title, row.about, row.value, row.interval, row.n, row.method]
     if resting:
-        cells.append(spaced(Linked(ref.words, ref.href) if ref.href else ref.words for ref in row.rests))
+        cells.append(spaced(row.rests))
     return Row(tuple(cells), row.anchor, row.group)

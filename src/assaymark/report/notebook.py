@@ -15,20 +15,21 @@ from assaymark.claims.messages import Catalogue, english
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import MARKS, Drawing, Folded, Grid, Heading, Note, Part, Said, parts_of
 from assaymark.records import Measurement, Rows, sha256_text
-from assaymark.report.blocks import Figure
+from assaymark.report.blocks import Figure, Group, Table
+from assaymark.report.blocks import plain as in_words
 from assaymark.report.board import BoardRow as board_BoardRow
 from assaymark.report.board import board
-from assaymark.report.datasheet.pages import SheetView, plain, sheet_view
+from assaymark.report.datasheet.pages import PEERS, Profile, plain, profile_of, quiet_plots, seeing_plots
 from assaymark.report.datasheet.reading import comparable, opened
 from assaymark.report.datasheet.wording import Missing, Plot
 from assaymark.report.inputs import AssayRun
 from assaymark.report.levels import LEVELS, TAGS, TALLY, LevelView, WithheldGroup, level_views
 from assaymark.report.lookup import Book
 from assaymark.report.page import asset
-from assaymark.report.portbench.book import STAGES, BenchBook
+from assaymark.report.portbench.book import BenchBook, board_title, pipeline_boards
 from assaymark.report.portbench.inputs import BenchRun
 from assaymark.report.portbench.levels import said_levels, tally
-from assaymark.report.portbench.stages import StageGroup, StageRow, StageTable, lede, stage_tables
+from assaymark.report.portbench.stages import lede, stage_tables
 from assaymark.report.season.agent_scores import earned_view
 from assaymark.report.season.index import ModelBook, ModelWords, SeasonLookup
 from assaymark.report.season.inputs import SeasonRun
@@ -172,27 +173,22 @@ def bench_parts(run: BenchRun) -> Iterator[Part]:
             yield Folded(f"{count(len(more))} more", more)
         if view.groups:
             yield Folded(view.title, (withheld_grid(view.groups),))
-    first, *others = stage_tables(book) or (None,)
+    first, *others = [grid for group in stage_tables(book) for grid in _grids(group)] or (None,)
     if first is not None:
-        yield from _leaderboard(first)
+        yield Heading(board_title(pipeline_boards(run)[0].board.name))
+        yield first
     if others:
-        yield Folded("By profile", tuple(part for table in others if table is not None for part in _leaderboard(table)))
+        yield Folded("By profile", tuple(part for part in others if part is not None))
 
 
-def _leaderboard(table: StageTable) -> Iterator[Part]:
-    yield Heading(table.title)
-    if table.empty:
-        yield Note(table.empty)
-        return
-    heads = ("Model", "Rank", *STAGES, "Score", "Interval", table.gate, "Verdict")
-    yield Grid(heads, tuple(_row(group, row) for group in table.groups for row in group.rows))
-
-
-def _row(group: StageGroup, row: StageRow) -> tuple[str, ...]:
-    cells = (f"{cell.value} {cell.half}".rstrip() for cell in row.cells)
-    level = group.tag if group.level is None else f"{MARKS[group.level]}{NBSP}{group.tag}"
-    rank = (row.ranks or group.places).lower().removeprefix("rank ")
-    return row.model, rank, *cells, row.point or NOT_SHOWN, row.interval, row.gate.word, level
+def _grids(group: Group) -> Iterator[Grid]:
+    """The tables of a group as a notebook shows them, in words."""
+    for block in group.blocks:
+        if isinstance(block, Table):
+            rows = (
+                tuple(map(in_words, row.cells)) + ("",) * (len(block.heads) - len(row.cells)) for row in block.lines
+            )
+            yield Grid(tuple(map(in_words, block.heads)), tuple(rows))
 
 
 # Datasheets in a notebook: what each judge does, in plain words, and the figures of a few of them.
@@ -206,24 +202,26 @@ def judges_parts(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] =
     """Every judge by name: its profile, its chips, and its figures behind a line; those of the first four by name."""
     for at, sheet in enumerate(sorted(sheets, key=lambda one: one.judge)):
         others = [one for one in sheets if one.judge != sheet.judge and comparable(sheet, one)]
-        view = sheet_view(opened([sheet])[0], opened(others), ())
-        yield Heading(view.title)
-        yield from _profile(view)
-        figures = tuple(_figures([*view.quiet, *view.seeing])) if at < _DRAWN else ()
+        this, peers = opened([sheet])[0], opened(others)[:PEERS]
+        yield Heading(f"{this.name}, {'measured from a log' if this.is_log else 'judge datasheet'}")
+        yield from _profile(profile_of(this))
+        drawn = (this, *peers)
+        plots = (*quiet_plots(this, drawn), *seeing_plots(this, drawn)) if at < _DRAWN else ()
+        figures = tuple(_figures(plots))
         if len(sheets) == 1:
             yield from figures
         elif figures:
-            yield Folded(f"Figures of {view.title}", figures)
+            yield Folded(f"Figures of {this.name}", figures)
     if agreement:
         yield Heading("How far every two of them agree")
         yield from parts_of(Rows(agreement))
 
 
-def _profile(view: SheetView) -> Iterator[Part]:
-    yield Note(" ".join(plain(sentence) for sentence in view.profile.sentences))
-    chips = " · ".join(chip.text for chip in view.profile.chips)
-    yield from (Note(words) for words in (chips or view.profile.no_chips, view.profile.flips) if words)
-    if rules := tuple((chip.text, chip.rule) for chip in view.profile.chips if chip.rule):
+def _profile(profile: Profile) -> Iterator[Part]:
+    yield Note(" ".join(plain(sentence) for sentence in profile.sentences))
+    chips = " · ".join(chip.text for chip in profile.chips)
+    yield from (Note(words) for words in (chips or profile.no_chips, profile.flips) if words)
+    if rules := tuple((chip.text, chip.rule) for chip in profile.chips if chip.rule):
         yield Folded("By which rules", (Grid(("Axis", "Rule"), rules),))
 
 

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, Final, Protocol, TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from assaymark import __version__
 from assaymark.claims.messages import Catalogue, english
@@ -41,15 +41,6 @@ class Sized(Protocol):
 
 R = TypeVar("R", bound=Sized)
 T = TypeVar("T")
-
-
-def row_bytes(markup: int, texts: Iterable[str]) -> int:
-    """Bytes of a row: its markup and its texts, escaped and encoded.
-
-    >>> row_bytes(10, ["<", "é"])
-    16
-    """
-    return markup + len(escape("".join(texts)).encode(errors="surrogatepass"))
 
 
 def paged(rows: Sequence[R], limit: int = PAGE_BYTES) -> tuple[tuple[R, ...], ...]:

@@ -13,8 +13,9 @@ from assaymark.claims.messages import Catalogue, english
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Level, Verdict
+from assaymark.report.blocks import Inline
 from assaymark.report.datasheet import COMPARISON
-from assaymark.report.datasheet.comparison import JudgeLine, comparison_view
+from assaymark.report.datasheet.comparison import comparison_lead, judge_line
 from assaymark.report.datasheet.reading import opened
 from assaymark.report.inputs import AssayRun
 from assaymark.report.levels import LEVELS, TALLY, TITLES, level_views
@@ -78,7 +79,7 @@ class FrontRun:
         Level, count and words; empty where nothing was claimed.
     said : sequence of (str, sequence)
         A level and the first of its supported sentences. Other claims are on no first page but their own.
-    judges : sequence of JudgeLine
+    judges : sequence of lines
         Judges that were tested by themselves.
     reference : bool
         Whether every judge, or every model of a benchmark, is one of ours.
@@ -90,7 +91,7 @@ class FrontRun:
     verdicts: int = 0
     tally: tuple[tuple[Level, str, str], ...] = ()
     said: tuple[tuple[Level, tuple[Any, ...]], ...] = ()
-    judges: tuple[JudgeLine, ...] = ()
+    judges: tuple[Inline, ...] = ()
     reference: bool = False
 
     @property
@@ -155,8 +156,9 @@ def front_of_season(run: SeasonRun, catalogue: Catalogue | None = None) -> Front
 
 def front_of_judges(sheets: Sequence[Datasheet], title: str) -> FrontRun:
     """Judges that were measured by themselves."""
-    view = comparison_view(opened(sheets), ())
-    return FrontRun(kind="judges", title=clean(title, 120), line=view.lede, judges=view.judges)
+    found = opened(sheets)
+    lines = tuple(map(judge_line, found))
+    return FrontRun(kind="judges", title=clean(title, 120), line=comparison_lead(found), judges=lines)
 
 
 def _decided(verdicts: Sequence[Verdict], levels: Sequence[Any]) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, PlanError, Problem
@@ -15,44 +15,35 @@ from assaymark.notebook import Told
 from assaymark.protocol import parse_study
 from assaymark.records import JSON
 from assaymark.workflow.amendments import Amendment, changed_fields, record_amendment, undo_unfinished
-from assaymark.workflow.lock import check_plan, open_locked, probe_keys, stored_lock, write_plan
+from assaymark.workflow.lock import Locked, check_plan, open_locked, probe_keys, stored_lock, write_plan
 from assaymark.workflow.run_folder import RunFolder, read_text, write_lock
 from assaymark.workflow.study_calls import Desk, of_people, parsed
 from assaymark.workflow.tables import DECISIONS, JUDGMENTS, Store
 from assaymark.workflow.track import Progress, silent
-
-if TYPE_CHECKING:
-    from assaymark.workflow.lock import Locked
-
-
-# Plans and choices written as TOML, so that a person can read and change them.
-
 
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 _SHORT_FORM: Final = 0xFFFF  # the longest code that four digits hold
 
 
 def toml_text(table: Mapping[str, Any]) -> str:
-    """A table as a TOML document: in each table its own values come first, then the tables inside it.
+    """A table as a TOML document: in each table its own values come first, then the tables inside it."""
 
-    >>> print(toml_text({"name": "small", "judges": [{"name": "a"}], "engine": {"workers": 2}}), end="")
-    name = "small"
-    <BLANKLINE>
-    [[judges]]
-    name = "a"
-    <BLANKLINE>
-    [engine]
-    workers = 2
-    """
-    return "\n".join(_lines(table, ())) + "\n"
+    def is_table(value: Any) -> bool:
+        return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict))
+
+    def lines(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
+        yield from (f"{_key(name)} = {toml_value(value)}" for name, value in table.items() if not is_table(value))
+        for name, value in table.items():
+            inner = (*path, _key(name))
+            brackets = ("[", "]") if isinstance(value, dict) else ("[[", "]]")
+            for item in ([value] if value else []) if isinstance(value, dict) else value if is_table(value) else ():
+                yield from ("", ".".join(inner).join(brackets), *lines(item, inner))
+
+    return "\n".join(lines(table, ())) + "\n"
 
 
 def toml_value(value: object) -> str:
-    """A value as TOML writes it on one line.
-
-    >>> toml_value({"a": [1, "x"], "b": True})
-    '{ a = [1, "x"], b = true }'
-    """
+    """A value as TOML writes it on one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):
@@ -64,36 +55,21 @@ def toml_value(value: object) -> str:
     return str(value) if isinstance(value, (int, float)) else _quoted(str(value))
 
 
-def _lines(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
-    lines = [f"{_key(name)} = {toml_value(value)}" for name, value in table.items() if not _is_table(value)]
-    for name, value in table.items():
-        inner = (*path, _key(name))
-        if isinstance(value, dict) and value:
-            lines += ["", f"[{'.'.join(inner)}]", *_lines(value, inner)]
-        elif _is_table(value) and isinstance(value, list):
-            for item in value:
-                lines += ["", f"[[{'.'.join(inner)}]]", *_lines(item, inner)]
-    return lines
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict))
-
-
 def _key(name: str) -> str:
     return name if _BARE_KEY.fullmatch(name) else _quoted(name)
 
 
 def _quoted(text: str) -> str:
     """A string on one line, with every character that cannot be seen written as its number."""
-    return '"' + "".join(_numbered(char) if char in '"\\' or not char.isprintable() else char for char in text) + '"'
-
-
-def _numbered(char: str) -> str:
-    code = ord(char)
-    if char in '"\\':
-        return f"\\{char}"
-    return f"\\u{code:04x}" if code <= _SHORT_FORM else f"\\U{code:08x}"
+    chars = []
+    for char in text:
+        if char in '"\\':
+            chars.append(f"\\{char}")
+        elif char.isprintable():
+            chars.append(char)
+        else:
+            chars.append(f"\\u{ord(char):04x}" if ord(char) <= _SHORT_FORM else f"\\U{ord(char):08x}")
+    return f'"{"".join(chars)}"'
 
 
 AFTER_JUDGING: Final = ("title", "engine", "anchor_probe", "human.grades")
@@ -101,27 +77,10 @@ AFTER_JUDGING: Final = ("title", "engine", "anchor_probe", "human.grades")
 
 
 def amend(
-    folder: RunFolder,
-    study_text: str,
-    source: str,
-    *,
-    reason: str,
-    now: datetime,
+    folder: RunFolder, study_text: str, source: str, *, reason: str, now: datetime,
     models: Mapping[str, Model] | None = None,
-) -> Amendment:
-    """Replace the locked plan of a run folder by another, and keep what was changed, when and why.
-
-    Before anything was judged every field may change, and each verdict says under which changed fields it was made.
-    Afterwards a threshold, a test or a candidate claim would be chosen with the result in sight: that is refused. The
-    model of a judge and its arguments may be corrected as long as that judge has no usable reply.
-
-    Raises
-    ------
-    PlanError
-        Nothing is locked, nothing changed, or the judging has begun and a verdict would depend on the change.
-    InputError
-        No reason, or a study that is wrong; every problem at once.
-    """
+) -> Amendment:  # fmt: skip
+    """Replace the locked plan of a run folder by another, and keep what was changed, when and why."""
     if not reason.strip():
         raise InputError("--reason", [Problem("", "an amendment needs a reason that a reader can weigh (got none)")])
     if folder.lock.is_file():
@@ -135,37 +94,26 @@ def amend(
         raise PlanError(
             f"{source}: the cycles are cut already, and [substrate] cannot be amended; use a new run folder"
         )
-    _refuse_afterthoughts(folder, locked, fields, source)
+    if asking_begun(folder, beside=probe_keys(locked.study)):
+        _refuse_afterthoughts(folder, locked, fields, source)
     checked = check_plan(folder, study, source, models)
-    fields |= _parser_field(locked)
     digests = record_amendment(
-        folder,
-        locked.amendments,
-        now=now,
-        reason=reason.strip(),
-        fields=fields,
-        before=locked.plan_hash,
-        after=(checked.plan_hash, study_text),
-    )
+        folder, locked.amendments, now=now, reason=reason.strip(), fields=fields | _parser_field(locked),
+        before=locked.plan_hash, after=(checked.plan_hash, study_text),
+    )  # fmt: skip
     write_plan(
-        folder,
-        study_text,
-        checked,
-        locked_at=locked.locked_at,
-        amendments=digests,
-        probes=locked.date_probes,
+        folder, study_text, checked, locked_at=locked.locked_at, amendments=digests, probes=locked.date_probes,
         preregistered=locked.preregistered,
-    )
+    )  # fmt: skip
     return open_locked(folder).amendments[-1]
 
 
 def amendment_lines(made: Amendment) -> list[str]:
     """What `assaymark amend` prints."""
-    shown = {
-        name: ["not set" if part[at] is None else part[at] for at in ("from", "to")]
-        for name, part in made.fields.items()
-    }
-    changes = [f"{name}: {before} -> {after}" for name, (before, after) in shown.items()]
+    changes = []
+    for name, part in made.fields.items():
+        before, after = ("not set" if part[at] is None else part[at] for at in ("from", "to"))
+        changes.append(f"{name}: {before} -> {after}")
     return [f"amendment {made.number} of {made.date}: {made.reason}", *changes, f"plan hash {made.plan_after}"]
 
 
@@ -178,17 +126,9 @@ class Reparsed(Told):
 
 
 def reparse(folder: RunFolder, *, now: datetime, progress: Progress = silent) -> Reparsed:
-    """Read the stored replies of judges again by this version's parser, and record that as an amendment.
-
-    No call is made. What was measured and claimed from the earlier reading is made anew by `measure` and `claim`.
-
-    Raises
-    ------
-    PlanError
-        Nothing was judged, or the replies were read by this parser.
-    """
+    """Read the stored replies of judges again by this version's parser, and record that as an amendment."""
     locked, store = open_locked(folder), Store(folder)
-    if not _parser_field(locked):
+    if not (fields := _parser_field(locked)):
         raise PlanError(f"{folder.path}: its replies were read by this version's parser ({PARSER}); nothing to reparse")
     if store.digest(JUDGMENTS) is None:
         raise PlanError(f"{folder.path}: nothing was judged yet; run: assaymark judge {folder.path}")
@@ -198,22 +138,15 @@ def reparse(folder: RunFolder, *, now: datetime, progress: Progress = silent) ->
     with Ledger.open(folder.ledger, create=False) as ledger:
         found = parsed(planned, ledger, locked.rubric)
     digests = record_amendment(
-        folder,
-        locked.amendments,
-        now=now,
-        reason=f"replies are read by parser {PARSER} of this version",
-        fields=_parser_field(locked),
-        before=locked.plan_hash,
-        after=(locked.plan_hash, read_text(folder.plan, "plan")),
-    )
+        folder, locked.amendments, now=now, reason=f"replies are read by parser {PARSER} of this version",
+        fields=fields, before=locked.plan_hash, after=(locked.plan_hash, read_text(folder.plan, "plan")),
+    )  # fmt: skip
     write_lock(folder, {**stored_lock(folder), "amendments": list(digests), "parser": PARSER})
     locked = open_locked(folder)
     store.write(JUDGMENTS, [*found, *of_people(desk)], locked.reading)
-    changed = [
-        one.status for one in found if (one.status == "ok") != ((one.judge, one.trajectory, one.trial) in before)
-    ]
-    gained = changed.count("ok")
-    line = f"{len(found):,} replies reparsed: {gained:,} more have scores, {len(changed) - gained:,} lost theirs"
+    now_ok = {(one.judge, one.trajectory, one.trial) for one in found if one.status == "ok"}
+    lost = sum(one.status != "ok" and (one.judge, one.trajectory, one.trial) in before for one in found)
+    line = f"{len(found):,} replies reparsed: {len(now_ok - before):,} more have scores, {lost:,} lost theirs"
     again = f"run: assaymark judge {folder.path}, then measure, claim and report"
     return Reparsed(locked.amendments[-1], (line, again))
 
@@ -225,34 +158,27 @@ def _parser_field(locked: Locked) -> dict[str, dict[str, JSON]]:
 
 def _refuse_afterthoughts(folder: RunFolder, locked: Locked, fields: Mapping[str, object], source: str) -> None:
     """No field that a verdict rests on may change once any agent or judge of the study has been asked."""
-    study = locked.study
-    if not asking_begun(folder, beside=probe_keys(study)):
-        return
+    study, store = locked.study, Store(folder)
     late = [name for name in fields if not f"{name}.".startswith(tuple(f"{part}." for part in AFTER_JUDGING))]
     judges = {judge.name: (f"judges.{judge.name}.model.", f"judges.{judge.name}.args.") for judge in study.model_judges}
-    asked = {judge for judge, parts in judges.items() if any(f"{name}.".startswith(parts) for name in late)}
-    free = tuple(part for judge in asked - _usable(folder, locked, asked) for part in judges[judge])
-    if late := [name for name in late if not f"{name}.".startswith(free)]:
+    free = {judge for judge, parts in judges.items() if any(f"{name}.".startswith(parts) for name in late)}
+    if free and store.digest(DECISIONS) is not None and folder.has_ledger:
+        # Only a judge of whom no reply is usable may get another model or other arguments.
+        desk = Desk(folder, locked, {}, silent)
+        specs = [one for one in study.model_judges if one.name in free]
+        planned = plan_calls(desk.decisions, {}, study, locked.rubric, judges=specs, shown=desk.shown)
+        with Ledger.open(folder.ledger, create=False) as ledger:
+            pending = set(ledger.pending([one.call.key for one in planned]))
+            found = parsed([one for one in planned if one.call.key not in pending], ledger, locked.rubric)
+        free -= {one.judge for one in found if one.status == "ok"}
+    parts = tuple(part for judge in free for part in judges[judge])
+    if late := [name for name in late if not f"{name}.".startswith(parts)]:
         begun = "asking" if study.agents else "judging"
         raise PlanError(
             f"{source}: the {begun} has begun, and {', '.join(late)} would be chosen with the result in sight; "
             f"only {', '.join(AFTER_JUDGING)} can still be amended, and the model and args of a judge that has no "
             "usable reply. Lock the new plan in a new run folder"
         )
-
-
-def _usable(folder: RunFolder, locked: Locked, judges: Collection[str]) -> set[str]:
-    """Those of some judges that gave a usable reply to anything."""
-    store = Store(folder)
-    if not judges or store.digest(DECISIONS) is None or not folder.has_ledger:
-        return set()
-    desk = Desk(folder, locked, {}, silent)
-    specs = [one for one in locked.study.model_judges if one.name in judges]
-    planned = plan_calls(desk.decisions, {}, locked.study, locked.rubric, judges=specs, shown=desk.shown)
-    with Ledger.open(folder.ledger, create=False) as ledger:
-        pending = set(ledger.pending([one.call.key for one in planned]))
-        found = parsed([one for one in planned if one.call.key not in pending], ledger, locked.rubric)
-    return {one.judge for one in found if one.status == "ok"}
 
 
 def asking_begun(folder: RunFolder, *, beside: Collection[str] = ()) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -37,46 +37,30 @@ class Amendment:
 
 
 def changed_fields(before: Frozen | Mapping[str, Any], after: Frozen | Mapping[str, Any]) -> dict[str, dict[str, JSON]]:
-    """The fields in which two plans differ, by dotted name, with both values; judges are compared by name.
+    """The fields in which two plans differ, by dotted name, with both values; judges are compared by name."""
 
-    >>> from assaymark.protocol import JudgeSpec, Study
-    >>> one = Study(name="s", seed=1, judges=(JudgeSpec(name="j", model="reference/j", family="f"),))
-    >>> changed_fields(one, one.model_copy(update={"seed": 2}))
-    {'seed': {'from': 1, 'to': 2}}
-    """
-    old, new = _flat(before), _flat(after)
-    names = [name for name in (*old, *(n for n in new if n not in old)) if old.get(name) != new.get(name)]
+    def flat(name: str, value: JSON) -> Iterator[tuple[str, JSON]]:
+        if isinstance(value, dict) and value:
+            for key, part in value.items():
+                yield from flat(f"{name}.{key}" if name else key, part)
+        else:
+            yield name, value
+
+    plans = []
+    for plan in (before, after):
+        tree = plan.model_dump(mode="json") if isinstance(plan, Frozen) else dict(plan)
+        if "judges" in tree:
+            tree["judges"] = {judge["name"]: judge for judge in tree["judges"]}
+        plans.append(dict(flat("", tree)))
+    old, new = plans
+    names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
     return {name: {"from": old.get(name), "to": new.get(name)} for name in names}
 
 
-def _flat(plan: Frozen | Mapping[str, Any]) -> dict[str, JSON]:
-    """Every field of a plan under its dotted name."""
-    tree = plan.model_dump(mode="json") if isinstance(plan, Frozen) else dict(plan)
-    if "judges" in tree:
-        tree["judges"] = {judge["name"]: judge for judge in tree["judges"]}
-    found: dict[str, JSON] = {}
-    _spread("", tree, found)
-    return found
-
-
-def _spread(name: str, value: JSON, found: dict[str, JSON]) -> None:
-    if isinstance(value, dict) and value:
-        for key, part in value.items():
-            _spread(f"{name}.{key}" if name else key, part, found)
-    else:
-        found[name] = value
-
-
 def record_amendment(
-    folder: RunFolder,
-    earlier: Sequence[Amendment],
-    *,
-    now: datetime,
-    reason: str,
-    fields: Mapping[str, Mapping[str, JSON]],
-    before: str,
-    after: tuple[str, str],
-) -> tuple[str, ...]:
+    folder: RunFolder, earlier: Sequence[Amendment], *, now: datetime, reason: str,
+    fields: Mapping[str, Mapping[str, JSON]], before: str, after: tuple[str, str],
+) -> tuple[str, ...]:  # fmt: skip
     """Write down how the plan changes, before it does: from the hash ``before`` to hash and text of ``after``."""
     raw = {
         "format": FORMAT,
@@ -117,15 +101,6 @@ def read_amendments(folder: RunFolder, digests: Sequence[str]) -> tuple[Amendmen
             raise LedgerError(f"{path} is damaged, or of another version: it does not say {FORMAT!r}")
         if content_id(raw) != digest:
             raise LedgerError(f"{path} was edited: its sha256 is not the one in {folder.lock}; restore the file")
-        found.append(
-            Amendment(
-                number=raw["number"],
-                date=raw["date"],
-                reason=raw["reason"],
-                fields=raw["fields"],
-                plan_before=raw["plan_before"]["hash"],
-                plan_after=raw["plan_after"]["hash"],
-                digest=digest,
-            )
-        )
+        before, after = raw["plan_before"]["hash"], raw["plan_after"]["hash"]
+        found.append(Amendment(raw["number"], raw["date"], raw["reason"], raw["fields"], before, after, digest))
     return tuple(found)

@@ -1,10 +1,10 @@
-"""The two questions that are put again: the anchor probe's to a judge of the panel, and the outside judge's."""
+"""Calls through the ledger of a run folder: every one has its reply, or the work stops here and can go on."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
@@ -25,16 +25,15 @@ from assaymark.engine import (
     provider_of,
     run_calls,
 )
-from assaymark.engine.batching import BatchSummary, run_batches
+from assaymark.engine.batching import run_batches
 from assaymark.engine.prices import Prices, costs_nothing, load_prices
-from assaymark.engine.providers.batch_providers import batch_providers
-from assaymark.engine.providers.registry import Models, check_ready
+from assaymark.engine.providers.registry import Models, batch_providers, check_ready
 from assaymark.errors import InputError, ModelError, StoppedError
 from assaymark.judging import load_rubric
 from assaymark.metrology import ProbePlan, analyse, contested, stratified
 from assaymark.protocol import EngineChoice, Study
 from assaymark.records import Decision, Judgment, canonical_json, content_id, problems_of
-from assaymark.workflow.progress import leave_prices
+from assaymark.workflow.raw_calls import leave_prices
 from assaymark.workflow.run_folder import RunFolder, anchor_lock
 from assaymark.workflow.scores import honest_table
 from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE
@@ -46,9 +45,6 @@ if TYPE_CHECKING:
     from assaymark.workflow.tables import Store
 
 
-# Replies that nothing can be made of, or that were asked for twice: one line for each judge or agent that gave any.
-
-
 _STAYS: Final = "stored verbatim and not retried"
 _ALL: Final = (
     "; if the model cannot produce the required JSON, name another one: assaymark amend (while no reply of this judge "
@@ -57,57 +53,45 @@ _ALL: Final = (
 _ALL_OF_AGENT: Final = "; if it cannot answer in this form, give this agent another model in a new run folder"
 
 
-def unusable_judgments(judgments: Iterable[Judgment]) -> list[str]:
-    """A line for each judge with replies that have no scores: how many refused, how many in another form.
-
-    >>> bad = Judgment(trajectory="t", judge="north", family="n", rubric="v1.0", trial=1, status="invalid", scores={},
-    ...                call_key="", reason="not one JSON object: expecting value at character 0")
-    >>> unusable_judgments([bad])[0][:88]
-    'north: 1 of 1 replies have no scores: 1 not in the required form (first: not one JSON ob'
-    """
-    given: Counter[str] = Counter()
-    bad: dict[str, list[Judgment]] = {}
-    for one in judgments:
-        given[one.judge] += 1
-        if one.status != "ok":
-            bad.setdefault(one.judge, []).append(one)
-    return [_judge_line(judge, found, given[judge]) for judge, found in sorted(bad.items())]
+def unusable_judgments(judgments: Sequence[Judgment]) -> list[str]:
+    """A line for each judge with replies that have no scores: how many refused, how many in another form."""
+    given, lines = Counter(one.judge for one in judgments), []
+    for judge in sorted(given):
+        bad = [one for one in judgments if one.judge == judge and one.status != "ok"]
+        refused = sum(one.status == "refused" for one in bad)
+        parts = [f"{refused:,} refused"] if refused else []
+        if other := len(bad) - refused:
+            first = next((f" (first: {one.reason})" for one in bad if one.status != "refused" and one.reason), "")
+            parts.append(f"{other:,} not in the required form{first}")
+        if bad:
+            lines.append(_line(judge, len(bad), given[judge], f"have no scores: {', '.join(parts)}", _ALL))
+    return lines
 
 
 def judgments_asked_again(judgments: Sequence[Judgment]) -> list[str]:
     """A line for each judge whose calls were made once more because the first reply was no JSON."""
-    again: dict[str, list[Judgment]] = {}
-    for one in judgments:
-        if one.first_key:
-            again.setdefault(one.judge, []).append(one)
     given = Counter(one.judge for one in judgments)
-    return [
-        again_line(judge, len(found), given[judge], sum(one.status == "ok" for one in found))
-        for judge, found in sorted(again.items())
-    ]
+    again = Counter(one.judge for one in judgments if one.first_key)
+    scored = Counter(one.judge for one in judgments if one.first_key and one.status == "ok")
+    return [again_line(judge, again[judge], given[judge], scored[judge]) for judge in sorted(again)]
 
 
 def again_line(judge: str, n: int, of: int, ok: int) -> str:
-    """That calls were made once more, and how many of those brought scores.
-
-    >>> again_line("north", 3, 60, 2)
-    'north: 3 of 60 replies (5.0%) were no JSON; asked once more (trial 1b), 2 of them have scores'
-    """
+    """That calls were made once more, and how many of those brought scores."""
     share = f"{n:,} of {of:,} replies ({n / of:.1%})"
     return f"{judge}: {share} were no JSON; asked once more (trial 1b), {ok:,} of them have scores"
 
 
-def unusable_decisions(decisions: Iterable[Decision]) -> list[str]:
+def unusable_decisions(decisions: Sequence[Decision]) -> list[str]:
     """A line for each agent with replies that have no decision."""
-    given: Counter[str] = Counter()
-    bad: dict[str, Counter[str]] = {}
+    given = Counter(one.agent.id for one in decisions)
+    bad: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for one in decisions:
-        given[one.agent.id] += 1
-        for flag in set(one.flags) & set(NOT_USABLE):
-            bad.setdefault(one.agent.id, Counter())[flag] += 1
+        bad[one.agent.id].update(set(one.flags) & set(NOT_USABLE))
     return [
         _line(agent, kinds.total(), given[agent], f"have no decision ({', '.join(sorted(kinds))})", _ALL_OF_AGENT)
         for agent, kinds in sorted(bad.items())
+        if kinds
     ]
 
 
@@ -142,27 +126,14 @@ def unusable_of(planned: Sequence[P], why: Callable[[P, Reply], str | None]) -> 
     return found
 
 
-def _judge_line(judge: str, bad: Sequence[Judgment], of: int) -> str:
-    refused = sum(one.status == "refused" for one in bad)
-    parts = [f"{refused:,} refused"] if refused else []
-    if other := len(bad) - refused:
-        first = next((f" (first: {one.reason})" for one in bad if one.status != "refused" and one.reason), "")
-        parts.append(f"{other:,} not in the required form{first}")
-    return _line(judge, len(bad), of, f"have no scores: {', '.join(parts)}", _ALL)
-
-
 def _line(name: str, n: int, of: int, what: str, if_all: str) -> str:
     return f"{name}: {n:,} of {of:,} replies {what}; {_STAYS}{if_all if n == of else ''}"
-
-
-# Calls in batches, for studies whose plan asks for them: half the price, within a day.
 
 
 def ask_in_batches(
     ledger: Ledger, calls: Sequence[CallSpec], engine: EngineChoice, *, what: str, progress: Progress
 ) -> None:
     """Ask the calls whose provider takes batches in batches, and wait for them; the others are left for later."""
-    takers = batch_providers()
     batched = batched_calls(calls)
     if not batched:
         return
@@ -173,17 +144,19 @@ def ask_in_batches(
             "can take a day. Stop it whenever you like: the same command finds its batches again"
         )
     summary = run_batches(
-        ledger,
-        batched,
-        takers,
-        poll_s=engine.batch_poll_s,
-        attempts=engine.attempts,
-        progress=lambda done, total: progress(f"{what} in batches", done, total),
-        say=say,
-    )
+        ledger, batched, batch_providers(), poll_s=engine.batch_poll_s, attempts=engine.attempts,
+        progress=lambda done, total: progress(f"{what} in batches", done, total), say=say,
+    )  # fmt: skip
     if waiting:
         say(f"{what}: {summary.made:,} replies collected from batches, {waiting - summary.made:,} calls without one")
-    if problem := _unfinished(summary):
+    kept = "every reply so far is kept, and the same command collects the rest"
+    problem = "; ".join(summary.stopped)
+    if not problem and summary.failed:
+        first = min(summary.failed, key=lambda failure: failure.key)
+        problem = f"{len(summary.failed)} calls in batches failed (first: {first.key[:12]}..., {first.reason}); {kept}"
+    elif not problem and (summary.under_way or summary.left):
+        problem = f"stopped waiting: {summary.under_way} calls are in batches that go on without us; {kept}"
+    if problem:
         raise StoppedError(problem) if summary.interrupted else ModelError(problem, retryable=True)
 
 
@@ -193,44 +166,16 @@ def batched_calls(calls: Sequence[CallSpec]) -> list[CallSpec]:
     return [call for call in calls if provider_of(call.model) in takers]
 
 
-def _unfinished(summary: BatchSummary) -> str | None:
-    """Why not every batched call has its reply, in words; None if each has."""
-    kept = "every reply so far is kept, and the same command collects the rest"
-    if summary.stopped:
-        return "; ".join(summary.stopped)
-    if summary.failed:
-        first = min(summary.failed, key=lambda failure: failure.key)
-        return f"{len(summary.failed)} calls in batches failed (first: {first.key[:12]}..., {first.reason}); {kept}"
-    if summary.under_way or summary.left:
-        return f"stopped waiting: {summary.under_way} calls are in batches that go on without us; {kept}"
-    return None
-
-
-# Calls through the ledger of a run folder: every one has its reply, or the work stops here and can go on.
-
-
 _LOG: Final = logging.getLogger(__name__)
 _MANNER: Final = "manner"
 _LOOKED_AT: Final = 200  # calls of each model whose replies of earlier runs are looked at
 
 
 def run_all(
-    ledger: Ledger,
-    calls: Sequence[CallSpec],
-    models: Mapping[str, Model],
-    engine: EngineChoice,
-    *,
-    what: str,
-    progress: Progress,
-    unusable: Unusable | None = None,
-    first: bool = True,
-) -> RunSummary:
-    """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so.
-
-    Whoever answers is first seen to be ready. Of a model that has answered nothing on this ledger yet, one call is
-    asked before all others: what no call of it can pass, is found by that one. With a purse, nothing is asked that it
-    does not pay; calls in batches, which cannot be stopped one by one, have to fit into it together.
-    """
+    ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model], engine: EngineChoice, *, what: str,
+    progress: Progress, unusable: Unusable | None = None, first: bool = True,
+) -> RunSummary:  # fmt: skip
+    """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so."""
     _check_ready(ledger, calls, models)
     if ledger.leases is not None:  # for workers that have nothing but the ledger
         ledger.notes.replace(_MANNER, engine.model_dump_json())
@@ -240,58 +185,40 @@ def run_all(
         if purse is not None:
             purse.afford(ledger, batched_calls(calls))
         ask_in_batches(ledger, calls, engine, what=what, progress=progress)
-    _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in _counts(calls).items()))
-    told = _cost_told(models, progress)
+    counts = sorted(Counter(call.model for call in calls).items())
+    _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in counts))
+    paid = {"purse": purse, "told": _cost_told(models, progress), **manner(engine)}
     tried = None
     if first and (ones := _unheard(ledger, calls)):
-        tried = run_calls(ledger, ones, models, purse=purse, told=told, watch=Watch(), **manner(engine))
+        tried = run_calls(ledger, ones, models, watch=Watch(), **paid)
         if tried.interrupted or tried.stopped:
             require_not_stopped(tried, ledger.name)
             raise ModelError("; ".join(tried.stopped), retryable=True)
     lost = {one.key for one in tried.failed} if tried is not None else set()
     summary = run_calls(
-        ledger,
-        [call for call in calls if call.key not in lost] if lost else calls,
-        models,
-        purse=purse,
+        ledger, [call for call in calls if call.key not in lost] if lost else calls, models,
         progress=lambda done, total: progress(what, done, total),
-        told=told,
-        watch=_watch(ledger, calls, unusable) if first or unusable is not None else None,
-        **manner(engine),
-    )
+        watch=_watch(ledger, calls, unusable) if first or unusable is not None else None, **paid,
+    )  # fmt: skip
     if tried is None:
         return summary
-    both = _both(tried, summary)
+    both = replace(
+        summary, planned=summary.planned + len(tried.failed), already=summary.already - tried.made,
+        made=summary.made + tried.made, failed=(*tried.failed, *summary.failed),
+        retried=summary.retried + tried.retried, orphaned=summary.orphaned + tried.orphaned,
+        put_off=summary.put_off + tried.put_off,
+    )  # fmt: skip
     # What may be wrong with one call alone is asked again beside replies to others: then it counts as refused.
     answered = ledger.standing() if any(one.turned_away for one in tried.failed) else {}
     some = {one.key for one in tried.failed if one.turned_away and answered[one.model][1]}
     if not some or both.interrupted or both.stopped:
         return both
-    back = [call for call in calls if call.key in some]
-    again = run_calls(ledger, back, models, purse=purse, told=told, watch=Watch(), **manner(engine))
-    failed = (*(one for one in both.failed if one.key not in some), *again.failed)
+    again = run_calls(ledger, [call for call in calls if call.key in some], models, watch=Watch(), **paid)
     return replace(
-        both,
-        made=both.made + again.made,
-        elsewhere=both.elsewhere + again.already + again.elsewhere,
-        failed=failed,
-        stopped=again.stopped,
-        interrupted=again.interrupted,
-    )
-
-
-def _both(tried: RunSummary, rest: RunSummary) -> RunSummary:
-    """The calls that were asked first, and all others, as one run."""
-    return replace(
-        rest,
-        planned=rest.planned + len(tried.failed),
-        already=rest.already - tried.made,
-        made=rest.made + tried.made,
-        failed=(*tried.failed, *rest.failed),
-        retried=rest.retried + tried.retried,
-        orphaned=rest.orphaned + tried.orphaned,
-        put_off=rest.put_off + tried.put_off,
-    )
+        both, made=both.made + again.made, elsewhere=both.elsewhere + again.already + again.elsewhere,
+        failed=(*(one for one in both.failed if one.key not in some), *again.failed),
+        stopped=again.stopped, interrupted=again.interrupted,
+    )  # fmt: skip
 
 
 def _unheard(ledger: Ledger, calls: Sequence[CallSpec]) -> list[CallSpec]:
@@ -320,10 +247,6 @@ def _watch(ledger: Ledger, calls: Sequence[CallSpec], unusable: Unusable | None)
         for key, reply in ledger.replies(asked):
             watch.replied(asked[key], reply)
     return watch
-
-
-def _counts(calls: Sequence[CallSpec]) -> dict[str, int]:
-    return dict(sorted(Counter(call.model for call in calls).items()))
 
 
 def _cost_told(models: Mapping[str, Model], progress: Progress) -> Callable[[str, Reply], None] | None:
@@ -379,37 +302,23 @@ def prices_of(models: Mapping[str, Model]) -> Prices:
 
 def manner(engine: EngineChoice) -> Any:
     """How a plan has calls made, as arguments of the runner."""
-    return {
-        "concurrency": engine.concurrency,
-        "deadline_s": engine.deadline_s,
-        "attempts": engine.attempts,
-        "backoff_s": engine.backoff_s,
-        "limits": {
-            provider: Limits(limit.requests_per_minute, limit.tokens_per_minute)
-            for provider, limit in engine.limits.items()
-        },
+    limits = {
+        provider: Limits(limit.requests_per_minute, limit.tokens_per_minute)
+        for provider, limit in engine.limits.items()
     }
+    return engine.model_dump(include={"concurrency", "deadline_s", "attempts", "backoff_s"}) | {"limits": limits}
 
 
 def ask(
-    folder: RunFolder,
-    calls: Sequence[CallSpec],
-    models: Mapping[str, Model],
-    *,
-    judge: str,
-    what: str,
-    progress: Progress,
-    engine: EngineChoice | None = None,
-    unusable: Unusable | None = None,
-) -> dict[str, Reply]:
+    folder: RunFolder, calls: Sequence[CallSpec], models: Mapping[str, Model], *, judge: str, what: str,
+    progress: Progress, engine: EngineChoice | None = None, unusable: Unusable | None = None,
+) -> dict[str, Reply]:  # fmt: skip
     """The replies to one judge's calls by key, asking only for those that the ledger does not have."""
     with Ledger.open(folder.ledger) as ledger:
         anchor_lock(folder, ledger)
         ledger.plan(calls)
-        summary = run_all(
-            ledger, calls, models, engine or EngineChoice(), what=f"{what} {judge}", progress=progress,
-            unusable=unusable,
-        )  # fmt: skip
+        engine, what = engine or EngineChoice(), f"{what} {judge}"
+        summary = run_all(ledger, calls, models, engine, what=what, progress=progress, unusable=unusable)
         require_all(summary, judge, folder)
         return dict(ledger.replies([call.key for call in calls]))
 
@@ -417,16 +326,16 @@ def ask(
 def require_all(summary: RunSummary, judge: str, folder: RunFolder) -> None:
     """Stop here unless every call of a judge has its reply."""
     require_not_stopped(summary, folder)
-    kept = f"every reply so far is kept in {folder.path}, and the same command goes on"
     if summary.stopped:
         raise ModelError("; ".join(summary.stopped), retryable=True)
+    kept = f"every reply so far is kept in {folder.path}, and the same command goes on"
+    calls = f"of {summary.planned} calls of {judge}"
     if summary.failed:
         first = min(summary.failed, key=lambda failure: failure.key)
-        failed = f"{len(summary.failed)} of {summary.planned} calls of {judge} failed"
-        raise ModelError(f"{failed} (first: {first.key[:12]}..., {first.reason}); {kept}", retryable=True)
+        failed = f"{len(summary.failed)} {calls} failed (first: {first.key[:12]}..., {first.reason})"
+        raise ModelError(f"{failed}; {kept}", retryable=True)
     if summary.left:
-        raise ModelError(f"{summary.left} of {summary.planned} calls of {judge} were given up elsewhere; {kept}",
-                         retryable=True)  # fmt: skip
+        raise ModelError(f"{summary.left} {calls} were given up elsewhere; {kept}", retryable=True)
 
 
 def require_not_stopped(summary: RunSummary, folder: RunFolder | str) -> None:
@@ -441,23 +350,20 @@ def require_not_stopped(summary: RunSummary, folder: RunFolder | str) -> None:
 
 
 def ask_anchor(desk: Desk) -> int:
-    """One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6).
-
-    Returns the number of calls made; none if the plan has no anchor probe, or it was asked already.
-    """
-    study, store = desk.locked.study, desk.store
+    """One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6)."""
+    study, store, basis = desk.locked.study, desk.store, desk.locked.reading
     wanted = study.anchor_probe
-    basis = desk.locked.reading
     if wanted is None or store.done(ANCHOR, basis):
         return 0
-    judgments, summary = desk.grade(
-        load_rubric(wanted.rubric),
-        what="asking for the anchor probe",
-        judges=[one for one in study.judges if one.name == wanted.judge],
-        only=anchor_sample(desk.selection.honest, study),
+    judges, only = (
+        [one for one in study.judges if one.name == wanted.judge],
+        anchor_sample(desk.selection.honest, study),
+    )
+    judgments, made = desk.grade(
+        load_rubric(wanted.rubric), what="asking for the anchor probe", judges=judges, only=only
     )
     store.write(ANCHOR, judgments, basis)
-    return summary.made
+    return made
 
 
 def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
@@ -471,48 +377,31 @@ def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
 
 
 def ask_probe(desk: Desk) -> int:
-    """The outside judge, on the agents of contested pairs and on nothing else (section 3.5).
-
-    What is contested follows from the panel's judgments alone. Returns the number of calls made; none if the plan
-    commits no outside judge, it is not needed, or it was asked already.
-    """
+    """The outside judge, on the agents of contested pairs and on nothing else (section 3.5)."""
     study, store = desk.locked.study, desk.store
-    judge = study.stability.probe
-    if judge is None:
+    if study.stability.probe is None:
         return 0
-    plan = probe_plan(desk.locked, store)
+    # Which pairs the panel's judgments leave contested.
+    rng = np.random.default_rng([study.seed, 1])
+    plan = contested(analyse(honest_table(store, desk.locked), study, rng=rng), study)
     basis = probe_basis(desk.locked, store, plan)
     if not plan.needed or store.done(PROBE, basis):
         return 0
-    judgments, summary = desk.grade(
-        desk.locked.rubric,
-        what="asking the outside judge",
-        judges=[judge],
-        only=probe_sample(desk.selection.honest, plan),
+    # The records on which both agents of some contested pair answered the same question.
+    answers: dict[str, dict[str, str]] = defaultdict(dict)
+    for one in desk.selection.honest:
+        if one.replicate == 1:
+            answers[one.cycle][one.agent.id] = one.record_id
+    pairs = {frozenset((high, low)) for _, high, low in plan.pairs}
+    met = ((pair, found) for pair in pairs for found in answers.values() if pair <= found.keys())
+    only = frozenset(found[agent] for pair, found in met for agent in pair)
+    judgments, made = desk.grade(
+        desk.locked.rubric, what="asking the outside judge", judges=[study.stability.probe], only=only
     )
     store.write(PROBE, judgments, basis)
-    return summary.made
-
-
-def probe_plan(locked: Locked, store: Store) -> ProbePlan:
-    """Which pairs the panel's judgments leave contested."""
-    study = locked.study
-    panel = analyse(honest_table(store, locked), study, rng=np.random.default_rng([study.seed, 1]))
-    return contested(panel, study)
+    return made
 
 
 def probe_basis(locked: Locked, store: Store, plan: ProbePlan) -> dict[str, str | None]:
     """What the outside judge's answers were asked for: the plan, the judgments, and the pairs that these left open."""
     return {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "pairs": content_id(sorted(plan.pairs))}
-
-
-def probe_sample(honest: Sequence[Decision], plan: ProbePlan) -> frozenset[str]:
-    """The records on which both agents of some contested pair answered the same question."""
-    answers: dict[str, dict[str, str]] = defaultdict(dict)
-    for one in honest:
-        if one.replicate == 1:
-            answers[one.cycle][one.agent.id] = one.record_id
-    pairs = {frozenset((high, low)) for _, high, low in plan.pairs}
-    return frozenset(
-        found[agent] for pair in pairs for found in answers.values() if pair <= found.keys() for agent in pair
-    )

@@ -1,7 +1,4 @@
-"""One call to each model before anything is locked or spent: a wrong name, key or form costs no more than that.
-
-A call that the provider refuses as a request may be refused for what it shows, so a second one then decides.
-"""
+"""One call to each model before anything is locked or spent: a wrong name, key or form costs no more than that."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from assaymark.agents.date_probe import date_call
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text, first_line, run_calls
@@ -24,14 +21,10 @@ from assaymark.records import Decision, Rationale, sha256_text
 from assaymark.workflow.ask import manner, purse_of, require_not_stopped
 from assaymark.workflow.lock import cut
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.sharing import hold_ledger
+from assaymark.workflow.sharing import LockedPlan, hold_ledger
 from assaymark.workflow.study_calls import decided, first_questions
 from assaymark.workflow.tables import CYCLES, DECISIONS, Store
 from assaymark.workflow.track import Progress, planned_decisions, silent
-
-if TYPE_CHECKING:
-    from assaymark.workflow.sharing import LockedPlan
-
 
 STAND_IN: Final = "This text stands in for the reasons that an agent will give. " * 20
 """A text that is not written yet: about 300 tokens."""
@@ -45,13 +38,7 @@ _CHECK: Final = (
 
 @dataclass(eq=False)
 class Canaries:
-    """The first planned call of each model, asked before a plan is locked, and kept under its key once it is.
-
-    Where that one is refused as a request, the model's next call with another text is asked: if it is refused alike,
-    the model cannot be asked; else the refusal is recorded when the turn of the first one comes. Models of our own are
-    not asked, and agents of somebody's own only whether they are there. What is wrong is collected, so that one message
-    has the problems of all models.
-    """
+    """The first planned call of each model, asked before a plan is locked, and kept under its key once it is."""
 
     models: Mapping[str, Model]
     engine: EngineChoice = field(default_factory=EngineChoice)
@@ -64,10 +51,7 @@ class Canaries:
     def ask(
         self, calls: Iterable[CallSpec], *, ours: bool = False, further: Callable[[], Iterable[CallSpec]] = tuple
     ) -> None:
-        """Ask the first of these calls of each model that was not asked yet; models of our own only with ``ours``.
-
-        A second call of a model is looked for among ``calls``, then among ``further`` ones.
-        """
+        """Ask the first of these calls of each model that was not asked yet; models of our own only with ``ours``."""
         wanted, given = [], list(calls)
         for call in given:
             place = _place(call)
@@ -80,12 +64,10 @@ class Canaries:
                 self.problems.append(str(exc) if str(exc).startswith(call.model) else f"{call.model}: {exc}")
             else:
                 wanted += [] if is_outside(call.model) else [call]
-        if turned_away := self._send(wanted) if wanted else []:
-            self._ask_again(turned_away, [*given, *further()])
-
-    def _ask_again(self, turned_away: Sequence[tuple[CallSpec, str]], planned: Sequence[CallSpec]) -> None:
-        """Ask the next call with another text of each model whose first one was refused as a request."""
+        turned_away = self._send(wanted) if wanted else []
+        # The next call with another text of each model whose first one was refused as a request.
         second: dict[str, tuple[CallSpec, str]] = {}
+        planned = [*given, *further()] if turned_away else []
         for call, why in turned_away:
             alike = (one for one in planned if _place(one) == _place(call) and one.messages != call.messages)
             if (found := next(alike, None)) is None:
@@ -101,17 +83,15 @@ class Canaries:
         purse = purse_of(self.models)
         with TemporaryDirectory() as path, Ledger.open(Path(path) / "ledger.db") as ledger:
             summary = run_calls(
-                ledger,
-                calls,
-                self.models,
-                purse=None if purse is None else purse.emptied(),
+                ledger, calls, self.models, purse=None if purse is None else purse.emptied(),
                 progress=lambda done, total: self.progress("asking each model once", done, total),
                 **manner(self.engine),
-            )
+            )  # fmt: skip
             replies = dict(ledger.replies([call.key for call in calls]))
         require_not_stopped(summary, "no folder, because nothing is locked yet")
         asked = {call.key: call for call in calls}
-        failed = [(one, _without(one.reason, one.model)) for one in summary.failed]
+        # Without the provider in front, which the model's name says already.
+        failed = [(one, one.reason.removeprefix(f"{one.model.partition('/')[0]}: ")) for one in summary.failed]
         self.problems += [f"{one.model}: {why}" for one, why in failed if not one.turned_away]
         ended = {*replies, *(one.key for one in summary.failed)}
         for call in (one for one in calls if one.key not in ended):
@@ -142,77 +122,54 @@ class Canaries:
                 if locked is not None:
                     hold_ledger(folder, ledger, locked)
                 calls = [call for call, _ in self.kept.values()]
-                run_calls(ledger, calls, dict.fromkeys({call.model for call in calls}, _Given(self.kept)))
-
-
-@dataclass(frozen=True)
-class _Given:
-    """Answers calls with the replies that came before."""
-
-    kept: Mapping[str, tuple[CallSpec, Reply]]
+                run_calls(ledger, calls, dict.fromkeys((call.model for call in calls), self))
 
     async def complete(self, call: CallSpec) -> Reply:
+        """The reply that came before, for `keep`."""
         return self.kept[call.key][1]
 
 
 def check_call(spec: AgentSpec | JudgeSpec, schema: str) -> CallSpec:
     """A call that stands in for the first of a model where that hangs on what is not there yet."""
-    shown = (Message("user", (Text.of(_CHECK), Text.of(schema))),)
     return CallSpec(
-        model=spec.model,
-        messages=shown,
-        template=sha256_text(_CHECK),
-        seed=spec.seed,
-        temperature=spec.temperature,
-        effort=spec.effort,
-        schema=Text.of(schema),
-        args=dict(spec.args),
-    )
+        model=spec.model, messages=(Message("user", (Text.of(_CHECK), Text.of(schema))),),
+        template=sha256_text(_CHECK), seed=spec.seed, temperature=spec.temperature, effort=spec.effort,
+        schema=Text.of(schema), args=dict(spec.args),
+    )  # fmt: skip
 
 
 def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model], progress: Progress) -> Canaries:
-    """The canaries of a study whose cycles or records are there: its agents, its date probe, then its judges.
-
-    Judges are shown what the first agent decided in its canary. Where none did, a text stands in for it.
-    """
+    """The canaries of a study whose cycles or records are there: its agents, its date probe, then its judges."""
     found = Canaries(models, study.engine, progress)
     judges = [*study.model_judges, *([study.stability.probe] if study.stability.probe else [])]
+    outside = [one for one in judges if not one.model.startswith("reference/")]
     store = Store(folder)
     if study.substrate is None:
         decisions: Sequence[Decision] = store.read(DECISIONS)
     else:
-        questions, ours = first_questions(study, store), all(one.model.startswith("reference/") for one in judges)
-        found.ask(  # judges are shown what one of them decides
-            (one.call for one in questions),
-            ours=not ours,
-            further=lambda: (one.call for one in first_questions(study, store, cycle=1)),
-        )
+        # Judges are shown what one of the agents decides.
+        questions = first_questions(study, store)
+        next_ones = lambda: (one.call for one in first_questions(study, store, cycle=1))  # noqa: E731
+        found.ask((one.call for one in questions), ours=bool(outside), further=next_ones)
         if (model := study.substrate.date_probe.model) is not None:
             found.ask([date_call(model, one.context) for one in cut(study.substrate, cycles=2)])
         made = {one.record_id: one for one in decided(questions, found.kept, models)}
         decisions = [made.get(one.record_id, one) for one in planned_decisions(study, store.read(CYCLES))]
-    found.ask(
-        _judged(study, store, decisions, judges), further=lambda: _judged(study, store, decisions, judges, number=1)
-    )
+
+    def judged(number: int) -> Iterable[CallSpec]:
+        """The call of each judge about one decision, counted from 0: those that have reasons come first."""
+        there = sorted(eligible(decisions, study.records), key=lambda one: not one.rationales) if outside else []
+        if number >= len(there):
+            return []
+        first = there[number] if there[number].rationales else stand_in(there[number])
+        whole = [first if one.record_id == first.record_id else one for one in decisions]
+        shown = user_messages(whole, store.each_context(), study, only={first.record_id})
+        planned = plan_calls(whole, {}, study, load_rubric(study.rubric.name), judges=outside, only=shown, shown=shown)
+        return [one.call for one in planned]
+
+    found.ask(judged(0), further=lambda: judged(1))
     found.require()
     return found
-
-
-def _judged(
-    study: Study, store: Store, decisions: Sequence[Decision], judges: Sequence[JudgeSpec], *, number: int = 0
-) -> Iterable[CallSpec]:
-    """The call of each judge about one decision, counted from 0: those that have reasons come first."""
-    outside = [one for one in judges if not one.model.startswith("reference/")]
-    there = eligible(decisions, study.records)
-    if not outside or number >= len(there):
-        return []
-    first = sorted(there, key=lambda one: not one.rationales)[number]
-    if not first.rationales:
-        first = stand_in(first)
-        decisions = [first if one.record_id == first.record_id else one for one in decisions]
-    shown = user_messages(decisions, store.each_context(), study, only={first.record_id})
-    rubric = load_rubric(study.rubric.name)
-    return [one.call for one in plan_calls(decisions, {}, study, rubric, judges=outside, only=shown, shown=shown)]
 
 
 def stand_in(planned: Decision) -> Decision:
@@ -234,8 +191,3 @@ def _form_missed(call: CallSpec, reply: Reply) -> bool:
 def _place(call: CallSpec) -> tuple[str, ...]:
     """Who is asked, and where."""
     return (call.model, *map(str, door_of(call)))
-
-
-def _without(reason: str, model: str) -> str:
-    """A reason without the provider in front, which the model's name says already."""
-    return reason.removeprefix(f"{model.partition('/')[0]}: ")

@@ -1,4 +1,4 @@
-"""`assaymark verify` and `assaymark claim --verify`: is a run as it was written, and do certificates follow?"""
+"""Verdicts and certificates from measurements, and whether a run is as it was written and its certificates follow."""
 
 from __future__ import annotations
 
@@ -46,10 +46,7 @@ from assaymark.workflow.tracks.season_record_tables import TIMES
 from assaymark.workflow.tracks.season_tables import times_of
 
 if TYPE_CHECKING:
-    from assaymark.workflow.lock import Locked
-
-
-# `assaymark claim`: measurements in, verdicts and their certificates out.
+    pass
 
 
 FORMAT: Final = "assaymark verdicts 2"
@@ -79,15 +76,7 @@ class PlaceLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class VerdictFile(Result):
-    """``verdicts.json``: the verdicts of one run and the measurements they rest on.
-
-    ``tiers``, ``ranks``, ``top_set`` and ``within_margin`` follow from the verdicts, by scale. ``missing`` has the
-    share of each judge's replies that did not come or could not be read, and of each agent's. ``agents``, or models of
-    a benchmark, are those that claims compare, each with whether it is a rule-based stand-in. Only seasons have
-    ``places`` and ``judged_to``, the last day that a judge was shown; their ``rubric`` is the scoring plan.
-
-    It holds no time and no random name: the same records, plan and replies make the same bytes.
-    """
+    """``verdicts.json``: the verdicts of one run and the measurements they rest on."""
 
     format: str
     software: str
@@ -111,24 +100,22 @@ class VerdictFile(Result):
     verdicts: tuple[Verdict, ...]
     measurements: Mapping[str, Measurement] = field(default_factory=dict)
 
-    def _also(self, verdict: Verdict) -> str:
-        """What has to be said with a claim: whether judges or agents are built in, and its condition."""
-        kind = verdict.claim.id.partition("[")[0]
-        judges = {} if kind.endswith(".beats") else self.panel.built_in
-        agents = {} if kind == "cell" else self.agents
-        made_by = "agents" if self.panel.judges else "models"
-        built_in = stand_ins(english(), judges, agents, verdict.claim.subjects, made_by=made_by)
-        return f"{built_in} {prose(verdict.condition or '')}".strip()
-
     def _parts(self) -> Iterator[Part]:
         """The supported claims; what is not supported behind a line, named without its direction."""
         yield Heading(f"{clean(self.title or self.study, 120)}: supported claims")
         yield Note(" · ".join(f"{MARKS[level]} {count} {level}" for level, count in self.tally.items()))
+        made_by = "agents" if self.panel.judges else "models"
         for level in ("headline", "qualified"):
-            found = [one for one in self.verdicts if one.publication_level == level]
-            said = tuple(Said(level, one.said, self._also(one)) for one in found)
+            said = []
+            for one in (verdict for verdict in self.verdicts if verdict.publication_level == level):
+                # What has to be said with a claim: whether judges or agents are built in, and its condition.
+                kind = one.claim.id.partition("[")[0]
+                judges = {} if kind.endswith(".beats") else self.panel.built_in
+                agents = {} if kind == "cell" else self.agents
+                built_in = stand_ins(english(), judges, agents, one.claim.subjects, made_by=made_by)
+                said.append(Said(level, one.said, f"{built_in} {prose(one.condition or '')}".strip()))
             yield from said[:_SAID]
-            if more := said[_SAID:]:
+            if more := tuple(said[_SAID:]):
                 yield Folded(f"{len(more)} more {level}", more)
         kept = (one for one in self.verdicts if one.publication_level == "no-claim")
         # By what is shown: the ids, and so the order of the file, have the higher of a pair first.
@@ -137,52 +124,29 @@ class VerdictFile(Result):
 
 
 def claim(folder: RunFolder) -> VerdictFile:
-    """Decide every candidate claim; writes the table, ``verdicts.json`` and one certificate a verdict.
-
-    Raises
-    ------
-    PlanError
-        The measurements were made under another plan.
-    LedgerError
-        There are no measurements yet: measure first. Or the outside judge was not asked yet: judge again.
-    """
+    """Decide every candidate claim; writes the table, ``verdicts.json`` and one certificate a verdict."""
     locked = open_locked(folder)
-    store = Store(folder)
+    store, study, plan_hash = Store(folder), locked.study, locked.plan_hash
     measurements = store.read(MEASUREMENTS)
-    _require_probe(folder, locked, store, measurements)
-    verdicts = decide_claims(
-        measurements, locked.study, locked.plan_hash, amended=locked.amended, preregistered=locked.preregistered
-    )
-    if foreign := {verdict.plan_hash for verdict in verdicts} - {locked.plan_hash}:
-        raise PlanError(f"verdicts of another plan: {', '.join(sorted(foreign))}")
-    file = verdict_file(
-        locked.study,
-        locked.plan_hash,
-        verdicts,
-        measurements,
-        preregistered=locked.preregistered,
-        amendments=locked.amendments,
-    )
-    known = index(measurements)
-    basis = {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "measurements": store.digest(MEASUREMENTS)}
-    store.write(VERDICTS, verdicts, basis)
-    made = zip(verdicts, certificates(verdicts, known, locked.study), strict=True)
-    replace_files(folder.certificates, {certificate_name(verdict): json_text(one) for verdict, one in made})
-    write_json(folder.verdicts, file)
-    write_sums(folder)
-    return file
-
-
-def _require_probe(folder: RunFolder, locked: Locked, store: Store, measurements: Sequence[Measurement]) -> None:
-    """The outside judge that a plan commits has to be heard before anything is claimed."""
-    plan = contested(measurements, locked.study)
-    if locked.study.stability.probe is None or not plan.needed:
-        return
-    if not store.done(PROBE, probe_basis(locked, store, plan)):
+    plan = contested(measurements, study)
+    needed = study.stability.probe is not None and plan.needed
+    if needed and not store.done(PROBE, probe_basis(locked, store, plan)):
         raise LedgerError(
             f"{folder.path}: leaving a judge family out turns {len(plan.pairs)} pairs, and the outside judge that the "
             f"plan commits was not asked about them; run: assaymark judge {folder.path}, then assaymark measure"
         )
+    kept = locked.preregistered
+    verdicts = decide_claims(measurements, study, plan_hash, amended=locked.amended, preregistered=kept)
+    if foreign := {verdict.plan_hash for verdict in verdicts} - {plan_hash}:
+        raise PlanError(f"verdicts of another plan: {', '.join(sorted(foreign))}")
+    file = verdict_file(study, plan_hash, verdicts, measurements, preregistered=kept, amendments=locked.amendments)
+    basis = {"plan": plan_hash, "judgments": store.digest(JUDGMENTS), "measurements": store.digest(MEASUREMENTS)}
+    store.write(VERDICTS, verdicts, basis)
+    made = zip(verdicts, certificates(verdicts, index(measurements), study), strict=True)
+    replace_files(folder.certificates, {certificate_name(verdict): json_text(one) for verdict, one in made})
+    write_json(folder.verdicts, file)
+    write_sums(folder)
+    return file
 
 
 def tally_of(verdicts: Sequence[Verdict]) -> dict[str, int]:
@@ -192,74 +156,39 @@ def tally_of(verdicts: Sequence[Verdict]) -> dict[str, int]:
 
 
 def verdict_file(
-    study: Study,
-    plan_hash: str,
-    verdicts: Sequence[Verdict],
-    measurements: Sequence[Measurement],
-    *,
-    preregistered: bool = True,
-    amendments: Sequence[Amendment] = (),
-) -> VerdictFile:
+    study: Study, plan_hash: str, verdicts: Sequence[Verdict], measurements: Sequence[Measurement], *,
+    preregistered: bool = True, amendments: Sequence[Amendment] = (),
+) -> VerdictFile:  # fmt: skip
     """The contents of ``verdicts.json``."""
     built_in = {one.name: one.model.startswith("reference/") for one in study.judges}
+    judges = {judge.name: judge.family for judge in study.judges}
+    lacking = [item for item in measurements if item.name == "missing.share" and item.value]
     return decided_file(
-        verdicts,
-        measurements,
-        sorted({item.labels["agent"] for item in measurements if item.name == "score.effect"}),
-        study=study.name,
-        title=study.title,
-        plan_hash=plan_hash,
-        rubric=study.rubric.name,
-        panel=Panel(
-            judges={judge.name: judge.family for judge in study.judges},
-            reference=any(built_in.values()),
-            built_in=built_in,
-        ),
-        made_by=study.agents,
-        amendments=amendments,
-        preregistered=preregistered,
-        missing={
-            item.labels.get("agent") or item.labels["judge"]: item.value
-            for item in measurements
-            if item.name == "missing.share" and item.value
-        },
-    )
+        verdicts, measurements, sorted({item.labels["agent"] for item in measurements if item.name == "score.effect"}),
+        study=study.name, title=study.title, plan_hash=plan_hash, rubric=study.rubric.name,
+        panel=Panel(judges=judges, reference=any(built_in.values()), built_in=built_in),
+        made_by=study.agents, amendments=amendments, preregistered=preregistered,
+        missing={item.labels.get("agent") or item.labels["judge"]: item.value for item in lacking},
+    )  # fmt: skip
 
 
 def decided_file(
-    verdicts: Sequence[Verdict],
-    measurements: Sequence[Measurement],
-    agents: Sequence[str],
-    *,
-    made_by: Sequence[AgentSpec] = (),
-    amendments: Sequence[Amendment] = (),
-    unranked: Mapping[str, Collection[str]] = MappingProxyType({}),
-    **given: Any,
-) -> VerdictFile:
-    """The contents of ``verdicts.json`` of a study, a season or a benchmark; ``given`` are its other fields.
-
-    ``made_by`` are the agents that the plan names; those that were imported are in nobody's plan. ``unranked`` have no
-    score on a scale.
-    """
+    verdicts: Sequence[Verdict], measurements: Sequence[Measurement], agents: Sequence[str], *,
+    made_by: Sequence[AgentSpec] = (), amendments: Sequence[Amendment] = (),
+    unranked: Mapping[str, Collection[str]] = MappingProxyType({}), **given: Any,
+) -> VerdictFile:  # fmt: skip
+    """The contents of ``verdicts.json`` of a study, a season or a benchmark; ``given`` are its other fields."""
     built_in = {one.name for one in made_by if one.model.startswith("reference/")}
-    used = {name for verdict in verdicts for name in verdict.measurements}
-    supported = {
-        name for verdict in verdicts if verdict.publication_level != "no-claim" for name in verdict.measurements
-    }
+    used = {name for one in verdicts for name in one.measurements}
+    supported = {name for one in verdicts if one.publication_level != "no-claim" for name in one.measurements}
     summary = summary_of(verdicts, agents, unranked)
     return VerdictFile(
-        format=FORMAT,
-        software=f"assaymark {__version__}",
+        format=FORMAT, software=f"assaymark {__version__}", tally=tally_of(verdicts), tiers=summary.tiers,
+        ranks=summary.ranks, top_set=summary.top_set, within_margin=summary.within_margin, verdicts=tuple(verdicts),
         agents={name: name in built_in for name in sorted({*agents, *(one.name for one in made_by)})},
         amendments=tuple(
             {"number": one.number, "reason": one.reason, "fields": dict(one.fields)} for one in amendments
         ),
-        tally=tally_of(verdicts),
-        tiers=summary.tiers,
-        ranks=summary.ranks,
-        top_set=summary.top_set,
-        within_margin=summary.within_margin,
-        verdicts=tuple(verdicts),
         # The gap of an unsupported pair is in the tables and certificates, and not in this file.
         measurements={
             item.id: item
@@ -267,7 +196,7 @@ def decided_file(
             if item.id in supported or (item.id in used and "high" not in item.labels)
         },
         **given,
-    )
+    )  # fmt: skip
 
 
 _FROM_REPLIES: Final = frozenset(("judgments", "grades", "scores"))
@@ -326,17 +255,7 @@ class _Found:
 
 
 def verify_run(folder: RunFolder) -> VerifiedRun:
-    """Go over everything that a run folder keeps, and name what is not as it was written; nothing is changed.
-
-    The lock is held against the ledger, the plan and the amendments against the lock, every row and object
-    of the ledger against its digest and the seal of the last clean close, every table against the manifest, and what is
-    handed on against ``SHA256SUMS``. The pages are made from these, and are not looked at.
-
-    Raises
-    ------
-    InputError
-        There is no run.
-    """
+    """Go over everything that a run folder keeps, and name what is not as it was written; nothing is changed."""
     if not folder.path.is_dir():
         raise missing(folder.path, "run folder")
     if not (folder.lock.is_file() or folder.has_ledger or folder.tables.is_dir() or folder.sums.is_file()):
@@ -345,18 +264,27 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
     for one in (folder, folder.rationales):
         if one.path.is_dir():
             stored = _check_lock(one, found)
-            _check_plan(one, stored, found)
             _check_ledger(one.ledger, found)
             _check_tables(one, stored, found)
             _check_handed_on(one, found)
     if (parts := folder.path / "partitions" / "ledger.db").is_file():
         _check_ledger(parts, found)
-    _check_journal(folder, found)
+    # The journal of a season: its chain, and the measured times, which are in no chain, against their table.
+    if (path := journal_path(folder)).is_file():
+        store = Store(folder)
+        with found.reading(path):
+            entries, _ = read_journal(folder)
+            kept = set(store.read(TIMES)) if store.digest(TIMES) is not None else set()
+            if lost := kept - set(times_of(entries)):
+                first, table = min(one.record_id for one in lost), f"{TIMES.name}.parquet"
+                found.differs(path, f"lacks {len(lost)} decisions of {table}, or has other seconds ({first})")
+            else:
+                found.same.append(f"{found.name(path)}: {len(entries)} days")
     return VerifiedRun(tuple(found.same), tuple(found.differences), tuple(found.notes))
 
 
 def _check_lock(folder: RunFolder, found: _Found) -> Mapping[str, Any]:
-    """The lock as it is, held against the ledger; empty if there is none that can be read."""
+    """The lock, held against the ledger, and the plan, held against the lock; empty if no lock can be read."""
     held: tuple[Mapping[str, Any], ...] = ()
     with suppress(LedgerError):  # a ledger that cannot be read is named where it is looked at
         held = anchored(folder)
@@ -371,27 +299,21 @@ def _check_lock(folder: RunFolder, found: _Found) -> Mapping[str, Any]:
         if not isinstance(read, dict):
             found.differs(folder.lock, "is no table of fields")
         elif fields := edited_fields(read, held):
-            now = {name: canonical_json(read.get(name)) for name in fields}
-            then = {name: canonical_json(held[0].get(name)) for name in fields}
             for name in fields:
-                what = f"its {name} was edited after the first call under it: {now[name]:.80}, the ledger says"
-                found.differs(folder.lock, f"{what} {then[name]:.80}")
+                now, then = canonical_json(read.get(name)), canonical_json(held[0].get(name))
+                what = f"its {name} was edited after the first call under it: {now:.80}, the ledger says"
+                found.differs(folder.lock, f"{what} {then:.80}")
         elif held and text != json_text(read):
             found.differs(folder.lock, "is not written as assaymark writes it, though its fields are the same")
         else:
             stored = read
-    if stored and held:
+    if not stored:
+        return {}
+    if held:
         found.same.append(f"{found.name(folder.lock)}: every field, by the ledger")
-    elif stored:
+    else:
         what = "the ledger does not have it: no call was made under it yet, or it was"
         found.notes.append(f"{found.name(folder.lock)}: {what} {_BEFORE}")
-    return stored
-
-
-def _check_plan(folder: RunFolder, stored: Mapping[str, Any], found: _Found) -> None:
-    """The plan and its amendments, held against the lock."""
-    if not stored:
-        return
     name, written = found.name(folder.plan), stored.get(PLAN_BYTES)
     with found.reading(folder.plan):
         made = file_sha256(folder.plan)
@@ -404,6 +326,7 @@ def _check_plan(folder: RunFolder, stored: Mapping[str, Any], found: _Found) -> 
     with found.reading(folder.amendments):
         if made_since := read_amendments(folder, stored.get("amendments", ())):
             found.same.append(f"{found.name(folder.amendments)}: {len(made_since)}, by the lock")
+    return stored
 
 
 def _check_ledger(where: Path | str, found: _Found) -> None:
@@ -475,37 +398,13 @@ def _check_handed_on(folder: RunFolder, found: _Found) -> None:
         found.same.append(f"{found.name(folder.sums)}: {len(said)} files that are handed on")
 
 
-def _check_journal(folder: RunFolder, found: _Found) -> None:
-    """The journal of a season: its chain, and the measured times, which are in no chain, against their table."""
-    path, store = journal_path(folder), Store(folder)
-    if not path.is_file():
-        return
-    with found.reading(path):
-        entries, _ = read_journal(folder)
-        kept = set(store.read(TIMES)) if store.digest(TIMES) is not None else set()
-        if lost := kept - set(times_of(entries)):
-            first = min(one.record_id for one in lost)
-            found.differs(path, f"lacks {len(lost)} decisions of {TIMES.name}.parquet, or has other seconds ({first})")
-        else:
-            found.same.append(f"{found.name(path)}: {len(entries)} days")
-
-
 def verify_certificate(path: Path) -> Verification:
-    """Recompute the certificate in a file.
-
-    Raises
-    ------
-    InputError
-        It is missing, not JSON, or no certificate; every problem of it at once.
-    """
-    text = read_text(path, "certificate")
+    """Recompute the certificate in a file."""
     try:
-        raw = json.loads(text)
+        return verify(json.loads(read_text(path, "certificate")))
     except (json.JSONDecodeError, RecursionError) as exc:
         where = f"line {exc.lineno}" if isinstance(exc, json.JSONDecodeError) else ""
         raise InputError(str(path), [Problem(where, "is not JSON")]) from None
-    try:
-        return verify(raw)
     except InputError as exc:
         raise InputError(str(path), exc.problems) from None
 

@@ -67,25 +67,16 @@ def synth(folder: Path, seed: int, *, progress: Progress = silent) -> str:
 def pull(
     folder: Path, wanted: Pull, *, now: datetime, environment: Mapping[str, str], progress: Progress = silent
 ) -> str:
-    """Fetch a snapshot into a folder, and say in one line what is there now.
-
-    Parameters
-    ----------
-    folder : Path
-    wanted : Pull
-    now : datetime
-        The time of asking.
-    environment : mapping
-        Where a source's key is looked up when no option gives it; it is handed to the source and written nowhere.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such source.
-    InputError
-        The request, or the answer, has problems; or the folder holds another snapshot.
-    """
-    options = _options(wanted.options)
+    """Fetch a snapshot into a folder, and say in one line what is there now."""
+    options: dict[str, str] = {}
+    for number, pair in enumerate(wanted.options, start=1):
+        name, sign, value = pair.partition("=")
+        # A value is never repeated in a message, because it may be a key to a service.
+        if not sign or not name.strip():
+            raise InputError("--option", [f"number {number} must be KEY=VALUE"])
+        if name.strip() in options:
+            raise InputError("--option", [f"{name.strip()} is given more than once"])
+        options[name.strip()] = value
     start, end = _day("--start", wanted.start), _day("--end", wanted.end)
     if wanted.source in LOCAL:
         return _written(folder, _local(wanted, options, start, end, now))
@@ -102,10 +93,7 @@ def pull(
 
 
 def show(folder: Path, *, at: str | None = None, instrument: str | None = None) -> RenderableType:
-    """What a folder holds or, with ``at``, what could be known from it at that time.
-
-    ``at`` is a time with a zone in ISO form, or a day, which means its end in UTC.
-    """
+    """What a folder holds or, with ``at``, what could be known from it at that time."""
     moment = None if at is None else parse_moment(at)
     manifest, history = _manifest(folder), open_history(folder)
     if moment is None:
@@ -115,10 +103,7 @@ def show(folder: Path, *, at: str | None = None, instrument: str | None = None) 
 
 
 def facts(folder: Path, *, at: str | None = None, instrument: str | None = None) -> dict[str, object]:
-    """The same as `show`, for a program: what the folder is and its instruments, or with ``at`` closes and readings.
-
-    Raises as `show`.
-    """
+    """The same as `show`, for a program: what the folder is and its instruments, or with ``at`` closes and readings."""
     moment = None if at is None else parse_moment(at)
     manifest, history = _manifest(folder), open_history(folder)
     listings = history.listings if moment is None else history.as_of(moment).instruments
@@ -147,16 +132,15 @@ def _listing(one: Listing) -> dict[str, object]:
 
 
 def check(folder: Path) -> Checked:
-    """Look a folder's snapshot over: digests, tables, then everything that `assaymark.market.open` names.
-
-    Raises
-    ------
-    InputError, LedgerError
-        There is no snapshot, its files are damaged, or its tables make no store: every problem of a table.
-    """
+    """Look a folder's snapshot over: digests, tables, then everything that `assaymark.market.open` names."""
     manifest = _manifest(folder)
     found = condition(open_history(folder, cache=False))
-    return Checked(found, tuple(_check_lines(manifest.id, found)))
+    lines = []
+    for kind, items in (("problem", found.problems), ("note", found.notes)):
+        lines += [f"{kind}: {one}" for one in items[:LISTED]]
+        if len(items) > LISTED:
+            lines.append(f"and {len(items) - LISTED} more {kind}s")
+    return Checked(found, (*lines, f"{manifest.id}: {len(found.problems)} problems, {len(found.notes)} notes"))
 
 
 def _manifest(folder: Path) -> Manifest:
@@ -166,15 +150,7 @@ def _manifest(folder: Path) -> Manifest:
 
 
 def parse_moment(text: str) -> datetime:
-    """A time from the command line.
-
-    Examples
-    --------
-    >>> parse_moment("2024-03-01").isoformat()
-    '2024-03-01T23:59:59+00:00'
-    >>> parse_moment("2024-03-01T16:00:00-05:00").isoformat()
-    '2024-03-01T16:00:00-05:00'
-    """
+    """A time from the command line."""
     try:
         if len(text) == len("2024-03-01"):
             return datetime.combine(date.fromisoformat(text), time(23, 59, 59), UTC)
@@ -189,11 +165,8 @@ def parse_moment(text: str) -> datetime:
 def _local(wanted: Pull, options: Mapping[str, str], start: date | None, end: date | None, now: datetime) -> Snapshot:
     """A snapshot from this machine."""
     known = LOCAL[wanted.source]
-    problems = [
-        Problem(f"option {name}", f"is unknown; {wanted.source} takes {', '.join(known)}")
-        for name in options
-        if name not in known
-    ]
+    unknown = f"is unknown; {wanted.source} takes {', '.join(known)}"
+    problems = [Problem(f"option {name}", unknown) for name in options if name not in known]
     if wanted.source == "files" and "path" not in options:
         problems.append(Problem("option path", "is needed: --option path=FILE, a CSV or Parquet file"))
     if wanted.source == "synthetic" and (wanted.symbols or start or end):
@@ -201,45 +174,18 @@ def _local(wanted: Pull, options: Mapping[str, str], start: date | None, end: da
     if problems:
         raise InputError(f"source {wanted.source}", problems)
     if wanted.source == "synthetic":
-        return synthetic_snapshot(_seed(options.get("seed", "0")))
+        seed = options.get("seed", "0")
+        if not seed.isascii() or not seed.isdigit():
+            raise InputError("option seed", [f"must be a whole number, 0 or more (got {seed!r})"])
+        return synthetic_snapshot(int(seed))
+    kind = options.get("class", "EQ")
+    asset_class: AssetClass | None = next((one for one in CLASSES if one == kind), None)
+    if asset_class is None:
+        raise UnknownNameError("class", kind, CLASSES)
     return snapshot_from_file(
-        Path(options["path"]),
-        now=now,
-        licence=options.get("licence", "not stated"),
-        currency=options.get("currency", ""),
-        asset_class=_class(options.get("class", "EQ")),
-        symbols=wanted.symbols,
-        start=start,
-        end=end,
-    )
-
-
-def _class(text: str) -> AssetClass:
-    """An asset class from an option."""
-    for one in CLASSES:
-        if text == one:
-            return one
-    raise UnknownNameError("class", text, CLASSES)
-
-
-def _seed(text: str) -> int:
-    """A seed from an option."""
-    if not text.isascii() or not text.isdigit():
-        raise InputError("option seed", [f"must be a whole number, 0 or more (got {text!r})"])
-    return int(text)
-
-
-def _options(given: Sequence[str]) -> dict[str, str]:
-    """KEY=VALUE pairs; a value is never repeated in a message, because it may be a key to a service."""
-    found: dict[str, str] = {}
-    for number, pair in enumerate(given, start=1):
-        name, sign, value = pair.partition("=")
-        if not sign or not name.strip():
-            raise InputError("--option", [f"number {number} must be KEY=VALUE"])
-        if name.strip() in found:
-            raise InputError("--option", [f"{name.strip()} is given more than once"])
-        found[name.strip()] = value
-    return found
+        Path(options["path"]), now=now, licence=options.get("licence", "not stated"),
+        currency=options.get("currency", ""), asset_class=asset_class, symbols=wanted.symbols, start=start, end=end,
+    )  # fmt: skip
 
 
 def _day(option: str, text: str | None) -> date | None:
@@ -259,13 +205,3 @@ def _written(folder: Path, snapshot: Snapshot) -> str:
     acted = snapshot.tables["actions"].num_rows
     parts += [f"{acted:,} splits and dividends"] if acted else []
     return f"{snapshot.id} in {folder}: {', '.join(parts)}"
-
-
-def _check_lines(name: str, found: Condition) -> list[str]:
-    """Problems first, then notes, each list cut with the count of the rest."""
-    lines = []
-    for kind, items in (("problem", found.problems), ("note", found.notes)):
-        lines += [f"{kind}: {one}" for one in items[:LISTED]]
-        if len(items) > LISTED:
-            lines.append(f"and {len(items) - LISTED} more {kind}s")
-    return [*lines, f"{name}: {len(found.problems)} problems, {len(found.notes)} notes"]

@@ -16,20 +16,8 @@ from assaymark.market.sources import SOURCES
 
 CLIENTS: Final = {"yfinance": "yfinance", "fred": "fredapi", "ccxt": "ccxt", "huggingface": "huggingface_hub"}
 """The client library of each extra for market data."""
-CORE: Final = (
-    "numpy",
-    "scipy",
-    "pyarrow",
-    "duckdb",
-    "sqlalchemy",
-    "pydantic",
-    "zstandard",
-    "pyyaml",
-    "typer",
-    "rich",
-    "jinja2",
-    "svg.py",
-)
+CORE: Final = ("numpy", "scipy", "pyarrow", "duckdb", "sqlalchemy", "pydantic", "zstandard", "pyyaml", "typer", "rich",
+               "jinja2", "svg.py")  # fmt: skip
 PROVIDERS: Final = (RESPONSES, ANTHROPIC, GOOGLE)
 KEYS: Final = tuple(key for provider in PROVIDERS for key in provider.key_envs)
 """The environment variables that keys of model providers are read from."""
@@ -55,29 +43,28 @@ def examine(environment: Mapping[str, str], installed: Callable[[str], str | Non
     """Look at the interpreter, the packages and the keys. Values of keys are not read beyond "is it empty"."""
     lookup = installed or _installed
     findings = [Finding("assaymark", True, f"{__version__} on Python {platform.python_version()}")]
-    for name in CORE:
+
+    def package(name: str, lacking: str, *, needed: bool = False) -> None:
         found = lookup(name)
-        detail = found or "missing; install assaymark again with pip"
-        findings.append(Finding(name, found is not None, detail))
-    for extra, package in DISTRIBUTIONS.items():
-        found = lookup(package)
+        findings.append(Finding(name, found is not None, found or lacking, needed))
+
+    def key(name: str, purpose: str) -> None:
+        present = bool(environment.get(name))
+        findings.append(Finding(name, present, f"{'set' if present else 'not set'} (for {purpose})", needed=False))
+
+    for name in CORE:
+        package(name, "missing; install assaymark again with pip", needed=True)
+    for extra, name in DISTRIBUTIONS.items():
         what = _WHAT_FOR.get(extra, f"models {extra}/...")
-        detail = found or f"not installed; pip install 'assaymark[{extra}]' for {what}"
-        findings.append(Finding(package, found is not None, detail, needed=False))
+        package(name, f"not installed; pip install 'assaymark[{extra}]' for {what}")
     for provider in PROVIDERS:
-        for key in provider.key_envs:
-            present = bool(environment.get(key))
-            detail = f"{'set' if present else 'not set'} (for models {provider.name}/...)"
-            findings.append(Finding(key, present, detail, needed=False))
+        for name in provider.key_envs:
+            key(name, f"models {provider.name}/...")
     for extra in dict.fromkeys(one.extra for one in SOURCES.values()):
-        found = lookup(CLIENTS[extra])
-        detail = found or f"not installed; pip install 'assaymark[{extra}]' for assaymark data pull"
-        findings.append(Finding(CLIENTS[extra], found is not None, detail, needed=False))
-    for key in SOURCE_KEYS:
-        present = bool(environment.get(key))
-        asking = ", ".join(name for name, one in SOURCES.items() if one.key_variable == key)
-        detail = f"{'set' if present else 'not set'} (for assaymark data pull: {asking})"
-        findings.append(Finding(key, present, detail, needed=False))
+        package(CLIENTS[extra], f"not installed; pip install 'assaymark[{extra}]' for assaymark data pull")
+    for name in SOURCE_KEYS:
+        asking = ", ".join(source for source, one in SOURCES.items() if one.key_variable == name)
+        key(name, f"assaymark data pull: {asking}")
     return findings
 
 

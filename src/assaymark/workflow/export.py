@@ -1,16 +1,10 @@
-"""`assaymark export`: a judged run as logs that Inspect's viewer opens, or as Arrow tables for a notebook.
-
-A log shows what its judge saw and said, and no more than that about who decided: samples are numbered by the digest
-of the blinded prompt, agents and record ids are left out, and no mean is taken over them. Otherwise a viewer that
-sorts by score would print the very order that a verdict withholds.
-"""
+"""`assaymark export`: a judged run as logs that Inspect's viewer opens, or as Arrow tables for a notebook."""
 
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +20,7 @@ from assaymark.errors import AssayError, LedgerError, PlanError
 from assaymark.judging import PlannedCall, Rubric, load_rubric, plan_calls, second_call
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Judgment, sha256_text
-from assaymark.workflow.lock import open_locked
+from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.run_folder import RunFolder, is_version_1
 from assaymark.workflow.study_calls import Desk
 from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE, Store, Table
@@ -63,62 +57,63 @@ class ExportedLog:
         return f"{self.path}: {self.samples} answers of {self.judge}, {self.scored} with scores"
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """What logs may say of a run: its name and plan, and of each record the name it goes by and its cluster."""
-
-    study: str
-    plan_hash: str
-    locked_at: str
-    names: Mapping[str, str]
-    clusters: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """One judge's calls of one kind, each with what came back and what it was taken for."""
-
-    kind: str
-    judge: JudgeSpec
-    rubric: Rubric
-    answers: tuple[tuple[PlannedCall, Reply, Judgment], ...]
-
-
 def require_inspect(name: str = "inspect_ai") -> ModuleType:
     """A module of Inspect AI, imported now."""
-    try:
+    with suppress(ImportError):
         return importlib.import_module(name)
-    except ImportError:
-        pass
     raise AssayError("this needs the package inspect-ai: pip install 'assaymark[inspect]'")
 
 
 def export_inspect(folder: RunFolder, out: Path, *, progress: Progress = silent) -> list[ExportedLog]:
-    """Write what the judges of a run were asked and answered, one ``.eval`` log for each judge.
-
-    The outside judge and the anchor probe get logs of their own. People on a panel have none: they answered no prompt.
-    """
+    """Write what the judges of a run were asked and answered, one ``.eval`` log for each judge."""
     require_inspect()
     locked = open_version_1(folder) if is_version_1(folder) else open_locked(folder)
     desk = Desk(folder, locked, {}, progress)
+    study, store, names = locked.study, desk.store, item_names(desk.shown)
     clusters = {one.record_id: one.cluster for one in desk.decisions}
-    shown = _Shown(locked.study.name, locked.plan_hash, locked.locked_at, item_names(desk.shown), clusters)
+    probe, anchor = study.stability.probe, study.anchor_probe
+    kinds: list[tuple[str, Table[Judgment], Sequence[JudgeSpec], Rubric]] = [
+        ("panel", JUDGMENTS, study.model_judges, locked.rubric)
+    ]
+    if probe is not None and store.digest(PROBE) is not None:
+        kinds.append(("outside", PROBE, [probe], locked.rubric))
+    if anchor is not None and store.digest(ANCHOR) is not None:
+        again = [one for one in study.judges if one.name == anchor.judge]
+        kinds.append(("anchor", ANCHOR, again, load_rubric(anchor.rubric)))
     made = []
-    for asked in _all_asked(desk):
-        path = out / f"{asked.kind}-{datasheet_name(asked.judge.name)}.eval"
-        _write(_log(asked, shown), path)
-        scored = sum(judgment.status == "ok" for *_, judgment in asked.answers)
-        made.append(ExportedLog(path, asked.judge.name, len(asked.answers), scored))
+    for kind, table, judges, rubric in kinds:
+        held = {(one.judge, one.trajectory, one.trial): one for one in store.read(table)}
+        for judge in judges:
+            planned = plan_calls(desk.decisions, {}, study, rubric, judges=[judge], shown=desk.shown)
+            pairs = [(one, held.get((judge.name, one.trajectory, one.trial))) for one in planned]
+            known = [
+                (replace(one, call=second_call(one.call)) if judgment.first_key else one, judgment)
+                for one, judgment in pairs
+                if judgment is not None
+            ]
+            if any(one.call.key != judgment.call_key for one, judgment in known):
+                raise PlanError(f"{folder.path}: the judgments of {judge.name} were not made under this plan")
+            keys = [one.call.key for one, _ in known]
+            with Ledger.open(folder.ledger, create=False) as ledger:
+                replies = dict(ledger.replies(keys))
+            if lost := len(set(keys) - replies.keys()):
+                raise LedgerError(f"{lost} replies of judged calls cannot be found in {folder.ledger}; it is damaged")
+            if known:
+                path = out / f"{kind}-{datasheet_name(judge.name)}.eval"
+                samples = [
+                    _sample(kind, rubric, names, clusters, one, replies[one.call.key], found) for one, found in known
+                ]
+                ids = sorted({names[one.trajectory] for one, _ in known})
+                scored = sum(found.status == "ok" for _, found in known)
+                log = _log(locked, kind, judge, rubric, ids, samples, scored)
+                with _in_place(path) as part:
+                    require_inspect("inspect_ai.log").write_eval_log(log, str(part), format="eval")
+                made.append(ExportedLog(path, judge.name, len(known), scored))
     return made
 
 
 def item_names(shown: Mapping[str, Message]) -> dict[str, str]:
-    """A name for what is judged that tells nothing of who decided: its place by the digest of the blinded prompt.
-
-    >>> from assaymark.engine import Text
-    >>> item_names({"ash-1": Message("user", (Text.of("Buy."),)), "elm-1": Message("user", (Text.of("Hold."),))})
-    {'ash-1': 'item-0001', 'elm-1': 'item-0002'}
-    """
+    """A name for what is judged that tells nothing of who decided: its place by the digest of the blinded prompt."""
     order = sorted(shown, key=lambda name: (sha256_text(shown[name].canonical), name))
     return {name: f"item-{place:04d}" for place, name in enumerate(order, start=1)}
 
@@ -134,186 +129,93 @@ def chat_messages(call: CallSpec) -> list[Any]:
 
 
 def export_arrow(folder: RunFolder, out: Path) -> list[Path]:
-    """Copies of all tables of a run as Arrow IPC files, for whoever reads them without Parquet.
+    """Copies of all tables of a run as Arrow IPC files, those of a benchmark's panel in a folder of their own.
 
-    Those of the panel of a benchmark go into a folder of their own.
+    Whichever tables a track has: the manifest of the folder names them.
     """
-    store = Store(folder.require())
-    made = [_arrow_copy(folder, name, out) for name in store.contents if store.whole(name)]
+    store, made = Store(folder.require()), []
+    for name in filter(store.whole, store.contents):
+        made.append(out / f"{name}.arrow")
+        with (
+            pq.ParquetFile(folder.tables / f"{name}.parquet", page_checksum_verification=True) as source,
+            _in_place(made[-1]) as part,
+            pa.ipc.new_file(part, source.schema_arrow) as sink,
+        ):
+            for batch in source.iter_batches():
+                sink.write_batch(batch)
     panel = folder.rationales
     return [*made, *export_arrow(panel, out / panel.path.name)] if (panel.tables / "manifest.json").is_file() else made
 
 
-def _arrow_copy(folder: RunFolder, name: str, out: Path) -> Path:
-    path = out / f"{name}.arrow"
-    with (
-        pq.ParquetFile(folder.tables / f"{name}.parquet", page_checksum_verification=True) as source,
-        _in_place(path) as part,
-        pa.ipc.new_file(part, source.schema_arrow) as sink,
-    ):
-        for batch in source.iter_batches():
-            sink.write_batch(batch)
-    return path
-
-
-# --- what was asked and answered --------------------------------------------------------------------------------------
-
-
-def _all_asked(desk: Desk) -> Iterator[_Asked]:
-    """Every judge's calls: the panel's, the outside judge's, and those of the anchor probe."""
-    study, store = desk.locked.study, desk.store
-    yield from _asked(desk, "panel", JUDGMENTS, study.model_judges, desk.locked.rubric)
-    outside, anchor = study.stability.probe, study.anchor_probe
-    if outside is not None and store.digest(PROBE) is not None:
-        yield from _asked(desk, "outside", PROBE, [outside], desk.locked.rubric)
-    if anchor is not None and store.digest(ANCHOR) is not None:
-        judges = [one for one in study.judges if one.name == anchor.judge]
-        yield from _asked(desk, "anchor", ANCHOR, judges, load_rubric(anchor.rubric))
-
-
-def _asked(
-    desk: Desk, kind: str, table: Table[Judgment], judges: Sequence[JudgeSpec], rubric: Rubric
-) -> Iterator[_Asked]:
-    """The calls behind a table of judgments, judge by judge."""
-    held = {(one.judge, one.trajectory, one.trial): one for one in desk.store.read(table)}
-    for judge in judges:
-        planned = plan_calls(desk.decisions, {}, desk.locked.study, rubric, judges=[judge], shown=desk.shown)
-        pairs = [(one, held.get((judge.name, one.trajectory, one.trial))) for one in planned]
-        known = [
-            (replace(one, call=second_call(one.call)) if judgment.first_key else one, judgment)
-            for one, judgment in pairs
-            if judgment is not None
-        ]
-        if any(one.call.key != judgment.call_key for one, judgment in known):
-            raise PlanError(f"{desk.folder.path}: the judgments of {judge.name} were not made under this plan")
-        replies = _replies(desk.folder, [one.call.key for one, _ in known])
-        answers = tuple((one, replies[one.call.key], judgment) for one, judgment in known)
-        if answers:
-            yield _Asked(kind, judge, rubric, answers)
-
-
-def _replies(folder: RunFolder, keys: Sequence[str]) -> dict[str, Reply]:
-    with Ledger.open(folder.ledger, create=False) as ledger:
-        replies = dict(ledger.replies(keys))
-    if missing := len(set(keys) - replies.keys()):
-        raise LedgerError(f"{missing} replies of judged calls cannot be found in {folder.ledger}; it is damaged")
-    return replies
-
-
-# --- as a log of Inspect ----------------------------------------------------------------------------------------------
-
-
-def _log(asked: _Asked, shown: _Shown) -> Any:
-    """One judge's answers as an ``EvalLog``."""
-    log = require_inspect("inspect_ai.log")
-    samples = [_sample(*answer, asked, shown) for answer in asked.answers]
-    scored = sum(judgment.status == "ok" for *_, judgment in asked.answers)
-    counts = {"scored_samples": scored, "unscored_samples": len(samples) - scored}
-    return log.EvalLog(
-        status="success",
-        eval=_spec(asked, shown),
-        results=log.EvalResults(
-            total_samples=len(samples),
-            completed_samples=len(samples),
-            scores=[log.EvalScore(name=name, scorer=name, **counts) for name in asked.rubric.names],
-        ),
-        # The one time on record; without any, the viewer shows a duration that is no number.
-        stats=log.EvalStats(started_at=shown.locked_at, completed_at=shown.locked_at),
-        samples=samples,
-    )
-
-
-def _spec(asked: _Asked, shown: _Shown) -> Any:
-    """What was asked of whom, and under which plan."""
+def _log(
+    locked: Locked, kind: str, judge: JudgeSpec, rubric: Rubric, ids: Sequence[str], samples: Sequence[Any],
+    scored: int,
+) -> Any:  # fmt: skip
+    """One judge's answers as an ``EvalLog``: what was asked of whom, under which plan, and how many have scores."""
     log, model = require_inspect("inspect_ai.log"), require_inspect("inspect_ai.model")
-    judge, plan = asked.judge, shown.plan_hash
-    ids = sorted({shown.names[planned.trajectory] for planned, *_ in asked.answers})
-    identity = sha256_text(f"{plan} {asked.kind} {judge.name}")[:22]
-    return log.EvalSpec(
-        eval_id=identity,
-        run_id=plan[:22],
-        task_id=sha256_text(f"{plan} {asked.kind}")[:22],
-        created=shown.locked_at,
-        task=TASK,
-        task_display_name=f"{judge.name} ({asked.kind})",
-        dataset=log.EvalDataset(name=shown.study, samples=len(ids), sample_ids=ids, shuffled=False),
-        model=judge.model,
-        model_args=dict(judge.args),
-        model_generate_config=model.GenerateConfig(
-            temperature=judge.temperature, seed=judge.seed, reasoning_effort=judge.effort
-        ),
-        config=log.EvalConfig(epochs=judge.trials),
-        packages={"assaymark": __version__},
-        metadata={
-            "plan_hash": plan,
-            "kind": asked.kind,
-            "judge": judge.name,
-            "family": judge.family,
-            "rubric": asked.rubric.version,
-            "not_shown": _NOT_SHOWN,
-        },
-    )
+    plan, study, when = locked.plan_hash, locked.study.name, locked.locked_at
+    counts = {"scored_samples": scored, "unscored_samples": len(samples) - scored}
+    settings = {"temperature": judge.temperature, "seed": judge.seed, "reasoning_effort": judge.effort}
+    about = {"plan_hash": plan, "kind": kind, "judge": judge.name, "family": judge.family}
+    spec = log.EvalSpec(
+        eval_id=sha256_text(f"{plan} {kind} {judge.name}")[:22], run_id=plan[:22],
+        task_id=sha256_text(f"{plan} {kind}")[:22], created=when, task=TASK,
+        task_display_name=f"{judge.name} ({kind})",
+        dataset=log.EvalDataset(name=study, samples=len(ids), sample_ids=ids, shuffled=False),
+        model=judge.model, model_args=dict(judge.args), model_generate_config=model.GenerateConfig(**settings),
+        config=log.EvalConfig(epochs=judge.trials), packages={"assaymark": __version__},
+        metadata={**about, "rubric": rubric.version, "not_shown": _NOT_SHOWN},
+    )  # fmt: skip
+    scores = [log.EvalScore(name=name, scorer=name, **counts) for name in rubric.names]
+    return log.EvalLog(
+        status="success", eval=spec, samples=samples,
+        results=log.EvalResults(total_samples=len(samples), completed_samples=len(samples), scores=scores),
+        # The one time on record; without any, the viewer shows a duration that is no number.
+        stats=log.EvalStats(started_at=when, completed_at=when),
+    )  # fmt: skip
 
 
-def _sample(planned: PlannedCall, reply: Reply, judgment: Judgment, asked: _Asked, shown: _Shown) -> Any:
+def _sample(
+    kind: str, rubric: Rubric, names: Mapping[str, str], clusters: Mapping[str, str], planned: PlannedCall,
+    reply: Reply, judgment: Judgment,
+) -> Any:  # fmt: skip
     """One answer: the prompt as it was shown, the reply as it came, and the scores that it was taken for."""
-    log, messages = require_inspect("inspect_ai.log"), chat_messages(planned.call)
-    output = _output(reply, planned)
+    log, model, messages = (
+        require_inspect("inspect_ai.log"),
+        require_inspect("inspect_ai.model"),
+        chat_messages(planned.call),
+    )
+    said = model.ChatMessageAssistant(
+        id=planned.call.key[:22], content=_plain(reply.text), source="generate", model=reply.model
+    )
+    usage = None
+    if reply.input_tokens is not None and reply.output_tokens is not None:
+        usage = model.ModelUsage(
+            input_tokens=reply.input_tokens - (reply.cached_tokens or 0),  # without those read from a cache
+            output_tokens=reply.output_tokens, total_tokens=reply.input_tokens + reply.output_tokens,
+            input_tokens_cache_read=reply.cached_tokens, reasoning_tokens=reply.reasoning_tokens,
+        )  # fmt: skip
+    choice = model.ChatCompletionChoice(message=said, stop_reason=_STOPS[reply.finish])
+    output = model.ModelOutput(model=reply.model, choices=[choice], usage=usage, time=reply.seconds)
+    score = require_inspect("inspect_ai.scorer").Score
+    if judgment.status == "ok":
+        scores = {name: score(value=judgment.scores[name]) for name in rubric.names}
+    else:  # Inspect's mark for an answer that gave none, with the reason
+        lost = {"reason": _REASONS[judgment.status], "explanation": judgment.reason}
+        scores = {name: score.unscored(**lost) for name in rubric.names}
     return log.EvalSample(
-        id=shown.names[planned.trajectory],
-        epoch=planned.trial,
-        uuid=sha256_text(f"{asked.kind} {planned.judge} {planned.trajectory} {planned.trial}")[:22],
-        input=messages,
-        target="",
-        messages=[*messages, output.message],
-        output=output,
-        scores=_scores(judgment, asked.rubric),
-        model_usage={planned.call.model: output.usage} if output.usage else {},
-        total_time=reply.seconds,
+        id=names[planned.trajectory], epoch=planned.trial,
+        uuid=sha256_text(f"{kind} {planned.judge} {planned.trajectory} {planned.trial}")[:22],
+        input=messages, target="", messages=[*messages, output.message], output=output, scores=scores,
+        model_usage={planned.call.model: output.usage} if output.usage else {}, total_time=reply.seconds,
         metadata={
-            "cluster": shown.clusters[planned.trajectory],
+            "cluster": clusters[planned.trajectory],
             "status": judgment.status,
             "call_key": judgment.call_key,
             "lookahead_check": judgment.lookahead_check,
             "evidence": [_plain(quote) for quote in judgment.evidence],
         },
-    )
-
-
-def _output(reply: Reply, planned: PlannedCall) -> Any:
-    """A reply as Inspect's output; its input tokens leave out those that were read from a cache."""
-    model = require_inspect("inspect_ai.model")
-    said = model.ChatMessageAssistant(
-        id=f"{planned.call.key[:22]}", content=_plain(reply.text), source="generate", model=reply.model
-    )
-    choice = model.ChatCompletionChoice(message=said, stop_reason=_STOPS[reply.finish])
-    return model.ModelOutput(model=reply.model, choices=[choice], usage=_usage(reply), time=reply.seconds)
-
-
-def _usage(reply: Reply) -> Any:
-    if reply.input_tokens is None or reply.output_tokens is None:
-        return None
-    return require_inspect("inspect_ai.model").ModelUsage(
-        input_tokens=reply.input_tokens - (reply.cached_tokens or 0),
-        output_tokens=reply.output_tokens,
-        total_tokens=reply.input_tokens + reply.output_tokens,
-        input_tokens_cache_read=reply.cached_tokens,
-        reasoning_tokens=reply.reasoning_tokens,
-    )
-
-
-def _scores(judgment: Judgment, rubric: Rubric) -> dict[str, Any]:
-    """A score for each dimension; of an answer that gave none, Inspect's mark for that with the reason."""
-    score = require_inspect("inspect_ai.scorer").Score
-    if judgment.status == "ok":
-        return {name: score(value=judgment.scores[name]) for name in rubric.names}
-    lost = {"reason": _REASONS[judgment.status], "explanation": judgment.reason}
-    return {name: score.unscored(**lost) for name in rubric.names}
-
-
-def _write(log: Any, path: Path) -> None:
-    with _in_place(path) as part:
-        require_inspect("inspect_ai.log").write_eval_log(log, str(part), format="eval")
+    )  # fmt: skip
 
 
 @contextmanager

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from assaymark.agents.date_probe import date_call
 from assaymark.engine import CallSpec, Ledger, Model, Purse
 from assaymark.engine.prices import CHARACTERS_PER_TOKEN, Estimate, Prices, costs_nothing, load_prices
 from assaymark.engine.providers.registry import Models
@@ -26,13 +25,12 @@ from assaymark.judging.pairs import (
     point_stimuli,
 )
 from assaymark.protocol import JudgeSpec, Study, parse_study
-from assaymark.records import Decision
 from assaymark.report import PaidView, money
 from assaymark.workflow.ask import anchor_sample
 from assaymark.workflow.canaries import stand_in
-from assaymark.workflow.lock import check_plan, open_locked, prepare, sample_of, unsanitised
-from assaymark.workflow.progress import paid_views
+from assaymark.workflow.lock import check_plan, open_locked, prepare, probe_calls
 from assaymark.workflow.publish import asked
+from assaymark.workflow.raw_calls import paid_views
 from assaymark.workflow.run_folder import RunFolder, missing, read_text, require_version_2
 from assaymark.workflow.study_calls import agent_calls
 from assaymark.workflow.tables import CYCLES, DECISIONS, Store
@@ -85,10 +83,7 @@ class Forecast:
 def paid_models(
     models: Mapping[str, Model], budget: float | None, prices: Path | None, *, strict: bool = False
 ) -> Models:
-    """``models`` at the prices of a file, or those that come with assaymark, within a budget in USD if there is one.
-
-    With ``strict`` an exception of a Python agent stops the run.
-    """
+    """``models`` at the prices of a file, or those that come with assaymark, within a budget in USD if there is one."""
     if prices is not None and not prices.exists():
         raise missing(prices, "file of prices")
     found = load_prices(prices)
@@ -100,17 +95,20 @@ def paid_models(
     return whole.paid_from(purse, found, strict=strict)
 
 
-# --- before -----------------------------------------------------------------------------------------------------------
-
-
 def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], prices: Prices) -> Forecast:
     """What `assaymark run` would ask and cost. Nothing is sent, and nothing is written into the folder."""
     require_version_2(folder)
     study = parse_study(text, source=source)
-    with _prepared(folder, study) as where:
+    there = study.substrate is None or (folder.tables / "manifest.json").is_file()
+    # Where the cycles are not cut yet, they are cut into another folder, which goes away again.
+    with nullcontext("") if there else TemporaryDirectory() as path:
+        where = folder.require() if there else RunFolder(Path(path) / "run")
+        if not there:
+            prepare(where, study)
         check_plan(where, study, source, models)
-        probe = [] if folder.lock.is_file() else list(_probe_stage(study))
-        return forecast([*probe, *_stages(where, study, datasheets=True)], folder, study, prices)
+        probe = [] if folder.lock.is_file() else probe_calls(study)
+        stages = [Stage("date probe", probe), *_stages(where, study, datasheets=True)]
+        return forecast(stages, folder, study, prices)
 
 
 def expect_judging(folder: RunFolder, prices: Prices) -> Forecast:
@@ -120,37 +118,12 @@ def expect_judging(folder: RunFolder, prices: Prices) -> Forecast:
 
 
 def expect_datasheets(
-    folder: RunFolder,
-    judges: Sequence[JudgeSpec],
-    prices: Prices,
-    *,
-    tasks: Path | None,
-    seed: int,
-    strict: bool,
+    folder: RunFolder, judges: Sequence[JudgeSpec], prices: Prices, *, tasks: Path | None, seed: int, strict: bool,
     pointwise: bool,
-) -> Forecast:
+) -> Forecast:  # fmt: skip
     """What `assaymark datasheet` would ask and cost; see `expect_study`."""
     stage = Stage("datasheets", list(_datasheet_calls(judges, tasks, seed, strict, pointwise)))
     return forecast([stage], folder, None, prices)
-
-
-@contextmanager
-def _prepared(folder: RunFolder, study: Study) -> Iterator[RunFolder]:
-    """The folder with the records of a study; where its cycles are not cut yet, another one that goes away again."""
-    if study.substrate is None or (folder.tables / "manifest.json").is_file():
-        yield folder.require()
-        return
-    with TemporaryDirectory() as path:
-        where = RunFolder(Path(path) / "run")
-        prepare(where, study)
-        yield where
-
-
-def _probe_stage(study: Study) -> Iterator[Stage]:
-    if study.substrate is not None and (model := study.substrate.date_probe.model) is not None:
-        cycles = sample_of(study.substrate)
-        shown = [*(one.context for one in cycles), *(unsanitised(one) for one in cycles)]
-        yield Stage("date probe", [date_call(model, context) for context in shown])
 
 
 def _stages(folder: RunFolder, study: Study, *, datasheets: bool) -> list[Stage]:
@@ -158,7 +131,9 @@ def _stages(folder: RunFolder, study: Study, *, datasheets: bool) -> list[Stage]
     store = Store(folder)
     stages = [] if study.substrate is None else [Stage("agents", agent_calls(study, store))]
     made = store.digest(DECISIONS) is not None
-    decisions = store.read(DECISIONS) if made else _stand_ins(study, store)
+    # A text of likely length stands in the place of each that is not written yet.
+    planned = [] if made else planned_decisions(study, store.read(CYCLES))
+    decisions = store.read(DECISIONS) if made else [stand_in(one) for one in planned]
     shown = user_messages(decisions, store.each_context(), study)
     graded = plan_calls(decisions, {}, study, load_rubric(study.rubric.name), shown=shown)
     stages.append(Stage("judges", [one.call for one in graded], stand_in=not made))
@@ -170,11 +145,6 @@ def _stages(folder: RunFolder, study: Study, *, datasheets: bool) -> list[Stage]
     if datasheets and study.datasheets is not None:
         stages.append(Stage("datasheets", list(_datasheet_calls(asked(study), None, 7, True, True))))
     return stages
-
-
-def _stand_ins(study: Study, store: Store) -> list[Decision]:
-    """The decisions that will be made, with a text of likely length in the place of each that is not written yet."""
-    return [stand_in(one) for one in planned_decisions(study, store.read(CYCLES))]
 
 
 def _datasheet_calls(
@@ -192,23 +162,20 @@ def _datasheet_calls(
 
 def expected(stages: Sequence[Stage], held: Iterable[str], prices: Prices, *, batch: bool = False) -> list[Expected]:
     """What each model has to answer, by name; ``held`` are the keys of calls that have a reply."""
-    replied, seen = set(held), set[str]()
+    replied = set(held)
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    already: Counter[str] = Counter()
     rest: defaultdict[str, list[CallSpec]] = defaultdict(list)
+    calls: dict[str, tuple[str, CallSpec]] = {}
     for stage in stages:
         for call in stage.calls:
-            if call.key in seen:
-                continue
-            seen.add(call.key)
-            counts[call.model][stage.what] += 1
-            if call.key in replied:
-                already[call.model] += 1
-            else:
-                rest[call.model].append(call)
+            calls.setdefault(call.key, (stage.what, call))
+    for key, (what, call) in calls.items():
+        counts[call.model][what] += 1
+        if key not in replied:
+            rest[call.model].append(call)
     return [
-        Expected(name, counts[name], already[name], prices.estimate_all(rest[name], batch=batch))
-        for name in sorted(counts)
+        Expected(name, of, of.total() - len(rest[name]), prices.estimate_all(rest[name], batch=batch))
+        for name, of in sorted(counts.items())
     ]
 
 
@@ -216,11 +183,29 @@ def forecast(
     stages: Sequence[Stage], folder: RunFolder, study: Study | None, prices: Prices, *, batch: bool = False
 ) -> Forecast:
     """What each model has to answer, and the sum. ``batch`` where no study says it."""
-    batch = batch if study is None else study.engine.batch
-    found = expected(stages, _held(folder, stages), prices, batch=batch)
-    lines = [_expected_line(one) for one in found]
+    held = {call.key for stage in stages for call in stage.calls} if folder.has_ledger else set()
+    if folder.has_ledger:
+        with Ledger.open(folder.ledger, create=False) as ledger:
+            held -= set(ledger.pending(held))
+    found = expected(stages, held, prices, batch=batch if study is None else study.engine.batch)
+    lines = []
+    for one in found:
+        each = ", ".join(f"{what} {n:,}" for what, n in one.stages.items())
+        cost = "costs nothing"
+        if not costs_nothing(one.model):
+            basis = one.rest.basis.rpartition("output tokens: ")[2]
+            tokens = f"about {one.rest.tokens:,} input and {one.rest.output_tokens:,} output tokens ({basis})"
+            cost = f"{tokens}, {'no price known' if one.rest.cost is None else _money(one.rest.cost)}"
+        lines.append(f"{one.model}: {one.planned:,} calls ({each}), {one.already:,} answered already; {cost}")
+    # What all models may cost together; not known where that of one is not.
+    paid = [one for one in found if one.rest.cost is None or not costs_nothing(one.model)]
+    known = [one.rest.cost for one in paid if one.rest.cost is not None]
+    whole = f"about {_money(sum(known))}" if paid else "costs nothing"
+    if unpriced := ", ".join(one.model for one in paid if one.rest.cost is None):
+        others = f"; the other models: {whole}" if known else ""
+        whole = f"cost not known, because there is no price of {unpriced} (--prices FILE){others}"
     planned, already = sum(one.planned for one in found), sum(one.already for one in found)
-    lines.append(f"in all {planned:,} calls, {already:,} answered already; the rest: {_sum(found)}")
+    lines.append(f"in all {planned:,} calls, {already:,} answered already; the rest: {whole}")
     if any(stage.stand_in for stage in stages):
         lines.append("judges' calls are estimated: their number is known, texts of 300 tokens stand in for the agents'")
     if study is not None and (probe := study.stability.probe) is not None:
@@ -228,40 +213,6 @@ def forecast(
     if any(not costs_nothing(one.model) for one in found):
         lines.append(f"input tokens: characters / {CHARACTERS_PER_TOKEN}; prices: {prices.source}")
     return Forecast(tuple(found), (*lines, "dry run: nothing was sent"))
-
-
-def _sum(found: Sequence[Expected]) -> str:
-    """What all models may cost together; not known where that of one is not."""
-    paid = [one for one in found if one.rest.cost is None or not costs_nothing(one.model)]
-    if not paid:
-        return "costs nothing"
-    known = [one.rest.cost for one in paid if one.rest.cost is not None]
-    if len(known) == len(paid):
-        return f"about {_money(sum(known))}"
-    unpriced = ", ".join(one.model for one in paid if one.rest.cost is None)
-    others = f"; the other models: about {_money(sum(known))}" if known else ""
-    return f"cost not known, because there is no price of {unpriced} (--prices FILE){others}"
-
-
-def _held(folder: RunFolder, stages: Sequence[Stage]) -> set[str]:
-    keys = {call.key for stage in stages for call in stage.calls}
-    if not folder.has_ledger:
-        return set()
-    with Ledger.open(folder.ledger, create=False) as ledger:
-        return keys - set(ledger.pending(keys))
-
-
-def _expected_line(one: Expected) -> str:
-    stages = ", ".join(f"{what} {n:,}" for what, n in one.stages.items())
-    head = f"{one.model}: {one.planned:,} calls ({stages}), {one.already:,} answered already"
-    if costs_nothing(one.model):
-        return f"{head}; costs nothing"
-    each = one.rest.basis.rpartition("output tokens: ")[2]
-    tokens = f"about {one.rest.tokens:,} input and {one.rest.output_tokens:,} output tokens ({each})"
-    return f"{head}; {tokens}, {'no price known' if one.rest.cost is None else _money(one.rest.cost)}"
-
-
-# --- after ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,21 +225,17 @@ class Paid:
 
 def paid_of(folder: RunFolder, prices: Prices) -> Paid:
     """What the replies of a run cost; nothing where none costs anything."""
-    found = paid_views(folder, prices)
-    return Paid(found, tuple(map(_paid_line, found)))
-
-
-def _paid_line(paid: PaidView) -> str:
-    if paid.unpriced == paid.calls:
-        return f"paid for {paid.model}: not known, because there is no price of its {paid.calls:,} replies"
-    unknown = f", {paid.unpriced:,} of unknown price" if paid.unpriced else ""
-    return f"paid for {paid.model}: {_money(paid.usd)} for {paid.calls - paid.unpriced:,} replies{unknown}"
+    found, lines = paid_views(folder, prices), []
+    for paid in found:
+        known = paid.calls - paid.unpriced
+        unknown = f", {paid.unpriced:,} of unknown price" if paid.unpriced else ""
+        cost = f"{_money(paid.usd)} for {known:,} replies{unknown}"
+        if not known:
+            cost = f"not known, because there is no price of its {paid.calls:,} replies"
+        lines.append(f"paid for {paid.model}: {cost}")
+    return Paid(found, tuple(lines))
 
 
 def _money(amount: float) -> str:
-    """An amount in USD, as the pages show it.
-
-    >>> _money(0.00123)
-    '0.0012 USD'
-    """
+    """An amount in USD, as the pages show it."""
     return f"{money(amount)} USD"

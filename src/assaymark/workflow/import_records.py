@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,33 +18,18 @@ from assaymark.protocol import parse_study
 from assaymark.records import Context, Decision, Judgment, Outcome, sha256_text
 from assaymark.workflow.lock import FORMAT as STUDY_LOCK
 from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_lock, read_text, require_version_2
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, content_digest
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
 from assaymark.workflow.track import Progress, silent
-from assaymark.workflow.tracks.season_lock import is_season, stored_season
+from assaymark.workflow.tracks.season_lock import StoredSeason, is_season, stored_season
 from assaymark.workflow.tracks.season_material import material_of
 from assaymark.workflow.tracks.season_plan import period_of
 from assaymark.workflow.tracks.season_record_tables import TIMES
-
-if TYPE_CHECKING:
-    from assaymark.workflow.tables import Table
-    from assaymark.workflow.tracks.season_lock import StoredSeason
 
 
 def import_records(
     format: str, path: Path, folder: RunFolder, *, keep_going: bool = False, progress: Progress = silent
 ) -> ImportReport:
-    """Read the files of a format below ``path`` into a run folder.
-
-    The source bytes go into the ledger first, so that the tables can be made again from it. Nothing is written
-    unless the import succeeds, or ``keep_going`` allows the good records of a bad file.
-
-    Raises
-    ------
-    InputError
-        Files are missing or wrong: every problem of a file at once.
-    PlanError
-        The folder holds a plan that was locked on other records.
-    """
+    """Read the files of a format below ``path`` into a run folder."""
     chosen = importer(format)
     if not path.exists():
         raise missing(path, "folder", f"give the one that holds {', '.join(chosen.patterns)}")
@@ -62,37 +47,26 @@ def import_records(
 
 
 def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int:
-    """Read what people graded into a run folder, beside the records that they graded; returns the number of grades.
-
-    The file's bytes go into the ledger first. Importing another file replaces the table; a plan that is locked on these
-    grades then no longer opens, as with any record. Of a season whole records and periods are graded, part by part on 0
-    to 100, by people of its panel; its grades may come at any time, and `season judge` reads them.
-
-    Raises
-    ------
-    InputError
-        The file is missing or wrong: every problem of it at once. Or nobody of a season's panel is a person.
-    PlanError
-        A plan is locked here on other grades.
-    """
+    """Read what people graded into a run folder, beside the records that they graded; returns the number of grades."""
     folder.require()
     require_version_2(folder)
     store = Store(folder)
     data, season = _bytes(path), is_season(folder)
-    if not season:
-        records = {row["record_id"] for row in store.columns(DECISIONS, "record_id")}
-        names, graders = load_rubric(rubric).names, _graders(folder)
-        grades = import_human(path.name, data, records=records, dimensions=names, rubric=rubric, graders=graders)
-    else:
+    if season:
         grades = _season_grades(stored_season(folder), store, path, data)
+    else:
+        records, graders = {row["record_id"] for row in store.columns(DECISIONS, "record_id")}, None
+        if folder.lock.is_file() and read_lock(folder).get("format") == STUDY_LOCK:
+            study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
+            graders = [judge.name for judge in study.judges if judge.human]
+        names = load_rubric(rubric).names
+        grades = import_human(path.name, data, records=records, dimensions=names, rubric=rubric, graders=graders)
     made = HUMAN.to_arrow(grades)
     basis: dict[str, str | None] = {"grades": content_digest(made)}
     if store.done(HUMAN, basis):
         return len(grades)
-    if not season and folder.lock.is_file() and not _locked_on(folder, {HUMAN: made}):
-        raise PlanError(
-            f"{folder.path} holds a plan that is locked on other grades; import these into a new run folder"
-        )
+    if not season:
+        _require_locked_on(folder, {HUMAN: made}, "grades")
     with Ledger.open(folder.ledger) as ledger:
         ledger.add_source(path.name, data, "human")
     store.write_arrow(HUMAN, made, basis)
@@ -108,34 +82,18 @@ def _season_grades(stored: StoredSeason, store: Store, path: Path, data: bytes) 
         raise InputError(str(path), [Problem("judge", f"{what}, so these grades would count nowhere")])
     rows = [(row["agent"], row["day"]) for row in store.columns(TIMES, "agent", "day")] if store.rows(TIMES) else []
     plan = season.scoring_plan if not rows else material_of(store, stored).scoring
+    periods = {f"{agent}/{period_of(day, season.judging.period)}" for agent, day in rows}
     return import_human(
-        path.name,
-        data,
-        records={agent for agent, _ in rows}
-        | {f"{agent}/{period_of(day, season.judging.period)}" for agent, day in rows},
-        dimensions=[part.name for part in (*plan.reasoning, *plan.evidence)],
-        rubric=plan.grader,
-        scale=(0, HIGHEST),
+        path.name, data, records={agent for agent, _ in rows} | periods, rubric=plan.grader, scale=(0, HIGHEST),
+        dimensions=[part.name for part in (*plan.reasoning, *plan.evidence)], graders=people,
         optional=("data_reliability", "outcome", *(part.name for part in plan.not_applicable)),
-        graders=people,
-    )
-
-
-def _graders(folder: RunFolder) -> list[str] | None:
-    """The human graders of the study that is locked here; None where there is none."""
-    if not folder.lock.is_file() or read_lock(folder).get("format") != STUDY_LOCK:
-        return None
-    study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
-    return [judge.name for judge in study.judges if judge.human]
+    )  # fmt: skip
 
 
 def store_records(
     folder: RunFolder, decisions: Iterable[Decision], contexts: Mapping[str, Context], outcomes: Iterable[Outcome]
 ) -> None:
-    """Write the three tables of imported records; the same records again change nothing.
-
-    Decisions whose texts address the judge, or imitate its prompt, are flagged.
-    """
+    """Write the three tables of imported records; the same records again change nothing."""
     store = Store(folder)
     made: dict[Table[Any], pa.Table] = {
         CONTEXTS: CONTEXTS.to_arrow(contexts.values()),
@@ -145,20 +103,21 @@ def store_records(
     basis = {"records": sha256_text("\n".join(content_digest(arrow) for arrow in made.values()))}
     if all(store.done(table, basis) for table in made):
         return
-    if folder.lock.is_file() and not _locked_on(folder, made):
-        raise PlanError(
-            f"{folder.path} holds a plan that is locked on other records; import these into a new run folder"
-        )
+    _require_locked_on(folder, made, "records")
     for table, arrow in made.items():
         store.write_arrow(table, arrow, basis)
 
 
-def _locked_on(folder: RunFolder, made: Mapping[Table[Any], pa.Table]) -> bool:
-    """Whether these are the records that the plan was locked on: they may then be written again."""
-    locked = read_lock(folder).get("tables")
-    if locked is None:  # a season or a benchmark makes its own records: none may take their place
-        return False
-    return all(content_digest(arrow) == locked[table.name] for table, arrow in made.items() if table.name in locked)
+def _require_locked_on(folder: RunFolder, made: Mapping[Table[Any], pa.Table], what: str) -> None:
+    """Only what a plan was locked on may be written again."""
+    if not folder.lock.is_file():
+        return
+    locked = read_lock(folder).get("tables")  # none of a season or a benchmark, which make their own records
+    digests = {table.name: content_digest(arrow) for table, arrow in made.items()}
+    if locked is None or any(locked.get(name, digest) != digest for name, digest in digests.items()):
+        raise PlanError(
+            f"{folder.path} holds a plan that is locked on other {what}; import these into a new run folder"
+        )
 
 
 def _bytes(path: Path) -> bytes:

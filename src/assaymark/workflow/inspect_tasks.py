@@ -135,25 +135,18 @@ def _sample(call: CallSpec, name: str, metadata: dict[str, Any]) -> Any:
 
 
 def _task(
-    name: str,
-    samples: list[Any],
-    planned: Sequence[PlannedCall | PlannedPairCall],
-    scorer: Any,
-    trials: int,
+    name: str, samples: list[Any], planned: Sequence[PlannedCall | PlannedPairCall], scorer: Any, trials: int,
     metadata: dict[str, Any],
-) -> Any:
+) -> Any:  # fmt: skip
     """A task that asks for the form of the reply by the provider's own means, and never answers from a cache."""
     if not planned:
         raise InputError("inspect eval", [Problem("run", "no decision is left to judge")])
     ai, model = require_inspect(), require_inspect("inspect_ai.model")
     return ai.Task(
         dataset=require_inspect("inspect_ai.dataset").MemoryDataset(samples, name=name),
-        solver=require_inspect("inspect_ai.solver").generate(cache=False),
-        scorer=scorer,
-        epochs=trials,
-        config=model.GenerateConfig(response_schema=response_schema(planned[0].call)),
-        metadata=metadata,
-    )
+        solver=require_inspect("inspect_ai.solver").generate(cache=False), scorer=scorer, epochs=trials,
+        config=model.GenerateConfig(response_schema=response_schema(planned[0].call)), metadata=metadata,
+    )  # fmt: skip
 
 
 # --- registered with Inspect ------------------------------------------------------------------------------------------

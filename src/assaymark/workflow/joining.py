@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -66,16 +66,24 @@ class Joined:
 def join_runs(
     folders: Sequence[RunFolder], site: Path, *, title: str = TITLE, calls: Calls = "all", progress: Progress = silent
 ) -> Joined:
-    """Make one site of several finished runs, whatever they are.
-
-    Each run is reported anew from its records; its own ``report/`` is not touched.
-    """
-    _check(folders)
+    """Make one site of several finished runs, whatever they are."""
+    paths, problems = [folder.path.resolve() for folder in folders], []
+    for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
+        if path in paths[:at]:
+            problems.append(Problem(str(folder.path), "is named twice"))
+        elif not folder.lock.is_file() and not folder.datasheets.is_dir():
+            what = "is no run folder" if folder.path.is_dir() else "does not exist"
+            problems.append(Problem(str(folder.path), f"{what}; name folders of finished runs"))
+    if problems:
+        raise InputError("runs of a site", problems)
     site_files(site, _NAME, "")
     made: dict[str, tuple[FrontRun, Write]] = {}
-    for at, folder in enumerate(folders):
+    for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
         progress("reading the runs", at, len(folders))
-        made[_key(folder, made)] = _shown(folder, calls)
+        # The name of its own folder where that is a plain one.
+        key = re.sub(r"[^a-z0-9]+", "-", path.name.lower()).strip("-")[:40].strip("-") or "run"
+        key = key if key not in made else f"{key}-{sha256_text(str(path))[:6]}"
+        made[key] = _SHOWN[kind_of(folder)](folder, calls)
     fronts = {key: front for key, (front, _) in made.items()}
     links = menu(fronts)
 
@@ -88,42 +96,6 @@ def join_runs(
     found = replace_site(site, _NAME, "", write)
     progress("writing pages", len(made), len(made))
     return Joined(site / "index.html", found, tuple(fronts[key] for key in links))
-
-
-def _check(folders: Sequence[RunFolder]) -> None:
-    """Refuse what is there twice and what is no run, all at once."""
-    seen: set[Path] = set()
-    problems = []
-    for folder in folders:
-        path = folder.path.resolve()
-        if path in seen:
-            problems.append(Problem(str(folder.path), "is named twice"))
-        elif not folder.lock.is_file() and not folder.datasheets.is_dir():
-            what = "is no run folder" if folder.path.is_dir() else "does not exist"
-            problems.append(Problem(str(folder.path), f"{what}; name folders of finished runs"))
-        seen.add(path)
-    if problems:
-        raise InputError("runs of a site", problems)
-
-
-def _key(folder: RunFolder, taken: Container[str]) -> str:
-    """The folder of a run in the site: the name of its own folder where that is a plain one."""
-    name = folder.path.resolve().name.lower()
-    safe = re.sub(r"[^a-z0-9]+", "-", name).strip("-")[:40].strip("-") or "run"
-    return safe if safe not in taken else f"{safe}-{sha256_text(str(folder.path.resolve()))[:6]}"
-
-
-def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
-    """What the first page says of a run, and what writes its pages to a folder."""
-    match kind_of(folder):
-        case "portbench":
-            return _benchmark(folder, calls)
-        case "season":
-            return _season(folder)
-        case "judges":
-            return _judges(folder, calls)
-        case "study":
-            return _study(folder, calls)
 
 
 def kind_of(folder: RunFolder) -> Kind:
@@ -146,7 +118,7 @@ def _benchmark(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
     return front_of_benchmark(run), lambda out, site: replace_files(out, each_benchmark_page(run, site, read))
 
 
-def _season(folder: RunFolder) -> tuple[FrontRun, Write]:
+def _season(folder: RunFolder, _: Calls) -> tuple[FrontRun, Write]:
     made = decide_judged_season(folder)
 
     def write(out: Path, site: Site) -> None:
@@ -164,3 +136,12 @@ def _judges(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
         replace_files(out, pages)
 
     return front_of_judges(sheets, folder.path.resolve().name), write
+
+
+# For each kind of run: what the first page says of it, and what writes its pages to a folder.
+_SHOWN: Final[Mapping[Kind, Callable[[RunFolder, Calls], tuple[FrontRun, Write]]]] = {
+    "portbench": _benchmark,
+    "season": _season,
+    "judges": _judges,
+    "study": _study,
+}

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from assaymark import __version__
 from assaymark.agents.date_probe import date_call, read_date
 from assaymark.agents.llm import agent_texts, task_text
 from assaymark.encoding import write_atomic
-from assaymark.engine import Model, Reply
-from assaymark.errors import LedgerError, PlanError
+from assaymark.engine import CallSpec, Model
+from assaymark.errors import PlanError
 from assaymark.judging import PARSER, Rubric, load_rubric, plan_texts
 from assaymark.market.cycles import Cycle, CycleKey, MinuteSource, cycles_of, key_of, synthetic_minutes
 from assaymark.market.minutes import minutes_from_file
@@ -25,34 +24,29 @@ from assaymark.market.sanitise import Bars, ProbeResult, day_of, probe_result
 from assaymark.metrology import Preflight, preflight
 from assaymark.notebook import Heading, Note, Part, Result
 from assaymark.protocol import Study, Substrate, parse_study, plan_hash
-from assaymark.records import JSON, Context, Decision, Instrument, Series, content_id, to_json
+from assaymark.records import JSON, Context, Instrument, Series, content_id, to_json
 from assaymark.text import clean
 from assaymark.workflow.amendments import Amendment, read_amendments
 from assaymark.workflow.ask import ask
-from assaymark.workflow.run_folder import RunFolder, check_lock, new_folder, read_lock, read_text, write_lock
+from assaymark.workflow.run_folder import RunFolder, Track, new_folder, read_text, write_lock
 from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, OUTCOMES, Store
-from assaymark.workflow.track import Progress, Selection, checked_rubric, planned_decisions, select, silent
+from assaymark.workflow.track import Progress, checked_rubric, planned_decisions, select, silent
 
 if TYPE_CHECKING:
     from assaymark.workflow.tables import Table
 
 
-# The cycles that a study cuts for itself: made before the lock, so that the plan is locked on what will be shown.
-
-
 _PLACE: Final = ("regimes", "cycles", "bars", "seed", "source", "windows")
+_COLUMNS: Final = ("open", "high", "low", "close", "volume")
 
 
 def prepare(folder: RunFolder, study: Study, *, progress: Progress = silent) -> None:
-    """Cut the cycles of a study into a run folder: contexts, and apart from them where each was cut from.
-
-    Equal studies make equal bytes; what is there already for this substrate is not made again. Nothing is done for a
-    study whose records are imported.
-    """
+    """Cut the cycles of a study into a run folder: contexts, and apart from them where each was cut from."""
     if study.substrate is None:
         return
     store = Store(folder)
-    basis: dict[str, str | None] = {"substrate": _digest(study.substrate)}
+    chosen = study.substrate.model_dump(mode="json", include=set(_PLACE))
+    basis: dict[str, str | None] = {"substrate": content_id({"substrate": chosen, "task": task_text()})}
     if all(store.done(table, basis) for table in (CONTEXTS, CYCLES, OUTCOMES)):
         return
     # The same contexts without the rest are what a kill between two tables leaves.
@@ -73,16 +67,13 @@ def prepare(folder: RunFolder, study: Study, *, progress: Progress = silent) -> 
 
 def cut(substrate: Substrate, *, cycles: int | None = None) -> list[Cycle]:
     """The cycles of a substrate; with ``cycles`` only so many of each regime, which are the same ones."""
+    wanted = substrate.cycles if cycles is None else min(cycles, substrate.cycles)
     return list(
         cycles_of(
-            source_of(substrate),
-            substrate.regimes,
-            cycles=substrate.cycles if cycles is None else min(cycles, substrate.cycles),
-            bars=substrate.bars,
-            seed=substrate.seed,
+            source_of(substrate), substrate.regimes, cycles=wanted, bars=substrate.bars, seed=substrate.seed,
             prompt=task_text(),
         )
-    )
+    )  # fmt: skip
 
 
 def source_of(substrate: Substrate) -> MinuteSource:
@@ -94,50 +85,57 @@ def source_of(substrate: Substrate) -> MinuteSource:
 
 def unsanitised(cycle: Cycle) -> Context:
     """A cycle as it would be shown with dates, names and levels left in: what a date probe has to be able to date."""
-    shift = timedelta(seconds=int(cycle.raw[0].times[-1])) - timedelta(seconds=cycle.context.cutoff.timestamp())
-    series = tuple(
-        Series(
-            instrument=one.instrument,
-            interval_s=60,
-            times=tuple(when + shift for when in cycle.context.series[0].times),
-            **{
-                name: tuple(np.asarray(getattr(one, name)).tolist())
-                for name in ("open", "high", "low", "close", "volume")
-            },
-        )
-        for one in cycle.raw
-    )
+    shown = cycle.context
+    shift = timedelta(seconds=int(cycle.raw[0].times[-1])) - timedelta(seconds=shown.cutoff.timestamp())
+    times = tuple(when + shift for when in shown.series[0].times)
+    series = []
+    for one in cycle.raw:
+        columns = {name: tuple(np.asarray(getattr(one, name)).tolist()) for name in _COLUMNS}
+        series.append(Series(instrument=one.instrument, interval_s=60, times=times, **columns))
     return Context(
-        completeness="complete",
-        cutoff=cycle.context.cutoff + shift,
-        cutoff_source="bars",
-        prompt=cycle.context.prompt,
-        series=series,
+        completeness="complete", cutoff=shown.cutoff + shift, cutoff_source="bars", prompt=shown.prompt,
+        series=tuple(series), constraints=shown.constraints,
         instruments=tuple(Instrument(id=one.instrument, name=one.instrument) for one in cycle.raw),
-        constraints=cycle.context.constraints,
-    )
-
-
-def _digest(substrate: Substrate) -> str:
-    """What the cycles depend on, the task that stands in them included."""
-    chosen = substrate.model_dump(mode="json", include=set(_PLACE))
-    return content_id({"substrate": chosen, "task": task_text()})
-
-
-# The date probes of a lock: sanitised material must not say when it was (ValueBlindBench section 4).
+    )  # fmt: skip
 
 
 def probe_dates(
     folder: RunFolder, study: Study, models: Mapping[str, Model] | None, *, progress: Progress = silent
 ) -> tuple[ProbeResult, ...]:
-    """The mechanical probe, and the model probe if the plan names a model that is at hand."""
+    """Look for each cycle's day by its price ranges, and ask the plan's model (ValueBlindBench section 4)."""
     substrate = study.substrate
     if substrate is None:
         return ()
-    cycles = sample_of(substrate)
-    found = [mechanical(cycles, substrate)]
-    if substrate.date_probe.model is not None and models is not None:
-        found.append(by_model(folder, cycles, study, models, progress=progress))
+    cycles, wanted = sample_of(substrate), substrate.date_probe
+    ranges, columns = source_of(substrate).ranges()
+    moments = [datetime.fromtimestamp(int(cycle.raw[0].times[-1]), UTC) for cycle in cycles]
+    hits, control = [], []
+    for cycle, moment in zip(cycles, moments, strict=True):
+        # Under their true names: the probe is given more than an agent could know.
+        shown = [
+            Bars(
+                cycle.names[one.instrument], np.arange(len(one.times)),
+                *(np.array(getattr(one, name)) for name in _COLUMNS),
+            )
+            for one in cycle.context.series
+        ]  # fmt: skip
+        true = np.datetime64(moment.date(), "D")
+        hits.append(bool(day_of(shown, columns, ranges) == true))
+        control.append(bool(day_of(cycle.raw, columns, ranges) == true))
+    rules = {"alpha": wanted.alpha, "control": wanted.control}
+    found = [probe_result("mechanical", hits, control, chance=1.0 / ranges.days.size, **rules)]
+    if wanted.model is not None and models is not None:
+        calls = _date_calls(wanted.model, cycles)
+        replies = ask(
+            folder, calls, models, judge=wanted.model, what="asking for dates", progress=progress, engine=study.engine
+        )
+        said = [read_date(replies[call.key]) for call in calls]
+        right = [
+            one is not None and (one.year, one.month) == (true.year, true.month)
+            for one, true in zip(said, [*moments, *moments], strict=True)
+        ]
+        chance = 1.0 / np.unique(ranges.days.astype("datetime64[M]")).size
+        found.append(probe_result("model", right[: len(cycles)], right[len(cycles) :], chance=chance, **rules))
     if failed := [str(one) for one in found if not one.passed]:
         raise PlanError(
             f"{'; '.join(failed)}. Material that says when it is from cannot be locked; take out what gives it away, "
@@ -148,88 +146,47 @@ def probe_dates(
 
 def probe_keys(study: Study) -> frozenset[str]:
     """The keys of every call that the model probe of a study makes."""
+    return frozenset(call.key for call in probe_calls(study))
+
+
+def probe_calls(study: Study) -> list[CallSpec]:
+    """Every call that the model probe of a study makes."""
     if study.substrate is None or study.substrate.date_probe.model is None:
-        return frozenset()
-    cycles, model = sample_of(study.substrate), study.substrate.date_probe.model
+        return []
+    return _date_calls(study.substrate.date_probe.model, sample_of(study.substrate))
+
+
+def _date_calls(model: str, cycles: Sequence[Cycle]) -> list[CallSpec]:
+    """A model before sanitised cycles, then before the same cycles with everything left in."""
     shown = [*(one.context for one in cycles), *(unsanitised(one) for one in cycles)]
-    return frozenset(date_call(model, context).key for context in shown)
+    return [date_call(model, context) for context in shown]
 
 
 def sample_of(substrate: Substrate) -> list[Cycle]:
     """The cycles that are probed: the first of every regime, as many as the plan says."""
-    each = -(-substrate.date_probe.sample // len(substrate.regimes))
-    found = cut(substrate, cycles=each)
-    return found[: max(substrate.date_probe.sample, len(substrate.regimes))]
-
-
-def mechanical(cycles: Sequence[Cycle], substrate: Substrate) -> ProbeResult:
-    """Look for the day by its price ranges, in the sanitised bars under their true names and in the raw ones."""
-    ranges, columns = source_of(substrate).ranges()
-    hits, control = [], []
-    for cycle in cycles:
-        true = _day(cycle)
-        shown = [_renamed(one, cycle) for one in cycle.context.series]
-        hits.append(bool(day_of(shown, columns, ranges) == true))
-        control.append(bool(day_of(cycle.raw, columns, ranges) == true))
-    wanted = substrate.date_probe
-    chance = 1.0 / ranges.days.size
-    return probe_result("mechanical", hits, control, chance=chance, alpha=wanted.alpha, control=wanted.control)
-
-
-def _renamed(series: Series, cycle: Cycle) -> Bars:
-    """A shown series under its true name: the probe is given more than an agent could know."""
-    columns = (np.array(getattr(series, name)) for name in ("open", "high", "low", "close", "volume"))
-    return Bars(cycle.names[series.instrument], np.arange(len(series.times)), *columns)
-
-
-def _day(cycle: Cycle) -> np.datetime64:
-    return np.datetime64(datetime.fromtimestamp(int(cycle.raw[0].times[-1]), UTC).date(), "D")
-
-
-def by_model(
-    folder: RunFolder,
-    cycles: Sequence[Cycle],
-    study: Study,
-    models: Mapping[str, Model],
-    *,
-    progress: Progress = silent,
-) -> ProbeResult:
-    """Ask a model for the month of the sanitised cycles, and of the same cycles with everything left in."""
-    substrate = study.substrate
-    assert substrate is not None
-    wanted = substrate.date_probe
-    assert wanted.model is not None
-    shown = [*(cycle.context for cycle in cycles), *(unsanitised(cycle) for cycle in cycles)]
-    calls = [date_call(wanted.model, context) for context in shown]
-    replies = ask(
-        folder, calls, models, judge=wanted.model, what="asking for dates", progress=progress, engine=study.engine
-    )
-    right = [_is_right(replies[call.key], cycle) for call, cycle in zip(calls, [*cycles, *cycles], strict=True)]
-    hits, control = right[: len(cycles)], right[len(cycles) :]
-    months = source_of(substrate).ranges()[0].days.astype("datetime64[M]")
-    chance = 1.0 / np.unique(months).size
-    return probe_result("model", hits, control, chance=chance, alpha=wanted.alpha, control=wanted.control)
-
-
-def _is_right(reply: Reply, cycle: Cycle) -> bool:
-    """Whether a reply names the month that a cycle was cut from."""
-    true = datetime.fromtimestamp(int(cycle.raw[0].times[-1]), UTC)
-    said = read_date(reply)
-    return said is not None and (said.year, said.month) == (true.year, true.month)
+    wanted = substrate.date_probe.sample
+    found = cut(substrate, cycles=-(-wanted // len(substrate.regimes)))
+    return found[: max(wanted, len(substrate.regimes))]
 
 
 FORMAT: Final = "assaymark lock 2"
+STUDY: Final = Track(
+    format=FORMAT,
+    absent="{0} has no locked plan; run: assaymark lock STUDY --out {0}",
+    others={
+        "assaymark benchmark": "{0} holds a benchmark; use: assaymark bench, or assaymark report {0}",
+        "assaymark season": "{0} holds a season; use: assaymark season",
+    },
+    texts="rubric and prompts of this version",
+    restore="restore the plan, or lock it in a new run folder",
+)
 _FIRST: Final = "1"
 """The parser of locks that name none."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Locked(Result):
-    """A locked plan, checked against the records and texts it was locked on.
-
-    ``preregistered`` is false where the rules of version 2 came after scores had been seen. ``parser`` is the version
-    of the parser that judges' replies are read by.
-    """
+    """A locked plan, checked against the records and texts it was locked on."""
 
     study: Study
     rubric: Rubric
@@ -252,37 +209,15 @@ class Locked(Result):
 
     @property
     def amended(self) -> tuple[str, ...]:
-        """The plan fields that were changed after the lock, sorted; a change of the rules' version is not among them.
-
-        That one says by `preregistered` whether scores had been seen.
-        """
+        """The plan fields that were changed after the lock, sorted, without those of another rules' version."""
         return tuple(sorted({name for one in self.amendments if not one.of_rules for name in one.fields}))
 
 
 def lock(
-    folder: RunFolder,
-    study_text: str,
-    source: str,
-    *,
-    now: datetime,
-    models: Mapping[str, Model] | None = None,
-    first: Callable[[Study], object] | None = None,
-    progress: Progress = silent,
-) -> Locked:
-    """Lock a study on the records of a run folder: validate, run the preflight, fingerprint.
-
-    A study that makes its own records has its cycles cut here and is locked on them, before any agent is asked, if they
-    pass the date probes. Locking the same plan again changes nothing. No lock is written unless everything holds. With
-    ``models``, agents and judges whose model nobody provides are refused here, not after the lock. ``first`` is called
-    with a study that is about to be locked; if it raises, a folder that was made for the cycles is gone again.
-
-    Raises
-    ------
-    InputError
-        The study file is wrong by itself, or names things that the records do not have; every problem at once.
-    PlanError
-        Another plan is locked here already, or this one can never reject anything.
-    """
+    folder: RunFolder, study_text: str, source: str, *, now: datetime, models: Mapping[str, Model] | None = None,
+    first: Callable[[Study], object] | None = None, progress: Progress = silent,
+) -> Locked:  # fmt: skip
+    """Lock a study on the records of a run folder: validate, run the preflight, fingerprint."""
     if folder.lock.is_file():
         stored_lock(folder)  # what is locked here may be no study, or of version 1
     study = parse_study(study_text, source=source)
@@ -291,7 +226,14 @@ def lock(
         folder.require()
         checked = check_plan(folder, study, source, models)
         if folder.lock.is_file():
-            return _same_plan(folder, checked.plan_hash, source)
+            locked = open_locked(folder)
+            if locked.plan_hash != checked.plan_hash:
+                raise PlanError(
+                    f"{source} differs from the plan locked in {folder.path} (plan hash {checked.plan_hash[:12]}..., "
+                    f"locked {locked.plan_hash[:12]}...); a locked plan is not changed in silence: use another --out, "
+                    f"or say why it changes: assaymark amend {source} --out {folder.path} --reason WHY"
+                )
+            return locked
         if first is not None:
             first(study)
     probes = [to_json(one) | {"passed": one.passed} for one in probe_dates(folder, study, models, progress=progress)]
@@ -317,22 +259,32 @@ def check_plan(
     selection = select(decisions, study)
     graders = {one.judge for one in store.read(HUMAN)} if store.digest(HUMAN) else set()
     rubric = checked_rubric(study, source, decisions, selection, models, sorted(graders))
-    report = _preflight(study, selection, rubric)
+    families = {one.agent.id: one.agent.family for one in selection.honest}
+    answered: dict[str, set[str]] = {name: set() for name in sorted(families)}
+    cluster_of: dict[str, str] = {}
+    for one in selection.honest:
+        answered[one.agent.id].add(one.cycle)
+        cluster_of[one.cycle] = one.cluster
+    common = [answered[a] & answered[b] for a, b in combinations(answered, 2)]
+    report = preflight(
+        study, len(families), len(rubric.dimensions),
+        np.array([len({cluster_of[cycle] for cycle in cycles}) for cycles in common], dtype=int),
+        np.array([len(cycles) for cycles in common], dtype=int),
+        agent_families=families, clusters=sorted({one.cluster for one in selection.honest}),
+    )  # fmt: skip
     if refuse_hopeless and report.can_never_reject and not study.inference.allow_hopeless:
-        raise PlanError(f"{source}: {_hopeless(report, study)}")
-    return Checked(plan_hash(study, texts_of(study), locked_tables(study, store)), report, locked_tables(study, store))
+        raise PlanError(
+            f"{source}: with this design no ranking can reach significance at alpha {study.inference.alpha}: "
+            f"{'; '.join(report.warnings)}. Use more clusters, or set inference.allow_hopeless = true to lock it anyway"
+        )
+    tables = locked_tables(study, store)
+    return Checked(plan_hash(study, texts_of(study), tables), report, tables)
 
 
 def write_plan(
-    folder: RunFolder,
-    study_text: str,
-    checked: Checked,
-    *,
-    locked_at: JSON,
-    amendments: Sequence[str],
-    probes: Sequence[JSON] = (),
-    preregistered: bool = True,
-) -> None:
+    folder: RunFolder, study_text: str, checked: Checked, *, locked_at: JSON, amendments: Sequence[str],
+    probes: Sequence[JSON] = (), preregistered: bool = True,
+) -> None:  # fmt: skip
     """Write the plan, then the lock that names it and says what the date probes found."""
     write_atomic(folder.plan, study_text)
     lock = study_lock(checked, locked_at=locked_at, probes=probes)
@@ -341,81 +293,32 @@ def write_plan(
 
 def study_lock(checked: Checked, *, locked_at: JSON, probes: Sequence[JSON] = ()) -> dict[str, JSON]:
     """The lock of a study that was not amended."""
-    return {
-        "format": FORMAT,
-        "software": f"assaymark {__version__}",
-        "plan_hash": checked.plan_hash,
-        "locked_at": locked_at,
-        "tables": dict(checked.tables),
-        "preflight": to_json(checked.preflight),
-        "date_probes": list(probes),
-        "amendments": [],
-        "preregistered": True,
-        "parser": PARSER,
-    }
+    report, probes = to_json(checked.preflight), list(probes)
+    return STUDY.new_lock(
+        checked.plan_hash, locked_at, tables=dict(checked.tables), preflight=report, date_probes=probes, parser=PARSER
+    )
 
 
 def open_locked(folder: RunFolder) -> Locked:
-    """The locked plan of a run folder.
-
-    Raises
-    ------
-    PlanError
-        There is no lock, or the plan, a text it uses, or the records changed after it: says which.
-    """
+    """The locked plan of a run folder."""
     folder.require()
-    if not folder.lock.is_file():
-        raise PlanError(f"{folder.path} has no locked plan; run: assaymark lock STUDY --out {folder.path}")
-    stored = stored_lock(folder)
+    stored = STUDY.stored(folder)
     study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
-    store = Store(folder)
-    if (tables := locked_tables(study, store)) != stored["tables"]:
-        changed = sorted(name for name in tables if tables[name] != stored["tables"].get(name))
+    tables = locked_tables(study, Store(folder))
+    if changed := sorted(name for name in tables if tables[name] != stored["tables"].get(name)):
         raise PlanError(f"{folder.path}: {' and '.join(changed)} changed after the lock; lock a new run folder on them")
     fingerprint = plan_hash(study, texts_of(study), tables)
-    if fingerprint != stored["plan_hash"]:
-        raise PlanError(
-            f"{folder.plan} was edited after the lock (plan hash {fingerprint[:12]}..., locked "
-            f"{str(stored['plan_hash'])[:12]}...), or the rubric and prompts of this version differ; restore the plan, "
-            "or lock it in a new run folder"
-        )
-    made = read_amendments(folder, stored.get("amendments", []))
-    probes = tuple(stored.get("date_probes", ()))
+    STUDY.require_unedited(folder, fingerprint, stored)
     return Locked(
-        study,
-        load_rubric(study.rubric.name),
-        fingerprint,
-        stored["locked_at"],
-        stored["preflight"],
-        made,
-        probes,
-        stored.get("preregistered", True),
-        stored.get("parser", _FIRST),
-    )
+        study, load_rubric(study.rubric.name), fingerprint, stored["locked_at"], stored["preflight"],
+        read_amendments(folder, stored.get("amendments", [])), tuple(stored.get("date_probes", ())),
+        stored.get("preregistered", True), stored.get("parser", _FIRST),
+    )  # fmt: skip
 
 
 def stored_lock(folder: RunFolder) -> Mapping[str, JSON]:
     """The lock of a study as it was written, before anything in it is checked."""
-    stored = read_lock(folder)
-    if str(stored.get("format")).startswith("assaymark benchmark"):
-        raise PlanError(f"{folder.path} holds a benchmark; use: assaymark bench, or assaymark report {folder.path}")
-    if str(stored.get("format")).startswith("assaymark season"):
-        raise PlanError(f"{folder.path} holds a season; use: assaymark season")
-    if stored.get("format") != FORMAT:
-        raise LedgerError(f"{folder.lock} is damaged, or of another version: it does not say {FORMAT!r}")
-    check_lock(folder, stored)
-    return stored
-
-
-def _same_plan(folder: RunFolder, fingerprint: str, source: str) -> Locked:
-    locked = open_locked(folder)
-    if locked.plan_hash != fingerprint:
-        raise PlanError(
-            f"{source} differs from the plan locked in {folder.path} (plan hash {fingerprint[:12]}..., locked "
-            f"{locked.plan_hash[:12]}...); a locked plan is not changed in silence: use another --out, or say why it "
-            f"changes: assaymark amend {source} --out {folder.path} --reason WHY"
-        )
-    return locked
+    return STUDY.stored(folder)
 
 
 def texts_of(study: Study) -> dict[str, str]:
@@ -429,95 +332,40 @@ def texts_of(study: Study) -> dict[str, str]:
 
 
 def locked_tables(study: Study, store: Store) -> dict[str, str]:
-    """What the plan is locked on: the records, and the grades of people if it has any.
-
-    A study that makes its own records is locked on its cycles alone: its decisions are made under the plan.
-    """
-    people = any(judge.human for judge in study.judges)
+    """What the plan is locked on: the records, and the grades of people if it has any."""
     wanted: list[Table[Any]] = [CONTEXTS] if study.substrate else [CONTEXTS, DECISIONS]
-    if people:
+    if any(judge.human for judge in study.judges):
         wanted.append(HUMAN)
     return {table.name: store.content(table) or "absent" for table in wanted}
-
-
-def _preflight(study: Study, selection: Selection, rubric: Rubric) -> Preflight:
-    """What the locked tests can conclude on these records."""
-    agents = sorted({decision.agent.id for decision in selection.honest})
-    clusters: list[int] = []
-    cycles: list[int] = []
-    for one, other in combinations(agents, 2):
-        common = _common(selection.honest, one, other)
-        cycles.append(len(common))
-        clusters.append(len(set(common.values())))
-    return preflight(
-        study,
-        len(agents),
-        len(rubric.dimensions),
-        np.array(clusters, dtype=int),
-        np.array(cycles, dtype=int),
-        agent_families={decision.agent.id: decision.agent.family for decision in selection.honest},
-        clusters=sorted({decision.cluster for decision in selection.honest}),
-    )
-
-
-def _hopeless(report: Preflight, study: Study) -> str:
-    """Why a design can conclude nothing, and what to do."""
-    return (
-        f"with this design no ranking can reach significance at alpha {study.inference.alpha}: "
-        f"{'; '.join(report.warnings)}. Use more clusters, or set inference.allow_hopeless = true to lock it anyway"
-    )
-
-
-def _common(decisions: Sequence[Decision], one: str, other: str) -> dict[str, str]:
-    """The cycles in which both agents decided, each with its cluster."""
-    met: dict[str, set[str]] = {}
-    where = {}
-    for decision in decisions:
-        if decision.agent.id in (one, other):
-            met.setdefault(decision.cycle, set()).add(decision.agent.id)
-            where[decision.cycle] = decision.cluster
-    return {cycle: where[cycle] for cycle, agents in met.items() if len(agents) == 2}
 
 
 def lock_lines(locked: Locked) -> list[str]:
     """What `assaymark lock` prints: the fingerprint and what the design can conclude."""
     report = locked.preflight
     test = {"moderated-t": "moderated cluster t", "own-variance": "cluster t with each pair's own variance"}
-    return [
+    lines = [
         f"plan hash {locked.plan_hash}",
         f"locked {locked.locked_at}",
         f"test: {test[str(report['test'])]} over {report['clusters']} clusters (median of the pairs of agents)",
-        *_reach_lines(report),
-        *(_probe_line(one) for one in locked.date_probes),
-        *(f"warning: {text}" for text in report["warnings"]),
     ]
-
-
-def _reach_lines(report: Mapping[str, JSON]) -> Iterator[str]:
-    """The smallest gaps that the design finds, and what a conflict of interest or fewer clusters cost."""
-    names = (
+    for name, words in (
         ("reach", "smallest detectable gap"),
         ("reach_borrowed", "at best, where the agents' variances are alike"),
         ("reach_half", "with half the clusters"),
-    )
-    for name, words in names:
+    ):
         found = report[name]
-        if found is None or (name == "reach_borrowed" and found == report["reach"]):
-            continue
-        alike = found["leader"] == found["pair"]
-        told = "" if alike else f" for a leader, {found['pair']:.2f} for a single pair"
-        yield f"{words}: {found['leader']:.2f} points{told}"
+        if found is not None and (name != "reach_borrowed" or found != report["reach"]):
+            alike = found["leader"] == found["pair"]
+            told = "" if alike else f" for a leader, {found['pair']:.2f} for a single pair"
+            lines.append(f"{words}: {found['leader']:.2f} points{told}")
     if report["conflicted"]:
-        yield (
+        lines.append(
             f"{report['conflicted']} pairs have a judge from the maker of one of the two: their order has to hold "
             "without it"
         )
-
-
-def _probe_line(found: Mapping[str, JSON]) -> str:
-    """What a date probe found."""
-    verdict = "PASS" if found["passed"] else "FAIL"
-    return (
-        f"{found['probe']} date probe {verdict}: dated {found['hits']} of {found['asked']} sanitised cycles, "
-        f"{found['control_hits']} of {found['control_asked']} unsanitised ones"
-    )
+    for one in locked.date_probes:
+        lines.append(
+            f"{one['probe']} date probe {'PASS' if one['passed'] else 'FAIL'}: dated {one['hits']} of {one['asked']} "
+            f"sanitised cycles, {one['control_hits']} of {one['control_asked']} unsanitised ones"
+        )
+    return [*lines, *(f"warning: {text}" for text in report["warnings"])]

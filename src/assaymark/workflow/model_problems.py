@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from assaymark.agents import agent_argument_problems, reference_agents
 from assaymark.engine import Model
@@ -23,16 +24,10 @@ def unknown_model(name: str, models: Mapping[str, Model] | None) -> str | None:
 
 def agent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
     """What is wrong with an agent; ``place`` is where the file names it."""
-    if (unknown := unknown_model(agent.model, models)) is not None:
-        yield Problem(f"{place}.model", unknown)
-        return
-    if agent.model.startswith("reference/") and agent.model not in (known := reference_agents()):
-        what = f"{agent.model} cannot decide; built-in models that can: {', '.join(sorted(known))}"
-        yield Problem(f"{place}.model", what)
-        return
-    found = (*agent_argument_problems(agent.model, agent.args), *provider_argument_problems(agent.model, agent.args))
-    yield from (Problem(f"{place}.args", what) for what in found)
-    if is_outside(agent.model):
+    known, what = reference_agents(), "cannot decide; built-in models that can"
+    found = list(_problems(place, agent, models, agent_argument_problems, known, what))
+    yield from found
+    if is_outside(agent.model) and not any(one.where == f"{place}.model" for one in found):
         said = [name for name in ("seed", "temperature", "effort") if getattr(agent, name) is not None]
         yield from (Problem(f"{place}.{name}", "is not sent to an agent of its own; leave it out") for name in said)
 
@@ -49,30 +44,28 @@ def absent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | 
 
 def judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
     """What is wrong with a judge of single decisions; nothing with a person."""
-    if judge.human:
-        return
-    if (unknown := unknown_model(judge.model, models)) is not None:
-        yield Problem(f"{place}.model", unknown)
-        return
-    found = (*argument_problems(judge.model, judge.args), *provider_argument_problems(judge.model, judge.args))
-    yield from (Problem(f"{place}.args", what) for what in found)
+    if not judge.human:
+        yield from _problems(place, judge, models, argument_problems)
 
 
 def season_judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
-    """What is wrong with a judge of seasons; nothing with a person.
+    """What is wrong with a judge of seasons; nothing with a person."""
+    if not judge.human:
+        what = "cannot read whole records; reference models that can"
+        yield from _problems(place, judge, models, season_argument_problems, SEASON_PLANTED, what)
 
-    Reference models read one form of prompt each, so of those only the judges of seasons will do.
-    """
-    if judge.human:
-        return
-    if (unknown := unknown_model(judge.model, models)) is not None:
+
+def _problems(
+    place: str, asked: AgentSpec | JudgeSpec, models: Mapping[str, Model] | None,
+    argument_problems: Callable[[str, Mapping[str, Any]], Iterable[str]], known: Iterable[str] | None = None,
+    what: str = "",
+) -> Iterator[Problem]:  # fmt: skip
+    """That nobody has a model, that it is built in and none of those ``known`` here, or what its arguments lack."""
+    model = asked.model
+    if (unknown := unknown_model(model, models)) is not None:
         yield Problem(f"{place}.model", unknown)
-    elif judge.model.startswith("reference/") and judge.model not in SEASON_PLANTED:
-        known = ", ".join(sorted(SEASON_PLANTED))
-        yield Problem(f"{place}.model", f"{judge.model} cannot read whole records; reference models that can: {known}")
+    elif known is not None and model.startswith("reference/") and model not in (names := sorted(known)):
+        yield Problem(f"{place}.model", f"{model} {what}: {', '.join(names)}")
     else:
-        found = [
-            *season_argument_problems(judge.model, judge.args),
-            *provider_argument_problems(judge.model, judge.args),
-        ]
-        yield from (Problem(f"{place}.args", what) for what in found)
+        found = (*argument_problems(model, asked.args), *provider_argument_problems(model, asked.args))
+        yield from (Problem(f"{place}.args", one) for one in found)

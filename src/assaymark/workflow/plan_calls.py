@@ -1,9 +1,9 @@
-"""A D-study of a claim: the cheapest extension of a run's design that would find the difference it rests on."""
+"""`assaymark plan-calls`: which extra judge calls would most likely move a claim to its next level, and a D-study."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -27,7 +27,7 @@ from assaymark.metrology.decision_study import (
     dstudy_variance,
     variance_per_cost,
 )
-from assaymark.metrology.decision_study import MOST_TRIALS as decision_study_MOST_TRIALS
+from assaymark.metrology.decision_study import MOST_TRIALS as MOST_STUDY_TRIALS
 from assaymark.metrology.design import (
     detectable_levels,
     dimensions_claimed,
@@ -49,25 +49,7 @@ from assaymark.text import clean
 
 @dataclass(frozen=True, slots=True)
 class ClaimDesign:
-    """A D-study of one claim: which extension of the present design finds its gap with the plan's power.
-
-    Attributes
-    ----------
-    state : str
-        "ok", or why the rest is empty.
-    gap, level, power : float or None
-        Smallest difference that the claim rests on, as measured; the level it is tested at; the power wanted.
-    components : mapping of `PARTS` to float
-        Of the panel, in squared points; the trial component is 0 where no judge was asked twice (``trials_known``).
-    now : mapping of "G", "C", "J", "T" to int
-        The present design as a balanced one: clusters, cycles in each, judges, trials. ``power_now`` is its power.
-    variance : float or None
-        Of the gap in the present design, and ``per_call``, by how much one more call spent on each changes it.
-    cheapest : DStudy or None
-        The extension with the fewest calls that has the power; None where none that was tried has it.
-    more_calls : int or None
-        What it needs beside the calls of the present design.
-    """
+    """A D-study of one claim: which extension of the present design finds its gap with the plan's power."""
 
     state: str
     gap: float | None = None
@@ -84,17 +66,10 @@ class ClaimDesign:
 
 
 def claim_design(
-    table: ScoreTable,
-    study: Study,
-    components: Components,
-    trials: float,
-    claim: Claim,
+    table: ScoreTable, study: Study, components: Components, trials: float, claim: Claim,
     measurements: Sequence[Measurement],
-) -> ClaimDesign:
-    """The cheapest extension of the present design that finds the smallest difference which a claim rests on.
-
-    ``table`` has means over trials, ``trials`` of them by each judge on average; ``components`` are its own.
-    """
+) -> ClaimDesign:  # fmt: skip
+    """The cheapest extension of the present design that finds the smallest difference which a claim rests on."""
     if len(set(table.families)) < 2:
         return ClaimDesign("one judge family, needs two")
     found = Comparisons.of_table(table, study)
@@ -103,11 +78,28 @@ def claim_design(
     with suppress(NotMeasurableError):
         liking = np.array([judge_agent_variance(means) for means in found.judge_means])
         known = contrast_components(found.cells, found.cluster, liking)
-    gap, level = _gap(claim, measurements), _level_of(study, found, claim)
+    # The smallest difference that the claim rests on, in its direction; None where one is missing or not above 0.
+    high, *low = claim.subjects
+    gaps = [
+        item.value if item.labels["high"] == high and item.value is not None and item.value > 0 else None
+        for item in measurements
+        if item.name == "contrast"
+        and item.labels["dimension"] == claim.dimension
+        and {high, *low} <= {item.labels["high"], item.labels["low"]}
+    ]
+    positive = [gap for gap in gaps if gap is not None]
+    gap = min(positive) if positive and len(positive) == len(gaps) else None
     if known is None or math.isnan(known.v["residual"][scale]) or gap is None:
         if known is not None:
             state = "one cycle in each cluster, needs two" if gap is not None else "these records show no such gap"
         return ClaimDesign(state)
+    # The level at which one contrast of a leader, or a single pair at the first step, is tested.
+    share, dimensions = 1.0, len(found.names) - 1
+    if dimensions > 1 and dimensions_claimed(study):
+        share = study.inference.aggregate_share
+        share = share if claim.dimension == AGGREGATE else (1 - share) / dimensions
+    levels = detectable_levels(len(found.agents), share * study.inference.alpha)
+    level = levels[0] if len(claim.subjects) == 1 else levels[1]
     v = {part: float(known.v[part][scale]) for part in PARTS if part != "trial"}
     asked = max(1, round(trials))
     noise = [components.judge("trial", judge).variance for judge in table.judges]
@@ -119,44 +111,11 @@ def claim_design(
     best = dstudy(v, gap, price, agents, random=random, alpha=level, power=power, least=now,
                   most_clusters=max(MOST_CLUSTERS, now["G"]))  # fmt: skip
     return ClaimDesign(
-        "ok",
-        gap=gap,
-        level=level,
-        power=power,
-        components=v,
-        trials_known=any(one is not None for one in noise),
-        now=now,
-        power_now=design_power(v, gap, level, now, random),
-        variance=dstudy_variance(v, **now, random=random),
-        per_call=variance_per_cost(v, agents, price, random, **now),
-        cheapest=best,
+        "ok", gap, level, power, v, trials_known=any(one is not None for one in noise), now=now,
+        power_now=design_power(v, gap, level, now, random), variance=dstudy_variance(v, **now, random=random),
+        per_call=variance_per_cost(v, agents, price, random, **now), cheapest=best,
         more_calls=None if best is None else round(best.cost) - agents * math.prod(now.values()),
-    )
-
-
-def _gap(claim: Claim, measurements: Sequence[Measurement]) -> float | None:
-    """The smallest difference that a claim rests on, in its direction; None where one is missing or not above 0."""
-    high, *low = claim.subjects
-    about = [
-        item
-        for item in measurements
-        if item.name == "contrast"
-        and item.labels["dimension"] == claim.dimension
-        and {high, *low} <= {item.labels["high"], item.labels["low"]}
-    ]
-    gaps = [item.value if item.labels["high"] == high else None for item in about]
-    known = [gap for gap in gaps if gap is not None and gap > 0]
-    return min(known) if known and len(known) == len(gaps) else None
-
-
-def _level_of(study: Study, found: Comparisons, claim: Claim) -> float:
-    """The level at which one contrast of a leader, or a single pair at the first step, is tested."""
-    share, dimensions = 1.0, len(found.names) - 1
-    if dimensions > 1 and dimensions_claimed(study):
-        share = study.inference.aggregate_share
-        share = share if claim.dimension == AGGREGATE else (1 - share) / dimensions
-    leader, pair = detectable_levels(len(found.agents), share * study.inference.alpha)
-    return leader if len(claim.subjects) == 1 else pair
+    )  # fmt: skip
 
 
 def design_lines(design: ClaimDesign, budget: int, *, withheld: bool) -> Iterator[str]:
@@ -167,23 +126,22 @@ def design_lines(design: ClaimDesign, budget: int, *, withheld: bool) -> Iterato
     gap = "the gap" if withheld else f"a gap of {design.gap:.2f}"
     yield f"D-study of this run: {gap}, tested at level {design.level:.2g}."
     yield f"  Now: {_sizes(design.now)}; power {design.power_now:.2f}."
-    if design.cheapest is None:
-        most = (
-            f"{MOST_JUDGES} judges, {decision_study_MOST_TRIALS} trials, {MOST_CYCLES} cycles, {MOST_CLUSTERS} clusters"
-        )
+    if (best := design.cheapest) is None:
+        most = f"{MOST_JUDGES} judges, {MOST_STUDY_TRIALS} trials, {MOST_CYCLES} cycles, {MOST_CLUSTERS} clusters"
         yield f"  No design up to {most} has power {design.power:g}."
     elif not design.more_calls:
         yield f"  That has power {design.power:g} for this gap: more calls are not what is missing."
     else:
         within = "" if design.more_calls <= budget else f", beyond the budget of {budget}"
         yield f"  Cheapest with power {design.power:g}: {design.more_calls} more calls{within}:"
-        best = design.cheapest
-        size = {"G": best.G, "C": best.C, "J": best.J, "T": best.T}
-        yield f"    {_sizes(size)}; power {best.power:.2f}."
+        yield f"    {_sizes({'G': best.G, 'C': best.C, 'J': best.J, 'T': best.T})}; power {best.power:.2f}."
     yield f"  Variance of the gap: {design.variance:.2g}. One more call spent on each takes off"
     parts = {"judges": "J", "trials": "T", "cycles": "C", "clusters": "G"}
-    gains = {name: -(design.per_call[key] or 0.0) for name, key in parts.items()}
-    bought = [f"{name} {gain:.1e}" for name, gain in gains.items() if name != "trials" or design.trials_known]
+    bought = [
+        f"{name} {-(design.per_call[key] or 0.0):.1e}"
+        for name, key in parts.items()
+        if name != "trials" or design.trials_known
+    ]
     yield f"    {', '.join(bought)}{'' if design.trials_known else '; trials not measured'}."
 
 
@@ -191,9 +149,6 @@ def _sizes(size: Mapping[str, int]) -> str:
     words = {"J": "judge", "T": "trial", "C": "cycle", "G": "cluster"}
     judges, trials, cycles, clusters = (f"{size[key]} {word}{'s' * (size[key] > 1)}" for key, word in words.items())
     return f"{judges}, {trials}, {cycles} in each of {clusters}"
-
-
-# `assaymark plan-calls`: which extra judge calls would most likely move a claim to its next level.
 
 
 STUDIES: Final = 200
@@ -204,6 +159,11 @@ CELL_TEXTS: Final = 100
 
 NEXT: Final[Mapping[Level, Level]] = {"no-claim": "qualified", "qualified": "headline"}
 _RANK: Final[Mapping[str, int]] = {"no-claim": 0, "qualified": 1, "headline": 2}
+
+_NO_HELP: Final = {
+    "contaminated": "No calls can help: the panel failed a control cell under this rubric.",
+    "construct-sensitive": "No such calls can help: the rubric rewards length; a length-matched cell might.",
+}
 
 MOST_TRIALS: Final = 50
 """Of one judge, as in the study file."""
@@ -223,10 +183,7 @@ ASSUMPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class CallOption:
-    """One way to spend the budget: its name, what is done, and the number of judge calls.
-
-    ``state`` is ``ok``, or says why it cannot be simulated. ``cells`` is whether control cells are part of it.
-    """
+    """One way to spend the budget: its name, what is done, and the number of judge calls."""
 
     name: str
     words: str
@@ -262,11 +219,7 @@ class Prospect:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CallPlan(Result):
-    """What each option would do for each claim.
-
-    ``prospects`` is by claim id and option name. ``focus`` is the claim that the recommendation is for; ``rising`` the
-    mean number of claims that an option lifts by a level or more; ``design`` is a D-study of the focus.
-    """
+    """What each option would do for each claim."""
 
     budget: int
     seed: int
@@ -295,10 +248,7 @@ class CallPlan(Result):
         }  # fmt: skip
 
     def recommended(self, claim: str | None = None) -> CallOption | None:
-        """The cheapest option that does about as well as the best one, for a claim (default: the focus).
-
-        About as well means that its interval reaches the best share. None where no option ever got there.
-        """
+        """The cheapest option that does about as well as the best one, for a claim (default: the focus)."""
         name = claim or (self.focus.claim.id if self.focus else "")
         known = {option: self.prospects.get((name, option.name)) for option in self.options}
         shares = {option: found for option, found in known.items() if found is not None and found.reached}
@@ -310,27 +260,40 @@ class CallPlan(Result):
 
 
 def plan_calls_report(
-    table: ScoreTable,
-    study: Study,
-    verdicts: Sequence[Verdict],
-    measurements: Sequence[Measurement],
-    *,
-    budget_calls: int,
-    seed: int,
-    claim: str | None = None,
-    studies: int = STUDIES,
-) -> CallPlan:
-    """Which extra judge calls would most likely move a claim from no-claim to qualified, or on to headline.
-
-    Each option is carried out many times in simulation: new scores are drawn from the fitted variance components and
-    added to the records, and the extended study goes through `analyse` and `decide_claims` like any other. Adversarial
-    fields stay as they are, except in options that include control cells, where they are taken as passed.
-    """
-    below = [verdict for verdict in verdicts if verdict.claim.asserts_order and verdict.publication_level in NEXT]
-    _check(budget_calls, studies, claim, {verdict.claim.id for verdict in below})
-    adversarial = {verdict.claim.id: verdict.adversarial_status for verdict in below}
-    targets = tuple(_target(verdict) for verdict in below)
-    focus = _focus(targets, measurements, claim)
+    table: ScoreTable, study: Study, verdicts: Sequence[Verdict], measurements: Sequence[Measurement], *,
+    budget_calls: int, seed: int, claim: str | None = None, studies: int = STUDIES,
+) -> CallPlan:  # fmt: skip
+    """Which extra judge calls would most likely move a claim from no-claim to qualified, or on to headline."""
+    below = {one.claim.id: one for one in verdicts if one.claim.asserts_order and one.publication_level in NEXT}
+    least = (("budget_calls", budget_calls), ("studies", studies))
+    problems = [Problem(name, f"must be at least 1 (got {value})") for name, value in least if value < 1]
+    if claim is not None and claim not in below:
+        known = f"must be the id of an order claim of this study below headline (got {claim!r})"
+        problems.append(Problem("claim", known))
+    if problems:
+        raise InputError("plan-calls", problems)
+    adversarial = {name: one.adversarial_status for name, one in below.items()}
+    targets = tuple(
+        Target(one.claim, one.publication_level, NEXT[one.publication_level], _NO_HELP[one.adversarial_status])
+        # A claim below qualified may still get there while the rubric is construct-sensitive.
+        if one.adversarial_status == "contaminated"
+        or (one.adversarial_status == "construct-sensitive" and one.publication_level != "no-claim")
+        else Target(one.claim, one.publication_level, NEXT[one.publication_level])
+        for one in below.values()
+    )
+    # The claim that the recommendation is for.
+    if claim is not None:
+        focus: Target | None = next(target for target in targets if target.claim.id == claim)
+    else:
+        levels = {
+            item.labels["agent"]: item.value
+            for item in measurements
+            if item.name == "score.effect" and item.labels["dimension"] == AGGREGATE and item.value is not None
+        }
+        top = max(levels, key=lambda agent: (levels[agent], agent), default=None)
+        movable = [target for target in targets if target.state == "ok"]
+        leading = [t for t in movable if t.claim.dimension == AGGREGATE and t.claim.subjects == (top,)]
+        focus = next(iter([*leading, *movable, *targets]), None)
     if focus is None:
         return CallPlan(budget_calls, seed, None, targets, (), {}, {})
     cells = focus.aim == "headline" and adversarial[focus.claim.id] == "not tested"
@@ -340,115 +303,54 @@ def plan_calls_report(
     ways = _ways(basis, budget_calls, cells)
     for place, way in enumerate(ways):
         if way.option.state == "ok":
-            # The control cells alone change no score: one study shows what follows.
+            # The control cells alone change no score: one study shows what follows, and is no sample.
             repeats = 1 if way.option.name == "control cells" else studies
             reached = _simulated(way, targets, adversarial, repeats, [seed, place])
             rising[way.option.name] = sum(reached.values()) / repeats
             for name, count in reached.items():
-                prospects[name, way.option.name] = _prospect(count, repeats)
+                ends = wilson(count, repeats) if repeats > 1 else (float(count), float(count))
+                prospects[name, way.option.name] = Prospect(count, repeats, *ends)
     trials = basis.trials / len(table.judges)
     design = claim_design(basis.table, study, basis.components, trials, focus.claim, measurements)
     options = tuple(way.option for way in ways)
     return CallPlan(budget_calls, seed, focus, targets, options, prospects, rising, design)
 
 
-def _check(budget: int, studies: int, claim: str | None, known: Collection[str]) -> None:
-    problems = [
-        Problem(name, f"must be at least 1 (got {value})")
-        for name, value in (("budget_calls", budget), ("studies", studies))
-        if value < 1
-    ]
-    if claim is not None and claim not in known:
-        problems.append(
-            Problem("claim", f"must be the id of an order claim of this study below headline (got {claim!r})")
-        )
-    if problems:
-        raise InputError("plan-calls", problems)
-
-
-def _prospect(reached: int, studies: int) -> Prospect:
-    """A share with its interval; a single study is no sample but a consequence."""
-    low, high = wilson(reached, studies) if studies > 1 else (float(reached), float(reached))
-    return Prospect(reached, studies, low, high)
-
-
 def lines(plan: CallPlan) -> list[str]:
     """The plan in words. What is withheld now is not said here either."""
-    if plan.focus is None:
-        return ["Every order claim of this study is a headline or beyond the reach of more calls."]
     target = plan.focus
-    said = target.claim.statement if target.level != "no-claim" else _withheld(target.claim)
+    if target is None:
+        return ["Every order claim of this study is a headline or beyond the reach of more calls."]
+    claim = target.claim
+    said = claim.statement if target.level != "no-claim" else suppressed_phrase(claim)
+    if target.level == "no-claim" and len(claim.subjects) == 1:
+        # A focus on the leader would give away who that is.
+        said = said.replace(f" for {claim.subjects[0]} ", " ")
     found = [f"{target.level} now, {target.aim} aimed at: {said}"]
     if target.state != "ok":
         return [*found, target.state]
     for option in plan.options:
-        found.append(f"  {option.name}: {option.words}; {_chance(plan, target, option)}")
-    found.append(_advice(plan, target))
+        chance = option.state
+        if chance == "ok":
+            made = plan.prospects[claim.id, option.name]
+            chance = (
+                f"reaches {target.aim} in {made.probability:.0%} of {made.studies} simulated studies "
+                f"({made.low:.0%} to {made.high:.0%})"
+            )
+            if made.studies == 1:
+                chance = f"{'reaches' if made.reached else 'does not reach'} {target.aim} if the panel passes"
+            chance = f"{option.calls} calls; {chance}; lifts {plan.rising[option.name]:.1f} claims on average"
+        found.append(f"  {option.name}: {option.words}; {chance}")
+    if (chosen := plan.recommended()) is None:
+        found.append("No option reached it in any simulated study.")
+    else:
+        unlikely = plan.prospects[claim.id, chosen.name].probability < 0.5
+        doubt = " More likely than not, even that does not reach it." if unlikely else ""
+        found.append(f"Cheapest of the best: {chosen.name}, {chosen.calls} calls.{doubt}")
     if plan.design is not None:
         found += design_lines(plan.design, plan.budget, withheld=target.level == "no-claim")
     return [*found, *(f"Assumed: {line}" for line in plan.assumptions)]
 
-
-def _withheld(claim: Claim) -> str:
-    """What is not said, without the name of the agent that a focus on the leader would give away."""
-    said = suppressed_phrase(claim)
-    return said.replace(f" for {claim.subjects[0]} ", " ") if len(claim.subjects) == 1 else said
-
-
-def _advice(plan: CallPlan, target: Target) -> str:
-    chosen = plan.recommended()
-    if chosen is None:
-        return "No option reached it in any simulated study."
-    unlikely = plan.prospects[target.claim.id, chosen.name].probability < 0.5
-    doubt = " More likely than not, even that does not reach it." if unlikely else ""
-    return f"Cheapest of the best: {chosen.name}, {chosen.calls} calls.{doubt}"
-
-
-def _chance(plan: CallPlan, target: Target, option: CallOption) -> str:
-    if option.state != "ok":
-        return option.state
-    found = plan.prospects[target.claim.id, option.name]
-    lifted = f"lifts {plan.rising[option.name]:.1f} claims on average"
-    if found.studies == 1:
-        reaches = "reaches" if found.reached else "does not reach"
-        return f"{option.calls} calls; {reaches} {target.aim} if the panel passes; {lifted}"
-    return (
-        f"{option.calls} calls; reaches {target.aim} in {found.probability:.0%} of {found.studies} simulated studies "
-        f"({found.low:.0%} to {found.high:.0%}); {lifted}"
-    )
-
-
-# --- which claims ---------------------------------------------------------------------------------------------------
-
-
-def _target(verdict: Verdict) -> Target:
-    state = {
-        "contaminated": "No calls can help: the panel failed a control cell under this rubric.",
-        "construct-sensitive": "No such calls can help: the rubric rewards length; a length-matched cell might.",
-    }.get(verdict.adversarial_status, "ok")
-    level = verdict.publication_level
-    # A claim below qualified may still get there while the rubric is construct-sensitive.
-    if verdict.adversarial_status == "construct-sensitive" and level == "no-claim":
-        state = "ok"
-    return Target(verdict.claim, level, NEXT[level], state)
-
-
-def _focus(targets: Sequence[Target], measurements: Sequence[Measurement], claim: str | None) -> Target | None:
-    """The claim that the recommendation is for."""
-    if claim is not None:
-        return next(target for target in targets if target.claim.id == claim)
-    levels = {
-        item.labels["agent"]: item.value
-        for item in measurements
-        if item.name == "score.effect" and item.labels["dimension"] == AGGREGATE and item.value is not None
-    }
-    top = max(levels, key=lambda agent: (levels[agent], agent), default=None)
-    movable = [target for target in targets if target.state == "ok"]
-    leading = [t for t in movable if t.claim.dimension == AGGREGATE and t.claim.subjects == (top,)]
-    return next(iter([*leading, *movable, *targets]), None)
-
-
-# --- what the options are -------------------------------------------------------------------------------------------
 
 Extend = Callable[[np.random.Generator], ScoreTable]
 
@@ -473,8 +375,16 @@ class _Basis:
 
     @classmethod
     def of(cls, table: ScoreTable, study: Study) -> _Basis:
+        """Without what simulated studies do not have, and with few resamples, which decide nothing."""
         table, components = replace(averaged(table), lengths=None, incomplete=None), variance_components(table)
-        return cls(table, _quick(study), fitted_truth(table, components), components)
+        update = {
+            "inference": study.inference.model_copy(update={"resamples": 1000}),
+            "stability": study.stability.model_copy(update={"probe": None}),
+            "records": study.records.model_copy(update={"derivations": ("honest",)}),
+            "contamination": None,
+            "anchor_probe": None,
+        }
+        return cls(table, study.model_copy(update=update), fitted_truth(table, components), components)
 
     @property
     def trials(self) -> int:
@@ -482,48 +392,29 @@ class _Basis:
         return sum(judge.trials for judge in self.truth.panel)
 
 
-def _quick(study: Study) -> Study:
-    """The plan with what simulated studies do not have left out, and with few resamples, which decide nothing."""
-    update = {
-        "inference": study.inference.model_copy(update={"resamples": 1000}),
-        "stability": study.stability.model_copy(update={"probe": None}),
-        "records": study.records.model_copy(update={"derivations": ("honest",)}),
-        "contamination": None,
-        "anchor_probe": None,
-    }
-    return study.model_copy(update=update)
-
-
 def _ways(basis: _Basis, budget: int, cells: bool) -> list[_Way]:
     """The ways to spend the budget; with control cells in each of them where these are missing."""
-    if not cells:
-        return _changes(basis, budget)
-    price = CELL_TEXTS * basis.trials
+    price = CELL_TEXTS * basis.trials if cells else 0
     words = f"{CELL_TEXTS} texts of control cells A and B for the whole panel"
     if price > budget:
         state = f"not affordable: it needs {price} calls"
         return [_Way(CallOption("control cells", words, price, state, cells=True))]
-    found = [_Way(CallOption("control cells", words, price, cells=True), lambda _: basis.table, basis.study)]
-    for way in _changes(basis, budget - price):
-        option = way.option
-        both = replace(
-            option,
-            name=f"control cells and {option.name}",
-            words=f"{words}, and {option.words}",
-            calls=price + option.calls,
-            cells=True,
-        )
-        found.append(replace(way, option=both))
-    return found
-
-
-def _changes(basis: _Basis, budget: int) -> list[_Way]:
-    return [
-        _more_cycles(basis, budget // 2, "half the new cycles"),
-        _more_cycles(basis, budget, "new cycles"),
-        _another_family(basis, budget),
-        _more_trials(basis, budget),
+    left = budget - price
+    changes = [
+        _more_cycles(basis, left // 2, "half the new cycles"),
+        _more_cycles(basis, left, "new cycles"),
+        _another_family(basis, left),
+        _more_trials(basis, left),
     ]
+    if not cells:
+        return changes
+    found = [_Way(CallOption("control cells", words, price, cells=True), lambda _: basis.table, basis.study)]
+    for way in changes:
+        option = way.option
+        name, both = f"control cells and {option.name}", f"{words}, and {option.words}"
+        whole = CallOption(name, both, price + option.calls, option.state, cells=True)
+        found.append(replace(way, option=whole))
+    return found
 
 
 def _more_cycles(basis: _Basis, budget: int, name: str) -> _Way:
@@ -581,9 +472,6 @@ def _more_trials(basis: _Basis, budget: int) -> _Way:
     return _Way(CallOption(name, words, extra * table.n), extend, basis.study)
 
 
-# --- carrying an option out -----------------------------------------------------------------------------------------
-
-
 def _simulated(
     way: _Way, targets: Sequence[Target], adversarial: Mapping[str, AdversarialStatus], studies: int, seed: list[int]
 ) -> dict[str, int]:
@@ -595,18 +483,15 @@ def _simulated(
     for number in range(studies):
         rng = np.random.default_rng([*seed, number])
         table = gated(way.extend(rng), way.study)
-        for verdict in decide_claims(analyse(table, way.study, rng=rng), way.study, "simulated"):
-            name = verdict.claim.id
+        for one in decide_claims(analyse(table, way.study, rng=rng), way.study, "simulated"):
+            name = one.claim.id
             if name in aims:
-                level = _level(verdict, adversarial[name], cells=way.option.cells)
-                reached[name] += _RANK[level] >= _RANK[aims[name]]
+                # Simulated studies have no control cells, so that field is carried over.
+                passed = way.option.cells and adversarial[name] == "not tested"
+                status: AdversarialStatus = "passed" if passed else adversarial[name]
+                level = publication_level(
+                    one.agreement_status, one.stability_status, status, asserts_order=one.claim.asserts_order
+                )
+                caps = [cap.level for cap in one.caps if cap.field != "adversarial" and not cap.lifted]
+                reached[name] += min(map(_RANK.__getitem__, (level, *caps))) >= _RANK[aims[name]]
     return reached
-
-
-def _level(verdict: Verdict, before: AdversarialStatus, *, cells: bool) -> Level:
-    """The level of a simulated verdict: simulated studies have no control cells, so that field is carried over."""
-    status: AdversarialStatus = "passed" if cells and before == "not tested" else before
-    asserts = verdict.claim.asserts_order
-    level = publication_level(verdict.agreement_status, verdict.stability_status, status, asserts_order=asserts)
-    caps = [cap.level for cap in verdict.caps if cap.field != "adversarial" and not cap.lifted]
-    return min((level, *caps), key=_RANK.__getitem__)

@@ -19,7 +19,7 @@ from assaymark.metrology.datasheet import Datasheet
 from assaymark.notebook import Note, Part, Result
 from assaymark.prompting.texts import INSTRUCTION_LIKE
 from assaymark.protocol import JudgeSpec, Study
-from assaymark.records import JSON, Decision, Judgment, canonical_json, parse
+from assaymark.records import Decision, canonical_json, parse
 from assaymark.report import (
     ALONE,
     AssayRun,
@@ -38,8 +38,7 @@ from assaymark.report.records.calls import ReadCalls
 from assaymark.report.records.judgments import Judged
 from assaymark.report.records.study import Calls
 from assaymark.workflow.lock import open_locked
-from assaymark.workflow.progress import paid_views
-from assaymark.workflow.raw_calls import calls_of, stored_answers
+from assaymark.workflow.raw_calls import calls_of, paid_views, stored_answers
 from assaymark.workflow.run_folder import RunFolder, replace_files
 from assaymark.workflow.tables import (
     ANCHOR,
@@ -53,17 +52,15 @@ from assaymark.workflow.tables import (
     VERDICTS,
     Store,
 )
-from assaymark.workflow.track import Selection, select
+from assaymark.workflow.track import select
 from assaymark.workflow.tracks.datasheet import datasheet_pages, stored_datasheets
 
 if TYPE_CHECKING:
     from assaymark.workflow.lock import Locked
 
 
-# What the report shows of a study that makes its own records: its cycles, its date probes, one cycle, its agents.
-
-
 _PROBE: Final = tuple(item.name for item in dataclasses.fields(DateProbeView))
+_PLANTED: Final = ("offset", "noise", "slope", "pivot", "halo", "terse", "terse_tokens")
 
 
 def substrate_view(locked: Locked, store: Store) -> SubstrateView | None:
@@ -72,34 +69,25 @@ def substrate_view(locked: Locked, store: Store) -> SubstrateView | None:
     if substrate is None:
         return None
     keys = sorted(store.read(CYCLES), key=lambda key: key.number)
-    by_regime = {name: [key for key in keys if key.regime == name] for name in substrate.regimes}
-    first = next((found[0] for found in by_regime.values() if found), None)
+    regimes = []
+    for name in substrate.regimes:
+        if found := [key for key in keys if key.regime == name]:
+            left_out = dict(sorted(Counter(instrument for key in found for instrument in key.left_out).items()))
+            first, last = min(key.first_bar for key in found), max(key.last_bar for key in found)
+            regimes.append(RegimeView(name=name, cycles=len(found), first=first, last=last, left_out=left_out))
+    probes = []
+    for probe in locked.date_probes:
+        try:
+            text = canonical_json({name: probe[name] for name in _PROBE})
+            probes.append(parse(DateProbeView, text, source="date probe"))
+        except (KeyError, InputError) as exc:
+            why = f"the lock holds a date probe that cannot be read ({exc}); lock a new run folder"
+            raise LedgerError(why) from None
+    shown = regimes[0].name if regimes else None
     return SubstrateView(
-        source=PurePath(substrate.source).name,
-        bars=substrate.bars,
-        regimes=tuple(_regime(name, found) for name, found in by_regime.items() if found),
-        probes=tuple(_probe(found) for found in locked.date_probes),
-        example=None if first is None else _example(first, store),
-    )
-
-
-def _regime(name: str, keys: Sequence[CycleKey]) -> RegimeView:
-    left_out = Counter(instrument for key in keys for instrument in key.left_out)
-    return RegimeView(
-        name=name,
-        cycles=len(keys),
-        first=min(key.first_bar for key in keys),
-        last=max(key.last_bar for key in keys),
-        left_out=dict(sorted(left_out.items())),
-    )
-
-
-def _probe(found: Mapping[str, JSON]) -> DateProbeView:
-    """A probe as the lock holds it."""
-    try:
-        return parse(DateProbeView, canonical_json({name: found[name] for name in _PROBE}), source="date probe")
-    except (KeyError, InputError) as exc:
-        raise LedgerError(f"the lock holds a date probe that cannot be read ({exc}); lock a new run folder") from None
+        source=PurePath(substrate.source).name, bars=substrate.bars, regimes=tuple(regimes), probes=tuple(probes),
+        example=next((_example(key, store) for key in keys if key.regime == shown), None),
+    )  # fmt: skip
 
 
 def _example(key: CycleKey, store: Store) -> CycleView | None:
@@ -110,27 +98,19 @@ def _example(key: CycleKey, store: Store) -> CycleView | None:
     on_it = (one for one in store.read(DECISIONS) if one.context_id == key.context_id)
     honest = [one for one in on_it if one.derivation.kind == "honest" and one.replicate == 1]
     return CycleView(
-        regime=key.regime,
-        number=key.number,
-        first=key.first_bar,
-        last=key.last_bar,
-        names=dict(key.names),
-        context=context,
-        decisions=tuple(sorted(honest, key=lambda one: one.agent.id)),
-        left_out=key.left_out,
-    )
+        regime=key.regime, number=key.number, first=key.first_bar, last=key.last_bar, names=dict(key.names),
+        context=context, decisions=tuple(sorted(honest, key=lambda one: one.agent.id)), left_out=key.left_out,
+    )  # fmt: skip
 
 
 def planted_agents(study: Study) -> tuple[PlantedView, ...]:
     """What is planted in the reference agents of a study; empty when it has none."""
-    return tuple(_planted(study))
-
-
-def _planted(study: Study) -> Iterator[PlantedView]:
-    for agent in study.agents:
-        found = planted_words(agent.model, agent.args)
-        if found is not None:
-            yield PlantedView(name=agent.name, family=agent.family, question=found.rule, planted=found.properties)
+    words = ((agent, planted_words(agent.model, agent.args)) for agent in study.agents)
+    return tuple(
+        PlantedView(name=agent.name, family=agent.family, question=found.rule, planted=found.properties)
+        for agent, found in words
+        if found is not None
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -147,20 +127,7 @@ class Reported(Result):
 
 
 def report(folder: RunFolder, *, calls: Calls = "all") -> Reported:
-    """Write ``report/`` from the records of a finished run.
-
-    Parameters
-    ----------
-    folder : RunFolder
-    calls : {"all", "judged", "none"}
-        Which calls get pages, as they were asked and answered: all that a record rests on, those of the judges alone,
-        or none.
-
-    Raises
-    ------
-    LedgerError
-        There are no verdicts yet: claim first.
-    """
+    """Write ``report/`` from the records of a finished run."""
     shown = study_shown(folder)
     replace_files(folder.report, study_pages(shown, calls=calls))
     return Reported(folder.report / "index.html", terminal_summary(shown.run), shown.run)
@@ -178,12 +145,15 @@ class StudyShown:
 
 def study_shown(folder: RunFolder) -> StudyShown:
     """Everything that the pages of a finished study show."""
-    locked = open_locked(folder)
-    sheets = tuple(stored_datasheets(folder))
-    paid = _paid(folder)
+    locked, sheets = open_locked(folder), tuple(stored_datasheets(folder))
+    paid: tuple[PaidView, ...] | None = None  # where the ledger is in a database that cannot be asked from here
+    try:
+        paid = paid_views(folder)
+    except LedgerError:
+        if isinstance(folder.ledger, Path):
+            raise
     run = gather(locked, Store(folder), sheets, paid)
-    read = None if paid is None else calls_of(folder)
-    return StudyShown(run, sheets, stored_answers(folder), read)
+    return StudyShown(run, sheets, stored_answers(folder), None if paid is None else calls_of(folder))
 
 
 def study_pages(shown: StudyShown, site: Site = ALONE, *, calls: Calls = "all") -> Iterator[tuple[str, str]]:
@@ -198,44 +168,14 @@ def gather(
     locked: Locked, store: Store, sheets: Sequence[Datasheet] = (), paid: tuple[PaidView, ...] | None = ()
 ) -> AssayRun:
     """Everything the pages show, from the tables of a run."""
-    study = locked.study
+    study, dimensions = locked.study, locked.rubric.dimensions
     verdicts = {verdict.claim.id: verdict for verdict in store.read(VERDICTS)}
     judgments = store.read(JUDGMENTS)
     selection = select(store.read(DECISIONS), study)
-    return AssayRun(
-        study=study,
-        plan_hash=locked.plan_hash,
-        locked_at=locked.locked_at,
-        rubric=RubricView(
-            name=study.rubric.name,
-            title=locked.rubric.title,
-            dimensions=tuple(
-                (item.name, item.name.replace("_", " ").capitalize()) for item in locked.rubric.dimensions
-            ),
-        ),
-        verdicts=tuple(verdicts.values()),
-        measurements=tuple(store.read(MEASUREMENTS)),
-        decisions=selection.honest,
-        evidence=tuple(store.read(EVIDENCE)),
-        invalid=_invalid(judgments),
-        calls=len(judgments),
-        again=sum(bool(one.first_key) for one in judgments),
-        in_flight_bound=in_flight_bound(study),
-        reference_panel=planted_views(study),
-        import_notes=import_notes(selection.honest, store.columns(CONTEXTS, "context_id", "completeness", "missing")),
-        excluded=selection.excluded,
-        datasheets=tuple(sheet.judge for sheet in sheets),
-        tests=tuple(item for sheet in sheets for item in sheet.measurements),
-        substrate=substrate_view(locked, store),
-        reference_agents=planted_agents(study),
-        paid=paid,
-        judged=_judged(study, store, selection, judgments),
-    )
-
-
-def _judged(study: Study, store: Store, selection: Selection, judgments: Sequence[Judgment]) -> Judged:
-    """Everything that a judge said in a run, and of what."""
-    return Judged(
+    invalid = dict.fromkeys(sorted({one.judge for one in judgments}), 0)
+    for one in judgments:
+        invalid[one.judge] += one.status != "ok"
+    judged = Judged(
         parts={
             "panel": judgments,
             "anchors": store.read(ANCHOR) if store.rows(ANCHOR) else (),
@@ -245,16 +185,21 @@ def _judged(study: Study, store: Store, selection: Selection, judgments: Sequenc
         people=frozenset(one.name for one in study.judges if one.human),
         decided_here=study.substrate is not None,
     )
-
-
-def _paid(folder: RunFolder) -> tuple[PaidView, ...] | None:
-    """What was paid; None where the ledger is in a database that cannot be asked from here, as pages need none."""
-    try:
-        return paid_views(folder)
-    except LedgerError:
-        if isinstance(folder.ledger, Path):
-            raise
-        return None
+    rubric = RubricView(
+        name=study.rubric.name, title=locked.rubric.title,
+        dimensions=tuple((item.name, item.name.replace("_", " ").capitalize()) for item in dimensions),
+    )  # fmt: skip
+    return AssayRun(
+        study=study, plan_hash=locked.plan_hash, locked_at=locked.locked_at, rubric=rubric,
+        verdicts=tuple(verdicts.values()), measurements=tuple(store.read(MEASUREMENTS)),
+        decisions=selection.honest, evidence=tuple(store.read(EVIDENCE)), invalid=invalid, calls=len(judgments),
+        again=sum(bool(one.first_key) for one in judgments), in_flight_bound=in_flight_bound(study),
+        reference_panel=planted_views(study), excluded=selection.excluded,
+        datasheets=tuple(sheet.judge for sheet in sheets),
+        tests=tuple(item for sheet in sheets for item in sheet.measurements),
+        import_notes=import_notes(selection.honest, store.columns(CONTEXTS, "context_id", "completeness", "missing")),
+        substrate=substrate_view(locked, store), reference_agents=planted_agents(study), paid=paid, judged=judged,
+    )  # fmt: skip
 
 
 def in_flight_bound(study: Study) -> int:
@@ -271,60 +216,38 @@ def asked(study: Study) -> tuple[JudgeSpec, ...]:
 
 def planted_views(study: Study) -> tuple[PlantedView, ...]:
     """What is planted in the reference judges of a panel, as the plan sets it; empty when the panel has none."""
-    return tuple(
-        PlantedView(
-            name=judge.name,
-            family=judge.family,
-            question=PLANTED[judge.model].words.partition(";")[0],
-            planted=_planted_words(judge),
-        )
-        for judge in asked(study)
-        if judge.model in PLANTED
-    )
-
-
-def _planted_words(judge: JudgeSpec) -> tuple[str, ...]:
-    planted = PLANTED[judge.model]
-    value = {
-        name: float(judge.args.get(name, getattr(planted, name)))
-        for name in ("offset", "noise", "slope", "pivot", "halo", "terse", "terse_tokens")
-    }
-    further = []
-    if value["halo"]:
-        further.append(
-            f"{value['halo']:+.2f} points for texts in the style of {judge.args.get('kin')}".replace("-", "−")
-        )
-    if value["terse"]:
-        further.append(f"{value['terse']:.2f} points off for texts of up to {value['terse_tokens']:.0f} tokens")
-    return (
-        f"offset {value['offset']:+.2f} points".replace("-", "−"),
-        f"noise with a standard deviation of {value['noise']:.2f} points",
-        f"{value['slope']:.2f} points for each 100 tokens beyond {value['pivot']:.0f}"
-        if value["slope"]
-        else "blind to length",
-        *further,
-    )
+    views = []
+    for judge in asked(study):
+        if judge.model not in PLANTED:
+            continue
+        planted = PLANTED[judge.model]
+        value = {name: float(judge.args.get(name, getattr(planted, name))) for name in _PLANTED}
+        words = [
+            f"offset {value['offset']:+.2f} points".replace("-", "−"),
+            f"noise with a standard deviation of {value['noise']:.2f} points",
+            f"{value['slope']:.2f} points for each 100 tokens beyond {value['pivot']:.0f}"
+            if value["slope"]
+            else "blind to length",
+        ]
+        if value["halo"]:
+            halo = f"{value['halo']:+.2f} points for texts in the style of {judge.args.get('kin')}"
+            words.append(halo.replace("-", "−"))
+        if value["terse"]:
+            words.append(f"{value['terse']:.2f} points off for texts of up to {value['terse_tokens']:.0f} tokens")
+        question = planted.words.partition(";")[0]
+        views.append(PlantedView(name=judge.name, family=judge.family, question=question, planted=tuple(words)))
+    return tuple(views)
 
 
 def import_notes(decisions: Sequence[Decision], contexts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """What the records lack, in words, most frequent first.
-
-    ``contexts`` are rows with ``context_id``, ``completeness`` and ``missing``.
-    """
+    """What the records lack, in words, most frequent first."""
     used = {decision.context_id for decision in decisions}
     shown = [row for row in contexts if row["context_id"] in used]
-    partial = sum(row["completeness"] == "partial" for row in shown)
-    notes = [f"{partial} of {len(shown)} contexts are partial: the agents saw something that is not in the records"]
     counts = Counter(item for row in shown for item in row["missing"])
     counts.update(item for decision in decisions for item in decision.missing)
-    said = notes if partial else []
+    said = []
+    if n := sum(row["completeness"] == "partial" for row in shown):
+        said.append(f"{n} of {len(shown)} contexts are partial: the agents saw something that is not in the records")
     if n := sum(INSTRUCTION_LIKE in one.flags for one in decisions):
         said.append(f"{n} of {len(decisions)} decisions hold instruction-like text; they are scored like any other")
     return (*said, *(f"{what} ({n} records)" for what, n in counts.most_common(20)))
-
-
-def _invalid(judgments: list[Judgment]) -> dict[str, int]:
-    counts = dict.fromkeys(sorted({item.judge for item in judgments}), 0)
-    for item in judgments:
-        counts[item.judge] += item.status != "ok"
-    return counts

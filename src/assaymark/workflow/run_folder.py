@@ -1,4 +1,4 @@
-"""The folder of a site: written beside it first, then put in its place; nothing that is not ours is touched."""
+"""The folder of a run, and the only way files are written into it or into the folder of a site."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ import logging
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
+from assaymark import __version__
 from assaymark.encoding import write_atomic as write_atomic
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
 from assaymark.problems import foreign
 from assaymark.records import JSON, canonical_json, to_json
-
-# The run folder: where everything of one study lies, and the only way files are written there.
-
 
 _LOG: Final = logging.getLogger(__name__)
 _LISTED: Final = 5
@@ -36,21 +34,32 @@ PLAN_BYTES: Final = "plan_sha256"
 _ANCHOR: Final = "lock"
 
 
+class _At:
+    """A file or folder of a run, by its name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, folder: RunFolder, _: type) -> Path:
+        return folder.path / self.name
+
+
 @dataclass(frozen=True, slots=True)
 class RunFolder:
     """The folder of one run. Its layout is part of the product: see ``docs/run-folder.md``."""
 
     path: Path
 
-    @property
-    def plan(self) -> Path:
-        """The study file as it was given."""
-        return self.path / "plan.toml"
-
-    @property
-    def lock(self) -> Path:
-        """The lock: plan hash, digests of texts and tables, preflight."""
-        return self.path / "study.lock"
+    plan = _At("plan.toml")  # as it was given
+    lock = _At("study.lock")
+    ledger_url = _At("ledger.url")  # names the database that holds the ledger, without a password
+    tables = _At("tables")
+    verdicts = _At("verdicts.json")
+    certificates = _At("certificates")
+    sums = _At("SHA256SUMS")  # of each file that is handed on, in the form of sha256sum
+    amendments = _At("amendments")  # one dated and hashed file for each change of the plan after its lock
+    datasheets = _At("datasheets")
+    report = _At("report")
 
     @property
     def ledger(self) -> Path | str:
@@ -59,54 +68,14 @@ class RunFolder:
         return named.read_text(encoding="utf-8").strip() if named.is_file() else self.path / "ledger.db"
 
     @property
-    def ledger_url(self) -> Path:
-        """The name of the database that holds the ledger, without a password; absent where it is a file."""
-        return self.path / "ledger.url"
-
-    @property
     def has_ledger(self) -> bool:
         """Whether a ledger was begun: in a database it was when the database was named."""
         return isinstance(self.ledger, str) or self.ledger.is_file()
 
     @property
-    def tables(self) -> Path:
-        """Parquet tables and their manifest."""
-        return self.path / "tables"
-
-    @property
-    def verdicts(self) -> Path:
-        """The machine-readable deliverable."""
-        return self.path / "verdicts.json"
-
-    @property
-    def certificates(self) -> Path:
-        """One small file per verdict."""
-        return self.path / "certificates"
-
-    @property
-    def sums(self) -> Path:
-        """The sha256 of each file that is handed on, in the form of ``sha256sum``."""
-        return self.path / "SHA256SUMS"
-
-    @property
-    def amendments(self) -> Path:
-        """What was changed in the plan after its lock, one dated and hashed file a change."""
-        return self.path / "amendments"
-
-    @property
-    def datasheets(self) -> Path:
-        """One file a judge that was measured as an instrument."""
-        return self.path / "datasheets"
-
-    @property
     def rationales(self) -> RunFolder:
         """The run folder of the panel that graded what models said in a benchmark."""
         return RunFolder(self.path / "rationales")
-
-    @property
-    def report(self) -> Path:
-        """The pages."""
-        return self.path / "report"
 
     def require(self) -> RunFolder:
         """This folder, if records were imported into it."""
@@ -120,31 +89,17 @@ class RunFolder:
 
 
 def json_text(value: Any) -> str:
-    """A record or mapping as JSON with sorted keys: one key a line, and one line an entry of each list or object in it.
-
-    Two runs can then be compared line by line, and a megabyte of it is written at the speed of the compact form.
-
-    >>> print(json_text({"b": [1, 2], "a": "x"}), end="")
-    {
-    "a": "x",
-    "b": [
-    1,
-    2
-    ]
-    }
-    """
-    plain = value if isinstance(value, dict) else to_json(value)
-    lines = [f"{json.dumps(key)}: {_entries(item)}" for key, item in sorted(plain.items())]
+    """A record or mapping as JSON with sorted keys: one key a line, and one line an entry of each list or object."""
+    lines = []
+    for key, item in sorted((value if isinstance(value, dict) else to_json(value)).items()):
+        text = canonical_json(item)
+        if isinstance(item, dict) and item:
+            entries = (f"{json.dumps(name)}: {canonical_json(item[name])}" for name in sorted(item))
+            text = "{\n" + ",\n".join(entries) + "\n}"
+        elif isinstance(item, (list, tuple)) and item:
+            text = "[\n" + ",\n".join(map(canonical_json, item)) + "\n]"
+        lines.append(f"{json.dumps(key)}: {text}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-def _entries(value: JSON) -> str:
-    if isinstance(value, dict) and value:
-        inner = ",\n".join(f"{json.dumps(key)}: {canonical_json(value[key])}" for key in sorted(value))
-        return "{\n" + inner + "\n}"
-    if isinstance(value, (list, tuple)) and value:
-        return "[\n" + ",\n".join(map(canonical_json, value)) + "\n]"
-    return canonical_json(value)
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -153,13 +108,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def replace_files(folder: Path, files: Mapping[str, str | bytes] | Iterable[tuple[str, str | bytes]]) -> None:
-    """Make ``folder`` hold exactly ``files`` (names relative to it); what an earlier run left is removed last.
-
-    Pairs of name and content are written as they come, so that many files need not be in memory at once.
-
-    Files are replaced one by one, each atomically, so a kill leaves whole files of the old or the new run; the caller
-    records completion elsewhere afterwards.
-    """
+    """Make ``folder`` hold exactly ``files`` (names relative to it); what an earlier run left is removed last."""
     wanted = set()
     for name, data in files.items() if isinstance(files, Mapping) else files:
         write_atomic(folder / name, data)
@@ -188,21 +137,18 @@ def read_text(path: Path, what: str) -> str:
 
 def missing(path: Path, what: str, advice: str = "") -> InputError:
     """That a file or folder which a person named is not there, with those beside it that may have been meant."""
-    return InputError(str(path), [Problem("", f"no such {what}" + (f"; {advice}" if advice else "") + _beside(path))])
-
-
-def _beside(path: Path) -> str:
-    """What lies where ``path`` should: what is nearly named so, else a few of its kind."""
-    parent = path.parent
+    said = f"no such {what}" + (f"; {advice}" if advice else "")
     try:
-        names = sorted(one.name for one in parent.iterdir() if not one.name.startswith("."))
+        names = sorted(one.name for one in path.parent.iterdir() if not one.name.startswith("."))
     except OSError:
-        return f"; there is no folder {parent}"
-    if near := get_close_matches(path.name, names, n=2):
-        return f"; did you mean {' or '.join(str(parent / name) for name in near)}?"
+        return InputError(str(path), [Problem("", f"{said}; there is no folder {path.parent}")])
     kin = [name for name in names if path.suffix and name.endswith(path.suffix)]
-    more = f" and {len(kin) - _LISTED} more" if len(kin) > _LISTED else ""
-    return f"; there is {', '.join(str(parent / name) for name in kin[:_LISTED])}{more}" if kin else ""
+    if near := get_close_matches(path.name, names, n=2):
+        said += f"; did you mean {' or '.join(str(path.parent / name) for name in near)}?"
+    elif kin:
+        more = f" and {len(kin) - _LISTED} more" if len(kin) > _LISTED else ""
+        said += f"; there is {', '.join(str(path.parent / name) for name in kin[:_LISTED])}{more}"
+    return InputError(str(path), [Problem("", said)])
 
 
 def read_json(path: Path, what: str) -> JSON:
@@ -235,14 +181,58 @@ def read_lock(folder: RunFolder) -> dict[str, Any]:
     return stored
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Track:
+    """A kind of run, as far as its lock goes: study, season or benchmark.
+
+    ``absent`` is said of a folder without a lock, and ``others`` of a lock whose format begins with one of its keys;
+    both have the folder as ``{0}``. ``texts`` names what a plan hash covers beside the file, ``restore`` what to do.
+    """
+
+    format: str
+    absent: str
+    others: Mapping[str, str]
+    texts: str
+    restore: str
+
+    def holds(self, folder: RunFolder) -> bool:
+        """Whether a plan of this kind is locked in a run folder."""
+        return folder.lock.is_file() and read_lock(folder).get("format") == self.format
+
+    def stored(self, folder: RunFolder) -> dict[str, Any]:
+        """The lock of this kind in a run folder, before the plan is held against it."""
+        if not folder.lock.is_file():
+            raise PlanError(self.absent.format(folder.path))
+        stored = read_lock(folder)
+        form = str(stored.get("format"))
+        if form != self.format:
+            for start, what in self.others.items():
+                if form.startswith(start):
+                    raise PlanError(what.format(folder.path))
+            raise LedgerError(f"{folder.lock} is damaged, or of another version: it does not say {self.format!r}")
+        check_lock(folder, stored)
+        return stored
+
+    def new_lock(self, plan_hash: str, locked_at: JSON, **parts: JSON) -> dict[str, JSON]:
+        """The lock of a plan that was not amended; ``parts`` are the fields of this kind."""
+        software = f"assaymark {__version__}"
+        common = {"format": self.format, "software": software, "plan_hash": plan_hash, "locked_at": locked_at}
+        return {**common, "amendments": [], "preregistered": True, **parts}
+
+    def require_unedited(self, folder: RunFolder, made: str, stored: Mapping[str, Any]) -> None:
+        """Refuse a plan whose hash is not the one that was locked."""
+        if made != stored.get("plan_hash"):
+            raise PlanError(
+                f"{folder.plan} was edited after the lock (plan hash {made[:12]}..., locked "
+                f"{str(stored.get('plan_hash'))[:12]}...), or the {self.texts} differ; {self.restore}"
+            )
+
+
 def _lock(folder: RunFolder) -> dict[str, Any]:
     stored = read_json(folder.lock, "lock")
     if not isinstance(stored, dict):
         raise LedgerError(f"{folder.lock} is damaged: it is no table of fields")
     return stored
-
-
-# --- what is handed on ------------------------------------------------------------------------------------------------
 
 
 def write_sums(folder: RunFolder) -> None:
@@ -259,15 +249,8 @@ def handed_on(folder: RunFolder) -> dict[str, str]:
     }
 
 
-# --- the lock in the ledger -------------------------------------------------------------------------------------------
-
-
 def write_lock(folder: RunFolder, lock: Mapping[str, JSON]) -> None:
-    """Write the lock of the plan that lies there, with the sha256 of its bytes.
-
-    Where calls were made under an earlier one, the ledger names both until this one is written. A lock that is gone is
-    written again as it was: its plan was locked then, in this folder or in another that shares the ledger.
-    """
+    """Write the lock of the plan that lies there, with the sha256 of its bytes."""
     stored = {**lock, PLAN_BYTES: file_sha256(folder.plan)}
     held = anchored(folder)
     if held and not folder.lock.is_file():
@@ -276,11 +259,16 @@ def write_lock(folder: RunFolder, lock: Mapping[str, JSON]) -> None:
             raise PlanError(f"{folder.path}: calls were made under the lock of another plan; put {folder.lock} back")
         write_json(folder.lock, earlier or stored)
         return
+
+    def anchor(*locks: Mapping[str, JSON]) -> None:
+        with Ledger.open(folder.ledger, create=False) as ledger:
+            ledger.notes.replace(_ANCHOR, canonical_json(list(locks)))
+
     if held:
-        _anchor(folder, (stored, _lock(folder)))
+        anchor(stored, _lock(folder))
     write_json(folder.lock, stored)
     if held:
-        _anchor(folder, (stored,))
+        anchor(stored)
 
 
 def anchored(folder: RunFolder) -> tuple[Mapping[str, JSON], ...]:
@@ -288,23 +276,20 @@ def anchored(folder: RunFolder) -> tuple[Mapping[str, JSON], ...]:
     if not folder.has_ledger:
         return ()
     with Ledger.open(folder.ledger, create=False) as ledger:
-        return _anchors(ledger)
+        return tuple(json.loads(ledger.notes.read(_ANCHOR) or "[]"))
 
 
 def anchor_lock(folder: RunFolder, ledger: Ledger) -> None:
-    """Write the lock into the ledger before the first call under it, so that no field of it can change unseen.
-
-    Where folders share a ledger, all have the lock of the first.
-    """
+    """Write the lock into the ledger before the first call under it, so that no field of it can change unseen."""
     if not folder.lock.is_file():
         return
-    stored, held = _lock(folder), _anchors(ledger)
+    stored, held = _lock(folder), json.loads(ledger.notes.read(_ANCHOR) or "[]")
     first = _of_plan(held, stored.get("plan_hash")) if ledger.leases is not None else None
     if first is not None and edited_fields(stored, held):
         write_json(folder.lock, first)
         return
     _require_anchored(folder, stored, held)
-    if len(held) != 1 or edited_fields(stored, held):
+    if len(held) != 1:
         ledger.notes.replace(_ANCHOR, canonical_json([stored]))
 
 
@@ -315,19 +300,11 @@ def check_lock(folder: RunFolder, stored: Mapping[str, JSON]) -> None:
 
 
 def edited_fields(stored: Mapping[str, JSON], held: Sequence[Mapping[str, JSON]]) -> list[str]:
-    """The fields in which a lock is not the one that the ledger has; none where it is, or the ledger has none.
-
-    >>> edited_fields({"locked_at": "2026-03-01", "tables": {}}, [{"locked_at": "2026-03-02", "tables": {}}])
-    ['locked_at']
-    """
-    now, then = _fields(stored), [_fields(one) for one in held]
+    """The fields in which a lock is not the one that the ledger has; none where it is, or the ledger has none."""
+    now, *then = ({name: canonical_json(value) for name, value in lock.items()} for lock in (stored, *held))
     if not then or now in then:
         return []
     return sorted(name for name in {*now, *then[0]} if now.get(name) != then[0].get(name))
-
-
-def _fields(lock: Mapping[str, JSON]) -> dict[str, str]:
-    return {name: canonical_json(value) for name, value in lock.items()}
 
 
 def _require_anchored(folder: RunFolder, stored: Mapping[str, JSON], held: Sequence[Mapping[str, JSON]]) -> None:
@@ -337,15 +314,6 @@ def _require_anchored(folder: RunFolder, stored: Mapping[str, JSON], held: Seque
 
 def _of_plan(held: Sequence[Mapping[str, JSON]], plan_hash: JSON) -> Mapping[str, JSON] | None:
     return next((one for one in held if one.get("plan_hash") == plan_hash), None)
-
-
-def _anchors(ledger: Ledger) -> tuple[Mapping[str, JSON], ...]:
-    return tuple(json.loads(ledger.notes.read(_ANCHOR) or "[]"))
-
-
-def _anchor(folder: RunFolder, locks: Sequence[Mapping[str, JSON]]) -> None:
-    with Ledger.open(folder.ledger, create=False) as ledger:
-        ledger.notes.replace(_ANCHOR, canonical_json(list(locks)))
 
 
 def file_sha256(path: Path) -> str:
@@ -382,80 +350,61 @@ _NEW = ".new-"
 
 
 def replace_site(site: Path, season: str, plan_hash: str, write: Callable[[Path], object]) -> tuple[Path, ...]:
-    """Make ``site`` hold the pages that ``write`` makes in an empty folder; returns where they lie now.
-
-    Pages of an earlier time that are no longer made are removed. Files that somebody else put beside them stay.
-    """
+    """Make ``site`` hold the pages that ``write`` makes in an empty folder; returns where they lie now."""
     earlier = site_files(site, season, plan_hash)
+    known = (site / MANIFEST).is_file()
 
     def say(files: Iterable[str]) -> None:
         about = {"format": FORMAT, "season": season, "plan_hash": plan_hash, "files": sorted(files)}
         write_atomic(site / MANIFEST, json_text(about))
 
-    with _kept(site):
-        say(earlier)  # from here on a kill leaves a folder that is known for what it is
-        for left in site.glob(f"{_NEW}*"):
-            shutil.rmtree(left, ignore_errors=True)
-        # beside its place and so on the same disk: a page that cannot be made leaves the site as it was
-        with tempfile.TemporaryDirectory(dir=site, prefix=_NEW) as made:
-            write(Path(made))
-            names = sorted(str(path.relative_to(made)) for path in Path(made).rglob("*") if path.is_file())
-            say({*earlier, *names})
-            for name in names:
-                (site / name).parent.mkdir(parents=True, exist_ok=True)
-                (Path(made) / name).replace(site / name)
-    _remove(site, set(earlier) - set(names))
-    say(names)
-    return tuple(site / name for name in names)
-
-
-@contextmanager
-def _kept(site: Path) -> Iterator[None]:
-    """Make the folder for the work inside; if that fails, what was not there before is not there after."""
-    known = (site / MANIFEST).is_file()
     with new_folder(site):
         try:
-            yield
+            say(earlier)  # from here on a kill leaves a folder that is known for what it is
+            for left in site.glob(f"{_NEW}*"):
+                shutil.rmtree(left, ignore_errors=True)
+            # beside its place and so on the same disk: a page that cannot be made leaves the site as it was
+            with tempfile.TemporaryDirectory(dir=site, prefix=_NEW) as made:
+                write(Path(made))
+                names = sorted(str(path.relative_to(made)) for path in Path(made).rglob("*") if path.is_file())
+                say({*earlier, *names})
+                for name in names:
+                    (site / name).parent.mkdir(parents=True, exist_ok=True)
+                    (Path(made) / name).replace(site / name)
         except BaseException:
             if not known:
                 (site / MANIFEST).unlink(missing_ok=True)
             raise
+    for name in set(earlier) - set(names):
+        (site / name).unlink(missing_ok=True)
+        for folder in (site / name).parents:
+            if folder == site or not folder.is_dir() or any(folder.iterdir()):
+                break
+            folder.rmdir()
+    say(names)
+    return tuple(site / name for name in names)
 
 
 def site_files(site: Path, season: str, plan_hash: str) -> tuple[str, ...]:
     """The files of the site that lies there; none where the folder is empty or not there yet."""
-    path = site / MANIFEST
+    path, problem, stored = site / MANIFEST, "", None
     if not path.is_file():
-        if site.exists() and (not site.is_dir() or any(site.iterdir())):
-            _refuse(site, f"holds something else than a site ({MANIFEST} is not there)")
-        return ()
-    try:
-        stored = read_json(path, "site")
-    except LedgerError:
-        stored = None
-    if not isinstance(stored, dict) or stored.get("format") != FORMAT or not isinstance(stored.get("files"), list):
-        _refuse(site, f"holds something else than a site of ours (see its {MANIFEST})")
-    if stored.get("season") != season or stored.get("plan_hash") != plan_hash:
-        theirs = f"{stored.get('season')!r:.60}, plan {str(stored.get('plan_hash'))[:12]}..."
-        _refuse(site, f"holds another site ({theirs}; this one is {season!r}, plan {plan_hash[:12]}...)")
-    return tuple(name for name in stored["files"] if isinstance(name, str) and _inside(site, name))
-
-
-def _refuse(site: Path, what: str) -> None:
-    raise InputError("--out", [Problem(str(site), f"{what}; give a new or an empty folder")])
-
-
-def _inside(site: Path, name: str) -> bool:
-    """Whether a name of the manifest, which somebody may have edited, is of a file below the folder."""
-    return (site / name).resolve().is_relative_to(site.resolve())
-
-
-def _remove(site: Path, names: Iterable[str]) -> None:
-    """Remove pages, and the folders that they leave empty."""
-    for name in names:
-        path = site / name
-        path.unlink(missing_ok=True)
-        for folder in path.parents:
-            if folder == site or not folder.is_dir() or any(folder.iterdir()):
-                break
-            folder.rmdir()
+        if not site.exists() or (site.is_dir() and not any(site.iterdir())):
+            return ()
+        problem = f"holds something else than a site ({MANIFEST} is not there)"
+    else:
+        with suppress(LedgerError):
+            stored = read_json(path, "site")
+        if not isinstance(stored, dict) or stored.get("format") != FORMAT or not isinstance(stored.get("files"), list):
+            problem = f"holds something else than a site of ours (see its {MANIFEST})"
+        elif stored.get("season") != season or stored.get("plan_hash") != plan_hash:
+            theirs = f"{stored.get('season')!r:.60}, plan {str(stored.get('plan_hash'))[:12]}..."
+            problem = f"holds another site ({theirs}; this one is {season!r}, plan {plan_hash[:12]}...)"
+    if problem:
+        raise InputError("--out", [Problem(str(site), f"{problem}; give a new or an empty folder")])
+    assert isinstance(stored, dict)
+    # A name that somebody edited into the manifest may be of a file outside the folder.
+    inside = site.resolve()
+    return tuple(
+        name for name in stored["files"] if isinstance(name, str) and (site / name).resolve().is_relative_to(inside)
+    )

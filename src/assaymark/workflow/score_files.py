@@ -7,10 +7,10 @@ import math
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -42,13 +42,6 @@ from assaymark.workflow.run_folder import RunFolder, missing, write_json, write_
 from assaymark.workflow.tables import MEASUREMENTS, Store
 from assaymark.workflow.track import Progress, counted, silent
 
-if TYPE_CHECKING:
-    from assaymark.metrology.controls import Cell
-
-
-# A folder of Parquet partitions, each whole cycles of one table of scores: summed apart, and added up.
-
-
 FORMS: Final = ("*.parquet", "part=*/*.parquet")
 """Where partitions lie in their folder."""
 
@@ -68,15 +61,10 @@ class Computing:
 def computing_of(
     how: str | None, workers: int | None, address: str | None, deadline_s: float | None
 ) -> Computing | None:
-    """What the command line says about it; None if nothing.
-
-    >>> computing_of(None, 4, None, None)
-    Computing(how='processes', workers=4, address=None, deadline_s=3600.0)
-    """
+    """What the command line says about it; None if nothing."""
     if how is None and workers is None and address is None and deadline_s is None:
         return None
-    if how is None:
-        how = "ray" if address is not None else "processes"
+    how = how or ("ray" if address is not None else "processes")
     problems = []
     if how == "serial" and (workers or 1) > 1:
         problems.append(Problem("--workers", f"with --compute serial there is one (got {workers})"))
@@ -90,57 +78,54 @@ def computing_of(
 
 
 def folder_sums(
-    folder: Path,
-    weights: Mapping[str, float] | None,
-    computing: Computing,
-    kept: Path | None,
-    progress: Progress,
+    folder: Path, weights: Mapping[str, float] | None, computing: Computing, kept: Path | None, progress: Progress,
     dimensions: Sequence[str] | None = None,
-) -> ScoreSums:
+) -> ScoreSums:  # fmt: skip
     """The sums of all partitions below a folder."""
     paths = partition_files(folder)
     names = [str(path.relative_to(folder)) for path in paths]
-    digests = _digests(folder, paths, names)
+
+    def digest(path: Path) -> str | OSError:
+        try:
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as exc:
+            return exc
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        digests = list(pool.map(digest, paths))
+    unread = [(name, one) for name, one in zip(names, digests, strict=True) if isinstance(one, OSError)]
+    if unread:
+        raise InputError(str(folder), [Problem(name, f"cannot be read ({exc.strerror})") for name, exc in unread])
     threads = THREADS if computing.how == "serial" else max(1, THREADS // (computing.workers or usable_cores()))
+    asked = {
+        "weights": None if weights is None else dict(weights),
+        "dimensions": dimensions if dimensions is None or isinstance(dimensions, str) else list(dimensions),
+    }
     chunks = [
         # The digest, not the path: a folder that is moved is not summed again, a file that was changed is.
-        Chunk(
-            name,
-            {
-                "sha256": digest,
-                "weights": None if weights is None else dict(weights),
-                "dimensions": dimensions if dimensions is None or isinstance(dimensions, str) else list(dimensions),
-            },
-            {"path": str(path.absolute()), "threads": threads},
-        )
-        for name, path, digest in zip(names, paths, digests, strict=True)
+        Chunk(name, {"sha256": sha256, **asked}, {"path": str(path.absolute()), "threads": threads})
+        for name, path, sha256 in zip(names, paths, digests, strict=True)
     ]
     problems: list[Problem] = []
     if kept is not None:
         kept.mkdir(parents=True, exist_ok=True)
     with nullcontext() if kept is None else Ledger.open(kept / "ledger.db") as ledger:
         try:
-            found = dict(
-                enumerate(
-                    map_chunks(
-                        partition_sums,
-                        chunks,
-                        version=f"{VERSION} of {__version__}",
-                        how=computing.how,
-                        workers=computing.workers,
-                        deadline_s=computing.deadline_s,
-                        ledger=ledger,
-                        address=computing.address,
-                        progress=progress,
-                        what="summing partitions",
-                    )
-                )
-            )
+            summed = map_chunks(
+                partition_sums, chunks, version=f"{VERSION} of {__version__}", how=computing.how,
+                workers=computing.workers, deadline_s=computing.deadline_s, ledger=ledger, address=computing.address,
+                progress=progress, what="summing partitions",
+            )  # fmt: skip
+            found = dict(enumerate(summed))
         except ChunkError as exc:
             if not exc.of_data:
                 raise
             found = exc.results
-            problems = [Problem(one.name, what) for one in exc.failures for what in _few(one.problems)]
+            for one in exc.failures:
+                # The first problems of one file, so that every file is named before the list is cut.
+                rest = ["and more in this file"] if len(one.problems) > _SHOWN else []
+                problems += [Problem(one.name, what) for what in (*one.problems[:_SHOWN], *rest)]
     partitions = {names[index]: read_partition(found[index]) for index in sorted(found)}
     if partitions:
         problems += misfits(partitions)
@@ -154,31 +139,6 @@ def partition_files(folder: Path) -> list[Path]:
     found = sorted({path for form in FORMS for path in folder.glob(form) if not path.name.startswith((".", "_"))})
     if not found:
         raise InputError(str(folder), [Problem("", f"no partitions here: {' or '.join(FORMS)} is looked for")])
-    return found
-
-
-def _few(problems: Sequence[str]) -> list[str]:
-    """The first problems of one file, so that every file is named before the list is cut."""
-    rest = ["and more in this file"] if len(problems) > _SHOWN else []
-    return [*problems[:_SHOWN], *rest]
-
-
-def _digests(folder: Path, paths: Sequence[Path], names: Sequence[str]) -> list[str]:
-    """The sha256 of every file."""
-    problems: dict[str, Problem] = {}
-
-    def digest(path: Path, name: str) -> str:
-        try:
-            with path.open("rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as exc:
-            problems[name] = Problem(name, f"cannot be read ({exc.strerror})")
-            return ""
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        found = list(pool.map(digest, paths, names))
-    if problems:
-        raise InputError(str(folder), [problems[name] for name in names if name in problems])
     return found
 
 
@@ -211,11 +171,7 @@ class TableSize:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MeasuredTable(Result):
-    """What was found in a bare table of scores.
-
-    ``planned`` says whether a study was given; without one the defaults stand in for it, and nothing was fixed before
-    the scores were seen. ``paired`` says whether the table names cycles.
-    """
+    """What was found in a bare table of scores."""
 
     source: str
     size: TableSize
@@ -250,19 +206,23 @@ class MeasuredTable(Result):
                 "plan: defaults, not fixed before the scores were seen, so that no claim is a headline; give a study "
                 "with --study"
             )
-        found += [self._agreement(), *self._reach(), f"{len(self.measurements)} measurements"]
-        for level in ("headline", "qualified"):
-            found += self._claims(level)
-        found.append(", ".join(f"{count} {level}" for level, count in self.tally.items()))
-        return found if self.out is None else [*found, f"written to {self.out}"]
-
-    def _agreement(self) -> str:
         name = measurement_id("kappa.mean_pairwise", {"dimension": AGGREGATE})
         kappa = next(item for item in self.measurements if item.id == name)
         if kappa.value is None:
-            return f"agreement of the judges: {kappa.state}"
-        ends = f" [{kappa.low:.2f}, {kappa.high:.2f}]" if kappa.low is not None and kappa.high is not None else ""
-        return f"agreement of the judges: mean pairwise kappa {kappa.value:.2f}{ends}"
+            found.append(f"agreement of the judges: {kappa.state}")
+        else:
+            ends = f" [{kappa.low:.2f}, {kappa.high:.2f}]" if kappa.low is not None and kappa.high is not None else ""
+            found.append(f"agreement of the judges: mean pairwise kappa {kappa.value:.2f}{ends}")
+        found += [*self._reach(), f"{len(self.measurements)} measurements"]
+        for level in ("headline", "qualified"):
+            those = [one for one in self.verdicts if one.publication_level == level]
+            for one in those[:_LISTED]:
+                also = f" Say also: {one.condition}" if one.condition else ""
+                found.append(f"{level}: {one.claim.statement}{also}")
+            if len(those) > _LISTED:
+                found.append(f"and {len(those) - _LISTED} more {level}")
+        found.append(", ".join(f"{count} {level}" for level, count in self.tally.items()))
+        return found if self.out is None else [*found, f"written to {self.out}"]
 
     def _reach(self) -> Iterator[str]:
         """What so few clusters can show of orders on the aggregate; nothing where there are more."""
@@ -279,86 +239,65 @@ class MeasuredTable(Result):
                 gaps = f"; smallest detectable difference {leader} for a leader, {pair} for a pair"
             yield f"few clusters ({most}): this rests on normal errors{gaps}"
 
-    def _claims(self, level: str) -> list[str]:
-        those = [verdict for verdict in self.verdicts if verdict.publication_level == level]
-        shown = [
-            f"{level}: {one.claim.statement}{f' Say also: {one.condition}' if one.condition else ''}"
-            for one in those[:_LISTED]
-        ]
-        return [*shown, f"and {len(those) - _LISTED} more {level}"] if len(those) > _LISTED else shown
-
 
 def measure_table(
-    path: Path,
-    study: Study | None = None,
-    out: RunFolder | Path | None = None,
-    *,
-    dimensions: Sequence[str] | None = None,
-    computing: Computing | None = None,
-    progress: Progress = silent,
-) -> MeasuredTable:
+    path: Path, study: Study | None = None, out: RunFolder | Path | None = None, *,
+    dimensions: Sequence[str] | None = None, computing: Computing | None = None, progress: Progress = silent,
+) -> MeasuredTable:  # fmt: skip
     """Measure a table of scores made elsewhere, and decide every candidate claim on it."""
     folder = RunFolder(out) if isinstance(out, Path) else out
-    named = _planned_dimensions(study) if dimensions is None else dimensions
+    named = dimensions
+    if named is None and study is not None:  # those that the plan names, if it names any
+        claimed = (name for name in study.claims.dimensions or () if name != AGGREGATE)
+        named = tuple(study.rubric.weights or claimed) or None
     if folder is not None and (folder.lock.exists() or folder.has_ledger):
         raise PlanError(f"{folder.path} is the folder of a run; give a bare table a folder of its own")
+    # A choice of agents needs the rows of a table, and so does the contamination probe.
+    by_row = study is not None and (study.records.agents is not None or study.contamination is not None)
     if path.is_dir():
+        if by_row:
+            needed = "records.agents and [contamination] need the rows of a table; measure it as one file"
+            raise PlanError(f"{path}: {needed}")
         kept = None if folder is None else folder.path / "partitions"
-        found = _of_folder(path, study, named, computing or Computing(), kept, progress)
+        weights = None if study is None else study.rubric.weights
+        sums = folder_sums(path, weights, computing or Computing(), kept, progress, named)
+        # All partitions have the same columns, or there would be no sums.
+        found = _of_sums(path, sums, study, progress, partition_files(path)[0])
     elif not path.exists():
         raise missing(path, "score table" if computing is None else "folder of partitions")
     elif computing is not None:
         raise PlanError(f"{path} is one file, which is measured here; only a folder of partitions can be spread")
     else:
-        found = (_streamed if _is_large(path, study) else _in_memory)(path, study, named, progress)
+        large = False
+        if not by_row and is_parquet(path):
+            with suppress(pa.ArrowException, OSError):  # whoever reads it says what is wrong
+                large = pq.read_metadata(path).num_rows >= STREAMED_FROM
+        found = (_streamed if large else _in_memory)(path, study, named, progress)
     if folder is None:
         return found
     found = replace(found, out=folder.path)
-    _write(folder, found)
+    write_atomic(folder.plan, study_toml(found.study))
+    Store(folder).write(MEASUREMENTS, found.measurements, {"plan": found.plan_hash})
+    made = (found.study, found.plan_hash, found.verdicts, found.measurements)
+    write_json(folder.verdicts, verdict_file(*made, preregistered=found.planned))
+    write_sums(folder)
     return found
 
 
 def default_study(table: _Judged, *, derivations: Iterable[str] = ("honest",)) -> Study:
     """The study that stands in for a plan: the judges of a table, and the defaults of the protocol."""
     kinds: list[DerivationKind] = ["honest", *sorted(set(derivations) - {"honest"})]  # type: ignore[list-item]
-    judges = [
+    judges = tuple(
         JudgeSpec(name=name, family=family, model=HUMAN_MODEL if family == HUMAN_FAMILY else f"elsewhere/{name}")
         for name, family in zip(table.judges, table.families, strict=True)
-    ]
-    return Study(
-        name="bare table",
-        seed=0,
-        judges=tuple(judges),
-        records=Records(derivations=tuple(kinds)),
-        rubric=RubricChoice(name="elsewhere"),
     )
+    records, rubric = Records(derivations=tuple(kinds)), RubricChoice(name="elsewhere")
+    return Study(name="bare table", seed=0, judges=judges, records=records, rubric=rubric)
 
 
 def study_toml(study: Study) -> str:
-    """A study as the text of a study file; what is at its default is left out.
-
-    >>> from assaymark.protocol import parse_study
-    >>> text = 'name = "small"\\nseed = 3\\n[[judges]]\\nname = "a"\\nmodel = "elsewhere/a"\\nfamily = "x"\\n'
-    >>> print(study_toml(parse_study(text)), end="")
-    name = "small"
-    seed = 3
-    <BLANKLINE>
-    [[judges]]
-    name = "a"
-    model = "elsewhere/a"
-    family = "x"
-    """
+    """A study as the text of a study file; what is at its default is left out."""
     return toml_text(study.model_dump(mode="json", exclude_defaults=True, exclude_none=True))
-
-
-# --- both ways of reading ---------------------------------------------------------------------------------------------
-
-
-def _planned_dimensions(study: Study | None) -> tuple[str, ...] | None:
-    """The dimensions that a plan names, if it names any."""
-    if study is None:
-        return None
-    return tuple(study.rubric.weights or (name for name in study.claims.dimensions or () if name != AGGREGATE)) or None
 
 
 def _in_memory(
@@ -367,39 +306,39 @@ def _in_memory(
     progress("reading scores", 0, 1)
     columns = Columns.of(read_table(path), str(path), named)
     progress("reading scores", 1, 1)
-    notes = (*notes, *_unused(columns.unused))
+    weights, said = None if study is None else study.rubric.weights, [*notes, *_unused(columns.unused)]
     if study is not None and study.records.agents is not None:
-        columns = _of_agents(columns, study.records.agents, path)
+        known = columns.names["agent"]
+        if unknown := sorted(set(study.records.agents) - set(known)):
+            raise PlanError(f"{path}: the plan names agents that the table lacks ({', '.join(unknown)})")
+        columns = columns.only(np.array([name in study.records.agents for name in known])[columns.codes["agent"]])
+        if not columns.usable.any():
+            raise InputError(str(path), [Problem("", "no row of the plan's agents has a score on every dimension")])
     present = columns.names.get("derivation", ("honest",))
-    honest = score_table_of(columns, weights=None if study is None else study.rubric.weights)
+    whole = honest = score_table_of(columns, weights=weights)
     plan = default_study(honest, derivations=present) if study is None else study
-    _require_fit(path, plan, honest, honest.names, honest.agents)
+    _require_fit(path, plan, honest, honest.names, honest.agents, present)
     if lacking := sorted(set(plan.claims.covariates) - {"log2"}):
         raise PlanError(
             f"{path}: a table of scores has no texts to count in (claims.length names {', '.join(lacking)})"
         )
-    if absent := sorted(set(plan.cells_judged) - set(present)):
-        raise PlanError(f"{path}: the plan names cells that the table lacks ({', '.join(absent)})")
     if ignored := sorted(set(present) - set(plan.records.derivations)):
-        notes = (*notes, f"rows that the plan does not name are left out: {', '.join(ignored)}")
-    whole, left_out = honest, honest.excess(per_judge=plan.missing.per_judge, per_agent=plan.missing.per_agent)
+        said.append(f"rows that the plan does not name are left out: {', '.join(ignored)}")
+    left_out = honest.excess(per_judge=plan.missing.per_judge, per_agent=plan.missing.per_agent)
     if left_out:
-        columns, notes = _without(columns, left_out, plan, path), (*notes, *_left_out(left_out))
-        honest = score_table_of(columns, weights=None if study is None else study.rubric.weights)
+        judges = columns.names["judge"]
+        if plan.missing.on_excess == "stop" or len(left_out) == len(judges):
+            raise PlanError(f"{path}: {'; '.join(f'{judge}: {why}' for judge, why in left_out.items())}")
+        columns = columns.only(np.array([name not in left_out for name in judges])[columns.codes["judge"]])
+        said += [f"judge {judge} is left out: {why}" for judge, why in left_out.items()]
+        honest = score_table_of(columns, weights=weights)
     if honest.left_out:
-        notes = (*notes, f"{_lacking(len(honest.left_out))}: agreement is measured without them")
+        said.append(f"{_lacking(len(honest.left_out))}: agreement is measured without them")
     found = analyse(honest, plan, rng=np.random.default_rng([plan.seed, 1]), progress=counted(progress))
     found = (*found, *_controls(columns, honest, plan), *missing_measurements(whole, left_out))
-    size = TableSize(
-        honest.n,
-        len(honest.left_out),
-        len(honest.agents),
-        len(honest.clusters),
-        len(honest.judges),
-        len(set(honest.families)),
-        len(honest.dimensions),
-    )
-    return _decided(path, size, plan, study is not None, "cycle" in columns.codes, found, honest.digest, notes)
+    scope = (honest.n, len(honest.left_out), len(honest.agents), len(honest.clusters))
+    size = TableSize(*scope, len(honest.judges), len(set(honest.families)), len(honest.dimensions))
+    return _decided(path, size, plan, study is not None, "cycle" in columns.codes, found, honest.digest, said)
 
 
 def _streamed(path: Path, study: Study | None, named: Sequence[str] | None, progress: Progress) -> MeasuredTable:
@@ -412,49 +351,22 @@ def _streamed(path: Path, study: Study | None, named: Sequence[str] | None, prog
     return _of_sums(path, sums, study, progress, path)
 
 
-def _of_folder(
-    folder: Path,
-    study: Study | None,
-    named: Sequence[str] | None,
-    computing: Computing,
-    kept: Path | None,
-    progress: Progress,
-) -> MeasuredTable:
-    if study is not None and _needs_rows(study):
-        raise PlanError(
-            f"{folder}: records.agents and [contamination] need the rows of a table; measure it as one file"
-        )
-    weights = None if study is None else study.rubric.weights
-    sums = folder_sums(folder, weights, computing, kept, progress, named)
-    # All partitions have the same columns, or there would be no sums.
-    return _of_sums(folder, sums, study, progress, partition_files(folder)[0])
-
-
 def _of_sums(path: Path, sums: ScoreSums, study: Study | None, progress: Progress, file: Path) -> MeasuredTable:
     layout = sums.layout
     plan = default_study(layout) if study is None else study
-    _require_fit(path, plan, layout, (AGGREGATE, *layout.dimensions), sums.agents)
-    if plan.cells_judged:
-        raise PlanError(f"{path}: the plan names cells that the table lacks ({', '.join(plan.cells_judged)})")
+    _require_fit(path, plan, layout, (AGGREGATE, *layout.dimensions), sums.agents, ())
     notes = _unused([name for name in numeric_columns(pq.read_schema(file)) if name not in layout.dimensions])
     if sums.left_out:
         why = "partitions are only summed, while one file is read whole"
-        notes = (*notes, f"left out of every number: {_lacking(sums.left_out)}, and {why}")
+        notes.append(f"left out of every number: {_lacking(sums.left_out)}, and {why}")
     if excess := sums.excess(per_judge=plan.missing.per_judge, per_agent=plan.missing.per_agent):
         said = "; ".join(f"{judge}: {why}" for judge, why in excess.items())
         instead = "take these judges out, or measure the table as one file"
         raise PlanError(f"{path}: too many replies are missing ({said}); {instead}")
     found = analyse_sums(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=counted(progress))
     found = (*found, *missing_measurements(sums, {}))
-    size = TableSize(
-        sums.n,
-        sums.left_out,
-        len(sums.agents),
-        int(np.count_nonzero(sums.sizes.sum(axis=0))),
-        len(layout.judges),
-        len(set(layout.families)),
-        len(layout.dimensions),
-    )
+    scope = (sums.n, sums.left_out, len(sums.agents), int(np.count_nonzero(sums.sizes.sum(axis=0))))
+    size = TableSize(*scope, len(layout.judges), len(set(layout.families)), len(layout.dimensions))
     return _decided(path, size, plan, study is not None, layout.paired, found, sums.digest, notes)
 
 
@@ -462,53 +374,27 @@ def _lacking(count: int) -> str:
     return f"{count:,} {'trajectory lacks' if count == 1 else 'trajectories lack'} a usable score from some judge"
 
 
-def _unused(columns: Sequence[str]) -> tuple[str, ...]:
+def _unused(columns: Sequence[str]) -> list[str]:
     """What is said of numeric columns that nobody named a dimension."""
-    return (f"numeric columns that are not used: {', '.join(columns)}",) if columns else ()
-
-
-def _is_large(path: Path, study: Study | None) -> bool:
-    """Whether a table is read in parts."""
-    if study is not None and _needs_rows(study):
-        return False
-    if not is_parquet(path):
-        return False
-    try:
-        return bool(pq.read_metadata(path).num_rows >= STREAMED_FROM)
-    except (pa.ArrowException, OSError):
-        return False  # whoever reads it says what is wrong
-
-
-def _needs_rows(study: Study) -> bool:
-    """A choice of agents needs the rows of a table, and so does the contamination probe."""
-    return study.records.agents is not None or study.contamination is not None
+    return [f"numeric columns that are not used: {', '.join(columns)}"] if columns else []
 
 
 def _decided(
-    path: Path,
-    size: TableSize,
-    plan: Study,
-    planned: bool,
-    paired: bool,
-    found: Sequence[Measurement],
-    digest: str,
-    notes: tuple[str, ...],
-) -> MeasuredTable:
-    measurements = tuple(found) if paired else tuple(map(_without_cycles, found))
+    path: Path, size: TableSize, plan: Study, planned: bool, paired: bool, found: Sequence[Measurement], digest: str,
+    notes: Sequence[str],
+) -> MeasuredTable:  # fmt: skip
+    measurements = []
+    for item in found:
+        if not paired and "cycle" in f"{item.method} {item.n_of}":
+            # The same number with the words that are true where clusters stand for cycles.
+            method = item.method.replace("cycle", "cluster")
+            method += "; no cycle was given, so agents are compared by their means in each cluster"
+            item = replace(item, method=method, n_of=item.n_of.replace("cycle", "cluster"))
+        measurements.append(item)
     fingerprint = plan_hash(plan, {}, {"scores": digest})
     verdicts = decide_claims(measurements, plan, fingerprint, preregistered=planned)
-    return MeasuredTable(str(path), size, plan, fingerprint, planned, paired, measurements, verdicts, notes)
-
-
-def _without_cycles(item: Measurement) -> Measurement:
-    """The same number with the words that are true where clusters stand for cycles."""
-    if "cycle" not in item.method and "cycle" not in item.n_of:
-        return item
-    method = item.method.replace("cycle", "cluster")
-    return replace(
-        item,
-        method=f"{method}; no cycle was given, so agents are compared by their means in each cluster",
-        n_of=item.n_of.replace("cycle", "cluster"),
+    return MeasuredTable(
+        str(path), size, plan, fingerprint, planned, paired, tuple(measurements), verdicts, tuple(notes)
     )
 
 
@@ -525,10 +411,18 @@ def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measur
 
         found += contamination_measurements(gated(honest, study), study, {})
     if study.cells_judged:
-        from assaymark.metrology.controls import cell_measurements
+        from assaymark.metrology.controls import Cell, cell_measurements
         from assaymark.metrology.style import length_matched_contrasts
 
-        cells = _cells(columns, study)
+        # Who wrote a control text is its agent, or that agent's family.
+        parents = columns.of_trajectories("parent") if "parent" in columns.codes else {}
+        composers = columns.of_trajectories("agent_family" if "agent_family" in columns.codes else "agent")
+        cells = []
+        for kind in study.cells_judged:
+            table = score_table_of(columns, weights=study.rubric.weights, derivation=kind)
+            own = table.trajectories
+            written = tuple(composers[name] for name in own)
+            cells.append(Cell(kind, table, tuple(parents.get(name) or None for name in own), written))
         found += cell_measurements(honest, cells, study)
         for cell in cells:
             if cell.kind == "length_matched":
@@ -536,78 +430,22 @@ def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measur
     return found
 
 
-def _cells(columns: Columns, study: Study) -> list[Cell]:
-    """The control cells that the plan names. Who wrote a control text is its agent, or that agent's family."""
-    from assaymark.metrology.controls import Cell
-
-    parents = columns.of_trajectories("parent") if "parent" in columns.codes else {}
-    composers = columns.of_trajectories("agent_family" if "agent_family" in columns.codes else "agent")
-    found = []
-    for kind in study.cells_judged:
-        table = score_table_of(columns, weights=study.rubric.weights, derivation=kind)
-        own = table.trajectories
-        found.append(
-            Cell(kind, table, tuple(parents.get(name) or None for name in own), tuple(composers[name] for name in own))
-        )
-    return found
-
-
-# --- plan and table ---------------------------------------------------------------------------------------------------
-
-
-def _without(columns: Columns, left_out: Mapping[str, str], plan: Study, path: Path) -> Columns:
-    """The rows of the judges that answered often enough."""
-    if plan.missing.on_excess == "stop" or len(left_out) == len(columns.names["judge"]):
-        raise PlanError(f"{path}: {'; '.join(f'{judge}: {why}' for judge, why in left_out.items())}")
-    kept = np.array([name not in left_out for name in columns.names["judge"]])
-    return columns.only(kept[columns.codes["judge"]])
-
-
-def _left_out(left_out: Mapping[str, str]) -> list[str]:
-    return [f"judge {judge} is left out: {why}" for judge, why in left_out.items()]
-
-
-def _of_agents(columns: Columns, agents: Sequence[str], path: Path) -> Columns:
-    """The rows of the agents that the plan is about."""
-    known = columns.names["agent"]
-    if unknown := sorted(set(agents) - set(known)):
-        raise PlanError(f"{path}: the plan names agents that the table lacks ({', '.join(unknown)})")
-    wanted = np.array([name in agents for name in known])
-    found = columns.only(wanted[columns.codes["agent"]])
-    if not found.usable.any():
-        raise InputError(str(path), [Problem("", "no row of the plan's agents has a score on every dimension")])
-    return found
-
-
-def _require_fit(path: Path, study: Study, table: _Judged, names: Sequence[str], agents: Sequence[str]) -> None:
-    """A plan is about the judges and dimensions of the table, or about another table."""
+def _require_fit(
+    path: Path, study: Study, table: _Judged, names: Sequence[str], agents: Sequence[str], cells: Sequence[str]
+) -> None:
+    """A plan is about the judges, dimensions and control cells of the table, or about another table."""
     planned = {judge.name: judge.family for judge in study.judges}
     seen = dict(zip(table.judges, table.families, strict=True))
     problems = [f"judge {name} is in the plan and not in the table" for name in sorted(planned.keys() - seen.keys())]
     problems += [f"judge {name} is in the table and not in the plan" for name in sorted(seen.keys() - planned.keys())]
-    problems += [
-        f"judge {name} has family {planned[name]} in the plan and {seen[name]} in the table"
-        for name in sorted(planned.keys() & seen.keys())
-        if planned[name] != seen[name]
-    ]
-    problems += [
-        f"claims.dimensions names {name}, which the table lacks"
-        for name in study.claims.dimensions or ()
-        if name not in names
-    ]
+    for name in sorted(planned.keys() & seen.keys()):
+        if planned[name] != seen[name]:
+            problems.append(f"judge {name} has family {planned[name]} in the plan and {seen[name]} in the table")
+    lacking = (name for name in study.claims.dimensions or () if name not in names)
+    problems += [f"claims.dimensions names {name}, which the table lacks" for name in lacking]
     if not agents:
         problems.append("no agent has an honest first record")
     if problems:
         raise PlanError(f"{path}: the plan does not fit: {'; '.join(problems)}")
-
-
-# --- writing ----------------------------------------------------------------------------------------------------------
-
-
-def _write(folder: RunFolder, found: MeasuredTable) -> None:
-    study = found.study
-    write_atomic(folder.plan, study_toml(study))
-    Store(folder).write(MEASUREMENTS, found.measurements, {"plan": found.plan_hash})
-    file = verdict_file(study, found.plan_hash, found.verdicts, found.measurements, preregistered=found.planned)
-    write_json(folder.verdicts, file)
-    write_sums(folder)
+    if absent := sorted(set(study.cells_judged) - set(cells)):
+        raise PlanError(f"{path}: the plan names cells that the table lacks ({', '.join(absent)})")

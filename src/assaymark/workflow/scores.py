@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from assaymark.errors import LedgerError
 from assaymark.judging import judged_text, token_count
 from assaymark.metrology import Cell, ScoreTable, averaging, gated, score_table
-from assaymark.protocol import Study
-from assaymark.records import Decision, DerivationKind, Judgment
+from assaymark.records import Decision, Judgment
 from assaymark.workflow.tables import DECISIONS, JUDGMENTS
 from assaymark.workflow.track import Selection, select
 
@@ -22,11 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What a run's judges gave: judgments by trajectory, the honest records as a table, the control cells.
-
-    ``left_out`` are the judges that lack more replies than the plan tolerates, with the reason; nothing else here is
-    of them but ``whole``, the table before.
-    """
+    """What a run's judges gave: judgments by trajectory, the honest records as a table, the control cells."""
 
     selection: Selection
     judgments: Mapping[str, list[Judgment]]
@@ -43,49 +38,34 @@ class Scores:
         judgments: Mapping[str, list[Judgment]] = defaultdict(list)
         for one in store.read(JUDGMENTS):
             judgments[one.trajectory].append(one)
-        whole = honest = _table(selection.honest, judgments, study)
+
+        def table(decisions: Sequence[Decision]) -> ScoreTable:
+            lengths = {one.record_id: token_count(judged_text(one)) for one in decisions}
+            graded = (judgment for one in decisions for judgment in judgments.get(one.record_id, ()))
+            return score_table(graded, decisions, weights=study.rubric.weights, lengths=lengths)
+
+        whole = honest = table(selection.honest)
         missing = study.missing
         left_out = honest.excess(per_judge=missing.per_judge, per_agent=missing.per_agent)
         if left_out:
             words = "; ".join(f"judge {judge}: {why}" for judge, why in left_out.items())
             if missing.on_excess == "stop" or len(left_out) == len(honest.judges):
                 raise LedgerError(f"too many replies are missing: {words}")
-            judgments = {
-                name: kept
-                for name, found in judgments.items()
-                if (kept := [one for one in found if one.judge not in left_out])
-            }
-            honest = _table(selection.honest, judgments, study)
+            kept = {name: [one for one in found if one.judge not in left_out] for name, found in judgments.items()}
+            judgments = {name: found for name, found in kept.items() if found}
+            honest = table(selection.honest)
         # Whose trials may be averaged is found on honest records: inside a cell they hardly differ.
-        decided = averaging(honest, study)
-        cells = tuple(_cell(kind, selection.cell(kind), judgments, study, decided) for kind in study.cells_judged)
-        return cls(selection, judgments, gated(honest, study, decided), cells, whole, left_out)
+        averaged = averaging(honest, study)
+        cells = []
+        for kind in study.cells_judged:
+            by_id = {one.record_id: one for one in selection.cell(kind)}
+            scores = gated(table(selection.cell(kind)), study, averaged)
+            parents = tuple(by_id[name].derivation.parent for name in scores.trajectories)
+            composers = tuple(by_id[name].agent.family for name in scores.trajectories)
+            cells.append(Cell(kind=kind, table=scores, parents=parents, composers=composers))
+        return cls(selection, judgments, gated(honest, study, averaged), tuple(cells), whole, left_out)
 
 
 def honest_table(store: Store, locked: Locked) -> ScoreTable:
     """The scores of the honest records of a judged run."""
     return Scores.of(store, locked).honest
-
-
-def _table(decisions: Sequence[Decision], judgments: Mapping[str, list[Judgment]], study: Study) -> ScoreTable:
-    """The scores of some decisions, with the length of each text as it was judged."""
-    lengths = {one.record_id: token_count(judged_text(one)) for one in decisions}
-    graded = (judgment for one in decisions for judgment in judgments.get(one.record_id, ()))
-    return score_table(graded, decisions, weights=study.rubric.weights, lengths=lengths)
-
-
-def _cell(
-    kind: DerivationKind,
-    decisions: Sequence[Decision],
-    judgments: Mapping[str, list[Judgment]],
-    study: Study,
-    averaged: Mapping[str, bool],
-) -> Cell:
-    table = gated(_table(decisions, judgments, study), study, averaged)
-    by_id = {one.record_id: one for one in decisions}
-    return Cell(
-        kind=kind,
-        table=table,
-        parents=tuple(by_id[name].derivation.parent for name in table.trajectories),
-        composers=tuple(by_id[name].agent.family for name in table.trajectories),
-    )

@@ -1,9 +1,4 @@
-"""`assaymark serve`: the pages of a run folder on this machine, and how far the run is while it goes on.
-
-Nothing is written and nothing is asked. Only pages, datasheets, verdicts and certificates are handed out: never the
-ledger, the plan or the tables. Requests that name another host than this one are refused, so that no web page that is
-open in the same browser can read along under a name of its own (DNS rebinding).
-"""
+"""`assaymark serve`: the pages of a run folder on this machine, and how far the run is while it goes on."""
 
 from __future__ import annotations
 
@@ -79,7 +74,7 @@ class Served:
 
     def answer(self, target: str, host: str | None) -> Answer:
         """The answer to ``GET target``. Whatever the target is, nothing is raised."""
-        if host is None or _host(_without_port(host)) not in self.hosts:
+        if host is None or _host(re.sub(r":\d+$", "", host)) not in self.hosts:
             return _missing(421, "This server answers under its own names only; --allow-host NAME adds one.")
         try:
             path = unquote(urlsplit(target).path)
@@ -97,42 +92,33 @@ class Served:
             return _page(render_live(self.standing(), report=front))
         if path == "/live.json":
             return Answer(200, self.standing().to_json().encode(), _KINDS[".json"])
-        found = _KEY.fullmatch(path)
-        return self._call(found.group(1)) if found else None
+        if (found := _KEY.fullmatch(path)) is None:
+            return None
+        if not self.folder.has_ledger:
+            return _missing(404, "This folder has no ledger.")
+        with Ledger.open(self.folder.ledger, create=False) as ledger:
+            try:
+                call = ledger.call(found[1])
+            except LedgerError as exc:
+                return _missing(404, str(exc))
+            return _page(render_call(call, next((reply for _, reply in ledger.replies([found[1]])), None)))
 
     def standing(self) -> LiveView:
         """How far the run is, looked up once a second at most however many look on."""
         with self._lock:
             now = self._clock()
             if not self._seen or now - self._seen[-1][0] >= _FRESH_S:
-                models = self._models()
+                models: tuple[Standing, ...] = ()
+                if self.folder.has_ledger:
+                    with Ledger.open(self.folder.ledger, create=False) as ledger:
+                        models = tuple(Standing(model, *counts) for model, counts in ledger.standing().items())
                 answered = sum(one.answered for one in models)
-                view = LiveView(self.folder.path.resolve().name, models, self._rate(now, answered))
-                self._seen = [one for one in self._seen if now - one[0] <= _LATELY_S] + [(now, view)]
+                # Replies a second since the oldest look that is not too old.
+                self._seen = [one for one in self._seen if now - one[0] <= _LATELY_S]
+                then, before = self._seen[0] if self._seen else (now, None)
+                rate = (answered - before.answered) / (now - then) if before and answered > before.answered else None
+                self._seen.append((now, LiveView(self.folder.path.resolve().name, models, rate)))
             return self._seen[-1][1]
-
-    def _models(self) -> tuple[Standing, ...]:
-        if not self.folder.has_ledger:
-            return ()
-        with Ledger.open(self.folder.ledger, create=False) as ledger:
-            return tuple(Standing(model, *counts) for model, counts in ledger.standing().items())
-
-    def _rate(self, now: float, answered: int) -> float | None:
-        """Replies a second since the oldest look that is not too old."""
-        before = next((one for one in self._seen if now - one[0] <= _LATELY_S), None)
-        if before is None or answered <= before[1].answered:
-            return None
-        return (answered - before[1].answered) / (now - before[0])
-
-    def _call(self, key: str) -> Answer:
-        if not self.folder.has_ledger:
-            return _missing(404, "This folder has no ledger.")
-        with Ledger.open(self.folder.ledger, create=False) as ledger:
-            try:
-                call = ledger.call(key)
-            except LedgerError as exc:
-                return _missing(404, str(exc))
-            return _page(render_call(call, next((reply for _, reply in ledger.replies([key])), None)))
 
     def _file(self, path: str) -> Answer | None:
         """A file that may be shown: below one of a few folders, of a kind that pages are made of, and no way out."""
@@ -153,10 +139,6 @@ def _missing(status: int, what: str) -> Answer:
     return _page(render_missing(what), status)
 
 
-def _without_port(host: str) -> str:
-    return host.rpartition(":")[0] if re.search(r":\d+$", host) else host
-
-
 def _host(name: str) -> str:
     """A name or address of a machine as it stands in a ``Host`` header: lower case, and brackets around IPv6."""
     plain = name.lower()
@@ -172,14 +154,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30
 
     def do_GET(self) -> None:
-        """Answer."""
-        self._send(body=True)
-
-    def do_HEAD(self) -> None:
-        """Answer without the body."""
-        self._send(body=False)
-
-    def _send(self, *, body: bool) -> None:
+        """Answer; to ``HEAD`` without the body."""
         answer = self.served.answer(self.path, self.headers.get("Host"))
         self.send_response(answer.status)
         for name, value in {**_EVERYWHERE, **answer.headers}.items():
@@ -187,8 +162,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", answer.kind)
         self.send_header("Content-Length", str(len(answer.body)))
         self.end_headers()
-        if body:
+        if self.command == "GET":
             self.wfile.write(answer.body)
+
+    do_HEAD = do_GET
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing: the terminal is for the address."""

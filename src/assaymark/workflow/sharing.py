@@ -36,17 +36,7 @@ class LockedPlan(Protocol):
 
 
 def name_ledger(folder: RunFolder, url: str) -> None:
-    """Let a run folder keep its ledger in a database from the start. Naming the same one again changes nothing.
-
-    Raises
-    ------
-    InputError
-        The URL cannot be read, or holds a password: nothing secret is written into a run folder.
-    PlanError
-        The folder has a ledger already.
-    LedgerError
-        The database cannot be opened.
-    """
+    """Let a run folder keep its ledger in a database from the start. Naming the same one again changes nothing."""
     if check_ledger_name(folder, url):
         with Ledger.open(url):
             write_atomic(folder.ledger_url, url + "\n")
@@ -54,60 +44,40 @@ def name_ledger(folder: RunFolder, url: str) -> None:
 
 def check_ledger_name(folder: RunFolder, url: str) -> bool:
     """Whether `name_ledger` has anything left to write; raises as it does, but looks at no database."""
+    problem = ""
     try:
         parsed = sa.make_url(url)
+        if parsed.password or "password" in parsed.query:
+            problem = "must not hold a password, it would be written down; set PGPASSWORD, or use a .pgpass file"
     except ArgumentError:
-        raise InputError(
-            "--ledger", [Problem("", "is no URL of a database (not shown: it may hold a password)")]
-        ) from None
-    if parsed.password or "password" in parsed.query:
-        problem = "must not hold a password, it would be written down; set PGPASSWORD, or use a .pgpass file"
+        problem = "is no URL of a database (not shown: it may hold a password)"
+    if problem:
         raise InputError("--ledger", [Problem("", problem)])
-    if folder.has_ledger:
-        if folder.ledger == url:
-            return False
+    if folder.has_ledger and folder.ledger != url:
         raise PlanError(f"{folder.path} has its ledger elsewhere already ({folder.ledger}); use a new run folder")
-    return True
+    return not folder.has_ledger
 
 
 def hold_ledger(folder: RunFolder, ledger: Ledger, locked: LockedPlan) -> None:
     """Before calls: anchor the lock, and see that a shared ledger is of this plan, which an amended one still is."""
     if ledger.leases is not None:
-        _hold_shared(ledger, locked)
+        plan = locked.amendments[0].plan_before if locked.amendments else locked.plan_hash
+        held = ledger.notes.leave(_PLAN, plan)
+        if held != plan:
+            raise PlanError(
+                f"{ledger.name} holds the calls of another plan ({held[:12]}..., this one is {plan[:12]}...); "
+                "one ledger is for one plan: name another database, or another schema of it"
+            )
     anchor_lock(folder, ledger)
 
 
-def _hold_shared(ledger: Ledger, locked: LockedPlan) -> None:
-    plan = locked.amendments[0].plan_before if locked.amendments else locked.plan_hash
-    held = ledger.notes.leave(_PLAN, plan)
-    if held != plan:
-        raise PlanError(
-            f"{ledger.name} holds the calls of another plan ({held[:12]}..., this one is {plan[:12]}...); "
-            "one ledger is for one plan: name another database, or another schema of it"
-        )
-
-
 def work(where: RunFolder | str, models: Mapping[str, Model], *, progress: Progress = silent) -> RunSummary:
-    """Answer planned calls of a shared ledger until none is left that could be answered here.
-
-    Parameters
-    ----------
-    where : RunFolder or str
-        A run folder, or the URL of its ledger, for a machine without the folder. How calls are made (limits,
-        concurrency, deadline) was left there by the run; before it asks anything, the plan in the folder says.
-    models : mapping of model name to Model
-
-    Raises
-    ------
-    LedgerError
-        The ledger cannot be opened.
-    PlanError
-        It is of another plan than the folder, or there is no run yet and no folder.
-    """
-    locked = None if isinstance(where, str) else open_locked(where)
+    """Answer planned calls of a shared ledger until none is left that could be answered here."""
+    folder = None if isinstance(where, str) else where
+    locked = None if folder is None else open_locked(folder)
     with Ledger.open(where if isinstance(where, str) else where.ledger, create=False) as ledger:
-        if locked is not None and not isinstance(where, str):
-            hold_ledger(where, ledger, locked)
+        if folder is not None and locked is not None:
+            hold_ledger(folder, ledger, locked)
         engine = manner_left(ledger) or (locked.study.engine if locked is not None else None)
         if engine is None and ledger.pending_models():
             raise PlanError(
@@ -115,12 +85,9 @@ def work(where: RunFolder | str, models: Mapping[str, Model], *, progress: Progr
                 "ask them; start the run, or name its run folder"
             )
         return run_worker(
-            ledger,
-            models,
-            purse=purse_of(models),
-            progress=lambda done, total: progress("answering calls", done, total),
-            **manner(engine or EngineChoice()),
-        )
+            ledger, models, purse=purse_of(models),
+            progress=lambda done, total: progress("answering calls", done, total), **manner(engine or EngineChoice()),
+        )  # fmt: skip
 
 
 def work_lines(summary: RunSummary) -> list[str]:

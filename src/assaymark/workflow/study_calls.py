@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from assaymark.agents.llm import NOT_USABLE, LLMAgent, Place, envelope_of, prompt_of
-from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, beside
+from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, beside
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside, patience
 from assaymark.errors import LedgerError
@@ -77,62 +77,48 @@ class Desk:
         return user_messages(self.decisions, self.store.each_context(), self.locked.study)
 
     def grade(
-        self,
-        rubric: Rubric,
-        *,
-        what: str,
-        judges: Sequence[JudgeSpec] | None = None,
+        self, rubric: Rubric, *, what: str, judges: Sequence[JudgeSpec] | None = None,
         only: Collection[str] | None = None,
-    ) -> tuple[list[Judgment], RunSummary]:
-        """Put decisions before judges under a rubric: ask what has no reply yet, and parse all replies strictly.
-
-        A call whose reply is no JSON at all is made once more.
-        """
+    ) -> tuple[list[Judgment], int]:  # fmt: skip
+        """Judgments of decisions under a rubric, parsed strictly, and how many calls were made for them now."""
         study = self.locked.study
         planned = plan_calls(self.decisions, {}, study, rubric, judges=judges, only=only, shown=self.shown)
+        unusable = unusable_of(planned, lambda one, reply: judgment(one, reply, rubric).reason)
         with Ledger.open(self.folder.ledger) as ledger:
             hold_ledger(self.folder, ledger, self.locked)
-            ledger.plan(item.call for item in planned)
-            calls = [item.call for item in planned]
-            summary = run_all(
-                ledger, calls, self.models, study.engine, what=what, progress=self.progress,
-                unusable=unusable_of(planned, lambda one, reply: judgment(one, reply, rubric).reason),
-            )  # fmt: skip
-            require_all(summary, "the judges", self.folder)
-            found = parsed(planned, ledger, rubric)
-            if again := _unread(planned, found, ledger):
-                ledger.plan(again)
-                more = run_all(ledger, again, self.models, study.engine, what=f"{what} again", progress=self.progress)
-                require_all(more, "the judges", self.folder)
-                summary = replace(summary, made=summary.made + more.made)
+            calls, made = [item.call for item in planned], 0
+            for again in ("", " again"):
+                ledger.plan(calls)
+                summary = run_all(
+                    ledger, calls, self.models, study.engine, what=what + again, progress=self.progress,
+                    unusable=None if again else unusable,
+                )  # fmt: skip
+                require_all(summary, "the judges", self.folder)
+                made += summary.made
                 found = parsed(planned, ledger, rubric)
-            return found, summary
+                bad = {
+                    item.call.key: item.call
+                    for item, one in zip(planned, found, strict=True)
+                    if one.status == "invalid" and not one.first_key
+                }
+                calls = [second_call(bad[key]) for key, reply in ledger.replies(bad) if asks_again(reply)]
+                if not calls:
+                    break
+            return found, made
 
 
 def parsed(planned: Sequence[PlannedCall], ledger: Ledger, rubric: Rubric) -> list[Judgment]:
     """What the stored replies to planned calls amount to, those of second calls included."""
     replies = dict(ledger.replies([item.call.key for item in planned]))
-    missing = sum(item.call.key not in replies for item in planned)
-    if missing:
+    if missing := sum(item.call.key not in replies for item in planned):
         raise LedgerError(f"{missing} replies that were recorded cannot be found in the ledger; it is damaged")
     found = [judgment(item, replies[item.call.key], rubric) for item in planned]
     bad = {at: second_call(item.call).key for at, item in enumerate(planned) if found[at].status == "invalid"}
     seconds = dict(ledger.replies(bad.values()))
     for at, key in bad.items():
         if key in seconds:
-            first = replies[planned[at].call.key]
-            found[at] = judgment(planned[at], first, rubric, second=seconds[key])
+            found[at] = judgment(planned[at], replies[planned[at].call.key], rubric, second=seconds[key])
     return found
-
-
-def _unread(planned: Sequence[PlannedCall], found: Sequence[Judgment], ledger: Ledger) -> list[CallSpec]:
-    """The calls to be made once more."""
-    bad = [item.call for item, one in zip(planned, found, strict=True) if one.status == "invalid" and not one.first_key]
-    calls = {call.key: call for call in bad}
-    return [second_call(calls[key]) for key, reply in ledger.replies(calls) if asks_again(reply)]
-
-
-# `assaymark judge`: every selected decision before every judge, and every number in its text against its material.
 
 
 _WORTH_A_PROCESS: Final = 300
@@ -150,18 +136,7 @@ class JudgeResult(Shown):
 
 
 def judge(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> JudgeResult:
-    """Grade every selected decision with every judge of the locked plan, and ledger its numbers.
-
-    Then the anchor probe, if the plan has one, and the outside judge, if leaving a family out reverses a pair. A call
-    that has a reply in the ledger is never made again. Replies that do not parse are recorded as invalid.
-
-    Raises
-    ------
-    ModelError
-        Calls failed for good; what was answered is kept, and the same command goes on.
-    StoppedError
-        The run was asked to stop; what was answered is kept too.
-    """
+    """Grade every selected decision with every judge of the locked plan, and ledger its numbers."""
     desk = Desk(folder, open_locked(folder), models, progress)
     store = desk.store
     reading, plan = desk.locked.reading, {"plan": desk.locked.plan_hash}
@@ -170,9 +145,8 @@ def judge(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress 
     both = wanted == {JUDGMENTS, EVIDENCE} and len(desk.decisions) >= _WORTH_A_PROCESS
     with beside(ledger_of, folder, desk.locked.study, processes=both) as evidence:
         if JUDGMENTS in wanted:
-            judgments, summary = desk.grade(desk.locked.rubric, what="asking the judges")
+            judgments, made = desk.grade(desk.locked.rubric, what="asking the judges")
             store.write(JUDGMENTS, [*judgments, *of_people(desk)], reading)
-            made = summary.made
             for line in [*judgments_asked_again(judgments), *unusable_judgments(judgments)]:
                 saying(progress)(line)
         reasked = ask_anchor(desk) + ask_probe(desk)
@@ -205,9 +179,6 @@ def of_people(desk: Desk) -> list[Judgment]:
     return [one for one in desk.store.read(HUMAN) if one.judge in people and one.trajectory in chosen]
 
 
-# The agents of a study at work: every cycle before every agent, and the control cells beside them.
-
-
 _MARGIN_S: Final = 10.0
 _LANE: Final = 8  # few at once, so that the seconds of a decision are its own and not those of a queue
 
@@ -223,31 +194,46 @@ class Asked:
 
 
 def decide(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> int:
-    """Let every agent of a locked study decide on every cycle, and compose its control cells.
-
-    A call that has a reply in the ledger is never made again; replies that have another form are decisions without
-    orders, recorded as such. Returns the number of calls made now; 0 for a study whose records are imported.
-
-    Raises
-    ------
-    ModelError
-        Calls failed for good; what was answered is kept, and the same command goes on.
-    StoppedError
-        The run was asked to stop; what was answered is kept too.
-    """
+    """Let every agent of a locked study decide on every cycle, and compose its control cells."""
     locked = open_locked(folder)
-    study, store = locked.study, Store(folder)
+    study, store, engine = locked.study, Store(folder), locked.study.engine
     basis: dict[str, str | None] = {"plan": locked.plan_hash}
     if study.substrate is None or store.done(DECISIONS, basis):
         return 0
     contexts = _contexts(study, store)
     asked = [one for key, context in contexts for one in _questions(study, key, context)]
-    decisions, made = _answers(folder, locked, asked, models, progress)
+    calls = [one.call for one in asked]
+    # An agent outside has its own patience; cut off before it, it would be asked again.
+    outside = (patience(one.agent.spec.args) + _MARGIN_S for one in asked if is_outside(one.agent.spec.model))
+    lane = {"concurrency": min(engine.concurrency, _LANE), "deadline_s": max([engine.deadline_s, *outside])}
+    with Ledger.open(folder.ledger) as ledger:
+        hold_ledger(folder, ledger, locked)
+        ledger.plan(calls)
+        summary = run_all(
+            ledger, calls, models, engine.model_copy(update=lane), what="asking the agents", progress=progress
+        )
+        require_all(summary, "the agents", folder)
+        replies = dict(ledger.replies([call.key for call in calls]))
+        batched = ledger.batches.answered_in_batches(replies)
+    if lost := sum(call.key not in replies for call in calls):
+        raise LedgerError(f"{lost} replies that were recorded cannot be found in the ledger; it is damaged")
+    prices = prices_of(models)
+    decisions = [_decision(one, replies[one.call.key], prices, one.call.key in batched) for one in asked]
     for line in unusable_decisions(decisions):
         saying(progress)(line)
     say_raised(models, progress)
-    store.write(DECISIONS, [*decisions, *_controls(study, contexts, decisions)], basis)
-    return made
+    found, controls = list(decisions), study.controls
+    usable = [one for one in decisions if not set(one.flags) & set(NOT_USABLE)]
+    material = [(key.context_id, context, key.regime) for key, context in contexts]
+    for kind, count in controls.wanted.items():
+        from assaymark.agents.controls.decisions import cell_decisions
+
+        found += cell_decisions(
+            material, kind=kind, count=count, seed=study.seed, family=controls.family, style=controls.style,
+            honest=usable, tokens=controls.length_tokens, study=study.name,
+        )  # fmt: skip
+    store.write(DECISIONS, found, basis)
+    return summary.made
 
 
 def agent_calls(study: Study, store: Store) -> list[CallSpec]:
@@ -290,52 +276,7 @@ def _questions(study: Study, key: CycleKey, context: Context) -> list[Asked]:
     return found
 
 
-def _answers(
-    folder: RunFolder, locked: Locked, asked: Sequence[Asked], models: Mapping[str, Model], progress: Progress
-) -> tuple[list[Decision], int]:
-    """Ask what has no reply yet, and make a decision of every reply."""
-    engine = locked.study.engine
-    calls = [one.call for one in asked]
-    outside = [one.agent.spec for one in asked if is_outside(one.agent.spec.model)]
-    # An agent outside has its own patience; cut off before it, it would be asked again.
-    deadline = max([engine.deadline_s, *(patience(spec.args) + _MARGIN_S for spec in outside)])
-    with Ledger.open(folder.ledger) as ledger:
-        hold_ledger(folder, ledger, locked)
-        ledger.plan(calls)
-        lane = engine.model_copy(update={"concurrency": min(engine.concurrency, _LANE), "deadline_s": deadline})
-        summary = run_all(ledger, calls, models, lane, what="asking the agents", progress=progress)
-        require_all(summary, "the agents", folder)
-        replies = dict(ledger.replies([call.key for call in calls]))
-        batched = ledger.batches.answered_in_batches(replies)
-    if lost := sum(call.key not in replies for call in calls):
-        raise LedgerError(f"{lost} replies that were recorded cannot be found in the ledger; it is damaged")
-    prices = prices_of(models)
-    return [_decision(one, replies[one.call.key], prices, one.call.key in batched) for one in asked], summary.made
-
-
 def _decision(one: Asked, reply: Reply, prices: Prices, batch: bool) -> Decision:
     """What a reply decides; its cost stands in the record where a price is known."""
     cost = prices.cost_of(one.call.model, reply.input_tokens, reply.output_tokens, reply.cached_tokens, batch)
     return one.agent.decide(one.context, one.place, reply, key=one.call.key, cost_usd=cost)
-
-
-def _controls(study: Study, contexts: Sequence[tuple[CycleKey, Context]], honest: Sequence[Decision]) -> list[Decision]:
-    """The control cells of a study, each kind from a stream of its own."""
-    found: list[Decision] = []
-    usable = [one for one in honest if not set(one.flags) & set(NOT_USABLE)]
-    material = [(key.context_id, context, key.regime) for key, context in contexts]
-    for kind, count in study.controls.wanted.items():
-        from assaymark.agents.controls.decisions import cell_decisions
-
-        found += cell_decisions(
-            material,
-            kind=kind,
-            count=count,
-            seed=study.seed,
-            family=study.controls.family,
-            style=study.controls.style,
-            honest=usable,
-            tokens=study.controls.length_tokens,
-            study=study.name,
-        )
-    return found

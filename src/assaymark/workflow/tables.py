@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from assaymark.benchmark.stages import STAGES, EpisodeResult, StageState
+from assaymark.benchmark.stages import STAGES
 from assaymark.encoding import write_atomic
 from assaymark.errors import LedgerError
 from assaymark.importers.verdicts import VerdictLog
@@ -45,81 +45,48 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.benchmark_plan import LockedBench
 
 
-# Somebody's log of verdicts as the columns that a datasheet is measured from.
-
-
 def log_table(log: VerdictLog, judge: str) -> CallTable:
     """One judge's calls of a log as columns; its pairs are natural ones, of which nothing is known."""
     rows = np.flatnonzero(log.judge == log.judges.index(judge))
     tasks, task = np.unique(log.question[rows], return_inverse=True)
     n = rows.size
     return CallTable(
-        judge=judge,
-        tasks=tuple(log.questions[one] for one in tasks.tolist()),
-        task=task.astype(np.int64),
-        pair=log.pair[rows],
-        order=log.order[rows],
-        trial=log.trial[rows],
-        verdict=log.verdict[rows],
-        better=np.full(n, -1, dtype=np.int64),
-        delta=np.zeros(n),
-        condition=np.full(n, "different_subset"),
-        variant=np.full(n, ""),
-        prompt=np.full(n, BASE),
-        digest=log.digest[:16],
-    )
+        judge=judge, tasks=tuple(log.questions[one] for one in tasks.tolist()), task=task.astype(np.int64),
+        pair=log.pair[rows], order=log.order[rows], trial=log.trial[rows], verdict=log.verdict[rows],
+        better=np.full(n, -1, dtype=np.int64), delta=np.zeros(n), condition=np.full(n, "different_subset"),
+        variant=np.full(n, ""), prompt=np.full(n, BASE), digest=log.digest[:16],
+    )  # fmt: skip
 
 
 def log_agreement(log: VerdictLog, rng: np.random.Generator) -> list[Measurement]:
     """Kappa of every two judges by content after averaging orders, then call by call, clustered by question."""
     if len(log.judges) < 2:
         return []
-    bootstrap = TaskBootstrap(rng)
+    bootstrap, inputs = TaskBootstrap(rng), log.digest[:16]
     columns = (log.judge, log.call, log.verdict, log.question)
-    return [
-        kappa_measurement(
-            one.tables,
-            {"a": log.judges[one.first], "b": log.judges[one.second]},
-            bootstrap,
-            inputs=log.digest[:16],
-            content=content,
-        )
-        for both in zip(agreement_arrays(*columns, content=True), agreement_arrays(*columns), strict=True)
-        for content, one in zip((True, False), both, strict=True)
-    ]
-
-
-# Every number of a benchmark run as rows of its table.
+    found = []
+    for both in zip(agreement_arrays(*columns, content=True), agreement_arrays(*columns), strict=True):
+        for content, one in zip((True, False), both, strict=True):
+            labels = {"a": log.judges[one.first], "b": log.judges[one.second]}
+            found.append(kappa_measurement(one.tables, labels, bootstrap, inputs=inputs, content=content))
+    return found
 
 
 def pipeline_scores(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Score]:
     """S1 to S5, CEPS and PAS of every date, by the plan's convention and by the other one."""
-    for one in episodes:
-        yield from _of(one.result, locked.plan.convention)
-        yield from _of(one.other, locked.other)
-
-
-def _of(result: EpisodeResult, convention: str) -> Iterator[Score]:
-    labels = {"profile": result.profile, "window": result.window}
-    for date in result.dates:
-        states: dict[str, StageState] = {str(stage): state for stage, state in date.answers.states.items()}
-        values: dict[str, float] = {
-            **{str(stage): date.scores[stage] for stage in STAGES},
-            "CEPS": date.ceps,
-            "PAS": date.pas,
-        }
-        for name, value in values.items():
-            state = states.get(name, StageState("ok"))
-            yield Score(
-                about=f"{result.model}/{result.profile}/{result.window}/{date.day}",
-                agent=result.model,
-                cluster=f"{result.window}/{date.day}",
-                name=name,
-                value=float(value),
-                convention=convention,
-                state=state.state,
-                labels=labels,
-            )
+    for result, convention in (
+        pair for one in episodes for pair in ((one.result, locked.plan.convention), (one.other, locked.other))
+    ):
+        labels = {"profile": result.profile, "window": result.window}
+        for date in result.dates:
+            states = {str(stage): state.state for stage, state in date.answers.states.items()}
+            values = {**{str(stage): date.scores[stage] for stage in STAGES}, "CEPS": date.ceps, "PAS": date.pas}
+            for name, value in values.items():
+                yield Score(
+                    about=f"{result.model}/{result.profile}/{result.window}/{date.day}", agent=result.model,
+                    cluster=f"{result.window}/{date.day}", name=name, value=float(value), convention=convention,
+                    state=states.get(name, "ok"), labels=labels,
+                )  # fmt: skip
 
 
 T = TypeVar("T")
@@ -135,12 +102,7 @@ Column = Callable[[Any, bytes], Any]
 
 @dataclass(frozen=True, eq=False)
 class Table(Generic[T]):
-    """How one kind of record lies in Parquet.
-
-    ``columns`` are what a reader queries; where they do not hold the whole record, ``record`` is its canonical JSON.
-    ``sort`` gives the row order, so that equal records make equal bytes. Both are handed the record and that JSON,
-    which is made once a row.
-    """
+    """How one kind of record lies in Parquet."""
 
     name: str
     kind: type[T]
@@ -174,10 +136,7 @@ class Table(Generic[T]):
 
 
 def texts_array(encoded: Sequence[bytes]) -> pa.ChunkedArray:
-    """UTF-8 texts as an Arrow column, in chunks of about a block.
-
-    From buffers: `pyarrow.array` grows its own by doubling, and for a column of contexts that is four times its size.
-    """
+    """UTF-8 texts as an Arrow column, in chunks of about a block."""
     chunks, start, size = [], 0, 0
     for at, text in enumerate(encoded, start=1):
         size += len(text)
@@ -190,12 +149,29 @@ def texts_array(encoded: Sequence[bytes]) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, type=pa.string())
 
 
-def _typed(name: str, kind: pa.DataType) -> tuple[pa.DataType, Column]:
-    return kind, lambda row, _: getattr(row, name)
+def _typed(kind: pa.DataType, *names: str) -> dict[str, tuple[pa.DataType, Column]]:
+    """Columns that hold a field of the record as it is."""
+
+    def column(name: str) -> tuple[pa.DataType, Column]:
+        return kind, lambda row, _: getattr(row, name)
+
+    return {name: column(name) for name in names}
 
 
 def _strings(*names: str) -> dict[str, tuple[pa.DataType, Column]]:
-    return {name: _typed(name, pa.string()) for name in names}
+    return _typed(pa.string(), *names)
+
+
+def _listed(name: str) -> dict[str, tuple[pa.DataType, Column]]:
+    return {name: (pa.list_(pa.string()), lambda row, _: list(getattr(row, name)))}
+
+
+def _moment(name: str) -> dict[str, tuple[pa.DataType, Column]]:
+    return {name: (_TIME, lambda row, _: getattr(row, name).astimezone(UTC))}
+
+
+def _labels(name: str, kind: pa.DataType = _TEXTS) -> dict[str, tuple[pa.DataType, Column]]:
+    return {name: (kind, lambda row, _: sorted(getattr(row, name).items()))}
 
 
 CONTEXTS: Final = Table(
@@ -203,10 +179,10 @@ CONTEXTS: Final = Table(
     Context,
     {
         "context_id": (pa.string(), lambda _, raw: hashlib.sha256(raw).hexdigest()),
-        "completeness": _typed("completeness", pa.string()),
-        "cutoff": (_TIME, lambda row, _: row.cutoff.astimezone(UTC)),
+        **_strings("completeness"),
+        **_moment("cutoff"),
         "facts": (pa.int64(), lambda row, _: len(row.facts)),
-        "missing": (pa.list_(pa.string()), lambda row, _: list(row.missing)),
+        **_listed("missing"),
     },
     sort=lambda _, raw: raw,
 )
@@ -216,38 +192,32 @@ DECISIONS: Final = Table(
     Decision,
     {
         **_strings("record_id", "episode_id"),
-        "step": _typed("step", pa.int64()),
+        **_typed(pa.int64(), "step"),
         **_strings("cluster", "context_id", "format"),
-        "decided_at": (_TIME, lambda row, _: row.decided_at.astimezone(UTC)),
+        **_moment("decided_at"),
         "agent": (pa.string(), lambda row, _: row.agent.id),
         "agent_family": (pa.string(), lambda row, _: row.agent.family),
         "derivation": (pa.string(), lambda row, _: row.derivation.kind),
-        "replicate": _typed("replicate", pa.int64()),
-        "flags": (pa.list_(pa.string()), lambda row, _: list(row.flags)),
+        **_typed(pa.int64(), "replicate"),
+        **_listed("flags"),
     },
     sort=lambda row, _: row.record_id,
 )
 
 OUTCOMES: Final = Table(
-    "outcomes",
-    Outcome,
-    {
-        **_strings("record_id", "horizon"),
-        "value": _typed("value", pa.float64()),
-        "benchmark": _typed("benchmark", pa.float64()),
-    },
+    "outcomes", Outcome, {**_strings("record_id", "horizon"), **_typed(pa.float64(), "value", "benchmark")},
     sort=lambda row, _: (row.record_id, row.horizon),
-)
+)  # fmt: skip
 
 CYCLES: Final = Table(
     "cycles",
     CycleKey,
     {
         **_strings("context_id", "regime"),
-        "number": _typed("number", pa.int64()),
-        "source": _typed("source", pa.string()),
-        "first_bar": (_TIME, lambda row, _: row.first_bar.astimezone(UTC)),
-        "last_bar": (_TIME, lambda row, _: row.last_bar.astimezone(UTC)),
+        **_typed(pa.int64(), "number"),
+        **_strings("source"),
+        **_moment("first_bar"),
+        **_moment("last_bar"),
     },
     sort=lambda row, _: (row.regime, row.number),
 )
@@ -257,11 +227,11 @@ JUDGMENTS: Final = Table(
     Judgment,
     {
         **_strings("trajectory", "judge", "family", "rubric"),
-        "trial": _typed("trial", pa.int64()),
-        "status": _typed("status", pa.string()),
-        "scores": (pa.map_(pa.string(), pa.float64()), lambda row, _: sorted(row.scores.items())),
-        "call_key": _typed("call_key", pa.string()),
-        "evidence": (pa.list_(pa.string()), lambda row, _: list(row.evidence)),
+        **_typed(pa.int64(), "trial"),
+        **_strings("status"),
+        **_labels("scores", pa.map_(pa.string(), pa.float64())),
+        **_strings("call_key"),
+        **_listed("evidence"),
         **_strings("lookahead_check", "reason"),
     },
     sort=lambda row, _: (row.trajectory, row.judge, row.trial),
@@ -280,44 +250,40 @@ PROBE: Final = replace(JUDGMENTS, name="probe")
 """What the outside judge said about the contested pairs."""
 
 EVIDENCE: Final = Table(
-    "evidence",
-    Evidence,
+    "evidence", Evidence,
     {
-        "decision": _typed("decision", pa.string()),
-        "part": _typed("part", pa.int64()),
-        "kind": _typed("kind", pa.string()),
-        "start": _typed("start", pa.int64()),
-        "quote": _typed("quote", pa.string()),
-        "number": _typed("number", pa.float64()),
+        **_strings("decision"),
+        **_typed(pa.int64(), "part"),
+        **_strings("kind"),
+        **_typed(pa.int64(), "start"),
+        **_strings("quote"),
+        **_typed(pa.float64(), "number"),
         **_strings("unit", "subject", "state"),
-        "facts": (pa.list_(pa.string()), lambda row, _: list(row.facts)),
-        "rule": _typed("rule", pa.string()),
+        **_listed("facts"),
+        **_strings("rule"),
     },
-    sort=lambda row, _: (row.decision, row.part, row.start),
-    flat=True,
-)
+    sort=lambda row, _: (row.decision, row.part, row.start), flat=True,
+)  # fmt: skip
 
 PAIRS: Final = Table(
-    "pairs",
-    PairCall,
+    "pairs", PairCall,
     {
         **_strings("pair", "condition", "task", "order", "verdict", "judge", "variant", "prompt", "better"),
-        "delta": _typed("delta", pa.float64()),
-        "trial": _typed("trial", pa.int64()),
+        **_typed(pa.float64(), "delta"),
+        **_typed(pa.int64(), "trial"),
         **_strings("call_key", "reason"),
     },
-    sort=lambda row, _: (row.judge, row.prompt, row.pair, row.order, row.trial),
-    flat=True,
-)
+    sort=lambda row, _: (row.judge, row.prompt, row.pair, row.order, row.trial), flat=True,
+)  # fmt: skip
 
 SCORES: Final = Table(
     "scores",
     Score,
     {
         **_strings("about", "agent", "cluster", "name"),
-        **{name: _typed(name, pa.float64()) for name in ("value", "least", "most")},
+        **_typed(pa.float64(), "value", "least", "most"),
         **_strings("convention", "state"),
-        "labels": (_TEXTS, lambda row, _: sorted(row.labels.items())),
+        **_labels("labels"),
     },
     sort=lambda row, _: (row.about, row.agent, row.name, row.convention, sorted(row.labels.items())),
 )
@@ -326,10 +292,10 @@ MEASUREMENTS: Final = Table(
     "measurements",
     Measurement,
     {
-        "name": _typed("name", pa.string()),
-        "labels": (_TEXTS, lambda row, _: sorted(row.labels.items())),
-        **{name: _typed(name, pa.float64()) for name in ("value", "low", "high", "level")},
-        "n": _typed("n", pa.int64()),
+        **_strings("name"),
+        **_labels("labels"),
+        **_typed(pa.float64(), "value", "low", "high", "level"),
+        **_typed(pa.int64(), "n"),
         **_strings("n_of", "method", "state", "unit"),
     },
     sort=lambda row, _: row.id,
@@ -342,9 +308,8 @@ VERDICTS: Final = Table(
         "claim": (pa.string(), lambda row, _: row.claim.id),
         "scope": (pa.string(), lambda row, _: row.claim.scope),
         "dimension": (pa.string(), lambda row, _: row.claim.dimension),
-        **_strings(
-            "agreement_status", "stability_status", "adversarial_status", "publication_level", "condition", "plan_hash"
-        ),
+        **_strings("agreement_status", "stability_status", "adversarial_status", "publication_level", "condition"),
+        **_strings("plan_hash"),
     },
     sort=lambda row, _: row.claim.id,
 )
@@ -371,11 +336,7 @@ MADE_BY: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The tables of a run folder.
-
-    The manifest is written before a table is renamed into place and names the old and the new digest, so that a kill
-    between the two is told apart from damage.
-    """
+    """The tables of a run folder."""
 
     folder: RunFolder
 
@@ -414,15 +375,9 @@ class Store:
     def write_arrow(self, table: Table[Any], arrow: pa.Table, basis: Mapping[str, str | None]) -> None:
         """Replace a table and its manifest entry by rows that `Table.to_arrow` made; the same again changes nothing."""
         sink = io.BytesIO()
-        pq.write_table(
-            arrow,
-            sink,
-            compression="zstd",
-            write_page_checksum=True,
-            use_dictionary=[n for n in arrow.column_names if n != "record"],
-        )
-        data = sink.getvalue()
-        path = self._path(table.name)
+        plain = [name for name in arrow.column_names if name != "record"]
+        pq.write_table(arrow, sink, compression="zstd", write_page_checksum=True, use_dictionary=plain)
+        data, path, manifest = sink.getvalue(), self._path(table.name), self._manifest()
         there = file_sha256(path) if path.is_file() else None
         entry = {
             "sha256": hashlib.sha256(data).hexdigest(),
@@ -431,7 +386,6 @@ class Store:
             "rows": arrow.num_rows,
             "basis": _basis_digest(basis),
         }
-        manifest = self._manifest()
         held = manifest.get(table.name)
         if held is not None and there == entry["sha256"] and all(held[name] == entry[name] for name in _SAME):
             return
@@ -454,8 +408,6 @@ class Store:
 
     def read(self, table: Table[T]) -> Rows[T]:
         """The records of a table, in its order; in a notebook they show themselves as one."""
-        if self.digest(table) is None:
-            raise LedgerError(f"{self._path(table.name)} is not there; make it with {MADE_BY[table.name]}")
         return Rows(table.from_arrow(self._file(table).read()))
 
     def contexts(self) -> dict[str, Context]:
@@ -464,8 +416,6 @@ class Store:
 
     def each_context(self) -> Iterator[tuple[str, Context]]:
         """The contexts one after the other, for work that needs each of them only once."""
-        if self.digest(CONTEXTS) is None:
-            raise LedgerError(f"{self._path(CONTEXTS.name)} is not there; make it with {MADE_BY[CONTEXTS.name]}")
         # A few at a time: the JSON of a context takes several times the memory of its records.
         for batch in self._file(CONTEXTS).iter_batches(batch_size=_CONTEXTS_AT_ONCE, columns=["context_id", "record"]):
             for row in batch.to_pylist():
@@ -476,8 +426,6 @@ class Store:
 
     def columns(self, table: Table[Any], *names: str) -> list[dict[str, Any]]:
         """Some columns of a table, a dict a row; far cheaper than its records."""
-        if self.digest(table) is None:
-            raise LedgerError(f"{self._path(table.name)} is not there; make it with {MADE_BY[table.name]}")
         return [dict(row) for row in self._file(table).read(columns=list(names)).to_pylist()]
 
     def rows(self, table: Table[Any]) -> int:
@@ -489,7 +437,9 @@ class Store:
         return None if self.digest(table) is None else self.contents[table.name]
 
     def _file(self, table: Table[Any]) -> pq.ParquetFile:
-        # Not read_table: it reads through datasets, which bring pandas in where there is one.
+        """A table that is whole, to read. Not read_table: it reads through datasets, which bring pandas in."""
+        if self.digest(table) is None:
+            raise LedgerError(f"{self._path(table.name)} is not there; make it with {MADE_BY[table.name]}")
         return pq.ParquetFile(self._path(table.name), page_checksum_verification=True)
 
     def _path(self, name: str) -> Path:

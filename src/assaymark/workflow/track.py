@@ -1,10 +1,10 @@
-"""What a study that makes its own records will decide, as far as its plan knows."""
+"""How far work is, which decisions a study is about, and whether everything that its plan names exists."""
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Final, Protocol, runtime_checkable
@@ -17,9 +17,6 @@ from assaymark.market.cycles import NEUTRAL_NOW, CycleKey
 from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, Agent, Decision, Derivation, DerivationKind, Provenance
 from assaymark.workflow.model_problems import agent_problems, judge_problems, unknown_model
-
-# How long work says how far it is.
-
 
 PARTS: Final = 4
 """Parts of an analysis that are told to whoever watches."""
@@ -52,22 +49,12 @@ class Paying(Progress, Protocol):
 
 
 def saying(progress: Progress) -> Callable[[str], None]:
-    """Shows lines where ``progress`` can, and else nobody.
-
-    >>> saying(silent)("nobody hears this")
-    """
-    return progress.say if isinstance(progress, Speaking) else _unheard
-
-
-def _unheard(_line: str) -> None:
-    """Nobody listens."""
+    """Shows lines where ``progress`` can, and else nobody."""
+    return progress.say if isinstance(progress, Speaking) else lambda _line: None
 
 
 def paying(progress: Progress) -> Callable[[float], None] | None:
-    """Takes account of what replies cost where ``progress`` can, and else is None.
-
-    >>> paying(silent)
-    """
+    """Takes account of what replies cost where ``progress`` can, and else is None."""
     return progress.pay if isinstance(progress, Paying) else None
 
 
@@ -97,17 +84,9 @@ def silent(what: str, done: int, total: int, /) -> None:
 
 
 def counted(progress: Progress) -> Callable[[object], None]:
-    """``progress`` for an analysis, which only says that the next of its parts begins.
-
-    >>> begins = counted(print)
-    >>> begins("agreement")
-    measuring 0 4
-    """
+    """``progress`` for an analysis, which only says that the next of its parts begins."""
     done = itertools.count()
     return lambda _: progress("measuring", next(done), PARTS)
-
-
-# Which decisions a study is about, and whether everything that it names exists.
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,34 +108,33 @@ class Selection:
 
 def select(decisions: Sequence[Decision], study: Study) -> Selection:
     """The decisions that a study's ``[records]`` asks for, in the order given."""
-    chosen, left = [], Counter[str]()
-    for decision in decisions:
-        reason = left_out(decision, study.records)
-        if reason is None:
-            chosen.append(decision)
-        else:
-            left[reason] += 1
-    return Selection(tuple(chosen), dict(sorted(left.items())))
+    reasons = [left_out(one, study.records) for one in decisions]
+    left = Counter(reason for reason in reasons if reason is not None)
+    chosen = tuple(one for one, reason in zip(decisions, reasons, strict=True) if reason is None)
+    return Selection(chosen, dict(sorted(left.items())))
 
 
 def checked_rubric(
-    study: Study,
-    source: str,
-    decisions: Sequence[Decision],
-    selection: Selection,
-    models: Mapping[str, Model] | None = None,
-    graders: Collection[str] = (),
-) -> Rubric:
+    study: Study, source: str, decisions: Sequence[Decision], selection: Selection,
+    models: Mapping[str, Model] | None = None, graders: Collection[str] = (),
+) -> Rubric:  # fmt: skip
     """The rubric of a study, after everything that the study names was found."""
-    problems = [
-        *_agent_problems(study, decisions),
-        *_own_agent_problems(study, models),
-        *_judge_problems(study, models),
-        *_people_problems(study, graders),
-        *_cell_problems(study, selection),
-        *_anchor_problems(study),
-        *_empty(selection),
-    ]
+    problems = [*_record_problems(study, decisions, models), *_people_problems(study, graders)]
+    for kind in study.cells_judged:
+        if not selection.cell(kind):
+            problems.append(Problem("records.derivations", f"no record of the control cell {kind} was imported"))
+    clusters = sorted({one.cluster for one in selection.honest})
+    problems += _unknown(
+        "contamination.post_cutoff", "cluster", getattr(study.contamination, "post_cutoff", ()), clusters
+    )
+    if (probe := study.anchor_probe) is not None:
+        problems += _unknown("anchor_probe.rubric", "rubric", [probe.rubric], rubric_names())
+        if probe.rubric == study.rubric.name and probe.rubric in rubric_names():
+            what = f"is the study's own rubric (got {study.rubric.name}); name another"
+            problems.append(Problem("anchor_probe.rubric", what))
+    if not selection.honest:
+        left = ", ".join(f"{count} by {reason}" for reason, count in selection.excluded.items()) or "none were imported"
+        problems.append(Problem("records", f"no decision is left to judge ({left})"))
     try:
         rubric = load_rubric(study.rubric.name)
     except UnknownNameError as exc:
@@ -167,113 +145,70 @@ def checked_rubric(
     return rubric
 
 
-def _agent_problems(study: Study, decisions: Sequence[Decision]) -> Iterator[Problem]:
+def _unknown(place: str, kind: str, names: Iterable[str], known: Collection[str]) -> Iterator[Problem]:
+    """A problem for each of some names that is not known."""
+    return (Problem(place, str(UnknownNameError(kind, name, tuple(known)))) for name in names if name not in known)
+
+
+def _record_problems(
+    study: Study, decisions: Sequence[Decision], models: Mapping[str, Model] | None
+) -> Iterator[Problem]:
+    """The agents that a plan names or asks itself, the model of its date probe, and its judges."""
     known = sorted({decision.agent.id for decision in decisions})
-    for name in study.records.agents or ():
-        if name not in known:
-            yield Problem("records.agents", str(UnknownNameError("agent", name, known)))
-
-
-def _own_agent_problems(study: Study, models: Mapping[str, Model] | None) -> Iterator[Problem]:
-    """The agents that a study asks itself, and the model of its date probe."""
+    yield from _unknown("records.agents", "agent", study.records.agents or (), known)
     for at, agent in enumerate(study.agents):
         yield from agent_problems(f"agents.{at}", agent, models)
     probe = None if study.substrate is None else study.substrate.date_probe.model
     if probe is not None and (unknown := unknown_model(probe, models)) is not None:
         yield Problem("substrate.date_probe.model", unknown)
-
-
-def _judge_problems(study: Study, models: Mapping[str, Model] | None) -> Iterator[Problem]:
-    probe = [] if study.stability.probe is None else [("stability.probe", study.stability.probe)]
-    for place, judge in (*((f"judges.{at}", one) for at, one in enumerate(study.judges)), *probe):
-        yield from judge_problems(place, judge, models)
+    for at, judge in enumerate(study.judges):
+        yield from judge_problems(f"judges.{at}", judge, models)
+    if study.stability.probe is not None:
+        yield from judge_problems("stability.probe", study.stability.probe, models)
 
 
 def _people_problems(study: Study, graders: Collection[str]) -> Iterator[Problem]:
-    for at, judge in enumerate(study.judges):
-        if judge.human and not graders:
+    people = [(at, judge.name) for at, judge in enumerate(study.judges) if judge.human]
+    for at, name in people:
+        if not graders:
             yield Problem(f"judges.{at}", "a human grader, but no grades were imported; run: assaymark import human")
-        elif judge.human and judge.name not in graders:
-            yield Problem(f"judges.{at}.name", str(UnknownNameError("human grader", judge.name, tuple(graders))))
-    named = {judge.name for judge in study.judges if judge.human}
-    for name in graders:
-        if name not in named:
-            what = f"grades of {name!r:.60} were imported, and no judge of the plan is that person"
-            add = f'add [[judges]] name = "{name:.60}", model = "human/table", family = "human"'
-            yield Problem("judges", f"{what}; {add}, or import a table without these grades")
-
-
-def _cell_problems(study: Study, selection: Selection) -> Iterator[Problem]:
-    for kind in study.cells_judged:
-        if not selection.cell(kind):
-            yield Problem("records.derivations", f"no record of the control cell {kind} was imported")
-    clusters = {one.cluster for one in selection.honest}
-    for name in () if study.contamination is None else study.contamination.post_cutoff:
-        if name not in clusters:
-            yield Problem("contamination.post_cutoff", str(UnknownNameError("cluster", name, tuple(sorted(clusters)))))
-
-
-def _anchor_problems(study: Study) -> Iterator[Problem]:
-    if study.anchor_probe is not None and study.anchor_probe.rubric not in rubric_names():
-        yield Problem("anchor_probe.rubric", str(UnknownNameError("rubric", study.anchor_probe.rubric, rubric_names())))
-    elif study.anchor_probe is not None and study.anchor_probe.rubric == study.rubric.name:
-        yield Problem("anchor_probe.rubric", f"is the study's own rubric (got {study.rubric.name}); name another")
-
-
-def _empty(selection: Selection) -> Iterator[Problem]:
-    if not selection.honest:
-        left = ", ".join(f"{count} by {reason}" for reason, count in selection.excluded.items()) or "none were imported"
-        yield Problem("records", f"no decision is left to judge ({left})")
+        else:
+            yield from _unknown(f"judges.{at}.name", "human grader", [name], graders)
+    named = {name for _, name in people}
+    for name in (one for one in graders if one not in named):
+        what = f"grades of {name!r:.60} were imported, and no judge of the plan is that person"
+        add = f'add [[judges]] name = "{name:.60}", model = "human/table", family = "human"'
+        yield Problem("judges", f"{what}; {add}, or import a table without these grades")
 
 
 def _dimension_problems(study: Study, known: Sequence[str]) -> Iterator[Problem]:
     weights = study.rubric.weights
-    for place, names, allowed in (
-        ("rubric.weights", weights or (), known),
-        ("claims.dimensions", study.claims.dimensions or (), (AGGREGATE, *known)),
-        ("cells.contaminates", study.cells.contaminates or (), (AGGREGATE, *known)),
-    ):
-        for name in names:
-            if name not in allowed:
-                yield Problem(place, str(UnknownNameError("dimension", name, allowed)))
+    yield from _unknown("rubric.weights", "dimension", weights or (), known)
+    for place, names in (
+        ("claims.dimensions", study.claims.dimensions), ("cells.contaminates", study.cells.contaminates)
+    ):  # fmt: skip
+        yield from _unknown(place, "dimension", names or (), (AGGREGATE, *known))
     if weights is not None:
-        if missing := [name for name in known if name not in weights]:
-            yield Problem(
-                "rubric.weights", f"every dimension needs a weight, 0 allowed (missing: {', '.join(missing)})"
-            )
+        if missing := ", ".join(name for name in known if name not in weights):
+            yield Problem("rubric.weights", f"every dimension needs a weight, 0 allowed (missing: {missing})")
         if not sum(weights.values()) > 0:
             yield Problem("rubric.weights", "at least one weight must be above 0")
 
 
 def planned_decisions(study: Study, cycles: Sequence[CycleKey]) -> list[Decision]:
-    """What will be decided, as far as the plan can know it: who, on which cycle, in which cluster.
-
-    The preflight needs no more, so that a study can be locked before any agent is asked.
-    """
-    found = []
-    for key in cycles:
-        place = Place(study.name, key.regime, key.number, key.context_id)
-        found += [_planned(place, spec.name, spec.family, Derivation()) for spec in study.agents]
+    """What will be decided, as far as the plan can know it: who, on which cycle, in which cluster."""
+    planned = [(key, spec.name, spec.family, Derivation()) for key in cycles for spec in study.agents]
     for kind, count in study.controls.wanted.items():
         for number, key in enumerate(islice(cycle(cycles), count), start=1):
-            place = Place(study.name, key.regime, key.number, key.context_id)
-            name = f"{kind}-{number}"
-            found.append(_planned(place, name, study.controls.family, Derivation(kind=kind)))
+            planned.append((key, f"{kind}-{number}", study.controls.family, Derivation(kind=kind)))
+    found = []
+    for key, agent, family, derivation in planned:
+        place = Place(study.name, key.regime, key.number, key.context_id)
+        one = Decision(
+            record_id=place.record_id(agent), episode_id=place.episode, step=1, cluster=place.regime,
+            decided_at=NEUTRAL_NOW, context_id=place.context_id, actions=(), rationales=(), format="planned",
+            agent=Agent(id=agent if derivation.kind == "honest" else "control", family=family),
+            provenance=Provenance(source="the plan"), derivation=derivation,
+        )  # fmt: skip
+        found.append(one)
     return found
-
-
-def _planned(place: Place, agent: str, family: str, derivation: Derivation) -> Decision:
-    return Decision(
-        record_id=place.record_id(agent),
-        episode_id=place.episode,
-        step=1,
-        cluster=place.regime,
-        decided_at=NEUTRAL_NOW,
-        agent=Agent(id=agent if derivation.kind == "honest" else "control", family=family),
-        context_id=place.context_id,
-        actions=(),
-        rationales=(),
-        format="planned",
-        provenance=Provenance(source="the plan"),
-        derivation=derivation,
-    )

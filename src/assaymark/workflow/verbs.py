@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from assaymark.engine import Model
-from assaymark.protocol import JudgeSpec
+from assaymark.protocol import JudgeSpec, Study
 from assaymark.workflow.amend import amend, amendment_lines, reparse
-from assaymark.workflow.canaries import study_canaries
+from assaymark.workflow.canaries import Canaries, study_canaries
 from assaymark.workflow.claim import VerdictFile, claim, verification_lines, verify_certificate, verify_run
 from assaymark.workflow.import_records import import_grades, import_records
 from assaymark.workflow.lock import Locked, lock, lock_lines, open_locked
@@ -29,9 +28,6 @@ from assaymark.workflow.study_calls import JudgeResult, decide, judge
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.track import Progress, silent
 from assaymark.workflow.tracks.datasheet import judges_of, log_map, measure_judges, measure_log, stored_datasheets
-
-if TYPE_CHECKING:
-    from assaymark.workflow.canaries import Canaries
 
 __all__ = [
     "JudgeResult",
@@ -70,74 +66,41 @@ __all__ = [
 ]
 
 
-# Memory between the stages of a long run.
-
-
 def give_back() -> None:
-    """Hand the memory that a stage has freed back to the system, so that the next one begins with as little as it can.
-
-    Where the C library cannot do it (it is one of GNU's own), nothing happens.
-    """
+    """Return the memory that a stage has freed to the system, so that the next one starts small."""
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def start(
-    folder: RunFolder,
-    text: str,
-    source: str,
-    *,
-    now: datetime,
-    models: Mapping[str, Model],
+    folder: RunFolder, text: str, source: str, *, now: datetime, models: Mapping[str, Model],
     progress: Progress = silent,
-) -> Locked:
-    """Lock a study as `lock` does, after one call to each of its models; what they answer is kept if it is locked.
-
-    Raises
-    ------
-    InputError, PlanError
-        As `lock`.
-    ModelError
-        Models cannot be asked: says of each why. Nothing is locked, and nothing is left.
-    """
+) -> Locked:  # fmt: skip
+    """Lock a study as `lock` does, after one call to each of its models; what they answer is kept if it is locked."""
     sent: list[Canaries] = []
-    locked = lock(
-        folder,
-        text,
-        source,
-        now=now,
-        models=models,
-        first=lambda study: sent.append(study_canaries(folder, study, models, progress)),
-        progress=progress,
-    )
+
+    def first(study: Study) -> None:
+        sent.append(study_canaries(folder, study, models, progress))
+
+    locked = lock(folder, text, source, now=now, models=models, first=first, progress=progress)
     for one in sent:
         one.keep(folder, locked)
     return locked
 
 
 def finish(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> Reported:
-    """Decide, judge, measure, claim and report a locked run, as far as they are not done.
-
-    The judges of a plan that demands datasheets are measured as instruments too.
-    """
+    """Decide, judge, measure, claim and report a locked run, as far as they are not done."""
     decide(folder, models, progress=progress)
     judge(folder, models, progress=progress)
-    _measure_panel(folder, models, progress)
+    study = open_locked(folder).study
+    measured = {sheet.judge for sheet in stored_datasheets(folder)} if study.datasheets else set()
+    if study.datasheets and not measured >= {one.name for one in study.model_judges}:
+        measure_judges(folder, asked(study), models, pointwise=True, study=True, progress=progress)
     give_back()  # what was rendered for the judges
     measure(folder, progress=progress)
     claim(folder)
     return report(folder)
-
-
-def _measure_panel(folder: RunFolder, models: Mapping[str, Model], progress: Progress) -> None:
-    """The datasheets that a plan demands, unless they are there."""
-    study = open_locked(folder).study
-    if study.datasheets is None or {sheet.judge for sheet in stored_datasheets(folder)} >= {
-        one.name for one in study.model_judges
-    }:
-        return
-    measure_judges(folder, panel_of(folder), models, pointwise=True, study=True, progress=progress)
 
 
 def panel_of(folder: RunFolder) -> list[JudgeSpec]:
@@ -146,13 +109,7 @@ def panel_of(folder: RunFolder) -> list[JudgeSpec]:
 
 
 def plan_calls(folder: RunFolder, budget: int, *, progress: Progress = silent) -> CallPlan:
-    """Which further judge calls would most likely move a claim to the next level; `plan_calls_lines` words it.
-
-    Raises
-    ------
-    LedgerError
-        There are no verdicts yet: claim first.
-    """
+    """Which further judge calls would most likely move a claim to the next level; `plan_calls_lines` words it."""
     locked, store = open_locked(folder), Store(folder)
     verdicts, measurements = store.read(VERDICTS), store.read(MEASUREMENTS)
     progress("simulating studies", 0, 1)
@@ -164,15 +121,7 @@ def plan_calls(folder: RunFolder, budget: int, *, progress: Progress = silent) -
 
 
 def demo(folder: RunFolder, models: Mapping[str, Model], *, now: datetime, progress: Progress = silent) -> Reported:
-    """The study that ships with the package, from its cycles to its page: a small cut of `studies/valueblind.toml`.
-
-    It needs no file and no network, and only the reference models. Run again, it goes on where it was.
-
-    Raises
-    ------
-    PlanError
-        The folder holds another study, or records that this one did not make.
-    """
+    """The study that ships with the package, from its cycles to its page: a small cut of `studies/valueblind.toml`."""
     study = files("assaymark.workflow").joinpath("demo.toml").read_text(encoding="utf-8")
     lock(folder, study, "demo.toml", now=now, models=models, progress=progress)
     return finish(folder, models, progress=progress)

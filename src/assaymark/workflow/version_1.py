@@ -1,15 +1,11 @@
-"""Runs of version 1, whose rules published false orders: opened for `assaymark export`, or brought under version 2.
-
-`assaymark amend RUN --rules 2` keeps the ledger and every imported table: calls are known by what was asked, not by the
-plan, so nothing is paid again. What 0.1 measured and decided is moved aside, and the amendment says whether scores had
-been seen.
-"""
+"""Runs of version 1, whose rules published false orders: opened for `assaymark export`, or brought under version 2."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -90,9 +86,6 @@ class _Renewed:
     lock: Mapping[str, Any]
 
 
-# --- opening ----------------------------------------------------------------------------------------------------------
-
-
 def open_version_1(folder: RunFolder) -> Locked:
     """The study of a run folder of version 1, for those who only copy what was asked and answered."""
     folder.require()
@@ -103,14 +96,9 @@ def open_version_1(folder: RunFolder) -> Locked:
     study = parse_study(renewed_text(text, source=source), source=source)
     _require_unchanged(folder, stored, _study_1(folder, stored, study, text, source)[1])
     return Locked(
-        study,
-        load_rubric(study.rubric.name),
-        stored["plan_hash"],
-        stored["locked_at"],
-        stored["preflight"],
-        read_amendments(folder, stored.get("amendments", ())),
-        tuple(stored.get("date_probes", ())),
-    )
+        study, load_rubric(study.rubric.name), stored["plan_hash"], stored["locked_at"], stored["preflight"],
+        read_amendments(folder, stored.get("amendments", ())), tuple(stored.get("date_probes", ())),
+    )  # fmt: skip
 
 
 def _lock_1(folder: RunFolder) -> Mapping[str, Any]:
@@ -135,56 +123,39 @@ def _require_unchanged(folder: RunFolder, stored: Mapping[str, Any], made: str) 
         )
 
 
-# --- amending ---------------------------------------------------------------------------------------------------------
-
-
 def adopt_rules(folder: RunFolder, *, now: datetime) -> Amendment:
-    """Bring a run of version 1 under the rules of version 2, as an amendment of its plan.
-
-    What the plan says is kept; fields that were replaced are dropped, and new ones have their defaults. No table and no
-    reply is touched. The panel of a benchmark goes with it.
-    """
+    """Bring a run of version 1 under the rules of version 2, as an amendment of its plan."""
     stored = _lock_1(folder)
     undo_unfinished(folder, stored)
     text, source = read_text(folder.plan, "plan"), str(folder.plan)
-    match stored["format"]:
-        case "assaymark lock 1":
-            return _adopt(folder, stored, _study(folder, stored, text, source, renewed_text(text, source=source)), now)
-        case "assaymark season lock 1":
-            return _adopt(folder, stored, _season(folder, stored, text, source), now)
-        case _:
-            renewed = renewed_text(text, source=source)
-            plan = parse_plan(renewed, source=source)
-            found = _benchmark(stored, plan, renewed)
-            _require_unchanged(folder, stored, found.hash_before)
-            _adopt_panel(folder.rationales, plan, now)
-            return _adopt(folder, stored, found, now)
-
-
-def _adopt_panel(within: RunFolder, plan: BenchPlan, now: datetime) -> None:
-    """The panel of a benchmark is a study of its own, whose file follows from that of the benchmark."""
-    if not is_version_1(within):
-        return
-    stored = _lock_1(within)
-    undo_unfinished(within, stored)
-    text, source = read_text(within.plan, "plan"), str(within.plan)
-    _adopt(within, stored, _study(within, stored, text, source, study_text(plan)), now)
+    if stored["format"] == "assaymark season lock 1":
+        return _adopt(folder, stored, _season(folder, stored, text, source), now)
+    renewed = renewed_text(text, source=source)
+    if stored["format"] == "assaymark lock 1":
+        return _adopt(folder, stored, _study(folder, stored, text, source, renewed), now)
+    plan = parse_plan(renewed, source=source)
+    before, texts, inputs = _without_new(plan), texts_of_stages(), stored["inputs"]
+    lock = bench_lock(bench_hash(plan, texts, inputs), stored["locked_at"], inputs)
+    hash_before = content_id({"plan": _hashed(before), "texts": texts, "inputs": inputs})
+    _require_unchanged(folder, stored, hash_before)
+    if is_version_1(within := folder.rationales):
+        # Its panel is a study of its own, whose file follows from that of the benchmark.
+        panel = _lock_1(within)
+        undo_unfinished(within, panel)
+        panel_text, panel_source = read_text(within.plan, "plan"), str(within.plan)
+        _adopt(within, panel, _study(within, panel, panel_text, panel_source, study_text(plan)), now)
+    return _adopt(folder, stored, _Renewed(before, plan, renewed, hash_before, lock), now)
 
 
 def _adopt(folder: RunFolder, stored: Mapping[str, Any], made: _Renewed, now: datetime) -> Amendment:
     """Write the amendment, then the plan, then the lock: killed in between, it is still a run of version 1."""
     _require_unchanged(folder, stored, made.hash_before)
     seen = asking_begun(folder, beside=probe_keys(made.after) if isinstance(made.after, Study) else ())
-    earlier = read_amendments(folder, stored.get("amendments", ()))
     digests = record_amendment(
-        folder,
-        earlier,
-        now=now,
-        reason=f"{_REASON} {_SEEN if seen else _UNSEEN}",
-        fields=changed_fields(made.before, made.after),
-        before=made.hash_before,
-        after=(made.lock["plan_hash"], made.text),
-    )
+        folder, read_amendments(folder, stored.get("amendments", ())), now=now,
+        reason=f"{_REASON} {_SEEN if seen else _UNSEEN}", fields=changed_fields(made.before, made.after),
+        before=made.hash_before, after=(made.lock["plan_hash"], made.text),
+    )  # fmt: skip
     aside = folder.path / ASIDE
     aside.mkdir(exist_ok=True)
     for path in (folder.verdicts, folder.certificates, folder.report):
@@ -209,21 +180,18 @@ def _study_1(
     folder: RunFolder, stored: Mapping[str, Any], study: Study, text: str, source: str
 ) -> tuple[dict[str, Any], str]:
     """The fields of a study as version 1 had them, and the hash that it made of them."""
-    store = Store(folder)
-    if (tables := locked_tables(study, store)) != stored["tables"]:
+    if (tables := locked_tables(study, Store(folder))) != stored["tables"]:
         raise PlanError(f"{folder.path}: its records changed after the lock; put them back")
     raw, fields = read_toml(text, source=source), study.model_dump(mode="json")
     for table, names in _NEW.items():
-        kept = {name: value for name, value in fields.pop(table).items() if name not in names}
-        if kept:
+        if kept := {name: value for name, value in fields.pop(table).items() if name not in names}:
             fields[table] = kept
     for name, default in _OLD.items():
         table, _, field = name.partition(".")
         fields[table][field] = raw.get(table, {}).get(field, default)
     fields["version"] = "1"
-    plan = {name: value for name, value in fields.items() if name != "engine"}
     texts = {name: sha256_text(one) for name, one in texts_of(study).items()}
-    return fields, content_id({"plan": plan, "texts": texts, "tables": tables})
+    return fields, content_id({"plan": _hashed(fields), "texts": texts, "tables": tables})
 
 
 def _season(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str) -> _Renewed:
@@ -240,13 +208,6 @@ def _season(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str
     made = season_hash(season, texts, inputs)
     lock = season_lock(season, made, stored["locked_at"], inputs, stored["universe"], found)
     return _Renewed(before, season, renewed, hash_before, lock)
-
-
-def _benchmark(stored: Mapping[str, Any], plan: BenchPlan, renewed: str) -> _Renewed:
-    before, texts, inputs = _without_new(plan), texts_of_stages(), stored["inputs"]
-    hash_before = content_id({"plan": _hashed(before), "texts": texts, "inputs": inputs})
-    lock = bench_lock(bench_hash(plan, texts, inputs), stored["locked_at"], inputs)
-    return _Renewed(before, plan, renewed, hash_before, lock)
 
 
 def _without_new(plan: Season | BenchPlan) -> dict[str, Any]:
@@ -269,32 +230,16 @@ def _hashed(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name != "engine"}
 
 
-# --- the file ---------------------------------------------------------------------------------------------------------
-
-
 def renewed_text(text: str, *, source: str) -> str:
     """The file of a plan of version 1 as one of version 2: in the lines of whoever wrote it, where they allow that."""
     raw = read_toml(text, source=source)
-    tables = {name: _kept(name, raw.get(name, {})) | fields for name, fields in _WRITTEN.items()}
-    wanted = {**raw, "version": "2", **tables}
-    edited = _edited(text, "version" in raw)
-    try:
-        faithful = tomllib.loads(edited) == wanted
-    except tomllib.TOMLDecodeError:
-        faithful = False
-    return edited if faithful else toml_text(wanted)
-
-
-def _kept(table: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if f"{table}.{name}" not in REPLACED}
-
-
-def _edited(text: str, versioned: bool) -> str:
-    """The same lines with the new fields at the head of their tables, or in tables at the end."""
-    left = {
-        name: [f"{key} = {toml_value(value)}" for key, value in fields.items()] for name, fields in _WRITTEN.items()
-    }
-    table, lines = "", [] if versioned else ['version = "2"']
+    wanted: dict[str, Any] = {**raw, "version": "2"}
+    for table, fields in _WRITTEN.items():
+        wanted[table] = {name: one for name, one in raw.get(table, {}).items() if f"{table}.{name}" not in REPLACED}
+        wanted[table] |= fields
+    # The same lines with the new fields at the head of their tables, or in tables at the end.
+    left = {name: [f"{key} = {toml_value(one)}" for key, one in fields.items()] for name, fields in _WRITTEN.items()}
+    table, lines = "", [] if "version" in raw else ['version = "2"']
     for line in text.rstrip().split("\n"):
         header, key = _HEADER.match(line), _KEY.match(line)
         table = header[1].strip() if header else table
@@ -302,6 +247,10 @@ def _edited(text: str, versioned: bool) -> str:
         if name not in REPLACED:
             lines.append('version = "2"' if name == ".version" else line)
         lines += left.pop(table, []) if header else []
-    for name, fields in left.items():
-        lines += ["", f"[{name}]", *fields]
-    return "\n".join(lines) + "\n"
+    for name, added in left.items():
+        lines += ["", f"[{name}]", *added]
+    edited = "\n".join(lines) + "\n"
+    with suppress(tomllib.TOMLDecodeError):
+        if tomllib.loads(edited) == wanted:
+            return edited
+    return toml_text(wanted)

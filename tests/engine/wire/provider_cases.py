@@ -20,10 +20,7 @@ from assaymark.errors import ModelError
 CANARY = "canary-7f3a/9Zq+secret"
 SCHEMA = {
     "type": "object",
-    "properties": {
-        "score": {"type": "integer", "enum": [1, 2, 3, 4, 5]},
-        "comment": {"type": ["string", "null"]},
-    },
+    "properties": {"score": {"type": "integer", "enum": [1, 2, 3, 4, 5]}, "comment": {"type": ["string", "null"]}},
     "required": ["score", "comment"],
     "additionalProperties": False,
 }

@@ -101,9 +101,6 @@ def serving(*script: Step) -> Iterator[ProviderServer]:
             thread.join()
 
 
-# --- steps ----------------------------------------------------------------------------------------------------------
-
-
 def answer(
     body: Any, status: int = 200, headers: Mapping[str, str] | None = None, *, kind: str = "application/json"
 ) -> Step:

@@ -7,7 +7,8 @@ import pytest
 from seen import AT, decision
 
 from assaymark.errors import NotMeasurableError
-from assaymark.judging.evidence import Material, chance_corrected, numeric_ledger
+from assaymark.judging import numeric_ledger
+from assaymark.judging.evidence import Material, chance_corrected
 from assaymark.records import Fact, Instrument
 
 NAMES = [f"A{i:02d}" for i in range(30)]

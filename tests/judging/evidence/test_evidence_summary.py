@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from seen import COMPLETE, context, decision
 
-from assaymark.judging.evidence import evidence_summary, forecast_mismatches, numeric_ledger
+from assaymark.judging import numeric_ledger
+from assaymark.judging.evidence import evidence_summary, forecast_mismatches
 from assaymark.records import Action, canonical_json
 
 STATES = ["supported", "contradicted", "derivable", "rule", "own_action", "not_verifiable"]
@@ -112,8 +113,7 @@ HALVES = {"GOLD": 0.5, "CHIPS": 0.5}
 
 
 @pytest.mark.parametrize(
-    ("stated", "differs"),
-    [(1.5, False), (1.51, False), (1.49, False), (1.511, True), (1.48, True), (1.6, True)],
+    ("stated", "differs"), [(1.5, False), (1.51, False), (1.49, False), (1.511, True), (1.48, True), (1.6, True)]
 )
 def test_a_stated_forecast_agrees_within_a_hundredth_of_a_point(stated, differs):
     found = forecast_mismatches([forecast(stated, HALVES, {"GOLD": 1.0, "CHIPS": 2.0})])

@@ -7,7 +7,8 @@ import math
 import pytest
 from seen import COMPLETE, INSTRUMENTS, audit, decision, material
 
-from assaymark.judging.evidence import Material, extract_numbers, numeric_ledger
+from assaymark.judging import numeric_ledger
+from assaymark.judging.evidence import Material, extract_numbers
 from assaymark.records import canonical_json
 
 HOSTILE = {

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seen import AT, CELLS, COMPLETE, INSTRUMENTS, PARTIAL, audit, bars, context, decision, material, only, states
 
-from assaymark.judging.evidence import Material, OwnNumbers, audit_texts, ledger, numeric_ledger
+from assaymark.judging import numeric_ledger
+from assaymark.judging.evidence import Material, OwnNumbers, audit_texts, ledger
 from assaymark.records import Action, Constraint, Fact, Portfolio, Rationale, canonical_json
 
 ROW = [

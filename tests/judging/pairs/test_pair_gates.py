@@ -8,7 +8,7 @@ import pytest
 
 from assaymark.errors import InputError
 from assaymark.judging.pairs import GATES, check
-from assaymark.judging.pairs import checks as module
+from assaymark.judging.pairs import calls as module
 
 
 @pytest.fixture

@@ -128,9 +128,9 @@ def test_the_task_is_read_back(pairs):
     for pair in pairs[::45]:
         _, task, candidates = pair_texts(pair, "uv", TIE_ALLOWED)
         found = read_pair([task, candidates])
-        assert found.task.question == pair.brief.question
-        assert found.task.requirements == pair.brief.requirements
-        assert found.task.names == pair.brief.names
+        assert found.question == pair.brief.question
+        assert found.requirements == pair.brief.requirements
+        assert found.names == pair.brief.names
 
 
 @pytest.mark.parametrize(

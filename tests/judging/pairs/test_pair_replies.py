@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from assaymark.engine.calls import Reply
+from assaymark.judging import Invalid
 from assaymark.judging.pairs import ParsedPair, pair_call, pair_schema, parse_pair_reply, plan_pair_calls
-from assaymark.judging.replies import Invalid
 
 
 def said(verdict, reason="Both name the stop."):

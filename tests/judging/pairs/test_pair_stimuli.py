@@ -9,8 +9,16 @@ from dataclasses import replace
 import pytest
 
 from assaymark.errors import InputError
-from assaymark.judging.pairs import build_stimuli, check, load_tasks, manifest_of, marks, read_stimuli, stimuli_json
-from assaymark.judging.pairs.tasks import Requirement
+from assaymark.judging.pairs import (
+    Requirement,
+    build_stimuli,
+    check,
+    load_tasks,
+    manifest_of,
+    marks,
+    read_stimuli,
+    stimuli_json,
+)
 
 
 def of(pairs, condition, **fields):

@@ -8,24 +8,11 @@ from collections.abc import Mapping
 
 import judged_records
 import pytest
-from order_records import (
-    BUY_B,
-    CONSTRAINTS,
-    PRICES,
-    bars,
-    context,
-    decision,
-    fact,
-    reconciled,
-    settled,
-    with_book,
-)
+from order_records import BUY_B, CONSTRAINTS, PRICES, bars, context, decision, fact, reconciled, settled, with_book
 
-from assaymark.judging.prompts import plan_calls
-from assaymark.judging.reference import Features, reference_judges
+from assaymark.judging import Parsed, load_rubric, parse_reply, plan_calls, reference_judges
+from assaymark.judging.reference import Features
 from assaymark.judging.reference.features import notice
-from assaymark.judging.replies import Parsed, parse_reply
-from assaymark.judging.rubric import load_rubric
 from assaymark.portfolio.orders import audit
 from assaymark.records import Action, Context, Decision, Instrument, Portfolio
 

@@ -12,8 +12,16 @@ import pytest
 from order_records import context, decision
 
 from assaymark.errors import ModelError
-from assaymark.judging import judged_text, judgment, load_rubric, plan_calls, token_count
-from assaymark.judging.reference import PLANTED, argument_problems, reference_judges
+from assaymark.judging import (
+    PLANTED,
+    argument_problems,
+    judged_text,
+    judgment,
+    load_rubric,
+    plan_calls,
+    reference_judges,
+    token_count,
+)
 from assaymark.metrology import ScoreTable, cell_measurements, score_table, style_measurements
 from assaymark.metrology.controls import Cell
 from assaymark.prompting.texts import signature

@@ -15,12 +15,20 @@ from judged_records import AGENTS, RETURNS, by_id, context, decision, fact, stud
 
 from assaymark.engine.calls import CallSpec, Message, Text
 from assaymark.errors import ModelError
-from assaymark.judging.prompts import PlannedCall, plan_calls
-from assaymark.judging.reference import PLANTED, VIEWS, Features, argument_problems, reference_judges
+from assaymark.judging import (
+    PLANTED,
+    Parsed,
+    PlannedCall,
+    argument_problems,
+    judgment,
+    load_rubric,
+    parse_reply,
+    plan_calls,
+    reference_judges,
+)
+from assaymark.judging.reference import VIEWS, Features, Term
 from assaymark.judging.reference.features import notice
-from assaymark.judging.reference.judges import MIDDLE, Term, opinion
-from assaymark.judging.replies import Parsed, judgment, parse_reply
-from assaymark.judging.rubric import load_rubric
+from assaymark.judging.reference.judges import MIDDLE, opinion
 from assaymark.records import Action, Constraint, Context, Decision, Instrument, Rationale
 
 RUBRIC = load_rubric("v1.0")

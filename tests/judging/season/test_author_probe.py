@@ -13,8 +13,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from assaymark.engine.calls import Reply
 from assaymark.errors import InputError
-from assaymark.judging.season.calls import author_probe, parse_guess, probe_calls, read_guess
-from assaymark.judging.season.reference import reference_season_judges
+from assaymark.judging import author_probe, probe_calls, reference_season_judges
+from assaymark.judging.season.calls import parse_guess, read_guess
 from assaymark.judging.season.replies import Read
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Agent

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.judging.season.market_lines import market_lines
-from assaymark.judging.season.record import StepRecord, horizon_of
+from assaymark.judging import StepRecord, horizon_of
+from assaymark.judging.season.record import market_lines
 from assaymark.records import Action, Fact, Rationale, content_id
 
 

@@ -10,8 +10,8 @@ from horizon_records import AGENTS, horizon, season
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.judging.season.ledger import horizon_ledger, horizon_ledgers, quoted_spans
-from assaymark.judging.season.record import horizon_of
+from assaymark.judging import horizon_ledger, horizon_of
+from assaymark.judging.season.ledger import horizon_ledgers, quoted_spans
 
 
 def test_a_ledger_is_cut_as_its_horizon_is():

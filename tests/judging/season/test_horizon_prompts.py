@@ -12,16 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.judging.season.calls import (
-    HORIZON_TEMPLATE,
-    grader_version,
-    horizon_tasks,
-    horizon_texts,
-    next_call,
-    season_template,
-)
-from assaymark.judging.season.plans import load_scoring, parse_scoring
-from assaymark.judging.season.record import LEAST_BUDGET, cut, horizon_of, split_horizon
+from assaymark.judging import horizon_of, horizon_tasks, load_scoring, next_call, parse_scoring
+from assaymark.judging.season.calls import HORIZON_TEMPLATE, grader_version, horizon_texts, season_template
+from assaymark.judging.season.record import LEAST_BUDGET, cut, split_horizon
 from assaymark.judging.season.replies import HorizonAnswer, Read, parse_horizon
 from assaymark.prompting.fences import sections
 from assaymark.prompting.texts import token_count

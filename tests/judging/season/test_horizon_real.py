@@ -8,7 +8,8 @@ from collections import Counter, defaultdict
 import pytest
 
 from assaymark.importers.aitrader import import_aitrader
-from assaymark.judging.season.record import StepRecord, horizon_of, split_horizon
+from assaymark.judging import StepRecord, horizon_of
+from assaymark.judging.season.record import split_horizon
 from assaymark.judging.season.reference import read_steps
 from assaymark.prompting.texts import judged_rationales
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from assaymark.engine.calls import Reply, Text
 from assaymark.engine.providers.base import strict_schema
-from assaymark.judging.replies import Invalid
+from assaymark.judging import Invalid
 from assaymark.judging.season.replies import (
     MOST_CLAIMS,
     MOST_NOTE_TOKENS,

@@ -8,9 +8,7 @@ import pytest
 from horizon_records import PLAN, horizon
 
 from assaymark.engine.calls import Reply
-from assaymark.judging.season.calls import horizon_tasks
-from assaymark.judging.season.horizon_rounds import horizon_round
-from assaymark.judging.season.reference import reference_season_judges
+from assaymark.judging import horizon_round, horizon_tasks, reference_season_judges
 from assaymark.protocol import JudgeSpec
 
 JUDGES = reference_season_judges()

@@ -12,20 +12,24 @@ from hypothesis import strategies as st
 
 from assaymark.engine.calls import Reply
 from assaymark.errors import InputError
-from assaymark.judging.season.calls import grader_version, horizon_tasks, next_call, outcome_calls, outcome_texts
-from assaymark.judging.season.ledger import HorizonLedger, capped, horizon_ledger, ledger_disagreement
-from assaymark.judging.season.plans import load_scoring
-from assaymark.judging.season.record import horizon_of
-from assaymark.judging.season.replies import HorizonClaim, read_horizon_reply, read_outcome_reply
-from assaymark.judging.season.scoring import (
+from assaymark.judging import (
     HorizonGrades,
+    HorizonLedger,
     HorizonScore,
-    OutcomeGrade,
     horizon_grades,
+    horizon_ledger,
+    horizon_of,
     horizon_score,
+    horizon_tasks,
     judge_score,
-    outcome_grade,
+    load_scoring,
+    next_call,
+    outcome_calls,
 )
+from assaymark.judging.season.calls import grader_version, outcome_texts
+from assaymark.judging.season.ledger import capped, ledger_disagreement
+from assaymark.judging.season.replies import HorizonClaim, read_horizon_reply, read_outcome_reply
+from assaymark.judging.season.scoring import OutcomeGrade, outcome_grade
 from assaymark.prompting.fences import sections
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Outcome, canonical_json, parse

@@ -7,7 +7,8 @@ from importlib.resources import files
 import pytest
 
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.judging.season.plans import PROCESS, load_scoring, parse_scoring, scoring_names
+from assaymark.judging import load_scoring, parse_scoring, scoring_names
+from assaymark.judging.season.plans import PROCESS
 
 NAMES = ("v0.3", "v0.4")
 

@@ -13,9 +13,16 @@ from horizon_records import PLAN, START, Book, Fill, Rejection, horizon, season,
 
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, ModelError
-from assaymark.judging.season.calls import horizon_tasks, next_call, outcome_calls
-from assaymark.judging.season.plans import load_scoring
-from assaymark.judging.season.record import horizon_of
+from assaymark.judging import (
+    horizon_grades,
+    horizon_of,
+    horizon_score,
+    horizon_tasks,
+    load_scoring,
+    next_call,
+    outcome_calls,
+    reference_season_judges,
+)
 from assaymark.judging.season.reference import (
     LEANING,
     SEASON_PLANTED,
@@ -23,11 +30,9 @@ from assaymark.judging.season.reference import (
     WORTH,
     notice_horizon,
     read_steps,
-    reference_season_judges,
     season_argument_problems,
 )
 from assaymark.judging.season.replies import read_horizon_reply, read_outcome_reply
-from assaymark.judging.season.scoring import horizon_grades, horizon_score
 from assaymark.metrology.self_preference import self_preference
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Agent, Outcome
@@ -106,8 +111,8 @@ def test_features_are_those_of_the_record():
     assert seen.named == 1.0
     assert seen.grounded == 1.0
     assert seen.steps == 3
-    assert [claim.step for claim in seen.claims] == [1, 2, 3]
-    assert "pe of 21.715" in seen.claims[1].quote
+    assert [claim["step"] for claim in seen.claims] == [1, 2, 3]
+    assert "pe of 21.715" in seen.claims[1]["quote"]
 
 
 @pytest.mark.parametrize("model", NAMES)

@@ -11,18 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.judging.season.plans import EfficiencyRule, load_scoring
-from assaymark.judging.season.scoring import (
+from assaymark.judging import (
     band,
     composite,
     contested_band,
     decision_time,
     efficiency,
     judge_score,
+    load_scoring,
     process_score,
     total_score,
     weighted_axis,
 )
+from assaymark.judging.season.plans import EfficiencyRule
 from assaymark.records import CallFacts
 
 PLAN = load_scoring("v0.4")

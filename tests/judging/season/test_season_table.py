@@ -11,18 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.judging.season.plans import load_scoring
-from assaymark.judging.season.scoring import band, contested_band, efficiency, total_score
-from assaymark.judging.season.table import (
-    UNKNOWN,
+from assaymark.judging import (
     Contestant,
     NoiseFloor,
     agreement_row,
-    gap_floor,
+    band,
+    contested_band,
+    efficiency,
+    load_scoring,
     noise_floor,
     season_table,
     tie_classes,
+    total_score,
 )
+from assaymark.judging.season.table import UNKNOWN, gap_floor
 
 JUDGES = ("auditor", "reader", "skeptic")
 points = st.floats(0, 100)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.judging.season.round_trips import RoundTrip, thrashing
+from assaymark.judging import RoundTrip, thrashing
 from assaymark.portfolio.broker import Fill
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+import yfinance
 
 from assaymark.market.sources import Manners
 
@@ -15,6 +16,14 @@ NOW = datetime(2024, 3, 8, 12, 0, tzinfo=UTC)
 def _no_proxy(monkeypatch):
     for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FRED_API_KEY"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    """The client's cache of time zones lies in the test's folder; it is opened once in a process."""
+    yfinance.set_tz_cache_location(str(tmp_path))
+    monkeypatch.setattr("yfinance.cache._TzCacheManager._tz_cache", yfinance.cache._TzCacheDummy())
+    monkeypatch.setattr("yfinance.cache._CookieCacheManager._Cookie_cache", yfinance.cache._CookieCacheDummy())
 
 
 @pytest.fixture

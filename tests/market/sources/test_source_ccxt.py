@@ -6,10 +6,10 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from kraken_wire import ASSETS, OHLC, PAIRS, START, asked, candles, kraken, seconds
-from loopback import BROKEN, PAGE, STORM, Reply, serving
+from loopback import Reply, serving
 
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.market.sources import Manners, Request, pull
+from assaymark.market.sources import Request, pull
 from assaymark.market.sources import ccxt as exchange
 
 
@@ -114,37 +114,6 @@ def test_wrong_answers_are_named(bars, pairs, said, now, manners):
         assert said in refused(there, asked(there.url, *pairs), now, manners)
 
 
-@pytest.mark.parametrize(
-    ("fault", "said", "asked_for"),
-    [
-        (STORM, "too many requests (status 429); given up after 3 attempts", 3),
-        (BROKEN, "the service is not available (status 500); given up after 3 attempts", 3),
-        (PAGE, "the answer is an HTML page, not data", 1),
-        (Reply(b'{"error":', cut=True), "the service does not answer", 3),
-        (Reply(b"[" + b"1," * 1_500_000 + b"1]"), "the answer is larger than 2,000,000 bytes", 1),
-        (Reply.json({"error": ["EAPI:Rate limit exceeded"]}), "kraken is busy", 3),
-        (Reply.json({"error": ["EGeneral:Permission denied"]}), "kraken refuses", 1),
-        (Reply(b"not json"), "the answer is no JSON", 1),
-    ],
-    ids=["storm", "broken", "page", "cut", "huge", "its own limit", "refusal", "no json"],
-)
-def test_an_exchange_that_does_not_answer_is_given_up_with_one_line(fault, said, asked_for, now, manners):
-    with kraken(XXBTZUSD=candles(), XETHZUSD=candles()) as there:
-        there.faults = [fault] * 50
-        message = refused(there, asked(there.url, "BTC/USD", "ETH/USD"), now, manners)
-    assert said in message
-    assert "\n" not in message
-    assert len(there.paths(OHLC)) == asked_for
-
-
-def test_a_passing_storm_is_waited_out_as_long_as_asked(now, waits):
-    with kraken(XXBTZUSD=candles()) as there:
-        there.faults = [STORM, BROKEN]
-        found = pull("ccxt", asked(there.url), now=now, manners=Manners(attempts=3, sleep=waits.append))
-    assert found.tables["bars"].num_rows == 7
-    assert [one for one in waits if one >= 2] == [7.0, 4.0]
-
-
 def test_an_exchange_that_repeats_itself_ends(now, manners):
     def answer(path: str, query: dict[str, str]) -> Reply:
         if path.endswith("/0/public/OHLC"):
@@ -177,9 +146,11 @@ def test_rows_of_another_shape_cannot_be_read(rows, now, manners, monkeypatch):
         assert "BTC/USD: the reply cannot be read" in refused(there, asked(there.url), now, manners)
 
 
-def test_only_spot_pairs_are_taken():
-    (problem,) = exchange._pair_problems("some", {"BTC/USD:USD": {"spot": False, "type": "swap"}}, "BTC/USD:USD")
-    assert str(problem) == "BTC/USD:USD: is a swap of some; only spot pairs are taken"
+def test_only_spot_pairs_are_taken(now, manners, monkeypatch):
+    monkeypatch.setattr("ccxt.kraken.load_markets", lambda *_: {"BTC/USD:USD": {"spot": False, "type": "swap"}})
+    with kraken() as there:
+        said = refused(there, asked(there.url, "BTC/USD:USD"), now, manners)
+    assert "BTC/USD:USD: is a swap of kraken; only spot pairs are taken" in said
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 from fred_wire import FIRST, KEY, asked, error, service
-from loopback import BROKEN, PAGE, STORM, Reply
+from loopback import BROKEN, Reply
 
 from assaymark.errors import InputError
 from assaymark.market.sources import Request, pull
@@ -124,35 +124,6 @@ def test_no_key_no_question(now, manners):
         said = refused(there, "fred", Request(symbols=("UNRATE",), options={"endpoint": there.url}), now, manners)
     assert "FRED_API_KEY" in said
     assert there.asked == []
-
-
-@pytest.mark.parametrize(
-    ("fault", "said", "asked_for"),
-    [
-        (STORM, "too many requests (status 429); given up after 3 attempts", 3),
-        (BROKEN, "the service is not available (status 500); given up after 3 attempts", 3),
-        (PAGE, "the answer is an HTML page, not data", 1),
-        (Reply(b"<seriess>", cut=True), "the service does not answer (IncompleteRead", 3),
-        (Reply(b"<a>" + b"x" * 2_000_001 + b"</a>"), "the answer is larger than 2,000,000 bytes", 1),
-        (Reply(b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'), "declares a document type", 1),
-        (Reply(b""), "the answer is no XML", 1),
-    ],
-    ids=["storm", "broken", "page", "cut", "huge", "entities", "empty"],
-)
-def test_a_service_that_does_not_answer_is_given_up_with_one_line(fault, said, asked_for, now, manners):
-    with service() as there:
-        there.faults = [fault] * 20
-        message = refused(there, "fred", asked(there.url), now, manners)
-    assert said in message
-    assert "\n" not in message
-    assert len(there.asked) == asked_for
-
-
-def test_a_passing_storm_is_waited_out_as_long_as_asked(now, manners, waits):
-    with service() as there:
-        there.faults = [STORM, Reply(status=503)]
-        assert pull("fred", asked(there.url), now=now, manners=manners).tables["macro"].num_rows == 2
-    assert waits == [7.0, 4.0]
 
 
 @pytest.mark.parametrize(

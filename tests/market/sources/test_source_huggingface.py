@@ -203,13 +203,6 @@ def test_refusals_are_told_apart(at, status, code, said, now, manners):
         assert said in refused(asked(there.url), now, manners)
 
 
-def test_a_passing_storm_is_waited_out_as_long_as_asked(now, manners, waits):
-    with service() as there:
-        there.faults = [STORM, BROKEN]
-        pull("huggingface", asked(there.url), now=now, manners=manners)
-    assert waits == [7.0, 4.0]
-
-
 def test_no_token_is_in_a_traceback(now, manners):
     with service(private=True) as there, pytest.raises(InputError, match="the token is refused") as caught:
         pull("huggingface", asked(there.url, token=TOKEN), now=now, manners=manners)

@@ -6,21 +6,13 @@ from datetime import UTC, date, datetime
 
 import pytest
 import yfinance
-from loopback import BROKEN, PAGE, STORM, Reply, serving
+from loopback import Reply, serving
 
 from assaymark.errors import InputError
 from assaymark.market.sources import Request, pull
 
 DAYS = (date(2024, 3, 4), date(2024, 3, 5), date(2024, 3, 6), date(2024, 3, 7), date(2024, 3, 8))
 CHART = "/v8/finance/chart/"
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    """The client's cache of time zones lies in the test's folder; it is opened once in a process."""
-    yfinance.set_tz_cache_location(str(tmp_path))
-    monkeypatch.setattr("yfinance.cache._TzCacheManager._tz_cache", yfinance.cache._TzCacheDummy())
-    monkeypatch.setattr("yfinance.cache._CookieCacheManager._Cookie_cache", yfinance.cache._CookieCacheDummy())
 
 
 def chart(symbol: str, *, days=DAYS, close=None, adj=None, **meta: object) -> dict:
@@ -154,35 +146,6 @@ def test_unknown_symbols_are_all_named_and_nothing_is_given(now, manners):
 def test_wrong_answers_are_named(charts, said, now, manners):
     with service(**charts) as there:
         assert said in refused(there, asked(there.url, *charts), now, manners)
-
-
-def test_a_passing_storm_is_waited_out_as_long_as_asked(now, manners, waits):
-    with service(SPY=chart("SPY")) as there:
-        there.faults = [STORM, BROKEN]
-        found = pull("yfinance", asked(there.url, "SPY"), now=now, manners=manners)
-    assert found.tables["bars"].num_rows == 4
-    assert waits == [7.0, 4.0]
-
-
-@pytest.mark.parametrize(
-    ("fault", "said", "asked_for"),
-    [
-        (STORM, "too many requests (status 429); given up after 3 attempts", 3),
-        (BROKEN, "the service is not available (status 500); given up after 3 attempts", 3),
-        (PAGE, "the answer is an HTML page, not data", 1),
-        (Reply(b'{"chart":', cut=True), "the service does not answer", 3),
-        (Reply(b"[" + b"1," * 1_500_000 + b"1]"), "the answer is larger than 2,000,000 bytes", 1),
-        (Reply(status=429, headers={"Retry-After": "3600"}), "a wait of 3600 s is asked for", 1),
-    ],
-    ids=["storm", "broken", "page", "cut", "huge", "long wait"],
-)
-def test_a_service_that_does_not_answer_is_given_up_with_one_line(fault, said, asked_for, now, manners):
-    with service(SPY=chart("SPY"), TLT=chart("TLT")) as there:
-        there.faults = [fault] * 50
-        message = refused(there, asked(there.url, "SPY", "TLT"), now, manners)
-    assert said in message
-    assert "\n" not in message
-    assert len(there.paths(CHART)) == asked_for
 
 
 def test_the_client_is_left_as_it_was(now, manners):

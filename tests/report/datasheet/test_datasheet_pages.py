@@ -124,7 +124,7 @@ def test_the_pages_of_a_comparison_are_where_it_says():
     assert links == [datasheet_path(name) for name in ("north-j", "quay-j", "still-j", "strand-j")]
     assert 'href="../datasheets.html"' in page("quay")
     assert "datasheets.html" not in page("log")
-    assert 'href="quay-j.svg"' in page("quay")
+    assert 'href="../datasheet/quay-j.svg"' in page("quay")
 
 
 def test_equal_datasheets_give_equal_bytes_whatever_the_order():
@@ -143,7 +143,7 @@ def test_a_long_datasheet_keeps_its_page_small_and_loses_nothing():
     ]
     found = render_datasheet(replace(one, measurements=(*one.measurements, *more)))
     assert sorted(found) == ["datasheet/quay-j-measurements.html", "datasheet/quay-j.html", "datasheet/quay-j.svg"]
-    assert 'href="quay-j-measurements.html"' in found["datasheet/quay-j.html"]
+    assert 'href="../datasheet/quay-j-measurements.html"' in found["datasheet/quay-j.html"]
     rows = re.findall(r"<tr data-k=", found["datasheet/quay-j-measurements.html"])
     assert len(rows) == len(one.measurements) + 200
     assert "<tr data-k=" not in found["datasheet/quay-j.html"]
@@ -179,7 +179,7 @@ def test_a_comparison_needs_judges_and_each_once():
         "it preferred one of two equal texts in 11 of 120 calls and noticed the missing requirement in 61 of 100.",
         "is 14 of 20 (0.70); it hides the 10 pairs with a preference in one order only.",
         "In calls: 12 + 28 + 10 + 1 = 51 of 120. False preference is 0.425.",
-        "Reference judge. Built in, with planted flaws. 5 of 5 planted values lie inside the measured interval",
+        "Built-in judge. A rule with planted flaws. 5 of 5 planted values lie inside the measured interval",
         "Three calls of four are right at a difference of 0.83 requirements.",
         "quay-j: half a requirement 58 %",
         "Thresholds of peers: north-j: ≤ 0.5 (≤ 0.5 to 0.61); strand-j: > 5 (3.50 to > 5).",
@@ -343,7 +343,7 @@ def test_a_comparison_stands_in_alphabetical_order_everywhere():
         firsts = list(dict.fromkeys(part.split(":")[0] for part in named))
         assert firsts == sorted(firsts)
         assert "this judge" not in svg
-    assert "nothing here ranks" in text
+    assert "listed alphabetically, not ranked" in text
 
 
 def test_the_comparison_has_values_intervals_and_kappas():

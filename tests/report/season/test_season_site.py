@@ -27,7 +27,7 @@ from assaymark.report.season import SeasonRun, site_pages, write_site
 from assaymark.report.season.index import SeasonLookup
 from assaymark.report.season.inputs import SeasonAgent, SeasonJudge, SeasonRule
 from assaymark.report.season.levels import said_levels
-from assaymark.report.season.panel import blinding_view
+from assaymark.report.season.panel import REASONS, blinding_blocks
 from assaymark.report.season.words import Words
 
 LANGUAGES = ("en", "de")
@@ -58,7 +58,7 @@ def top(name: str) -> Mapping[str, str]:
 
 def rows_of(html: str) -> list[str]:
     """The rows of agents on the leaderboard, as text."""
-    table = html[html.index('class="board bl season"') :]
+    table = html[html.index('class="bl board season"') :]
     body = table[table.index("<tbody>") : table.index("</table>")]
     return [words(f"<table>{row}</table>") for row in re.findall(r"<tr>.*?</tr>", body, re.DOTALL)]
 
@@ -86,7 +86,7 @@ def test_every_page_is_well_formed_and_links_lead_to_pages(name):
         for link in outline.links:
             target, _, anchor = link.partition("#")
             found = normpath(f"{path.rpartition('/')[0]}/{target}").lstrip("/") if target else path
-            if found not in ("judges/north-j.html", "../sheet.html", "sheet.html"):
+            if found not in ("judges/north-j.html", "../sheet.html", "sheet.html") and not found.endswith(".csv"):
                 assert found in made_site, (path, link)
                 assert not anchor or anchor in ids[found], (path, link)
 
@@ -145,7 +145,7 @@ def test_a_total_is_printed_only_for_a_single_rank(name):
         total = totals[place.agent]
         if total is not None:
             assert (f"{total:.1f}" in found[place.agent]) == place.shown, place
-            ends = re.search(r"cannot be ranked .*? (\d+)–(\d+) .* tier (\d+)–(\d+) ", found[place.agent])
+            ends = re.search(r"cannot be ranked .*?(\d+)–(\d+) .* tier (\d+)–(\d+) ", found[place.agent])
             assert (ends is None) == place.shown
             if ends is not None:
                 low, least, most, high = (int(ends[at]) for at in (3, 1, 2, 4))
@@ -171,7 +171,7 @@ def test_agents_of_a_tier_are_sorted_by_name_whatever_their_totals_are():
     other = replace(run, table=replace(run.table, rows=tuple(swapped)), decided=replace(run.decided, places=places))
     order = ["Alder", "Birch", "Cedar", "Dogwood", "Elm", "Gorse", "Fir", "Hazel", "Equal weight", "60/40", "Cash"]
     for season in (run, other):
-        table = pages(season, ["en"])["index.html"].partition('class="board bl season"')[2].partition("</table>")[0]
+        table = pages(season, ["en"])["index.html"].partition('class="bl board season"')[2].partition("</table>")[0]
         assert re.findall(r'<th scope="row">(?:<a [^>]*>)?([^<]+)', table) == order
 
 
@@ -256,7 +256,7 @@ def test_one_tier_of_all_agents_leaves_every_rank_open():
     run = SEASONS["single"]()
     graded = sum(one.first is not None for one in run.decided.places)
     text = rows_of(site("single")["index.html"])[0]
-    assert text.startswith(f"1 to {graded} cannot be ranked")
+    assert f" 1 to {graded} cannot be ranked" in text
 
 
 def test_every_state_has_its_word():
@@ -267,10 +267,10 @@ def test_every_state_has_its_word():
         "not graded",
         "mixed or strong: contested",
         "not judged",
-        "single observation",
     ):
         assert word in text, word
-    german = words(site("eight")["de/index.html"])
+    assert "single observation" in words(site("eight")["panel.html"])
+    german = words(site("eight")["de/index.html"]) + words(site("eight")["de/panel.html"])
     for word in ("keine Zeit", "ungeklärt", "nicht bewertet", "gemischt oder stark: umstritten", "Einzelbeobachtung"):
         assert word in german, word
 
@@ -424,18 +424,14 @@ def test_every_state_and_count_of_a_measurement_has_words():
 
 
 def test_every_reason_of_the_blinding_is_said_in_german():
-    source = ast.parse(Path(horizon_blinding.__file__).read_text(encoding="utf-8"))
-    whys = {
-        node.args[3].value
-        for node in ast.walk(source)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "AuditLine"
-        if isinstance(node.args[3], ast.Constant)
-    }
-    assert len(whys) == 3
+    source = Path(horizon_blinding.__file__).read_text(encoding="utf-8")
+    written = {node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)}
+    whys = {*REASONS}
+    assert whys <= written
     run = made.made_season(1, 2)
     lines = tuple(AuditLine("x", "kept", 1, why) for why in whys)
-    view = blinding_view(SeasonLookup.of(replace(run, blinding={"Alder": lines})), Words(catalogue("de")))
-    assert not whys & {why for _, _, _, why in view.names}
+    _, names = blinding_blocks(SeasonLookup.of(replace(run, blinding={"Alder": lines})), Words(catalogue("de")))
+    assert not whys & {why for _, _, _, why in names.blocks[0].rows}
 
 
 # --- hostile input ----------------------------------------------------------------------------------------------------
@@ -476,7 +472,7 @@ def test_any_text_leaves_pages_that_can_be_written_and_have_only_our_markup(text
         if path in TOP:
             html.encode()
             outline = read(html)
-            assert outline.tags.count("script") == 1
+            assert outline.tags.count("script") == (2 if "data-brush" in html else 1)
             assert set(outline.tags) <= usual_tags()
             assert not re.search(r'href="(?:[a-z]+:|//|/)', html)
 

@@ -19,7 +19,7 @@ from assaymark.report.season.index import SeasonLookup
 from assaymark.report.season.leaderboard import band_words, board_view, lowest_to_highest, returned, whole
 from assaymark.report.season.levels import measured
 from assaymark.report.season.pages import differences, weight_tables
-from assaymark.report.season.panel import blinding_view, preference_rows, probe_words
+from assaymark.report.season.panel import blinding_blocks, preference_table, probe_words
 from assaymark.report.season.strip import WIDTH, JudgedPoints, band_head, band_scale, band_strip
 from assaymark.report.season.words import Words
 
@@ -95,26 +95,26 @@ def test_a_gap_is_read_with_its_interval_and_a_large_one_is_called_large(value, 
     run = made.made_season(2, 3)
     detail = {"own": 1.0, "others": 0.0, "n_own": 1, "n_others": 1}
     item = measurement("season.self_preference", value, low=low, high=high, detail=detail)
-    rows = preference_rows(SeasonLookup.of(replace(run, measurements=(item,))), ENGLISH)
-    assert [row.reading for row in rows] == [reading]
-    assert rows[0].large == reading.startswith("Large")
-    assert rows[0].single == (low is None)
+    [row] = preference_table(SeasonLookup.of(replace(run, measurements=(item,))), ENGLISH).rows
+    assert row[5] == reading
+    assert (getattr(row[4], "style", "") == "b") == (low is None)
 
 
 def test_an_interval_over_periods_says_so_and_that_one_agent_is_one_agent():
     run = made.made_season(2, 3)
     detail = {"own": 20.0, "others": 0.0, "n_own": 14, "n_others": 28, "agents": 1}
     item = measurement("season.self_preference", 20.0, low=15.0, high=25.0, detail=detail)
-    rows = preference_rows(SeasonLookup.of(replace(run, measurements=(replace(item, n=14, n_of="periods"),))), ENGLISH)
+    found = (replace(item, n=14, n_of="periods"),)
+    [row] = preference_table(SeasonLookup.of(replace(run, measurements=found)), ENGLISH).rows
     said = "It favours its family, by 15.0 points or more. Its family has one agent here"
-    assert rows[0].reading.startswith(said)
-    assert rows[0].interval.endswith("(14 periods)")
+    assert row[5].startswith(said)
+    assert row[4].endswith("(14 periods)")
 
 
 def test_without_any_gap_there_is_no_table():
     run = made.made_season(2, 3)
     item = measurement("season.self_preference", None, state="no agent of its family")
-    assert preference_rows(SeasonLookup.of(replace(run, measurements=(item,))), ENGLISH) == ()
+    assert preference_table(SeasonLookup.of(replace(run, measurements=(item,))), ENGLISH) is None
 
 
 @pytest.mark.parametrize(("low", "said"), [(0.11, "not told apart from chance"), (0.6, "more than chance")])
@@ -128,10 +128,10 @@ def test_a_probe_is_held_against_chance(low, said):
 
 def test_blinding_is_counted_over_all_records():
     run = made.made_season(3, 3)
-    view = blinding_view(SeasonLookup.of(run), ENGLISH)
+    sentences, names = blinding_blocks(SeasonLookup.of(run), ENGLISH)
     replaced = sum(line.count for lines in run.blinding.values() for line in lines if line.state == "replaced")
-    assert f"replaced {replaced} names" in view.sentences[0]
-    assert ("NVX", "kept", "36", "a holding") in view.names
+    assert f"replaced {replaced} names" in sentences.items[0]
+    assert ("NVX", "kept", "36", "a holding") in names.blocks[0].rows
 
 
 def test_a_band_that_efficiency_moved_is_named_only_where_the_total_is_shown():

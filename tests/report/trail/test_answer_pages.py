@@ -65,7 +65,7 @@ def test_a_measurement_leads_to_the_first_of_its_answers_and_counts_them():
         ("point.slope", {"dimension": "risk"}, 2),
     ):
         [ref] = BOOK.rests(measured(name, **labels))
-        assert ref.words == f"{count} answer{'s' * (count > 1)}"
+        assert str(ref) == f"{count} answer{'s' * (count > 1)}"
         path, _, anchor = ref.href.partition("#")
         assert anchor in read(made[path]).ids
     assert BOOK.rests(measured("dark_current", prompt="tie-allowed")) == ()
@@ -74,7 +74,7 @@ def test_a_measurement_leads_to_the_first_of_its_answers_and_counts_them():
 
 def test_agreement_of_two_judges_leads_to_the_answers_of_both():
     item = Measurement(name="between.kappa", labels={"a": "other", "b": "quay"}, value=1.0, n=1, n_of="", method="")
-    assert [ref.words for ref in BOOK.rests(item)] == ["1 answer by other", "14 answers by quay"]
+    assert [str(ref) for ref in BOOK.rests(item)] == ["1 answer by other", "14 answers by quay"]
 
 
 def test_an_answer_says_what_was_chosen_and_whether_it_is_the_better_text():

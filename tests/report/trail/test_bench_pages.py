@@ -107,7 +107,7 @@ def test_measurements_count_what_they_rest_on():
 
     def rests(name: str, **labels: str) -> list[tuple[str, str]]:
         item = Measurement(name=name, labels=labels, value=1.0, n=1, n_of="", method="")
-        return [(ref.words, ref.href.partition("#")[0]) for ref in trail.rests(item)]
+        return [(str(ref), ref.href.partition("#")[0]) for ref in trail.rests(item)]
 
     question = {"model": "literal", "condition": "full"}
     assert rests("bench.question", **question) == [("21 among the answers", "answers/literal.html")]
@@ -158,7 +158,7 @@ def test_a_number_leads_to_its_measurement(page):
 def test_without_a_ledger_there_are_no_calls_and_the_rest_stands():
     found = render_benchmark(run())
     assert not [path for path in found if path.startswith("calls/")]
-    assert "Excerpts. The whole call stands in the ledger" in words(found["episodes/literal-conservative-normal.html"])
+    assert "Excerpts. The whole call is in the ledger" in words(found["episodes/literal-conservative-normal.html"])
     assert set(found) == {path for path in pages() if not path.startswith("calls/")}
 
 

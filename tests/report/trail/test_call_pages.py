@@ -10,8 +10,8 @@ from raw_pages import raw_texts
 
 from assaymark.engine import CallSpec, Message, Reply, Text
 from assaymark.report import Frame
+from assaymark.report.blocks import Linked
 from assaymark.report.records.calls import PAGE, AskedCall, call_pages
-from assaymark.report.records.texts import Ref
 
 FRAME = Frame(study="s", mark="", nav=())
 HOSTILE = "</pre><script>document.title='got in'</script>\r\n\x1b[0m\u202e"
@@ -55,7 +55,7 @@ def test_nothing_from_a_call_is_markup():
     hostile = replace(call.call, model=HOSTILE, args={HOSTILE: HOSTILE})
     reply = Reply(text=HOSTILE, model=HOSTILE, fingerprint=HOSTILE, raw=HOSTILE)
     call = replace(call, key=hostile.key, call=hostile, reply=reply)
-    pages, _ = made([call], {call.key: [Ref(HOSTILE, "judgments/index.html")]})
+    pages, _ = made([call], {call.key: [Linked(HOSTILE, "judgments/index.html")]})
     for page in pages.values():
         assert read(page).tags.count("script") == 1
 

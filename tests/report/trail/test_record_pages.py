@@ -38,7 +38,7 @@ def labelled(name: str, **labels: str):
 
 
 def rests(name: str, **labels: str) -> list[tuple[str, str]]:
-    return [(ref.words, ref.href) for ref in trail().rests(run().evidence).on(labelled(name, **labels))]
+    return [(str(ref), ref.href) for ref in trail().rests(run().evidence).on(labelled(name, **labels))]
 
 
 def test_every_judgment_and_every_decision_has_exactly_one_row():
@@ -99,7 +99,7 @@ def test_judgments_without_scores_are_named_with_the_reason():
 def test_the_overview_counts_what_each_judge_said_of_each_agent():
     page = pages()["judgments/index.html"]
     [row] = re.findall(r"<tr id=\"a[0-9a-f]+\"><th scope=\"row\">Otter</th>(.*?)</tr>", page)
-    found = [one or two for one, two in re.findall(r"<td class=\"r\">(?:<a [^>]*>)?(\d+)|(none)", row)]
+    found = [one or two for one, two in re.findall(r"<td>(?:<a [^>]*>)?(\d+)|(none)", row)]
     agents = Counter(one.agent.id for one in run().decisions)
     n = agents["Otter"]
     tens = sum(one.agent.id == "Otter" for one in run().decisions[:10])
@@ -112,7 +112,7 @@ def test_no_name_of_a_judge_takes_the_place_of_another_page(name):
     twin = [judgment(one, "tarn-1", "tarn") for one in base.decisions]
     rows = [judgment(one, name, "x") for one in base.decisions]
     found = dict(render_pages(replace(base, judged=Judged({"panel": rows, "outside": twin}, base.decisions))))
-    assert "Who judged?" in words(found["judgments/index.html"])
+    assert "Which judges?" in words(found["judgments/index.html"])
     assert len([path for path in found if path.startswith("judgments/")]) == 3
     assert all(".." not in path and "<" not in path for path in found)
 

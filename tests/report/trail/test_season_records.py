@@ -26,7 +26,7 @@ def test_every_record_has_one_row_and_kinds_have_pages_of_their_own():
     made = pages(*(record(at) for at in range(9)), record(1, kind="guesses", said="one, right of 3"))
     assert set(made) == {"records/index.html", "records/grades.html", "records/guesses.html"}
     assert len([name for name in read(made["records/grades.html"]).ids if re.fullmatch("r[0-9a-f]{12}", name)]) == 9
-    assert {"grades.html", "guesses.html"} <= set(read(made["records/index.html"]).links)
+    assert {"../records/grades.html", "../records/guesses.html"} <= set(read(made["records/index.html"]).links)
     assert "9 records" in words(made["records/index.html"])
 
 

@@ -13,13 +13,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from assaymark.agents.controls.compose import (
     CELL_KINDS,
+    REDRAWS,
     AdmissibilityCheck,
     Book,
     Composed,
+    book_if_any,
     book_of,
     failed,
     held_values,
@@ -29,9 +31,6 @@ from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNam
 from assaymark.portfolio.orders import SIDES
 from assaymark.prompting.texts import confident_in, hedges_in, judged_text, token_count
 from assaymark.records import Action, Context, Decision, DerivationKind, Instrument
-
-# Numbers, sentences and instruments in a text: what is printed, where it stands, and in which piece.
-
 
 LONGEST: int = 20_000
 """Longer texts are refused unread: a cell is a rationale and no book."""
@@ -76,46 +75,24 @@ class Figure:
 
 
 def figures_in(text: str) -> tuple[Figure, ...]:
-    """Every number of a text in order; horizons such as ``15m`` or ``60 minutes`` and digits of names are none.
-
-    >>> [(one.quote, one.value) for one in figures_in("A 15m return of -0.80% on 1,200.50, over 15 minutes.")]
-    [('-0.80%', -0.8), ('1,200.50', 1200.5)]
-    """
+    """Every number of a text in order; horizons such as ``15m`` or ``60 minutes`` and digits of names are none."""
     found = []
     for match in _FIGURE.finditer(text):
         sign, whole, frac = match.group("sign"), match.group("whole"), match.group("frac") or ""
         size = float(whole.replace(",", "") + frac)
-        found.append(
-            Figure(
-                start=match.start(),
-                end=match.end(),
-                quote=match.group(),
-                value=-size if sign and sign != "+" else size,
-                step=10.0 ** -max(len(frac) - 1, 0),
-                percent=bool(match.group("percent")),
-                signed=bool(sign),
-                grouped="," in whole,
-            )
-        )
+        value, step = -size if sign and sign != "+" else size, 10.0 ** -max(len(frac) - 1, 0)
+        percent = bool(match.group("percent"))
+        found.append(Figure(*match.span(), match.group(), value, step, percent, bool(sign), "," in whole))
     return tuple(found)
 
 
 def numerals_in(text: str) -> list[str]:
-    """Every run with a digit, horizons among them, sorted: two texts with equal lists print the same numbers.
-
-    >>> numerals_in("the 15m return is -0.80%, 1,200 units.")
-    ['-0.80%', '1,200', '15m']
-    """
+    """Every run with a digit, horizons among them, sorted: two texts with equal lists print the same numbers."""
     return sorted(match.group().replace(" ", "") for match in _HAS_DIGIT.finditer(text))
 
 
 def sentences_of(text: str) -> list[tuple[int, int]]:
-    """Start and end of each sentence, its mark included and blanks left out.
-
-    >>> text = "Up 1.5%. So I buy; then I wait"
-    >>> [text[a:b] for a, b in sentences_of(text)]
-    ['Up 1.5%.', 'So I buy;', 'then I wait']
-    """
+    """Start and end of each sentence, its mark included and blanks left out."""
     found, start = [], 0
     for match in (*_SENTENCE_END.finditer(text), None):
         end = len(text) if match is None else match.end()
@@ -128,8 +105,7 @@ def sentences_of(text: str) -> list[tuple[int, int]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+class Mention(NamedTuple):
     """One place where an instrument is named."""
 
     start: int
@@ -164,9 +140,7 @@ def outside(figures: Sequence[Figure], mentions: Sequence[Mention]) -> tuple[Fig
     return tuple(one for one in figures if not any(m.start <= one.start < m.end for m in mentions))
 
 
-# What a text states and what is true: features of instruments, the arithmetic of the book, and its own orders.
-#
-# Written for checking, so it reads only what it is sure of: a figure that it cannot place is reported as unread.
+# Statements are read for checking, so only what is sure is read: a figure that cannot be placed is reported as unread.
 
 
 FAR_STEPS: Final = 5
@@ -183,24 +157,11 @@ _WHOLE_HOUR = re.compile(
 )
 _SAME: Final = {"vol": "volatility", "volatile": "volatility", "returns": "return", "returned": "return"}
 _DOWN: Final = frozenset(
-    [
-        "down",
-        "fell",
-        "falls",
-        "falling",
-        "lost",
-        "loses",
-        "losing",
-        "lower",
-        "dropped",
-        "drops",
-        "declined",
-        "declines",
-        "shed",
-    ]
-)
+    ("down", "fell", "falls", "falling", "lost", "loses", "losing", "lower", "dropped", "drops", "declined",
+     "declines", "shed")
+)  # fmt: skip
 _UP: Final = frozenset(
-    ["up", "rose", "rises", "rising", "gained", "gains", "gaining", "higher", "added", "advanced", "climbed"]
+    ("up", "rose", "rises", "rising", "gained", "gains", "gaining", "higher", "added", "advanced", "climbed")
 )
 _TRADES: Final = {
     "buy": "buy", "buys": "buy", "bought": "buy", "buying": "buy", "purchase": "buy", "sell": "sell", "sells": "sell",
@@ -311,11 +272,7 @@ class _Place:
         return self.text[self.start : self.figure.start].lower()
 
 
-# --- features ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(NamedTuple):
     name: str
     kinds: frozenset[str]
     horizon: str
@@ -352,7 +309,12 @@ def _feature(place: _Place, fields: Fields) -> tuple[str, Stated] | None:
     words = [_SAME.get(word, word) for word in _WORD.findall(clause)]
     behind = [_SAME.get(word, word) for word in _WORD.findall(ahead)]
     moving = {*words[-2:], *behind[:1]} & (_DOWN | _UP)
-    spans = _spans(clause + " | " + ahead, known)
+    # The horizons that the clause names, as field names write them; "the hour" is the longest one there is.
+    around = clause + " | " + ahead
+    spans = {size + unit[0] for size, unit in _HORIZON.findall(around)}
+    minutes = [one.horizon for one, _, _ in known if re.fullmatch(r"\d+m", one.horizon)]
+    if minutes and _WHOLE_HOUR.search(around):
+        spans.add(max(minutes, key=lambda span: int(span[:-1])))
     said = {*words, *behind} | ({"return"} if moving and spans else set())
     fits = [one for one in known if one[0].kinds <= said and (one[0].horizon in spans or not spans)]
     widest = max((len(one[0].kinds) for one in fits), default=0)
@@ -365,17 +327,6 @@ def _feature(place: _Place, fields: Fields) -> tuple[str, Stated] | None:
     actual = value * 100 if figure.percent and unit not in ("percent", "pct") else value
     return "feature", Stated(figure, field.name, name, stated, actual)
 
-
-def _spans(clause: str, known: Sequence[tuple[_Field, float, str]]) -> set[str]:
-    """The horizons that a clause names, as field names write them; "the hour" is the longest one there is."""
-    found = {size + unit[0] for size, unit in _HORIZON.findall(clause)}
-    if _WHOLE_HOUR.search(clause):
-        minutes = [one[0].horizon for one in known if re.fullmatch(r"\d+m", one[0].horizon)]
-        found |= {max(minutes, key=lambda span: int(span[:-1]))} if minutes else set()
-    return found
-
-
-# --- the arithmetic of the book ---------------------------------------------------------------------------------------
 
 _CUES: Final = {
     "residual": r"leaves|leaving|left|residual|remaining|remains?",
@@ -400,31 +351,25 @@ def _cues(part: str) -> list[str]:
 
 
 def _amount(place: _Place, book: Book) -> tuple[str, Stated] | None:
+    """A figure held against an amount or a limit; shares are kept as ratios and printed in percent."""
     lead, tail = _cues(place.lead), _cues(_BREAK.split(place.tail)[0])
-    subject = next((cue for cue in reversed(_cues(place.before())) if cue in _SUBJECTS), "")
-    if {"cap", "floor"} & {*lead[-1:]}:
-        name = _LIMIT_OF.get(subject, "")
-        return _held("limit", place.figure, name, book.limits.get(name))
-    if place.figure.percent:
-        subject = subject or next((cue for cue in tail if cue in _SUBJECTS), "")
-        name = _SHARE_OF.get(subject, "")
+    cues = _cues(place.before())
+    subject = next((cue for cue in reversed(cues) if cue in _SUBJECTS), "")
+    kind, values = "amount", book.amounts
+    if lead and lead[-1] in ("cap", "floor"):
+        kind, values, name = "limit", book.limits, _LIMIT_OF.get(subject, "")
+    elif place.figure.percent:
+        name = _SHARE_OF.get(subject or next((cue for cue in tail if cue in _SUBJECTS), ""), "")
     else:
         name = "residual" if "residual" in lead else lead[-1] if lead else (tail[0] if tail else "")
         name = "" if name in ("cap", "floor", "largest") else name
         # "much remains open, at 0.45" leaves no cash
-        if name == "residual" and not ({"cash", "cost", "proceeds"} & {*_cues(place.before())}):
+        if name == "residual" and not {"cash", "cost", "proceeds"} & {*cues}:
             name = "residual" if re.search(r"\bresidual\b", place.lead) else ""
-    return _held("amount", place.figure, name, book.amounts.get(name))
-
-
-def _held(kind: str, figure: Figure, name: str, actual: float | None) -> tuple[str, Stated] | None:
-    """A figure held against an amount; shares are kept as ratios and printed in percent."""
+    actual = values.get(name)
     if actual is None:
         return None
-    return kind, Stated(figure, name, "", figure.value, actual * 100 if figure.percent else actual)
-
-
-# --- the decision itself ----------------------------------------------------------------------------------------------
+    return kind, Stated(place.figure, name, "", place.figure.value, actual * 100 if place.figure.percent else actual)
 
 
 def _order(place: _Place, actions: Sequence[Action]) -> tuple[str, Stated] | None:
@@ -439,47 +384,29 @@ def _order(place: _Place, actions: Sequence[Action]) -> tuple[str, Stated] | Non
     return "order", Stated(place.figure, verbs[-1], name, place.figure.value, actual)
 
 
-# How alike two texts are in their words: numbers and names are left out, since a rewording keeps them.
-
-
 _LIKENESS_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _NUMERAL = re.compile(r"[+\-−]?\d[\w.,%]*")
 
 
 def words_without(text: str, names: Sequence[str] = ()) -> list[str]:
-    """The words of a text in lower case, without numbers and without these names.
-
-    >>> words_without("Asset A is up 3.1% over 15m", ["Asset A"])
-    ['is', 'up', 'over']
-    """
+    """The words of a text in lower case, without numbers and without these names."""
     for name in sorted(names, key=len, reverse=True):
         text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", " ", text)
     return _LIKENESS_WORD.findall(_NUMERAL.sub(" ", text).lower())
 
 
 def word_overlap(one: str, other: str, names: Sequence[str] = ()) -> float:
-    """The share of words that two texts have in common, in any order (Dice); 1 where neither has any.
-
-    >>> word_overlap("the book is full", "the book looks full")
-    0.75
-    """
+    """The share of words that two texts have in common, in any order (Dice); 1 where neither has any."""
     left, right = Counter(words_without(one, names)), Counter(words_without(other, names))
     total = left.total() + right.total()
     return 2 * (left & right).total() / total if total else 1.0
 
 
 def run_overlap(one: str, other: str, names: Sequence[str] = (), *, n: int = 3) -> float:
-    """The share of the first text's runs of ``n`` words that the other still has; 1 where it has none.
-
-    >>> run_overlap("the book is full", "now the book is rich")
-    0.5
-    """
-    left, right = (Counter(_runs(words_without(text, names), n)) for text in (one, other))
+    """The share of the first text's runs of ``n`` words that the other still has; 1 where it has none."""
+    words = [words_without(text, names) for text in (one, other)]
+    left, right = (Counter(tuple(said[at : at + n]) for at in range(len(said) - n + 1)) for said in words)
     return (left & right).total() / left.total() if left else 1.0
-
-
-def _runs(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
-    return [tuple(words[at : at + n]) for at in range(len(words) - n + 1)]
 
 
 VERBOSE_TOKENS: Final = 200
@@ -494,7 +421,6 @@ RUN_OVERLAP: Final = 0.5
 RECONCILED: Final = ("cost", "proceeds", "residual", "cash_share", "exposure", "exposure_share", "leverage", "largest")
 """The amounts that reconcile a book: true of the book after the orders, or not."""
 
-_UP_FIELDS: Final = ("return", "range")
 Check = AdmissibilityCheck
 
 
@@ -502,21 +428,6 @@ def admissible(kind: DerivationKind, composed: Composed, context: Context) -> tu
     """Every rule of a kind of cell with what was found; the cell is admissible if all of them passed.
 
     Numbers are read by `statements_of` and held against the facts of the context and the book after the orders.
-
-    Parameters
-    ----------
-    kind : str
-        One of `CELL_KINDS`.
-    composed : Composed
-        Derived kinds need ``original``, and length-matched ones ``tokens``.
-    context : Context
-        With facts about instruments and a portfolio.
-
-    Returns
-    -------
-    tuple of AdmissibilityCheck
-        In a fixed order for each kind. Orders that cannot be settled and texts that are too long are failed checks,
-        behind which nothing else was looked at.
 
     Raises
     ------
@@ -531,8 +442,17 @@ def admissible(kind: DerivationKind, composed: Composed, context: Context) -> tu
     if not size.passed:
         return (size,)
     if kind in _DERIVED:
-        original = _original(kind, composed)
-        return (size, _same_actions(composed, original), *_DERIVED[kind](composed, original, context))
+        original = composed.original
+        problems = []
+        if original is None:
+            problems.append(Problem("original", f"a {kind} is held against the decision it was made from (got none)"))
+        if kind == "length_matched" and not composed.tokens:
+            problems.append(Problem("tokens", f"the length that was asked for is needed (got {composed.tokens})"))
+        if problems or original is None:
+            raise InputError(kind, problems)
+        kept = composed.actions == original.actions
+        same = Check("orders of the original", len(composed.actions), "the same", kept)
+        return (size, same, *_DERIVED[kind](composed, original, context))
     try:
         book = book_of(context, composed.actions)
     except (InputError, NotMeasurableError) as exc:
@@ -551,18 +471,26 @@ def checked(composed: Composed, context: Context) -> Composed:
     return replace(composed, admissibility=admissible(composed.kind, composed, context))
 
 
-def _original(kind: str, composed: Composed) -> Decision:
-    problems = []
-    if composed.original is None:
-        problems.append(Problem("original", f"a {kind} is held against the decision it was made from (got none)"))
-    if kind == "length_matched" and not composed.tokens:
-        problems.append(Problem("tokens", f"the length that was asked for is needed (got {composed.tokens})"))
-    if problems or composed.original is None:
-        raise InputError(kind, problems)
-    return composed.original
+def drawn(
+    kind: DerivationKind, draw: Callable[[int], Composed | None], context: Context, *, nothing: str = ""
+) -> Composed:
+    """The first admissible cell of `REDRAWS` draws (``draw`` takes their number), with the record of its checks.
 
-
-# --- rules that several kinds share -----------------------------------------------------------------------------------
+    Raises NotMeasurableError with every check that the last draw failed, or with ``nothing`` where nothing was drawn.
+    """
+    last: Composed | None = None
+    for number in range(REDRAWS):
+        composed = draw(number)
+        if composed is None:
+            continue
+        last = checked(composed, context)
+        if not failed(last.admissibility):
+            return last
+    if last is None and nothing:
+        raise NotMeasurableError(nothing)
+    said = "; ".join(map(str, failed(last.admissibility))) if last else ""
+    why = said or "nothing could be drawn"
+    raise NotMeasurableError(f"{kind} is not admissible as drawn: {why} (last of {REDRAWS} draws)")
 
 
 def _none(rule: str, found: Sequence[str]) -> Check:
@@ -583,16 +511,9 @@ def _quote(one: Stated) -> str:
     return f"{one.instrument or 'book'} {one.about} {one.figure.quote}"
 
 
-def _same_actions(composed: Composed, original: Decision) -> Check:
-    return Check("orders of the original", len(composed.actions), "the same", composed.actions == original.actions)
-
-
 def _wrong(said: Statements) -> list[str]:
     """Everything numeric that a text gets wrong."""
     return [_quote(one) for one in (*said.features, *said.amounts, *said.limits, *said.orders) if not one.right]
-
-
-# --- cell A: verbose, confident, wrong --------------------------------------------------------------------------------
 
 
 def _cell_a(composed: Composed, _context: Context, book: Book, said: Statements) -> tuple[Check, ...]:
@@ -610,39 +531,26 @@ def _cell_a(composed: Composed, _context: Context, book: Book, said: Statements)
     )
 
 
-# --- cell B: terse, correct -------------------------------------------------------------------------------------------
-
-
 def _cell_b(composed: Composed, context: Context, book: Book, said: Statements) -> tuple[Check, ...]:
-    unread = [figure.quote for figure in said.unread]
     traded = [one for one in composed.actions if one.kind in SIDES or one.kind == "close"]
+    # Orders for which no return or place in the range is cited, or one that speaks for the other side.
+    held = context.portfolio.positions if context.portfolio else {}
+    unreasoned = []
+    for order in traded:
+        side = SIDES.get(order.kind) or (-1 if held.get(order.instrument, 0.0) > 0 else 1)
+        leans = {_lean(one) for one in said.features if one.instrument == order.instrument} - {0}
+        if leans != {side}:
+            unreasoned.append(f"{order.kind} {order.instrument}")
     return (
         _most("tokens", token_count(composed.text), TERSE_TOKENS),
         _none("hedging words", hedges_in(composed.text)),
         _least("correct features", len({(s.instrument, s.about) for s in said.features if s.right}), FEATURES),
         _none("wrong numbers", _wrong(said)),
-        _none("numbers that cannot be checked", unread),
+        _none("numbers that cannot be checked", [figure.quote for figure in said.unread]),
         _least("orders", len(traded), 1),
         _none("broken rules", [f"{one.rule} {one.value:.4g} against {one.limit:g}" for one in book.broken]),
-        _none("orders against or without a cited direction", _unreasoned(composed, context, said)),
+        _none("orders against or without a cited direction", unreasoned),
     )
-
-
-def _unreasoned(composed: Composed, context: Context, said: Statements) -> list[str]:
-    """Orders for which no return or place in the range is cited, or one that speaks for the other side."""
-    held = context.portfolio.positions if context.portfolio else {}
-    found = []
-    for order in composed.actions:
-        side = SIDES.get(order.kind, 0)
-        if order.kind == "close":
-            side = -1 if held.get(order.instrument, 0.0) > 0 else 1
-        if not side:
-            continue
-        leans = [_lean(one) for one in said.features if one.instrument == order.instrument]
-        leans = [lean for lean in leans if lean]
-        if not leans or any(lean != side for lean in leans):
-            found.append(f"{order.kind} {order.instrument}")
-    return found
 
 
 def _lean(one: Stated) -> int:
@@ -655,48 +563,28 @@ def _lean(one: Stated) -> int:
     return 0
 
 
-# --- cells made from an honest decision -------------------------------------------------------------------------------
-
-
 def _paraphrase(composed: Composed, original: Decision, context: Context) -> tuple[Check, ...]:
     before, after = judged_text(original), composed.text
     lengths = token_count(after) / max(token_count(before), 1) - 1
-    moved = _difference(_facts(before, original, context), _facts(after, original, context))
+    names = tuple(name for item in context.instruments for name in (item.id, item.name) if name)
+    book = book_if_any(context, original.actions)
+    # What is stated of whom, as words: two texts with equal lists say the same of the same.
+    said = [statements_of(text, context, original.actions, book) for text in (before, after)]
+    facts = [[_quote(one) for one in (*s.features, *s.amounts, *s.limits, *s.orders)] for s in said]
+    named = [[one.instrument for one in mentions_in(text, context)] for text in (before, after)]
     return (
         _none("numbers added or lost", _difference(numerals_in(before), numerals_in(after))),
-        _none("instruments named more or less often", _difference(_named(before, context), _named(after, context))),
-        _none("statements added or lost", moved),
+        _none("instruments named more or less often", _difference(*named)),
+        _none("statements added or lost", _difference(*facts)),
         _none("hedging words added or lost", ["one"] * abs(len(hedges_in(before)) - len(hedges_in(after)))),
         _most("change of length", abs(lengths), LENGTH_SHARE),
-        _most("overlap of words", word_overlap(before, after, _names_of(context)), WORD_OVERLAP),
-        _most("overlap of runs of three words", run_overlap(before, after, _names_of(context)), RUN_OVERLAP),
+        _most("overlap of words", word_overlap(before, after, names), WORD_OVERLAP),
+        _most("overlap of runs of three words", run_overlap(before, after, names), RUN_OVERLAP),
     )
 
 
-def _names_of(context: Context) -> tuple[str, ...]:
-    return tuple(name for item in context.instruments for name in (item.id, item.name) if name)
-
-
-def _named(text: str, context: Context) -> list[str]:
-    return [one.instrument for one in mentions_in(text, context)]
-
-
-def _facts(text: str, original: Decision, context: Context) -> list[str]:
-    """What is stated of whom, as words: two texts with equal lists say the same of the same."""
-    said = statements_of(text, context, original.actions, book_if_any(context, original))
-    return [f"{_quote(one)}" for one in (*said.features, *said.amounts, *said.limits, *said.orders)]
-
-
-def book_if_any(context: Context, original: Decision) -> Book | None:
-    """The book after a decision's orders; None where the context has none, or the orders are targets of weight."""
-    try:
-        return book_of(context, original.actions)
-    except (InputError, NotMeasurableError):
-        return None
-
-
 def _difference(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """What one list has more of than the other."""
+    """The entries of which one list has more than the other."""
     one, other = Counter(before), Counter(after)
     return sorted(((one - other) + (other - one)).elements())
 
@@ -712,7 +600,7 @@ def _fact_flip(composed: Composed, original: Decision, context: Context) -> tupl
         return rest, count
     was, now = pairs[0]
     values = held_values(context, original.actions)
-    said = statements_of(before, context, original.actions, book_if_any(context, original))
+    said = statements_of(before, context, original.actions, book_if_any(context, original.actions))
     told = {one.figure.start for one in (*said.features, *said.amounts) if one.right}
     sure = was.start in told if told else is_held(values, abs(was.value), was.half)
     gap = abs(now.value - was.value)
@@ -739,7 +627,7 @@ def _length_matched(composed: Composed, original: Decision, context: Context) ->
     before, after = judged_text(original), composed.text
     wanted = composed.tokens or 1
     off = abs(token_count(after) / wanted - 1)
-    was, now = Counter(_pieces(before)), Counter(_pieces(after))
+    was, now = (Counter(text[a:b] for a, b in sentences_of(text)) for text in (before, after))
     added, dropped = list((now - was).elements()), list((was - now).elements())
     text = "\n".join(added)
     said = statements_of(text, context, original.actions, None)
@@ -752,10 +640,6 @@ def _length_matched(composed: Composed, original: Decision, context: Context) ->
         _none("sentences dropped from a text that was lengthened", dropped if added else []),
         Check("numbers kept", numbers, "some", numbers > 0 or not figures_in(before)),
     )
-
-
-def _pieces(text: str) -> list[str]:
-    return [text[start:end] for start, end in sentences_of(text)]
 
 
 _ALONE: Final[Mapping[str, Callable[[Composed, Context, Book, Statements], tuple[Check, ...]]]] = MappingProxyType(

@@ -1,11 +1,14 @@
-"""The book after the orders of a cell: what can be said of it in numbers, and which rules it breaks."""
+"""What control cells are made of: the book after their orders, features of the context, and composed cells."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Final
 
@@ -42,17 +45,7 @@ def book_of(context: Context, actions: Sequence[Action]) -> Book:
     after = settle(context.portfolio, prices_of(context), actions, fee_bps=fee_of(context.constraints))
     if after.equity <= 0:
         raise NotMeasurableError(f"the book has no equity left after the orders (got {after.equity:g})")
-    return Book(
-        after=after,
-        checks=audit(after, context.constraints),
-        amounts=_amounts(after),
-        limits={rule.kind: rule.limit for rule in context.constraints},
-    )
-
-
-def _amounts(after: Settlement) -> dict[str, float]:
-    """What a text can say about the book, by the names of `statements_of`."""
-    return {
+    amounts = {
         "cash": after.cash,
         "cost": after.cost,
         "proceeds": -after.cost,
@@ -64,6 +57,16 @@ def _amounts(after: Settlement) -> dict[str, float]:
         "leverage": after.leverage,
         "largest": max(map(abs, after.weights.values()), default=0.0),
     }
+    limits = {rule.kind: rule.limit for rule in context.constraints}
+    return Book(after, audit(after, context.constraints), amounts, limits)
+
+
+def book_if_any(context: Context, actions: Sequence[Action]) -> Book | None:
+    """The book after orders; None where the context has none, or the orders are targets of weight."""
+    try:
+        return book_of(context, actions)
+    except (InputError, NotMeasurableError):
+        return None
 
 
 def held_values(context: Context, actions: Sequence[Action]) -> list[float]:
@@ -82,26 +85,14 @@ def held_values(context: Context, actions: Sequence[Action]) -> list[float]:
     if context.portfolio is not None:
         book = context.portfolio
         found += [book.cash, book.nav, *map(abs, book.positions.values())]
-        try:
-            after = book_of(context, actions)
-        except (InputError, NotMeasurableError):
-            pass
-        else:
-            found += [abs(value) for value in after.amounts.values()]
-            found += [abs(value) for value in after.after.weights.values()]
+        if (after := book_if_any(context, actions)) is not None:
+            found += [abs(value) for value in (*after.amounts.values(), *after.after.weights.values())]
     return [value for value in found if math.isfinite(value)]
 
 
 def is_held(values: Sequence[float], size: float, half: float) -> bool:
-    """Whether a printed size equals any value within half a last digit, in any scale of a percentage.
-
-    >>> is_held([0.0312], 3.1, 0.05), is_held([0.0312], 3.2, 0.05)
-    (True, False)
-    """
+    """Whether a printed size equals any value within half a last digit, in any scale of a percentage."""
     return any(abs(value * scale - size) <= half for value in values for scale in (1.0, 100.0, 0.01))
-
-
-# The features of a context as a cell may cite them: names, horizons, and values printed true or far from true.
 
 
 _FIELD: Final = re.compile(r"([a-z]+)_(\d{1,4}[a-z])\Z")
@@ -145,11 +136,8 @@ def features_of(context: Context) -> tuple[Feature, ...]:
 
     A price has no horizon and is not among them; nor is a return that prints as 0.00%, which has no direction.
     """
-    return tuple(_features(context))
-
-
-def _features(context: Context) -> Iterator[Feature]:
     known = {item.id for item in context.instruments}
+    found = []
     for fact in context.facts:
         named = _FIELD.match(fact.field)
         if fact.instrument not in known or named is None or isinstance(fact.value, str):
@@ -157,7 +145,8 @@ def _features(context: Context) -> Iterator[Feature]:
         kind, horizon = named.groups()
         value = float(fact.value)
         if kind in _WRONG and not (kind in ("return", "volatility") and abs(value) < 1e-4):
-            yield Feature(fact.instrument, kind, horizon, value)
+            found.append(Feature(fact.instrument, kind, horizon, value))
+    return tuple(found)
 
 
 def by_instrument(features: Sequence[Feature]) -> dict[str, list[Feature]]:
@@ -191,40 +180,24 @@ def _wrong_return(true: float, lean: int, rng: np.random.Generator) -> float:
     return lean * size
 
 
-def _wrong_volatility(true: float, _lean: int, rng: np.random.Generator) -> float:
-    return true * float(rng.uniform(2.2, 4.5)) + 0.002
-
-
-def _wrong_range(_true: float, lean: int, rng: np.random.Generator) -> float:
-    return float(rng.uniform(0.03, 0.97)) if not lean else 0.5 + lean * float(rng.uniform(0.1, 0.47))
-
-
-def _wrong_volume(true: float, _lean: int, rng: np.random.Generator) -> float:
-    return true * float(rng.uniform(1.9, 4.0)) + 0.2
-
-
-_WRONG: Final = {
+_WRONG: Final[Mapping[str, Callable[[float, int, np.random.Generator], float]]] = {
     "return": _wrong_return,
-    "volatility": _wrong_volatility,
-    "range": _wrong_range,
-    "volume": _wrong_volume,
+    "volatility": lambda true, lean, rng: true * float(rng.uniform(2.2, 4.5)) + 0.002,  # noqa: ARG005
+    "range": lambda true, lean, rng: (  # noqa: ARG005
+        0.5 + lean * float(rng.uniform(0.1, 0.47)) if lean else float(rng.uniform(0.03, 0.97))
+    ),
+    "volume": lambda true, lean, rng: true * float(rng.uniform(1.9, 4.0)) + 0.2,  # noqa: ARG005
 }
+"""Wrong values by kind of feature: from the true one and the direction in which the lie is told."""
 
 
 def limits_text(limits: Mapping[str, float]) -> dict[str, str]:
-    """The limits as the templates print them: weights and cash in percent, leverage plainly.
-
-    >>> limits_text({"max_weight": 0.35, "max_leverage": 1.2})
-    {'max_weight': '35.0%', 'max_leverage': '1.20'}
-    """
+    """The limits as the templates print them: weights and cash in percent, leverage plainly."""
     return {
         kind: f"{limit:.2f}" if kind == "max_leverage" else f"{limit * 100:.1f}%"
         for kind, limit in limits.items()
         if kind in ("max_weight", "min_cash", "max_leverage")
     }
-
-
-# What a generator of control cells hands out: orders, a text, and the record of every check that they passed.
 
 
 CELL_KINDS: Final[tuple[DerivationKind, ...]] = ("cell_a", "cell_b", "paraphrase", "fact_flip", "length_matched")
@@ -285,19 +258,41 @@ class Composed:
 
 
 def failed(checks: Sequence[AdmissibilityCheck]) -> tuple[AdmissibilityCheck, ...]:
-    """The checks that did not pass.
-
-    >>> failed([AdmissibilityCheck("tokens", 61, "at most 60", False), AdmissibilityCheck("orders", 1, "any", True)])
-    (AdmissibilityCheck(rule='tokens', value=61, limit='at most 60', passed=False, detail=''),)
-    """
+    """The checks that did not pass."""
     return tuple(check for check in checks if not check.passed)
 
 
-def refuse(kind: str, checks: Sequence[AdmissibilityCheck], draws: int) -> NotMeasurableError:
-    """The error of a generator whose best draw is not admissible: every check that failed.
+@cache
+def phrases() -> dict[str, tuple[str, ...]]:
+    """The templates of ``phrases.toml`` by name: sentences with alternatives, from which a text is drawn."""
+    text = (files("assaymark.agents.controls") / "phrases.toml").read_text(encoding="utf-8")
+    return {name: tuple(templates) for name, templates in tomllib.loads(text).items()}
 
-    >>> str(refuse("cell_b", [AdmissibilityCheck("tokens", 61, "at most 60", False)], 3))
-    'cell_b is not admissible as drawn: tokens is 61, needs at most 60 (last of 3 draws)'
-    """
-    said = "; ".join(map(str, failed(checks))) or "nothing could be drawn"
-    return NotMeasurableError(f"{kind} is not admissible as drawn: {said} (last of {draws} draws)")
+
+_CHOICE = re.compile(r"\[([^\[\]]*)\]")
+
+
+def _chosen(template: str, rng: np.random.Generator, fill: Mapping[str, str] | None = None) -> str:
+    """A template with every choice drawn and, where something to fill in is given, every name filled in."""
+    while _CHOICE.search(template):
+        template = _CHOICE.sub(lambda found: str(rng.choice(found.group(1).split("|"))), template)
+    return template if fill is None else template.format_map(fill)
+
+
+def one_of(templates: Sequence[str], rng: np.random.Generator, fill: Mapping[str, str] | None = None) -> str:
+    """One of the templates, drawn."""
+    return _chosen(templates[int(rng.integers(len(templates)))], rng, fill)
+
+
+def some_of(templates: Sequence[str], rng: np.random.Generator, count: int) -> list[str]:
+    """Different templates in a drawn order, each drawn."""
+    order = rng.permutation(len(templates))[:count]
+    return [_chosen(templates[int(at)], rng) for at in order]
+
+
+def styled(text: str, opening: str) -> str:
+    """A text behind the opening words of a style; its first letter is small unless a name begins there."""
+    if not opening:
+        return text
+    keeps = re.match(r"Asset\b|I\b", text)
+    return f"{opening} {text if keeps else text[:1].lower() + text[1:]}"

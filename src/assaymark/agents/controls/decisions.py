@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -22,6 +22,8 @@ ORDERS: Final = "orders-v1"
 
 Placed = tuple[str, Context, str]
 """A context's id, the context, and the cluster that it belongs to."""
+Source = tuple[str, Context, Decision | None]
+"""A context's id, the context, and the honest decision that a derived cell is made from."""
 
 
 def cell_decision(
@@ -43,31 +45,12 @@ def cell_decision(
     Its text is one rationale of kind ``summary``. A cell derived from a decision takes its episode, step, cluster,
     time and format from it, so that the two can be compared as a pair.
 
-    Parameters
-    ----------
-    kind : str
-        What the cell is, as it was composed.
-    composed : Composed
-        Checked, and found admissible.
-    context_id, record_id, cluster, decided_at, episode_id, step
-        As in `Decision`; the episode is named after the record where nothing else is said.
-    family : str
-        Whose model composed the cell: its halo is measured without the judges of this family.
-    seed : int
-        With which the generator that made it is repeated.
-    parent : str, optional
-        The record it was made from; default: that of ``composed.original``.
-
     Raises
     ------
     InputError
         ``kind`` is not that of the cell.
     NotMeasurableError
         The cell was not checked, or failed a check.
-
-    Examples
-    --------
-    The session in ``docs/cells.md`` makes one of each kind.
     """
     if kind != composed.kind:
         raise InputError(record_id, [Problem("kind", f"must be that of the cell, {composed.kind} (got {kind})")])
@@ -98,6 +81,34 @@ def cell_decision(
     )
 
 
+def _sources(contexts: Sequence[Placed], derived: bool, honest: Sequence[Decision]) -> dict[str, list[Source]]:
+    """The sources of cells by cluster: contexts, or honest decisions on them."""
+    found: dict[str, list[Source]] = {}
+    if not derived:
+        for key, context, cluster in contexts:
+            found.setdefault(cluster, []).append((key, context, None))
+        return found
+    known = {key: (context, cluster) for key, context, cluster in contexts}
+    for decision in honest:
+        if decision.context_id in known and decision.derivation.kind == "honest":
+            context, cluster = known[decision.context_id]
+            found.setdefault(cluster, []).append((decision.context_id, context, decision))
+    return found
+
+
+def _refuse(kind: str, derived: bool, count: int, sources: object, tokens: int | None) -> None:
+    problems = []
+    if count < 0:
+        problems.append(Problem("count", f"must not be negative (got {count})"))
+    if count and not sources:
+        needed = "an honest decision on one of the contexts" if derived else "a context"
+        problems.append(Problem("contexts", f"{kind} needs {needed} (got none)"))
+    if kind == "length_matched" and not tokens:
+        problems.append(Problem("tokens", f"length_matched needs the length asked for (got {tokens})"))
+    if problems:
+        raise InputError("cell_decisions", problems)
+
+
 def cell_decisions(
     contexts: Sequence[Placed],
     *,
@@ -116,24 +127,6 @@ def cell_decisions(
     another of its cluster. Cells A and B use a context again once all others of its cluster were used; a derived cell
     is made from a decision once. ``derivation.seed`` of each record repeats its generator.
 
-    Parameters
-    ----------
-    contexts : sequence of (context id, Context, cluster)
-    kind : str
-        One of `CELL_KINDS`.
-    count : int
-    seed : int
-    family : str
-        Whose model composes the cells.
-    style : str
-        A house style for cells A and B; derived cells keep the words of their parent.
-    honest : sequence of Decision
-        What derived cells are made from; those whose context is not given are left out.
-    tokens : int, optional
-        The length of ``length_matched`` cells.
-    study : str
-        Stands before every record id, so that those of two studies differ.
-
     Raises
     ------
     UnknownNameError
@@ -145,112 +138,9 @@ def cell_decisions(
     """
     if kind not in CELL_KINDS:
         raise UnknownNameError("kind of control cell", kind, CELL_KINDS)
-    sources = _sources(contexts, kind, honest)
-    _check(kind, count, sources, tokens)
-    make = _maker(kind, style, tokens)
-    name = f"{study}/{kind}" if study else kind
-    queues = [
-        _Queue(kind, sources[cluster], [seed, CELL_KINDS.index(kind), number], make)
-        for number, cluster in enumerate(sorted(sources))
-    ]
-    found: list[Decision] = []
-    while len(found) < count and queues:
-        for queue in list(queues):
-            if len(found) == count:
-                break
-            cell = queue.next_cell(f"{name}-{seed}-{len(found) + 1:04d}", family)
-            if cell is None:
-                queues.remove(queue)
-                last = queue.reason
-            else:
-                found.append(cell)
-    if len(found) < count:
-        raise NotMeasurableError(f"only {len(found)} of {count} {kind} cells could be made; the last reason: {last}")
-    return found
-
-
-Source = tuple[str, Context, str, Decision | None]
-
-
-def _sources(contexts: Sequence[Placed], kind: DerivationKind, honest: Sequence[Decision]) -> dict[str, list[Source]]:
-    """What cells can be made from, by cluster."""
-    found: dict[str, list[Source]] = {}
-    if kind not in DERIVED_KINDS:
-        for key, context, cluster in contexts:
-            found.setdefault(cluster, []).append((key, context, cluster, None))
-        return found
-    known = {key: (context, cluster) for key, context, cluster in contexts}
-    for decision in honest:
-        if decision.context_id in known and decision.derivation.kind == "honest":
-            context, cluster = known[decision.context_id]
-            found.setdefault(cluster, []).append((decision.context_id, context, cluster, decision))
-    return found
-
-
-def _check(kind: str, count: int, sources: dict[str, list[Source]], tokens: int | None) -> None:
-    problems = []
-    if count < 0:
-        problems.append(Problem("count", f"must not be negative (got {count})"))
-    if count and not sources:
-        needed = "an honest decision on one of the contexts" if kind in DERIVED_KINDS else "a context"
-        problems.append(Problem("contexts", f"{kind} needs {needed} (got none)"))
-    if kind == "length_matched" and not tokens:
-        problems.append(Problem("tokens", f"length_matched needs the length asked for (got {tokens})"))
-    if problems:
-        raise InputError("cell_decisions", problems)
-
-
-class _Queue:
-    """The sources of one cluster in a drawn order, each tried in turn."""
-
-    def __init__(self, kind: DerivationKind, sources: list[Source], key: list[int], make: Maker) -> None:
-        self.reason = "there is nothing left to make one from"
-        self._kind = kind
-        self._make = make
-        self._key = key
-        self._drawn = 0
-        self._next = self._order(sources)
-
-    def _order(self, sources: list[Source]) -> Iterator[Source]:
-        """Every source once for derived cells; for the others again and again, until a whole round came to nothing."""
-        order = np.random.default_rng(self._key).permutation(len(sources))
-        self._idle = 0
-        while self._idle < len(sources):
-            for at in order:
-                self._idle += 1
-                yield sources[int(at)]
-            if self._kind in DERIVED_KINDS:
-                return
-
-    def next_cell(self, record_id: str, family: str) -> Decision | None:
-        """The next admissible cell of the cluster; None where there is none left."""
-        for context_id, context, cluster, decision in self._next:
-            self._drawn += 1
-            own = int(np.random.SeedSequence([*self._key, self._drawn]).generate_state(1)[0])
-            try:
-                composed = self._make(context, decision, np.random.default_rng(own))
-            except NotMeasurableError as exc:
-                self.reason = str(exc)
-                continue
-            self._idle = 0
-            return cell_decision(
-                self._kind,
-                composed,
-                context_id=context_id,
-                record_id=record_id,
-                cluster=cluster,
-                family=family,
-                seed=own,
-                decided_at=context.cutoff + timedelta(seconds=1),
-            )
-        return None
-
-
-Maker = Callable[[Context, Decision | None, np.random.Generator], Composed]
-
-
-def _maker(kind: DerivationKind, style: str, tokens: int | None) -> Maker:
-    """The generator of a kind behind one signature."""
+    derived = kind in DERIVED_KINDS
+    sources = _sources(contexts, derived, honest)
+    _refuse(kind, derived, count, sources, tokens)
 
     def make(context: Context, decision: Decision | None, rng: np.random.Generator) -> Composed:
         if kind == "cell_a":
@@ -263,4 +153,62 @@ def _maker(kind: DerivationKind, style: str, tokens: int | None) -> Maker:
             return fact_flip(decision, context, rng)
         return length_matched(decision, context, tokens or 0, rng)
 
-    return make
+    last = "there is nothing left to make one from"
+
+    def cells(cluster: str, key: list[int]) -> Iterator[tuple[Source, Composed, int]]:
+        """The admissible cells of one cluster, its sources tried in a drawn order.
+
+        Derived cells use every source once, the others again and again, until a whole round came to nothing.
+        """
+        nonlocal last
+        members = sources[cluster]
+        order = np.random.default_rng(key).permutation(len(members))
+        idle = draws = 0
+        reason = "there is nothing left to make one from"
+        while idle < len(members):
+            for at in order:
+                idle += 1
+                draws += 1
+                _, context, decision = source = members[int(at)]
+                own = int(np.random.SeedSequence([*key, draws]).generate_state(1)[0])
+                try:
+                    composed = make(context, decision, np.random.default_rng(own))
+                except NotMeasurableError as exc:
+                    reason = str(exc)
+                    continue
+                idle = 0
+                yield source, composed, own
+            if derived:
+                break
+        last = reason
+
+    name = f"{study}/{kind}" if study else kind
+    queues = {
+        cluster: cells(cluster, [seed, CELL_KINDS.index(kind), number])
+        for number, cluster in enumerate(sorted(sources))
+    }
+    found: list[Decision] = []
+    while len(found) < count and queues:
+        for cluster in list(queues):
+            if len(found) == count:
+                break
+            made = next(queues[cluster], None)
+            if made is None:
+                del queues[cluster]
+                continue
+            (context_id, context, _), composed, own = made
+            found.append(
+                cell_decision(
+                    kind,
+                    composed,
+                    context_id=context_id,
+                    record_id=f"{name}-{seed}-{len(found) + 1:04d}",
+                    cluster=cluster,
+                    family=family,
+                    seed=own,
+                    decided_at=context.cutoff + timedelta(seconds=1),
+                )
+            )
+    if len(found) < count:
+        raise NotMeasurableError(f"only {len(found)} of {count} {kind} cells could be made; the last reason: {last}")
+    return found

@@ -1,26 +1,23 @@
-"""Length-matched: the same decision and its facts at another length, by whole sentences and nothing else."""
+"""Control cells made from an honest decision: other words, one number made wrong, another length."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from itertools import count, pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from assaymark.agents.controls import phrases
 from assaymark.agents.controls.checks import (
     MATCHED_SHARE,
     RECONCILED,
     Figure,
-    Stated,
-    book_if_any,
-    checked,
+    drawn,
     figures_in,
     mentions_in,
     outside,
@@ -31,18 +28,15 @@ from assaymark.agents.controls.compose import (
     REDRAWS,
     Change,
     Composed,
-    failed,
+    book_if_any,
     features_of,
     held_values,
     is_held,
-    refuse,
+    phrases,
 )
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.prompting.texts import SIGNATURES, judged_text, token_count
-from assaymark.records import Context, Decision
-
-# Paraphrase: an honest text in other words, with every number, name and order as it was.
-
+from assaymark.records import Context, Decision, DerivationKind
 
 # Private characters stand for what must not change; a text that holds any of them is refused.
 _NUMBER, _NAME, _END = "\ue000", "\ue001", "\ue002"
@@ -63,42 +57,25 @@ def paraphrase(decision: Decision, context: Context, rng: np.random.Generator) -
     Whole sentences and phrases are replaced by fixed rewordings of ``thesaurus.toml``, and sentences that do not lean
     on the one before change places within their paragraph. Numbers, names and the opening words of a style stay.
 
-    Parameters
-    ----------
-    decision : Decision
-        An honest decision; its judged texts count as one.
-    context : Context
-        What it was made on.
-    rng : numpy Generator
-        Draws the rewordings and the order of sentences.
-
     Raises
     ------
     NotMeasurableError
         Too little of the text could be reworded, or no draw kept its length; the message says which check failed.
-
-    Examples
-    --------
-    The session in ``docs/cells.md`` makes one of each kind.
     """
     text = judged_text(decision)
     if any(mark in text for mark in (_NUMBER, _NAME, _END)):
         raise NotMeasurableError("paraphrase cannot be made of a text with private-use characters (U+E000 to U+E002)")
-    last: Composed | None = None
-    for _ in range(REDRAWS):
-        last = checked(
-            Composed(
-                kind="paraphrase",
-                actions=decision.actions,
-                text=_reworded(text, context, rng),
-                confidence=decision.confidence,
-                original=decision,
-            ),
-            context,
-        )
-        if not failed(last.admissibility):
-            return last
-    raise refuse("paraphrase", last.admissibility if last else (), REDRAWS)
+
+    def draw(_: int) -> Composed:
+        return _made("paraphrase", decision, _reworded(text, context, rng))
+
+    return drawn("paraphrase", draw, context)
+
+
+def _made(kind: DerivationKind, decision: Decision, text: str, **more: Any) -> Composed:
+    """A cell with the orders and the confidence of an honest decision, and another text."""
+    given: dict[str, Any] = {"actions": decision.actions, "confidence": decision.confidence, "original": decision}
+    return Composed(kind=kind, text=text, **given, **more)
 
 
 def _reworded(text: str, context: Context, rng: np.random.Generator) -> str:
@@ -108,10 +85,25 @@ def _reworded(text: str, context: Context, rng: np.random.Generator) -> str:
     masked = "\n\n".join(_shuffled(part, rng, pinned=bool(opening)) for part in masked.split("\n\n"))
     # A text whose rewordings all make it longer comes back to its length where some of it is kept.
     keep = float(rng.uniform(0.0, _MOST_KEPT))
-    for rule in _rules().sentences:
+    rules, phrase, others = _rules()
+    for rule in rules:
         masked = rule.applied(masked, rng, keep)
-    masked = _SO.sub(lambda found: _turned(found, rng), masked)
-    masked = _rules().phrases(masked, rng)
+
+    def turned(found: re.Match[str]) -> str:
+        # A conclusion before its reason, where no figure could lose the name that it belongs to.
+        first, then = found.group("first"), found.group("then")
+        if _NUMBER in found.group() or rng.random() < 0.5:
+            return found.group()
+        lowered = first.lstrip()
+        if first[:1] == " ":
+            return f" {then}, because {lowered[:1].lower()}{lowered[1:]}."
+        return f"{then}, because {lowered}."
+
+    def reworded(found: re.Match[str]) -> str:
+        ways = others[found.group().lower()]
+        return _cased(ways[int(rng.integers(len(ways)))], found)
+
+    masked = phrase.sub(reworded, _SO.sub(turned, masked))
     plain = _capitals(_TOKEN.sub(lambda found: kept[found.group()], masked), bool(opening))
     return f"{opening} {plain}" if opening else plain
 
@@ -138,9 +130,6 @@ def _masked(text: str, context: Context, kept: dict[str, str]) -> str:
     )
 
 
-# --- rules ------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class _Rule:
     """A sentence or clause with slots, and the ways in which it can be said instead."""
@@ -161,20 +150,15 @@ class _Rule:
         return self.pattern.sub(said, text)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
-    sentences: tuple[_Rule, ...]
-    phrases: Callable[[str, np.random.Generator], str]
-
-
 @lru_cache(maxsize=1)
-def _rules() -> _Rules:
-    """The rewordings that ship with the package, the longest first."""
+def _rules() -> tuple[tuple[_Rule, ...], re.Pattern[str], dict[str, tuple[str, ...]]]:
+    """The rewordings that ship with the package: sentences, the longest first, and phrases with their pattern."""
     raw = tomllib.loads((resources.files("assaymark.agents.controls") / "thesaurus.toml").read_text(encoding="utf-8"))
     sentences = sorted(raw["sentences"].items(), key=lambda pair: -len(pair[0]))
-    return _Rules(
-        tuple(_Rule(_pattern(source), tuple(ways)) for source, ways in sentences), _phrase_rule(raw["phrases"])
-    )
+    lower = {phrase.lower(): tuple(others) for phrase, others in raw["phrases"].items()}
+    ordered = sorted(lower, key=lambda one: (-len(one), one))
+    phrase = re.compile(r"(?<![\w'])(?:" + "|".join(map(re.escape, ordered)) + r")(?![\w'])", re.IGNORECASE)
+    return tuple(_Rule(_pattern(source), tuple(ways)) for source, ways in sentences), phrase, lower
 
 
 def _group(slot: str) -> str:
@@ -183,11 +167,7 @@ def _group(slot: str) -> str:
 
 def _pattern(source: str) -> re.Pattern[str]:
     """A source as a pattern: slots become groups, and case does not matter."""
-    kinds = {
-        "#": f"{_NUMBER}[0-9]+{_END}",
-        "@": f"{_NAME}[0-9]+{_END}",
-        "*": r"[A-Za-z]+(?: [a-z]+)?",
-    }
+    kinds = {"#": f"{_NUMBER}[0-9]+{_END}", "@": f"{_NAME}[0-9]+{_END}", "*": r"[A-Za-z]+(?: [a-z]+)?"}
     parts = _SLOT.split(source)
     slots = [*_SLOT.findall(source), ""]
     made = "".join(
@@ -195,36 +175,6 @@ def _pattern(source: str) -> re.Pattern[str]:
         for part, slot in zip(parts, slots, strict=True)
     )
     return re.compile(rf"(?<!\w){made}(?!\w)", re.IGNORECASE)
-
-
-def _phrase_rule(ways: dict[str, Sequence[str]]) -> Callable[[str, np.random.Generator], str]:
-    """One pass over a text that replaces each phrase at most once, the longest first."""
-    lower = {phrase.lower(): tuple(others) for phrase, others in ways.items()}
-    ordered = sorted(lower, key=lambda one: (-len(one), one))
-    pattern = re.compile(r"(?<![\w'])(?:" + "|".join(map(re.escape, ordered)) + r")(?![\w'])", re.IGNORECASE)
-
-    def applied(text: str, rng: np.random.Generator) -> str:
-        def said(found: re.Match[str]) -> str:
-            others = lower[found.group().lower()]
-            return _cased(others[int(rng.integers(len(others)))], found)
-
-        return pattern.sub(said, text)
-
-    return applied
-
-
-def _turned(found: re.Match[str], rng: np.random.Generator) -> str:
-    """A conclusion before its reason, where no figure could lose the name that it belongs to."""
-    first, then = found.group("first"), found.group("then")
-    if _NUMBER in found.group() or rng.random() < 0.5:
-        return found.group()
-    lowered = first.lstrip()
-    return (
-        f" {then}, because {lowered[:1].lower()}{lowered[1:]}." if first[:1] == " " else f"{then}, because {lowered}."
-    )
-
-
-# --- order and case ---------------------------------------------------------------------------------------------------
 
 
 def _shuffled(part: str, rng: np.random.Generator, *, pinned: bool) -> str:
@@ -263,9 +213,6 @@ def _capitals(text: str, after_opening: bool) -> str:
     return text[:1].upper() + text[1:]
 
 
-# Fact-flip: an honest text with exactly one number made wrong, and every other byte as it was.
-
-
 _SIGNED: Final = ("return", "alpha", "beta", "correlation")
 _FACTORS: Final = (1.6, 4.0)
 
@@ -277,23 +224,10 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
     the book, else one that the material holds. Its sign is turned where it prints one that means something, or its
     size is changed; the new value is held nowhere in the material. ``change`` says what was done, and where.
 
-    Parameters
-    ----------
-    decision : Decision
-        An honest decision; its judged texts count as one.
-    context : Context
-        What it was made on.
-    rng : numpy Generator
-        Draws the number and its new value.
-
     Raises
     ------
     NotMeasurableError
         The text has no number that can be made wrong, or no draw was admissible.
-
-    Examples
-    --------
-    The session in ``docs/cells.md`` makes one of each kind.
     """
     text = judged_text(decision)
     choices = _choices(text, decision, context)
@@ -302,26 +236,16 @@ def fact_flip(decision: Decision, context: Context, rng: np.random.Generator) ->
             "fact_flip cannot be made from this decision: its text states no number that the material holds"
         )
     held = held_values(context, decision.actions)
-    last: Composed | None = None
-    for _ in range(REDRAWS):
+
+    def draw(_: int) -> Composed | None:
         figure, signed, place = choices[int(rng.integers(len(choices)))]
         new = _wrong(figure, signed, place, held, rng)
         if new is None:
-            continue
-        last = checked(
-            Composed(
-                kind="fact_flip",
-                actions=decision.actions,
-                text=text[: figure.start] + new + text[figure.end :],
-                confidence=decision.confidence,
-                original=decision,
-                change=Change(figure.quote, new, figure.start),
-            ),
-            context,
-        )
-        if not failed(last.admissibility):
-            return last
-    raise refuse("fact_flip", last.admissibility if last else (), REDRAWS)
+            return None
+        flipped = text[: figure.start] + new + text[figure.end :]
+        return _made("fact_flip", decision, flipped, change=Change(figure.quote, new, figure.start))
+
+    return drawn("fact_flip", draw, context)
 
 
 Choice = tuple[Figure, bool, bool]
@@ -330,22 +254,22 @@ Choice = tuple[Figure, bool, bool]
 
 def _choices(text: str, decision: Decision, context: Context) -> list[Choice]:
     """The figures that may be changed: of the best sort that the text has any of."""
-    book = book_if_any(context, decision)
+    book = book_if_any(context, decision.actions)
     said = statements_of(text, context, decision.actions, book)
-    features = [one for one in said.features if one.right and _telling(one.figure)]
+    features = []
+    for one in said.features:
+        if one.right and _telling(one.figure):
+            kind = one.about.split("_")[0]
+            place = kind == "range" and not one.figure.percent
+            features.append((one.figure, one.figure.signed and kind in _SIGNED, place))
     if features:
-        return [_choice(one) for one in features]
+        return features
     amounts = [one for one in said.amounts if one.right and one.about in RECONCILED and _telling(one.figure)]
     if amounts:
         return [(one.figure, False, False) for one in amounts]
     held = held_values(context, decision.actions)
     loose = outside(figures_in(text), mentions_in(text, context))
     return [(one, False, False) for one in loose if _telling(one) and is_held(held, abs(one.value), one.half)]
-
-
-def _choice(one: Stated) -> Choice:
-    kind = one.about.split("_")[0]
-    return one.figure, one.figure.signed and kind in _SIGNED, kind == "range" and not one.figure.percent
 
 
 def _telling(figure: Figure) -> bool:
@@ -378,55 +302,25 @@ def length_matched(decision: Decision, context: Context, tokens: int, rng: np.ra
     is too long loses whole sentences, those without numbers first and never all that have one; its first sentence
     stays. A text that is within 5 % already stays as it is.
 
-    Parameters
-    ----------
-    decision : Decision
-        An honest decision; its judged texts count as one.
-    context : Context
-        What it was made on.
-    tokens : int
-        The length asked for, counted as `token_count` counts.
-    rng : numpy Generator
-        Draws which sentences are added, and their wording.
-
     Raises
     ------
     InputError
         ``tokens`` is not positive.
     NotMeasurableError
         The material has too little to add, or no choice of sentences comes near enough.
-
-    Examples
-    --------
-    The session in ``docs/cells.md`` makes one of each kind.
     """
     if tokens < 1:
         raise InputError("length_matched", [Problem("tokens", f"must be at least 1 (got {tokens})")])
     text = judged_text(decision)
-    last: Composed | None = None
-    for _ in range(REDRAWS):
+    have = token_count(text)
+    near = f"within {MATCHED_SHARE:.0%} of {tokens}"
+
+    def draw(_: int) -> Composed | None:
         made = _fitted(text, decision, context, tokens, rng)
-        if made is None:
-            continue
-        last = checked(
-            Composed(
-                kind="length_matched",
-                actions=decision.actions,
-                text=made,
-                confidence=decision.confidence,
-                original=decision,
-                tokens=tokens,
-            ),
-            context,
-        )
-        if not failed(last.admissibility):
-            return last
-    if last is None:
-        raise NotMeasurableError(
-            f"length_matched cannot be made from this decision: no choice of sentences brings its {token_count(text)} "
-            f"tokens within {MATCHED_SHARE:.0%} of {tokens}"
-        )
-    raise refuse("length_matched", last.admissibility, REDRAWS)
+        return None if made is None else _made("length_matched", decision, made, tokens=tokens)
+
+    what = f"no choice of sentences brings its {have} tokens {near}"
+    return drawn("length_matched", draw, context, nothing=f"length_matched cannot be made from this decision: {what}")
 
 
 def _fitted(text: str, decision: Decision, context: Context, tokens: int, rng: np.random.Generator) -> str | None:
@@ -450,7 +344,7 @@ def _additions(
     have = 0
     for at in rng.permutation(len(fresh)):
         feature = fresh[int(at)]
-        texts = [template.format_map(feature.fill(feature.value)) for template in phrases.ADDITIONS]
+        texts = [template.format_map(feature.fill(feature.value)) for template in phrases()["additions"]]
         sizes = [token_count(one) for one in texts]
         ends = [one for one, size in zip(texts, sizes, strict=True) if low <= have + size <= high]
         if ends:
@@ -481,13 +375,11 @@ def _shortened(text: str, low: float, high: float) -> str | None:
     if not fits:
         return None
     value, chosen = fits[max(fits, key=lambda size: (fits[size][0], size))]
-    return None if sum(worth) and not value else _joined(text, spans, chosen)
-
-
-def _joined(text: str, spans: Sequence[tuple[int, int]], chosen: Sequence[int]) -> str:
-    """The chosen sentences, with a new paragraph where one began between them."""
-    found = text[spans[chosen[0]][0] : spans[chosen[0]][1]]
+    if sum(worth) and not value:
+        return None
+    found = text[spans[0][0] : spans[0][1]]
     for before, at in pairwise(chosen):
+        # A new paragraph begins where one began between the chosen sentences.
         between = text[spans[before][1] : spans[at][0]]
         found += ("\n\n" if "\n\n" in between else " ") + text[spans[at][0] : spans[at][1]]
     return found

@@ -1,8 +1,4 @@
-"""Sentences by key, in several languages: what a page or a verdict says, apart from how it is worded.
-
-A language is one TOML file, or several that are read together (``de.toml``, ``de.claims.toml``). A third language is a
-file with the keys of ``en*.toml``; `Catalogue.of` reads one from anywhere.
-"""
+"""Sentences by key, in several languages: what a page or a verdict says, apart from how it is worded."""
 
 from __future__ import annotations
 
@@ -29,22 +25,14 @@ Value: TypeAlias = "str | int | float | Said | tuple[str, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One sentence, not yet worded: its key, and the values that stand in it.
-
-    A number is set by the catalogue, with the decimal sign of its language; a tuple of names becomes a list in words;
-    another sentence is worded first. ``n`` chooses between ``KEY.one`` and ``KEY.other`` where a catalogue has both.
-    """
+    """One sentence, not yet worded: its key, and the values that stand in it."""
 
     key: str
     values: Mapping[str, Value] = field(default_factory=dict)
 
 
 def said(key: str, **values: Value) -> Said:
-    """A sentence with its values.
-
-    >>> english().render(said("places.range", first=2, last=4))
-    '2 to 4'
-    """
+    """A sentence with its values."""
     return Said(key, values)
 
 
@@ -62,15 +50,44 @@ class Catalogue:
     @classmethod
     def of(cls, sources: Mapping[str, str], language: str) -> Catalogue:
         """A language from the texts of its files, held against English."""
-        texts, problems = _read(sources)
-        problems += _unset(texts)
-        if language != ENGLISH:
-            problems += _differences(texts, english().texts)
+        texts: dict[str, str] = {}
+        problems: list[Problem] = []
+        for name, source in sources.items():
+            try:
+                found = dict(_flat(tomllib.loads(source)))
+            except tomllib.TOMLDecodeError as exc:
+                problems.append(Problem(name, f"is not TOML: {exc}"))
+                continue
+            problems += [Problem(f"{name}, {key}", "is given twice") for key in found if key in texts]
+            problems += [Problem(f"{name}, {key}", "must be a text") for key, text in found.items() if text is None]
+            texts |= {key: text for key, text in found.items() if text is not None}
+        problems += [Problem(key, "must not be empty") for key in _OWN if texts.get(key) == ""]
+        asked: dict[str, set[str]] = {}
+        for key, text in texts.items():
+            try:
+                fields = [] if key in _OWN else _fields(text)
+            except ValueError as exc:
+                problems.append(Problem(key, f"its braces are not in order: {str(exc).lower()}"))
+                continue
+            asked[key] = {name for name, _, _ in fields}
+            for name, spec, conversion in fields:
+                if conversion or not _FORMAT.fullmatch(spec):
+                    wrong = f"{name}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}"
+                    what = f"a format is digits after the point and a sign, like +.1f (got {wrong})"
+                    problems.append(Problem(key, what))
+        known: Mapping[str, str] = english().texts if language != ENGLISH else texts
+        problems += [Problem(key, "is missing") for key in known if key not in texts]
+        problems += [Problem(key, "is no message") for key in sorted({*texts} - {*known, *_OWN})]
+        for key in sorted(asked.keys() & known.keys()) if language != ENGLISH else ():
+            wanted = {name for name, _, _ in _fields(known[key])}
+            if asked[key] != wanted:
+                named, got = (", ".join(sorted(names)) or "none" for names in (wanted, asked[key]))
+                problems.append(Problem(key, f"must have the values {named} (got {got})"))
         problems += [Problem(key, "is missing") for key in _OWN if key not in texts]
         if problems:
             raise InputError(f"language {language}", problems)
-        own = {key: texts.pop(key) for key in _OWN}
-        return cls(language, own["language"], own["decimal"], own["list_and"], own["minus"], texts)
+        name, decimal, list_and, minus = (texts.pop(key) for key in _OWN)
+        return cls(language, name, decimal, list_and, minus, texts)
 
     def say(self, key: str, **values: Value) -> str:
         """One sentence in words."""
@@ -78,57 +95,43 @@ class Catalogue:
 
     def render(self, sentence: Said) -> str:
         """A sentence in words."""
-        text = self.texts.get(self._key(sentence))
-        if text is None:
+        key, values = sentence.key, sentence.values
+        if "n" in values and f"{key}.other" in self.texts:
+            key = f"{key}.{'one' if values['n'] == 1 else 'other'}"
+        if key not in self.texts:
             raise UnknownNameError("message", sentence.key, tuple(self.texts))
-        return "".join(self._pieces(text, sentence))
+        pieces = []
+        for before, name, spec, _ in string.Formatter().parse(self.texts[key]):
+            pieces.append(before)
+            if name is None:
+                continue
+            if name not in values:
+                raise UnknownNameError(f"value of {sentence.key}", name, tuple(values))
+            value = values[name]
+            if isinstance(value, Said):
+                pieces.append(self.render(value))
+            elif isinstance(value, str):
+                pieces.append(value)
+            else:
+                pieces.append(self.names(value) if isinstance(value, tuple) else self.number(value, spec or ""))
+        return "".join(pieces)
 
     def join(self, sentences: Iterable[Said]) -> str:
         """Sentences one after the other."""
         return " ".join(self.render(one) for one in sentences)
 
     def number(self, value: float, spec: str = "") -> str:
-        """A number as the language sets it: a true minus, and its own decimal sign.
-
-        >>> english().number(-2.345, "+.1f")
-        '−2.3'
-        """
+        """A number as the language sets it: a true minus, and its own decimal sign."""
         written = format(value, spec)
         if not float(written.strip("+-%") or 0):
             written = written.replace("-", "+" if spec.startswith("+") else "")
         return written.replace("-", self.minus).replace(".", self.decimal)
 
     def names(self, names: Sequence[str]) -> str:
-        """Names as a list in words.
-
-        >>> english().names(["ash", "birch", "cedar"])
-        'ash, birch and cedar'
-        """
+        """Names as a list in words."""
         if len(names) < 2:
             return "".join(names)
         return f"{', '.join(names[:-1])} {self.list_and} {names[-1]}"
-
-    def _key(self, sentence: Said) -> str:
-        if "n" in sentence.values and f"{sentence.key}.other" in self.texts:
-            return f"{sentence.key}.{'one' if sentence.values['n'] == 1 else 'other'}"
-        return sentence.key
-
-    def _pieces(self, text: str, sentence: Said) -> Iterator[str]:
-        for before, name, spec, _ in string.Formatter().parse(text):
-            yield before
-            if name is not None:
-                if name not in sentence.values:
-                    raise UnknownNameError(f"value of {sentence.key}", name, tuple(sentence.values))
-                yield self._set(sentence.values[name], spec or "")
-
-    def _set(self, value: Value, spec: str) -> str:
-        if isinstance(value, Said):
-            return self.render(value)
-        if isinstance(value, str):
-            return value
-        if isinstance(value, tuple):
-            return self.names(value)
-        return self.number(value, spec)
 
 
 @cache
@@ -161,15 +164,7 @@ def stand_ins(
     words: Catalogue, judges: Mapping[str, bool], agents: Mapping[str, bool], subjects: Iterable[str] = (),
     *, made_by: str = "agents",
 ) -> str:  # fmt: skip
-    """The sentence to say with a claim whose judges or agents are built in; empty where none is.
-
-    Examples
-    --------
-    >>> stand_ins(english(), {"reader": True}, {"GPT-5.5": False})
-    'Graded by rule-based stand-ins.'
-    >>> stand_ins(english(), {"reader": True, "Opus": False}, {"a": True, "b": False}, ["a"])
-    'Graded in part by rule-based stand-ins (reader). a is a rule-based stand-in.'
-    """
+    """The sentence to say with a claim whose judges or agents are built in; empty where none is."""
     graded, made = (bool(who) and all(who.values()) for who in (judges, agents))
     if graded and made:
         return words.say("stand_ins.both")
@@ -184,63 +179,12 @@ def stand_ins(
     return " ".join(found)
 
 
-def _read(sources: Mapping[str, str]) -> tuple[dict[str, str], list[Problem]]:
-    """All sentences of some files by key, and what is wrong with the files."""
-    texts: dict[str, str] = {}
-    problems: list[Problem] = []
-    for name, source in sources.items():
-        try:
-            found = dict(_flat(tomllib.loads(source)))
-        except tomllib.TOMLDecodeError as exc:
-            problems.append(Problem(name, f"is not TOML: {exc}"))
-            continue
-        problems += [Problem(f"{name}, {key}", "is given twice") for key in found if key in texts]
-        problems += [Problem(f"{name}, {key}", "must be a text") for key, text in found.items() if text is None]
-        texts |= {key: text for key, text in found.items() if text is not None}
-    return texts, problems
-
-
 def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str | None]]:
     for key, value in table.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{before}{key}.")
         else:
             yield f"{before}{key}", value if isinstance(value, str) else None
-
-
-def _unset(texts: Mapping[str, str]) -> list[Problem]:
-    """Sentences that no value can be set in, and signs that are no signs."""
-    problems = [Problem(key, "must not be empty") for key in _OWN if texts.get(key) == ""]
-    for key, text in texts.items():
-        if key in _OWN:
-            continue
-        try:
-            fields = _fields(text)
-        except ValueError as exc:
-            problems.append(Problem(key, f"its braces are not in order: {str(exc).lower()}"))
-            continue
-        for name, spec, conversion in fields:
-            if conversion or not _FORMAT.fullmatch(spec):
-                wrong = f"{name}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}"
-                problems.append(Problem(key, f"a format is digits after the point and a sign, like +.1f (got {wrong})"))
-    return problems
-
-
-def _differences(texts: Mapping[str, str], known: Mapping[str, str]) -> list[Problem]:
-    """What a language lacks or has beyond English, and sentences with other values in them."""
-    mine = {key for key in texts if key not in _OWN}
-    problems = [Problem(key, "is missing") for key in known if key not in mine]
-    problems += [Problem(key, "is no message") for key in sorted(mine - set(known))]
-    for key in sorted(mine & set(known)):
-        try:
-            ours = {name for name, _, _ in _fields(texts[key])}
-        except ValueError:
-            continue  # said before
-        theirs = {name for name, _, _ in _fields(known[key])}
-        if ours != theirs:
-            named = ", ".join(sorted(theirs)) or "none"
-            problems.append(Problem(key, f"must have the values {named} (got {', '.join(sorted(ours)) or 'none'})"))
-    return problems
 
 
 def _fields(text: str) -> list[tuple[str, str, str]]:

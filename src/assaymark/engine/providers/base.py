@@ -1,4 +1,7 @@
-"""What models asked over an official client share: one client an event loop, one request a call, no retries."""
+"""What models asked over an official client share: one client an event loop, one request a call, no retries.
+
+What a failed request to a provider means is said here once: whether to ask again, when, and what a person can do.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +11,19 @@ import math
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 from assaymark.engine.calls import CallSpec, Finish, Reply, Text
-from assaymark.engine.loop import MOST_KEPT_BYTES
-from assaymark.engine.providers.connection import LONGEST_FORM, Secret, printable, scrub
+from assaymark.engine.loop import LARGE_BYTES, MOST_KEPT_BYTES, place_here
 from assaymark.engine.providers.transports import (
-    TIMEOUT_S,
+    LONGEST_FORM,
     PerLoop,
     Provider,
-    Rule,
     Transport,
-    address_problem,
-    argument_problems,
-    is_count,
-    is_number,
     load_sdk,
     refuse,
     transport,
@@ -34,83 +31,42 @@ from assaymark.engine.providers.transports import (
 from assaymark.errors import ModelError
 from assaymark.records import JSON
 
-__all__ = [
-    "MOST_KEPT_BYTES",
-    "MOST_REPLY_BYTES",
-    "ONE_REQUEST",
-    "RETRYABLE",
-    "TIMEOUT_S",
-    "PerLoop",
-    "Provider",
-    "Refused",
-    "Rule",
-    "Secret",
-    "Transport",
-    "address_problem",
-    "argument_problems",
-    "as_model_error",
-    "attempt",
-    "count_of",
-    "finish_of",
-    "is_count",
-    "is_number",
-    "load_sdk",
-    "printable",
-    "read_object",
-    "refusal",
-    "refuse",
-    "retry_after_of",
-    "retryable_status",
-    "scrub",
-    "strict_schema",
-    "too_large",
-    "transport",
-    "word_of",
-    "words_of",
-]
-
-
-# What a failed request to a provider means: whether to ask again, when, and what a person can do about it.
-
+T = TypeVar("T")
 
 RETRYABLE: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Status codes after which another attempt can help."""
 
-_NEVER: Final = frozenset({501, 505})
+MOST_REPLY_BYTES: Final = 8_000_000
+"""The longest body that is searched for an answer; a long reply with its encrypted reasoning is well below."""
+
 _LONGEST_WAIT_S: Final = 86_400.0
+_MOST_FAILURE_BYTES: Final = 100_000
+_MOST_DIGITS: Final = 30
+_MOST_TOKENS: Final = 10**12
+_WORD_CHARS: Final = 200
+_WORDS: Final = ("code", "type", "status", "reason", "error_code")
 _WRONG_KEY: Final = frozenset({"invalid_api_key", "API_KEY_INVALID", "authentication_error"})
-_NO_MONEY: Final = frozenset(
-    {
-        "insufficient_quota",
-        "billing_hard_limit_reached",
-        "billing_not_active",
-        "billing_error",
-        "account_deactivated",
-        "BILLING_DISABLED",
-    }
-)
+_NO_MONEY: Final = frozenset({
+    "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error", "account_deactivated",
+    "BILLING_DISABLED",
+})  # fmt: skip
 _NO_MONEY_SAID = re.compile(r"credit balance is too low|insufficient (balance|credits|funds)", re.IGNORECASE)
 _NOWHERE: Final = frozenset({"unsupported_country_region_territory", "SERVICE_DISABLED"})
 _HTML = re.compile(r"\s*<(!doctype|html|head|body|\?xml)", re.IGNORECASE)
-_FILTERED: Final = frozenset(
-    {
-        "content_filter",
-        "content_filter_error",
-        "content_policy_violation",
-        "ResponsibleAIPolicyViolation",
-        "data_inspection_failed",
-        "DataInspectionFailed",
-        "bio_policy",
-        "misalignment_policy_violation",
-    }
-)
+_FILTERED: Final = frozenset({
+    "content_filter", "content_filter_error", "content_policy_violation", "ResponsibleAIPolicyViolation",
+    "data_inspection_failed", "DataInspectionFailed", "bio_policy", "misalignment_policy_violation",
+})  # fmt: skip
 _FILTERED_SAID = re.compile(
     r"content[ _-]?(filter|polic|management|moderation|exists risk)|data[ _-]?inspection|responsible ?ai|flagged"
     r"|usage (policy|policies|guidelines)|safety (filter|polic|system)|inappropriate content",
     re.IGNORECASE,
 )
-_OF_ONE_CALL: Final = frozenset({400, 413, 422, 451})
 _SCHEMA = re.compile(r"schema|response_format|text\.format|output_config", re.IGNORECASE)
+_CONNECTION = re.compile(r"ConnectError|ConnectionRefused|gaierror|ProxyError|ClientConnector")
+_BROKEN = re.compile(
+    r"ReadError|WriteError|CloseError|ProtocolError|NetworkError|Connection|Disconnected|Decoding|Payload"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,108 +80,20 @@ class Refused:
     html: bool = False
 
 
-def as_model_error(exc: BaseException, transport: Transport) -> ModelError:
-    """What any exception of an SDK comes to: one line that says what happened, where, and what to do.
+def as_model_error(exc: BaseException, at: Transport) -> ModelError:
+    """What any exception of an SDK means: one line that says what happened, where, and what to do.
 
     The exception itself is not chained to it: raise the result outside of the ``except`` block.
     """
-    found = _refused(exc)
-    return refusal(found, transport) if found is not None else _unanswered(exc, transport)
-
-
-def refusal(found: Refused, transport: Transport) -> ModelError:
-    """What an answer with a status of failure comes to; see `as_model_error`."""
-    what, quota = _meaning(found, transport)
-    said = "" if found.html or not found.message else f": {transport.shown(found.message)}"
-    retryable = not quota and retryable_status(found.status)
-    wait = retry_after_of(found.headers) if retryable else None
-    always = not quota and not retryable and _of_every_call(found)
-    refused = None if quota or retryable or always else _turned_away(found)
-    return ModelError(
-        f"{transport.provider.name}: {what}{said}",
-        retryable=retryable,
-        retry_after=wait,
-        quota=quota,
-        always=always,
-        refused=refused,
-    )
-
-
-def _turned_away(found: Refused) -> Literal["content", "call"] | None:
-    """Whether one call was turned away for what it says, or for a reason that may be one of all calls."""
-    if found.words & _FILTERED or _FILTERED_SAID.search(found.message):
-        return "content"
-    return "call" if found.status in _OF_ONE_CALL else None
-
-
-def is_html(text: str) -> bool:
-    """Whether a text that should be JSON is a page.
-
-    >>> is_html(" <!DOCTYPE html><html>"), is_html('{"a": 1}')
-    (True, False)
-    """
-    return _HTML.match(text) is not None
-
-
-def not_an_api(transport: Transport, status: int) -> str:
-    """That an address answers with pages, in words."""
-    advice = "base_url must be the root of an API, such as http://127.0.0.1:8000/v1"
-    return f"{transport.address} answers with a page and is no API ({status}); {advice}"
-
-
-def _meaning(found: Refused, at: Transport) -> tuple[str, bool]:
-    """What happened and what to do, and whether no other call can succeed either."""
-    status = found.status
-    if status == 401 or found.words & _WRONG_KEY:
-        what = f"{at.key_env} was refused ({status}) by {at.address}; set the right key"
-        if at.key is None:
-            what = f"{at.address} wants a key ({status}); name its environment variable in args.api_key_env"
-        return what, True
-    if status == 402 or found.words & _NO_MONEY or (status < 500 and _NO_MONEY_SAID.search(found.message)):
-        return f"no money or quota is left ({status}) for {at.key_env}; pay, or wait until it is renewed", True
-    if found.words & _NOWHERE:
-        return f"{at.address} is not available to this account ({status})", True
-    if found.html and not retryable_status(status):
-        return not_an_api(at, status), False
-    return _of_one_call(found, at), False
-
-
-def _of_every_call(found: Refused) -> bool:
-    """Whether a refusal holds for whatever else the same model is asked in the same way."""
-    schema = found.status in (400, 422) and _of_schema(found)
-    return found.html or found.status == 404 or 300 <= found.status < 400 or schema
-
-
-def _of_one_call(found: Refused, at: Transport) -> str:
-    status, model = found.status, repr(at.model)
-    match status:
-        case 400 | 422 if _of_schema(found):
-            advice = 'args.structured = "json_object" or "none", or ' if at.provider.name == "openai-chat" else ""
-            return f"the reply schema was refused ({status}) for {model}; use {advice}a model that takes schemas"
-        case 403 if not found.words & _FILTERED and not _FILTERED_SAID.search(found.message):
-            return f"{at.key_env} may not use {model} ({status})"
-        case 404:
-            return f"unknown model {model} at {at.address} ({status}); check the name and base_url"
-        case 413:
-            return f"the prompt is too long for {model} ({status})"
-        case 429:
-            return f"too many requests ({status}) for {model}"
-        case _ if 300 <= status < 400:
-            return f"{at.address} redirects ({status}), which is not followed; correct base_url"
-        case _ if status >= 500:
-            return f"the provider failed ({status}) on {model}"
-    return f"the request was refused ({status}) for {model}"
-
-
-def _of_schema(found: Refused) -> bool:
-    return _SCHEMA.search(f"{found.message} {' '.join(found.words)}") is not None
-
-
-def _unanswered(exc: BaseException, at: Transport) -> ModelError:
-    """No answer at all: a time-out, a connection that failed or broke, or an SDK that could not send."""
-    chain = list(_chain(exc))
-    names = " ".join(type(part).__name__ for part in chain)
-    name = at.provider.name
+    if (status := status_of(exc)) is not None:
+        response = getattr(exc, "response", None)
+        headers = {str(name): str(value) for name, value in dict(getattr(response, "headers", None) or {}).items()}
+        body = getattr(exc, "body", None)
+        words, message = words_of(getattr(exc, "details", None) if body is None else body)
+        html = "text/html" in headers.get("content-type", "").lower() or is_html(message)
+        return refusal(Refused(status, words, message, headers, html), at)
+    chain = list(causes(exc))
+    names, name = " ".join(type(part).__name__ for part in chain), at.provider.name
     if "Timeout" in names:
         return ModelError(f"{name}: no reply from {at.address} within {at.timeout_s:g} s", retryable=True)
     reason = at.shown(str(chain[-1])) or type(chain[-1]).__name__
@@ -239,13 +107,13 @@ def _unanswered(exc: BaseException, at: Transport) -> ModelError:
     return ModelError(f"{name}: the client failed with {type(exc).__name__} ({reason})", retryable=False)
 
 
-_CONNECTION = re.compile(r"ConnectError|ConnectionRefused|gaierror|ProxyError|ClientConnector")
-_BROKEN = re.compile(
-    r"ReadError|WriteError|CloseError|ProtocolError|NetworkError|Connection|Disconnected|Decoding|Payload"
-)
+def status_of(exc: BaseException) -> int | None:
+    """The status of the answer behind an exception, if there was one; SDKs name it differently."""
+    status = getattr(exc, "status_code", None) or getattr(exc, "code", None)
+    return status if isinstance(status, int) else None
 
 
-def _chain(exc: BaseException) -> Iterator[BaseException]:
+def causes(exc: BaseException) -> Iterator[BaseException]:
     """An exception and what caused it, the root last."""
     seen: set[int] = set()
     at: BaseException | None = exc
@@ -255,26 +123,74 @@ def _chain(exc: BaseException) -> Iterator[BaseException]:
         at = at.__cause__ or at.__context__
 
 
-def _refused(exc: BaseException) -> Refused | None:
-    """The answer behind an exception, if there was one: SDKs name its parts differently."""
-    status = getattr(exc, "status_code", None) or getattr(exc, "code", None)
-    if not isinstance(status, int):
-        return None
-    response = getattr(exc, "response", None)
-    headers = {str(name): str(value) for name, value in dict(getattr(response, "headers", None) or {}).items()}
-    body = getattr(exc, "body", None)
-    body = getattr(exc, "details", None) if body is None else body
-    words, message = words_of(body)
-    html = "text/html" in str(headers.get("content-type", "")).lower() or is_html(message)
-    return Refused(status, words, message, headers, html)
+def refusal(found: Refused, at: Transport) -> ModelError:
+    """What an answer with a status of failure means; see `as_model_error`."""
+    status, model = found.status, repr(at.model)
+    filtered = bool(found.words & _FILTERED or _FILTERED_SAID.search(found.message))
+    of_schema = status in (400, 422) and _SCHEMA.search(f"{found.message} {' '.join(found.words)}") is not None
+    passing, redirects, quota = retryable_status(status), 300 <= status < 400, True
+    if status == 401 or found.words & _WRONG_KEY:
+        what = f"{at.key_env} was refused ({status}) by {at.address}; set the right key"
+        if at.key is None:
+            what = f"{at.address} wants a key ({status}); name its environment variable in args.api_key_env"
+    elif status == 402 or found.words & _NO_MONEY or (status < 500 and _NO_MONEY_SAID.search(found.message)):
+        what = f"no money or quota is left ({status}) for {at.key_env}; pay, or wait until it is renewed"
+    elif found.words & _NOWHERE:
+        what = f"{at.address} is not available to this account ({status})"
+    else:
+        quota = False
+        if found.html and not passing:
+            what = not_an_api(at, status)
+        elif of_schema:
+            advice = 'args.structured = "json_object" or "none", or ' if at.provider.name == "openai-chat" else ""
+            what = f"the reply schema was refused ({status}) for {model}; use {advice}a model that takes schemas"
+        elif status == 403 and not filtered:
+            what = f"{at.key_env} may not use {model} ({status})"
+        elif redirects:
+            what = f"{at.address} redirects ({status}), which is not followed; correct base_url"
+        elif status in _MEANINGS:
+            what = _MEANINGS[status].format(model=model, address=at.address, status=status)
+        elif status >= 500:
+            what = f"the provider failed ({status}) on {model}"
+        else:
+            what = f"the request was refused ({status}) for {model}"
+    retryable = passing and not quota
+    # whether it holds for whatever else the same model is asked in the same way
+    always = not quota and not retryable and (found.html or status == 404 or redirects or of_schema)
+    refused: Literal["content", "call"] | None = None
+    if not (quota or retryable or always):
+        refused = "content" if filtered else "call" if status in (400, 413, 422, 451) else None
+    said = "" if found.html or not found.message else f": {at.shown(found.message)}"
+    return ModelError(
+        f"{at.provider.name}: {what}{said}",
+        retryable=retryable,
+        retry_after=retry_after_of(found.headers) if retryable else None,
+        quota=quota,
+        always=always,
+        refused=refused,
+    )
+
+
+_MEANINGS: Final[Mapping[int, str]] = {
+    404: "unknown model {model} at {address} ({status}); check the name and base_url",
+    413: "the prompt is too long for {model} ({status})",
+    429: "too many requests ({status}) for {model}",
+}
+
+
+def is_html(text: str) -> bool:
+    """Whether a text that should be JSON is a page."""
+    return _HTML.match(text) is not None
+
+
+def not_an_api(at: Transport, status: int) -> str:
+    """That an address answers with pages, in words."""
+    advice = "base_url must be the root of an API, such as http://127.0.0.1:8000/v1"
+    return f"{at.address} answers with a page and is no API ({status}); {advice}"
 
 
 def words_of(body: Any) -> tuple[frozenset[str], str]:
-    """The short words of an error body (code, type, status, reason), and its message.
-
-    >>> words_of({"error": {"message": "slow down", "type": "requests", "code": None}})
-    (frozenset({'requests'}), 'slow down')
-    """
+    """The short words of an error body (code, type, status, reason), and its message."""
     if isinstance(body, list) and len(body) == 1:
         body = body[0]
     if not isinstance(body, dict):
@@ -288,73 +204,38 @@ def words_of(body: Any) -> tuple[frozenset[str], str]:
     return frozenset(word for word in found if isinstance(word, str)), str(inner.get("message") or "")
 
 
-_WORDS: Final = ("code", "type", "status", "reason", "error_code")
-
-
 def retryable_status(status: int) -> bool:
-    """Whether another attempt can help after this status.
-
-    >>> [retryable_status(status) for status in (400, 401, 429, 503, 529)]
-    [False, False, True, True, True]
-    """
-    return status in RETRYABLE or (500 <= status < 600 and status not in _NEVER)
+    """Whether another attempt can help after this status."""
+    return status in RETRYABLE or (500 <= status < 600 and status not in (501, 505))
 
 
 def retry_after_of(headers: Mapping[str, str]) -> float | None:
     """Seconds that a provider asks to wait: from ``retry-after-ms``, or ``retry-after`` in seconds or as a date.
 
     A date is compared with the ``date`` of the same reply, so that a wrong clock here does not matter. At most a day.
-
-    >>> retry_after_of({"retry-after": "2"}), retry_after_of({"retry-after": "soon"})
-    (2.0, None)
     """
     seen = {name.lower(): value for name, value in headers.items()}
-    for name, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        seconds = _float(seen.get(name, ""))
-        if seconds is not None:
-            return min(max(seconds / divisor, 0.0), _LONGEST_WAIT_S)
-    until, now = _date(seen.get("retry-after", "")), _date(seen.get("date", ""))
-    if until is None:
-        return None
-    since = now or datetime.fromtimestamp(time.time(), UTC)
-    return min(max((until - since).total_seconds(), 0.0), _LONGEST_WAIT_S)
-
-
-def _float(text: str) -> float | None:
-    try:
-        found = float(text)
-    except ValueError:
-        return None
-    return found if math.isfinite(found) else None
-
-
-def _date(text: str) -> datetime | None:
-    try:
-        found = parsedate_to_datetime(text)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-# What all clients of model providers share, in one place: see `keys`, `transports` and `failures` for the parts.
-#
-# A client makes its request body, sends it inside `attempt` with a client of `PerLoop`, reads the body of the reply by
-# `too_large` and `read_object`, and takes from it what `Reply` holds.
-
-
-T = TypeVar("T")
-
-MOST_REPLY_BYTES: Final = 8_000_000
-"""The longest body that is searched for an answer; a long reply with its encrypted reasoning is well below."""
-
-ONE_REQUEST: Final[Mapping[str, str]] = {"Connection": "close"}
-"""Headers that keep a connection to one request. On a connection that is used again, a reply that something on the way
-delivers twice is taken for the answer to the next call: the HTTP client cannot tell. A handshake for each call costs
-milliseconds where a model takes seconds."""
-
-_MOST_DIGITS: Final = 30
-_MOST_TOKENS: Final = 10**12
-_WORD_CHARS: Final = 200
+    wait = math.nan
+    for name, divisor in (("retry-after", 1.0), ("retry-after-ms", 1000.0)):
+        try:
+            found = float(seen.get(name, "")) / divisor
+        except ValueError:
+            continue
+        wait = found if math.isfinite(found) else wait
+    if math.isnan(wait):
+        dates: list[datetime | None] = []
+        for name in ("retry-after", "date"):
+            try:
+                date = parsedate_to_datetime(seen.get(name, ""))
+            except (TypeError, ValueError, OverflowError):
+                dates.append(None)
+                continue
+            dates.append(date if date.tzinfo else date.replace(tzinfo=UTC))
+        until, now = dates
+        if until is None:
+            return None
+        wait = (until - (now or datetime.fromtimestamp(time.time(), UTC))).total_seconds()
+    return min(max(wait, 0.0), _LONGEST_WAIT_S)
 
 
 async def attempt(at: Transport, work: Awaitable[T]) -> T:
@@ -367,6 +248,58 @@ async def attempt(at: Transport, work: Awaitable[T]) -> T:
     except Exception as exc:
         error = as_model_error(exc, at)
     raise error
+
+
+class TooLong(Exception):
+    """The body of a reply is longer than may be read; ``start`` is what was read of it, a little more than may be."""
+
+    def __init__(self, start: bytes) -> None:
+        super().__init__("the body is too long")
+        self.start = start
+
+
+def bounded_client(
+    provider: Provider, *, before: Callable[[Any], Awaitable[None]] | None = None, most_bytes: int = MOST_KEPT_BYTES
+) -> Any:
+    """An ``httpx2.AsyncClient`` for the SDK of a provider; ``before`` sees each request before it is sent.
+
+    It follows no redirect, for the prompt and the key would go along. It asks for bodies as they are and takes no
+    packed one, whose length nobody can know. A body that is too long raises `TooLong`; that of a failure is cut. A
+    large one waits for its `Place`. A connection serves one request: on one that is used again, a reply that something
+    on the way delivers twice is taken for the answer to the next call, which the HTTP client cannot notice. A
+    handshake for each call costs milliseconds where a model takes seconds.
+    """
+    httpx = load_sdk(replace(provider, sdk="httpx2"))
+
+    class Bounded(httpx.AsyncByteStream):  # type: ignore[misc,name-defined]  # the module is only known at run time
+        def __init__(self, response: Any) -> None:
+            self._stream, self._failed = response.stream, response.status_code >= 300
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            received, start, place = 0, list[bytes](), place_here()
+            async for part in self._stream:
+                received += len(part)
+                if self._failed and received > _MOST_FAILURE_BYTES:
+                    return
+                if received > LARGE_BYTES and place is not None:
+                    await place.take()
+                if most_bytes <= MOST_KEPT_BYTES:
+                    start.append(part)
+                if received > most_bytes:
+                    raise TooLong(b"".join(start))
+                yield part
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    async def bound(response: Any) -> None:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise httpx.DecodingError("the body is packed, though nobody asked for that")
+        response.stream = Bounded(response)
+
+    hooks = {"request": [] if before is None else [before], "response": [bound]}
+    headers = {"Connection": "close", "Accept-Encoding": "identity"}
+    return httpx.AsyncClient(follow_redirects=False, headers=headers, event_hooks=hooks)
 
 
 def too_large(body: bytes, call: CallSpec, at: Transport) -> Reply | None:
@@ -389,60 +322,59 @@ def too_large(body: bytes, call: CallSpec, at: Transport) -> Reply | None:
 
 def read_object(body: bytes, at: Transport) -> tuple[str, dict[str, Any]]:
     """The body of a reply as text without the key, and as the JSON object that it is."""
-    text = at.scrubbed(body.decode("utf-8", "replace"))
+    text, name = at.scrubbed(body.decode("utf-8", "replace")), at.provider.name
     if is_html(text):
-        raise ModelError(f"{at.provider.name}: {not_an_api(at, 200)}", retryable=False)
+        raise ModelError(f"{name}: {not_an_api(at, 200)}", retryable=False)
     try:
-        found = json.loads(text, parse_int=_whole)
+        found = json.loads(text, parse_int=lambda digits: int(digits[:_MOST_DIGITS]))  # no count or time is longer
     except RecursionError:
-        raise ModelError(f"{at.provider.name}: the reply is nested too deeply", retryable=False) from None
+        raise ModelError(f"{name}: the reply is nested too deeply", retryable=False) from None
     except ValueError:
-        start = at.shown(text[:80])
-        raise ModelError(
-            f"{at.provider.name}: the reply of {at.address} is not JSON (it starts with {start!r})", retryable=True
-        ) from None
+        start = f"it starts with {at.shown(text[:80])!r}"
+        raise ModelError(f"{name}: the reply of {at.address} is not JSON ({start})", retryable=True) from None
     if not isinstance(found, dict):
-        raise ModelError(f"{at.provider.name}: the reply of {at.address} is no JSON object", retryable=False)
+        raise ModelError(f"{name}: the reply of {at.address} is no JSON object", retryable=False)
     return text, found
 
 
-def _whole(digits: str) -> int:
-    """An integer of sane length; no count or time is longer."""
-    return int(digits[:_MOST_DIGITS])
-
-
 def count_of(value: object) -> int | None:
-    """A number of tokens as a provider gives it, or None.
-
-    >>> count_of(12), count_of(-1), count_of("12")
-    (12, None, None)
-    """
-    good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
-    return value if good and isinstance(value, int) else None
+    """A number of tokens as a provider gives it, or None."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS else None
 
 
 def word_of(value: object) -> str | None:
     """A short printable text, such as a model's name, or None."""
-    good = isinstance(value, str) and 0 < len(value) <= _WORD_CHARS and value.isprintable()
-    return str(value) if good else None
+    return value if isinstance(value, str) and 0 < len(value) <= _WORD_CHARS and value.isprintable() else None
+
+
+def text_of(value: object) -> str:
+    """A text as a provider gives it, or none."""
+    return value if isinstance(value, str) else ""
+
+
+def part_of(found: object, name: str) -> dict[str, Any]:
+    """An object inside of an object, empty where there is none."""
+    part = found.get(name) if isinstance(found, dict) else None
+    return part if isinstance(part, dict) else {}
+
+
+def parts_of(found: object, name: str) -> list[dict[str, Any]]:
+    """The objects of a list inside of an object."""
+    parts = found.get(name) if isinstance(found, dict) else None
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
 
 
 def finish_of(word: object, table: Mapping[str, Finish]) -> Finish:
-    """Why a model stopped, from the provider's word for it; a word that is not in the table counts as a normal stop.
-
-    >>> finish_of("max_tokens", {"max_tokens": "length"}), finish_of(None, {})
-    ('length', 'stop')
-    """
+    """Why a model stopped, from the provider's word for it; a word that is not in the table counts as a normal stop."""
     return table.get(word, "stop") if isinstance(word, str) else "stop"
 
 
-# --- schemas --------------------------------------------------------------------------------------------------------
-
-_SAID: Final = frozenset({"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf"})
-_SAID_OF_VALUES: Final = frozenset({"title", "description", "pattern", "format", "multipleOf", "minItems", "maxItems"})
-_BOUNDS: Final = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
-_REFERENCES: Final = frozenset({"$ref", "$defs", "$schema"})
-_STRICT: Final = _SAID | _SAID_OF_VALUES | _BOUNDS | _REFERENCES
+_STRICT: Final = frozenset({
+    "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "title",
+    "description", "pattern", "format", "multipleOf", "minItems", "maxItems", "minimum", "maximum",
+    "exclusiveMinimum", "exclusiveMaximum", "$ref", "$defs", "$schema",
+})  # fmt: skip
+_KINDS: Final[Mapping[str, type[Any]]] = {"properties": dict, "$defs": dict, "required": list, "anyOf": list}
 
 
 def strict_schema(schema: Text) -> dict[str, JSON]:
@@ -450,9 +382,6 @@ def strict_schema(schema: Text) -> dict[str, JSON]:
 
     Strict output needs objects whose every key is required and which take no other keys, and knows only part of JSON
     Schema. A schema outside of that is refused here: to change it would be to ask another question.
-
-    >>> strict_schema(Text.of('{"type": "object", "properties": {}, "required": [], "additionalProperties": false}'))
-    {'type': 'object', 'properties': {}, 'required': [], 'additionalProperties': False}
     """
     try:
         found = json.loads(schema.text)
@@ -481,33 +410,43 @@ def _schema_problems(node: Any, where: str) -> Iterator[str]:
             yield f"{where}: additionalProperties must be false"
         if sorted(map(str, node.get("required", []))) != sorted(node.get("properties", {})):
             yield f"{where}: every property must be required"
-    for place, part in _schema_parts(node):
-        yield from _schema_problems(part, f"{where}.{place}")
+    for place, part in _inner_schemas(node, where):
+        yield from _schema_problems(part, place)
 
 
-_KINDS: Final[Mapping[str, type[Any]]] = {"properties": dict, "$defs": dict, "required": list, "anyOf": list}
-
-
-def _schema_parts(node: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _inner_schemas(node: dict[str, Any], where: str) -> Iterator[tuple[str, Any]]:
     """The schemas inside a schema, each with its place."""
-    yield from node.get("properties", {}).items()
-    yield from ((f"$defs.{name}", part) for name, part in node.get("$defs", {}).items())
-    yield from ((f"anyOf[{number}]", part) for number, part in enumerate(node.get("anyOf", [])))
+    yield from ((f"{where}.{name}", part) for name, part in node.get("properties", {}).items())
+    yield from ((f"{where}.$defs.{name}", part) for name, part in node.get("$defs", {}).items())
+    yield from ((f"{where}.anyOf[{number}]", part) for number, part in enumerate(node.get("anyOf", [])))
     if "items" in node:
-        yield "items", node["items"]
+        yield f"{where}.items", node["items"]
 
 
-# What requests to Anthropic and to Google are made of in the same way: the two halves of a prompt, and a schema.
+def reply_schema(call: CallSpec, unknown: frozenset[str], api: str) -> dict[str, JSON] | None:
+    """The schema of the reply, unchanged; None if the call has none.
+
+    ``unknown`` are keywords of `strict_schema` that this provider's structured output (``api``, in words) does not
+    have: a schema with one is refused, for to leave it out would be to ask another question. ``minItems`` among them
+    leaves 0 and 1.
+    """
+    if call.schema is None:
+        return None
+    schema = strict_schema(call.schema)
+    problems: list[str] = []
+    nodes: list[tuple[str, Any]] = [("schema", schema)]
+    while nodes:
+        where, node = nodes.pop(0)
+        for name in sorted(unknown & node.keys()):
+            if name != "minItems" or node[name] not in (0, 1):
+                problems.append(f"{where}: {name!r} is not known to the structured output of the {api}")
+        nodes[:0] = _inner_schemas(node, where)
+    refuse(call, problems)
+    return schema
 
 
 def prompt_problems(call: CallSpec) -> Iterator[str]:
-    """Why the messages of a call cannot be sent: the system's come before the user's, of which there is at least one.
-
-    >>> from assaymark.engine.calls import Message, Text
-    >>> alone = CallSpec(model="google/m", messages=(Message("system", (Text.of("Grade."),)),), template="")
-    >>> list(prompt_problems(alone))
-    ['the messages must be those of the system, if any, and then one or more of the user (got system)']
-    """
+    """Why the messages of a call cannot be sent: the system's come before the user's, of which one is needed."""
     roles = [message.role for message in call.messages]
     if "user" not in roles or roles != sorted(roles):
         allowed = "those of the system, if any, and then one or more of the user"
@@ -518,63 +457,22 @@ def system_and_users(call: CallSpec) -> tuple[str, list[str]]:
     """The text of the system, which may be empty, and the texts of the user.
 
     Half a surrogate pair, which UTF-8 cannot carry, becomes its escape: no text may keep itself from its judges.
-
-    >>> from assaymark.engine.calls import Message, Text
-    >>> asked = CallSpec(model="google/m", messages=(Message("user", (Text.of("a" + chr(0xD800)),)),), template="")
-    >>> system_and_users(asked)
-    ('', ['a\\\\ud800'])
     """
     texts = [(message.role, message.text.encode("utf-8", "backslashreplace").decode()) for message in call.messages]
     system = "\n\n".join(text for role, text in texts if role == "system")
     return system, [text for role, text in texts if role == "user"]
 
 
-def reply_schema(call: CallSpec, unknown: frozenset[str], api: str) -> dict[str, JSON] | None:
-    """The schema of the reply, unchanged; None if the call has none.
-
-    Parameters
-    ----------
-    unknown : frozenset of str
-        Keywords of `strict_schema` that this provider's structured output does not have. ``minItems`` in it leaves 0
-        and 1.
-    api : str
-        What the provider calls itself, for the message.
-
-    Raises
-    ------
-    ModelError
-        It has such a keyword, or is no strict schema at all: to leave a keyword out would be to ask another question.
-    """
-    if call.schema is None:
-        return None
-    schema = strict_schema(call.schema)
-    found = _found(schema, "schema", unknown)
-    refuse(call, [f"{where}: {name!r} is not known to the structured output of the {api}" for where, name in found])
-    return schema
-
-
-def _found(node: Any, where: str, unknown: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Where a schema has keywords that are not known. `strict_schema` has seen to its form."""
-    for name in sorted(unknown & node.keys()):
-        if name != "minItems" or node[name] not in (0, 1):
-            yield where, name
-    inner = [(f"{where}.{name}", part) for name, part in node.get("properties", {}).items()]
-    inner += [(f"{where}.$defs.{name}", part) for name, part in node.get("$defs", {}).items()]
-    inner += [(f"{where}.anyOf[{place}]", part) for place, part in enumerate(node.get("anyOf", ()))]
-    inner += [(f"{where}.items", node["items"])] if "items" in node else []
-    for place, part in inner:
-        yield from _found(part, place, unknown)
-
-
 class SdkModel(ABC):
-    """A model of a provider, asked over the provider's own client. A new provider fills in four methods."""
+    """A model of a provider, asked over the provider's own client. A new provider fills in five methods."""
 
     provider: ClassVar[Provider]
 
-    def __init__(self, name: str, environ: Mapping[str, str] | None, clients: PerLoop[Any]) -> None:
+    def __init__(self, name: str, *, environ: Mapping[str, str] | None = None) -> None:
+        self.check_name(name)
         self.name = f"{self.provider.name}/{name}"
         self._environ = environ
-        self._clients = clients
+        self._clients = PerLoop(self.client, self.close)
 
     def check(self, args: Mapping[str, JSON] | None = None) -> None:
         """See that the SDK is installed and a key is set, before a run asks anything; nothing is sent."""
@@ -583,31 +481,64 @@ class SdkModel(ABC):
 
     async def complete(self, call: CallSpec) -> Reply:
         """Ask once."""
-        refuse(call, list(self._problems(call)))
+        refuse(call, list(self.problems(call)))
         at = transport(self.provider, call, self._environ)
-        request = self._request(call, at)
+        request = self.request(call, at)
         client = await self._clients.of(at)
         started = time.perf_counter()  # not before: the first client of a process takes seconds to import
-        body = await attempt(at, self._sent(client, request, call, at))
+        body = await attempt(at, self._body(client, request, call, at))
         seconds = time.perf_counter() - started
-        return replace(too_large(body, call, at) or self._read(body, call, at), seconds=seconds)
+        return replace(too_large(body, call, at) or self.reply_of(body, call, at), seconds=seconds)
 
     async def aclose(self) -> None:
         """Close the connections of this event loop; those of a loop that has ended are closed already."""
         await self._clients.aclose()
 
+    async def _body(self, client: Any, request: dict[str, Any], call: CallSpec, at: Transport) -> bytes:
+        """The body of the reply, or the start of one that is too long to be kept."""
+        try:
+            return await self.sent(client, request, call, at)
+        except ModelError:
+            raise
+        except Exception as exc:
+            if (cut := next((one for one in causes(exc) if isinstance(one, TooLong)), None)) is not None:
+                return cut.start
+            error = self.failure(exc, at)
+        raise error
+
+    @classmethod
     @abstractmethod
-    def _problems(self, call: CallSpec) -> Iterable[str]:
+    def check_name(cls, name: str) -> None:
+        """Raise `InputError` unless it can be a model's name."""
+
+    @abstractmethod
+    def problems(self, call: CallSpec) -> Iterable[str]:
         """What the call asks for and cannot get, in words."""
 
     @abstractmethod
-    def _request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
+    def request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
         """What the client is handed."""
 
-    @abstractmethod
-    async def _sent(self, client: Any, request: dict[str, Any], call: CallSpec, at: Transport, /) -> bytes:
-        """The body of the reply, or the start of one that is too long to be kept."""
+    def wire_body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
+        """The body of the request of a call as it is on the wire, for a batch; `problems` have been looked for."""
+        return self.request(call, at)
 
     @abstractmethod
-    def _read(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
+    def client(self, at: Transport, most_bytes: int = MOST_KEPT_BYTES) -> Any:
+        """A client of the SDK, which reads bodies of at most so many bytes; to be closed."""
+
+    async def close(self, client: Any) -> None:
+        """Close a client."""
+        await client.close()
+
+    @abstractmethod
+    async def sent(self, client: Any, request: dict[str, Any], call: CallSpec, at: Transport, /) -> bytes:
+        """The body of the reply."""
+
+    def failure(self, exc: Exception, at: Transport) -> ModelError:
+        """What an exception of the SDK means."""
+        return as_model_error(exc, at)
+
+    @abstractmethod
+    def reply_of(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
         """The reply in the body of a response; `ModelError` if it is none."""

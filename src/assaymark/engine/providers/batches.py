@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from abc import abstractmethod
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,17 +17,18 @@ from assaymark.engine.loop import MOST_KEPT_BYTES, outside
 from assaymark.engine.providers.base import (
     MOST_REPLY_BYTES,
     Refused,
-    as_model_error,
+    SdkModel,
     attempt,
     is_html,
     not_an_api,
     read_object,
     refusal,
+    status_of,
     too_large,
     word_of,
     words_of,
 )
-from assaymark.engine.providers.transports import TIMEOUT_S, Provider, Transport, transport
+from assaymark.engine.providers.transports import TIMEOUT_S, Transport, refuse, transport
 from assaymark.errors import ModelError
 from assaymark.records import canonical_json
 
@@ -50,7 +51,6 @@ _OVERHEAD_BYTES: Final = 65_536  # of a line around the reply that it holds
 _REMOTE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,199}(/[A-Za-z0-9][A-Za-z0-9._\-]{0,199})?")
 _KEY = re.compile(rb'"(?:custom_id|key)"\s*:\s*"([0-9a-f]{64})"')
 _PLACE: Final = ("api_key_env", "api_version", "base_url")
-_NOT_TAKEN: Final = frozenset({425, 429, 529})
 
 
 class NotTaken(ModelError):
@@ -87,35 +87,33 @@ class Trace:
 
 
 def lane_of(call: CallSpec) -> str:
-    """Which calls can go in one batch: those of one model that go to one address, with one key.
-
-    >>> lane_of(CallSpec(model="openai/m", messages=(), template="", args={"max_tokens": 9, "api_key_env": "TEAM"}))
-    '["openai/m",{"api_key_env":"TEAM"}]'
-    """
+    """Which calls can go in one batch: those of one model that go to one address, with one key."""
     return canonical_json([call.model, {name: call.args[name] for name in _PLACE if name in call.args}])
 
 
-class RemoteBatches:
-    """The batches of one lane at its provider. Everything it does has a time limit, and fails as a `ModelError`.
+class RemoteBatches(ABC):
+    """The batches of one lane (see `lane_of`) at its provider. All it does has a time limit, and fails as `ModelError`.
 
-    It has an event loop of its own. Close it.
+    It has an event loop of its own. Close it. `keeps_labels` is whether `find` knows a batch by its label; otherwise it
+    guesses, and a lost batch may be paid for nothing.
     """
 
-    provider: ClassVar[Provider]
+    model: ClassVar[type[SdkModel]]
     most_items: ClassVar[int]
     most_bytes: ClassVar[int]
     keeps_labels: ClassVar[bool] = True
 
     def __init__(self, like: CallSpec, *, environ: Mapping[str, str] | None = None) -> None:
         self.like = like
-        at = transport(self.provider, like, environ)
+        at = transport(self.model.provider, like, environ)
         self.at: Transport = replace(at, timeout_s=max(at.timeout_s, TIMEOUT_S))  # ``timeout_s`` is for single calls
+        self.asked = self.model(self.at.model, environ=environ)
         self._runner = asyncio.Runner()
         self._clients: dict[int, Any] = {}
 
     def size(self, key: str, call: CallSpec) -> int:
-        """How many bytes of a batch a call takes."""
-        return len(self._line(key, call))
+        """How many bytes of a batch a call takes; raises what the provider could not do for it."""
+        return len(self.line(key, call))
 
     def submit(self, items: Sequence[Item], *, label: str) -> str:
         """Hand over a batch; the id that the provider gives it. `NotTaken` if it surely has nothing of it."""
@@ -134,7 +132,7 @@ class RemoteBatches:
         self._do(self._cancel(remote))
 
     def results(self, remote: str) -> Iterator[Result]:
-        """What came back, call by call, in any order. A key can come twice, and keys can come that nobody sent."""
+        """What came back, call by call, in any order. A key can come twice, and keys can come that were never sent."""
         pages = self._results(remote)
         while (page := self._do(anext(pages, None))) is not None:
             yield from page
@@ -143,14 +141,12 @@ class RemoteBatches:
         """Close the connections."""
         try:
             for client in self._clients.values():
-                outside(partial(self._runner.run, self._shut(client)))
+                outside(partial(self._runner.run, self.asked.close(client)))
         finally:
             outside(self._runner.close)
 
-    # --- of a provider ---
-
     @abstractmethod
-    def _line(self, key: str, call: CallSpec) -> bytes:
+    def _record(self, key: str, body: dict[str, Any]) -> dict[str, Any]:
         """A call as it stands in a batch."""
 
     @abstractmethod
@@ -169,22 +165,22 @@ class RemoteBatches:
     def _results(self, remote: str) -> AsyncIterator[list[Result]]: ...
 
     @abstractmethod
-    def _client(self, most_bytes: int) -> Any:
-        """The SDK's client, which reads bodies of at most so many bytes."""
+    def _answer(self, record: dict[str, Any]) -> Reply:
+        """The reply in a line of the results; `ModelError` if the line says that there is none."""
 
-    async def _shut(self, client: Any) -> None:
-        await client.close()
+    def record(self, key: str, call: CallSpec) -> dict[str, Any]:
+        """A call as it stands in a batch."""
+        refuse(call, list(self.asked.problems(call)))
+        return self._record(key, self.asked.wire_body(call, self.at))
 
-    def _failure(self, exc: Exception) -> ModelError:
-        """What an exception of the SDK means."""
-        return as_model_error(exc, self.at)
-
-    # --- for the providers ---
+    def line(self, key: str, call: CallSpec) -> bytes:
+        """A call as a line of a file."""
+        return json.dumps(self.record(key, call), allow_nan=False).encode("ascii") + b"\n"
 
     def client(self, most_bytes: int = MOST_REPLY_BYTES) -> Any:
         """The SDK's client for bodies of at most so many bytes."""
         if most_bytes not in self._clients:
-            self._clients[most_bytes] = self._client(most_bytes)
+            self._clients[most_bytes] = self.asked.client(self.at, most_bytes)
         return self._clients[most_bytes]
 
     async def object_of(self, opened: AbstractAsyncContextManager[Any]) -> dict[str, Any]:
@@ -197,21 +193,29 @@ class RemoteBatches:
         """The id of a batch, which becomes part of addresses."""
         if isinstance(value, str) and _REMOTE.fullmatch(value) and ".." not in value:
             return value
-        raise ModelError(f"{self.provider.name}: {self.at.address} gave no id of a batch or file", retryable=True)
+        raise ModelError(f"{self._name}: {self.at.address} gave no id of a batch or file", retryable=True)
 
     def refused(self, status: int, body: Any) -> ModelError:
         """The failure of one call of a batch."""
         words, message = words_of(body)
         return refusal(Refused(status, words, message, {}), self.at)
 
+    def reply_in(self, body: dict[str, Any]) -> Reply:
+        """The reply in the body of a response that is part of the results."""
+        return self.asked.reply_of(json.dumps(body).encode("ascii"), self.like, self.at)
+
     async def pages(self, chunks: AsyncIterable[bytes]) -> AsyncIterator[list[Result]]:
         """The results in a file of JSON lines, as many at a time as arrive together."""
         first = True
         async for lines in _lines(chunks):
             if first and lines and is_html(lines[0][:200].decode("utf-8", "replace")):
-                raise ModelError(f"{self.provider.name}: {not_an_api(self.at, 200)}", retryable=False)
+                raise ModelError(f"{self._name}: {not_an_api(self.at, 200)}", retryable=False)
             first = first and not lines
             yield [self._result(line) for line in lines]
+
+    @property
+    def _name(self) -> str:
+        return self.at.provider.name
 
     def _result(self, line: bytes) -> Result:
         if len(line) > MOST_REPLY_BYTES + _OVERHEAD_BYTES and (outcome := too_large(line, self.like, self.at)):
@@ -220,20 +224,14 @@ class RemoteBatches:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
-            return "", ModelError(f"{self.provider.name}: a line of the results is not JSON", retryable=True)
+            return "", ModelError(f"{self._name}: a line of the results is not JSON", retryable=True)
         if not isinstance(record, dict):
-            return "", ModelError(f"{self.provider.name}: a line of the results is no object", retryable=True)
+            return "", ModelError(f"{self._name}: a line of the results is no object", retryable=True)
         key = word_of(record.get("custom_id", record.get("key"))) or ""
         try:
             return key, self._answer(record)
         except ModelError as exc:
             return key, refusal_of(exc, self.like.model) if exc.refused == "content" else exc
-
-    @abstractmethod
-    def _answer(self, record: dict[str, Any]) -> Reply:
-        """The reply in a line of the results; `ModelError` if the line says that there is none."""
-
-    # --- private ---
 
     def _do(self, work: Awaitable[T]) -> T:
         return outside(partial(self._runner.run, attempt(self.at, self._plainly(work))))
@@ -244,33 +242,29 @@ class RemoteBatches:
         except ModelError as exc:
             error = exc
         except Exception as exc:
-            error = self._failure(exc)
+            error = self.asked.failure(exc, self.at)
         raise error
 
     async def _submit_or_not(self, items: Sequence[Item], label: str) -> str:
         try:
             return await self._submit(items, label)
-        except ModelError as exc:
-            error = exc
         except Exception as exc:
-            error = self._failure(exc)
-            if _status(exc) in _NOT_TAKEN:
-                retryable, wait, quota = error.retryable, error.retry_after, error.quota
-                error = NotTaken(str(error), retryable=retryable, retry_after=wait, quota=quota)
-        raise error
+            if isinstance(exc, ModelError) or status_of(exc) not in (425, 429, 529):
+                raise
+            error = self.asked.failure(exc, self.at)
+        raise NotTaken(str(error), retryable=error.retryable, retry_after=error.retry_after, quota=error.quota)
 
     async def _state_or_gone(self, remote: str) -> BatchState:
         try:
             return await self._state(remote)
         except Exception as exc:
-            if _status(exc) != 404:
+            if status_of(exc) != 404:
                 raise
         return BatchState("gone", reason=f"{self.at.address} does not know the batch {remote}")
 
 
-def _status(exc: Exception) -> object:
-    """The status of the answer behind an exception of an SDK; they name it differently."""
-    return getattr(exc, "status_code", None) or getattr(exc, "code", None)
+BatchMaker = Callable[[CallSpec], RemoteBatches]
+"""Makes the provider of a lane from any call of it."""
 
 
 async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[list[bytes]]:

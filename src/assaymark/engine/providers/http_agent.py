@@ -23,7 +23,8 @@ from typing import Any, Final, Literal
 from assaymark import __version__
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.loop import LARGE_BYTES, MOST_KEPT_BYTES, place_here
-from assaymark.engine.providers.connection import apart
+from assaymark.engine.providers.base import count_of, part_of, word_of
+from assaymark.engine.providers.transports import LONGEST_FORM, Secret, apart, is_number, may_hold_secret, scrub
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.prompting.texts import Rejected, strict_json
 from assaymark.records import JSON, Context, canonical_json, parse, record
@@ -63,8 +64,6 @@ _CAME: Final[frozenset[FailureKind]] = frozenset({"wrong type", "too large", "en
 _LONGEST_PATIENCE_S: Final = 3600.0
 _DETAIL_CHARS: Final = 300
 _START_CHARS: Final = 500
-_WORD_CHARS: Final = 200
-_MOST_TOKENS: Final = 10**12
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "http": ("token_env", "timeout_s"),
@@ -120,21 +119,13 @@ class AgentRequest:
 
 
 def is_outside(model: str) -> bool:
-    """Whether a model name is an agent of one's own, which is sent contexts and no prompt.
-
-    >>> is_outside("http/127.0.0.1:8700/decide"), is_outside("reference/steward")
-    (True, False)
-    """
+    """Whether a model name is an agent of one's own, which is sent contexts and no prompt."""
     return model.startswith(OUTSIDE)
 
 
 @record
 class AgentFailure:
-    """Why there is no answer. ``start`` is the beginning of what did arrive, for a person who looks into it.
-
-    >>> AgentFailure(failure="status", detail="the agent answered with status 500").text
-    '{"detail":"the agent answered with status 500","failure":"status","start":""}'
-    """
+    """Why there is no answer. ``start`` is the beginning of what did arrive, for a person who looks into it."""
 
     failure: FailureKind
     detail: str
@@ -151,11 +142,7 @@ class AgentFailure:
 
 
 def failure(kind: FailureKind, detail: str, start: str = "") -> AgentFailure:
-    """A failure in printable words that are cut short, whatever the agent put into them.
-
-    >>> failure("exception", "ValueError: no\\n\\x1b[31mway").detail
-    'ValueError: no [31mway'
-    """
+    """A failure in printable words that are cut short, whatever the agent put into them."""
     return AgentFailure(failure=kind, detail=_plain(detail, _DETAIL_CHARS), start=_plain(start, _START_CHARS))
 
 
@@ -163,9 +150,6 @@ def no_reply(reply: Reply) -> bool:
     """Whether a call was asked for and nothing came: an exception, nobody there, a refusal, no answer in time.
 
     An answer that came and cannot be read is none of these.
-
-    >>> no_reply(failure("exception", "ValueError").reply("python/m:f")), no_reply(Reply(text="?", model="m"))
-    (True, False)
     """
     return reply.finish == "refusal" or (reply.finish == "failed" and _object(reply.text).get("failure") not in _CAME)
 
@@ -197,44 +181,32 @@ def answered(text: str, model: str) -> Reply:
     """An agent's answer as a reply. Its own words for who answered, and what it used, are read if they are there.
 
     The orders and reasons in it are not looked at here; what is not of the form counts as not said.
-
-    >>> answered('{"model": "two-agents", "usage": {"input_tokens": 12, "output_tokens": "?"}}', "http/x").input_tokens
-    12
     """
     facts = _object(text)
-    usage = facts.get("usage")
-    tokens = usage if isinstance(usage, dict) else {}
+    usage = part_of(facts, "usage")
     return Reply(
         text=text,
-        model=_word(facts.get("model")) or model,
-        fingerprint=_word(facts.get("fingerprint")),
-        input_tokens=_count(tokens.get("input_tokens")),
-        output_tokens=_count(tokens.get("output_tokens")),
+        model=word_of(facts.get("model")) or model,
+        fingerprint=word_of(facts.get("fingerprint")),
+        input_tokens=count_of(usage.get("input_tokens")),
+        output_tokens=count_of(usage.get("output_tokens")),
     )
 
 
 def patience(args: Mapping[str, JSON]) -> float:
-    """Seconds that an agent has for one decision. The deadline of the run must be longer, or it cuts in first.
-
-    >>> patience({"timeout_s": 600})
-    600.0
-    """
+    """Seconds that an agent has for one decision. The deadline of the run must be longer, or it cuts in first."""
     return float(args.get("timeout_s", PATIENCE_S))
 
 
 def external_argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator[str]:
-    """What is wrong with the arguments of an external agent, in words; nothing for models of other providers.
-
-    >>> list(external_argument_problems("python/mine:decide", {"timeout_s": 0}))
-    ['timeout_s must be a number of seconds above 0 and at most 3600 (got 0)']
-    """
+    """What is wrong with the arguments of an external agent, in words; nothing for models of other providers."""
     allowed = _ARGUMENTS.get(model.partition("/")[0])
     if allowed is None:
         return
     for name, value in args.items():
         if name not in allowed:
             yield f"unknown argument {name!r} of {model}; allowed: {', '.join(allowed)}"
-        elif name == "timeout_s" and not _is_patience(value):
+        elif name == "timeout_s" and not (is_number(value, 0, _LONGEST_PATIENCE_S) and value):
             yield f"timeout_s must be a number of seconds above 0 and at most {_LONGEST_PATIENCE_S:g} (got {value!r})"
         elif name == "token_env" and not (isinstance(value, str) and _VARIABLE.fullmatch(value)):
             # Not shown: somebody may have put the token itself here.
@@ -248,28 +220,12 @@ def require_arguments(call: CallSpec) -> None:
         raise ModelError("; ".join(problems), retryable=False)
 
 
-def _is_patience(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= _LONGEST_PATIENCE_S
-
-
 def _object(text: str) -> dict[str, Any]:
     try:
         found = strict_json(text)
     except Rejected:
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _word(value: object) -> str | None:
-    """A short printable text, or nothing."""
-    good = isinstance(value, str) and 0 < len(value) <= _WORD_CHARS and value.isprintable()
-    return str(value) if good else None
-
-
-def _count(value: object) -> int | None:
-    """A number of tokens, or nothing."""
-    good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
-    return value if good and isinstance(value, int) else None
 
 
 def _plain(text: str, most: int) -> str:
@@ -287,8 +243,7 @@ _URL = re.compile(
     r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(?::(?P<port>[0-9]{1,5}))?"
     r"(?P<path>/[A-Za-z0-9\-._~!$&'()*+,;=:@%/]*)?"
 )
-_SECRETIVE = re.compile(r"[^/]*/{0,3}[^/]*@|.*[?#]", re.DOTALL)
-_TOKEN = re.compile(r"[\x21-\x7e]+")
+_TOKEN = re.compile(rf"[\x21-\x7e]{{{_SHORTEST_TOKEN},}}")
 _HEADERS: Final[Mapping[str, str]] = {
     "Content-Type": "application/json",
     "Accept": "application/json",
@@ -311,46 +266,25 @@ class Site:
 
     @classmethod
     def of(cls, url: str) -> Site:
-        """The parts of an address: http or https, host, port, path, and nothing else.
-
-        Examples
-        --------
-        >>> Site.of("http://127.0.0.1:8700/decide")
-        Site(secure=False, host='127.0.0.1', port=8700, path='/decide')
-        """
+        """The parts of an address: http or https, host, port, path, and nothing else."""
         found = _URL.fullmatch(url)
         secure = found is not None and found["scheme"] == "https"
         port = int(found["port"] or (443 if secure else 80)) if found is not None else 0
         if found is None or not 0 < port < 65536:
-            raise InputError("address of an agent", [Problem("", _address_problem(url))])
+            allowed = "must be http://HOST:PORT/PATH or https://HOST/PATH, without user, query and fragment"
+            seen = f"got {url[:80]!r}"
+            if may_hold_secret(url):
+                seen = "not shown: it may hold a secret; name a variable in args.token_env instead"
+            raise InputError("address of an agent", [Problem("", f"{allowed} ({seen})")])
         return cls(secure, found["host"].strip("[]"), port, found["path"] or "/")
 
 
 class HttpAgent:
-    """A model that is somebody's agent behind an address.
+    """A model that is an agent behind an address, ``http://host:port/path`` or ``https://...``.
 
-    Parameters
-    ----------
-    url : str
-        ``http://host:port/path`` or ``https://...``, without user, query and fragment.
-    timeout_s : float
-        Seconds for one decision, from the first try to connect to the last byte; ``args.timeout_s`` goes before it.
-    max_bytes : int
-        Longest answer that is taken. A longer one is ``too large``, and kept as the raw of its reply.
-    environ : mapping, optional
-        Where the variable that ``args.token_env`` names is looked up at each call; ``os.environ`` by default.
-    sleep : callable
-        Waits between tries to connect.
-
-    Raises
-    ------
-    InputError
-        The address is none.
-
-    Examples
-    --------
-    >>> HttpAgent("http://127.0.0.1:8700/decide").url
-    'http://127.0.0.1:8700/decide'
+    ``timeout_s`` is for one decision, from the first try to connect to the last byte; ``args.timeout_s`` goes before
+    it. An answer longer than ``max_bytes`` is ``too large``, and kept as the raw of its reply. The variable that
+    ``args.token_env`` names is looked up in ``environ`` at each call; ``sleep`` waits between tries to connect.
     """
 
     def __init__(
@@ -373,14 +307,7 @@ class HttpAgent:
         reachable(self.url)
 
     async def complete(self, call: CallSpec) -> Reply:
-        """Send the request of a call and take what comes back. No answer is an answer too: ``finish`` is ``failed``.
-
-        Raises
-        ------
-        ModelError
-            The call cannot be sent: it is none for an agent, its arguments are wrong, or the token is missing.
-            Nothing was sent, and nothing is recorded as the agent's outcome.
-        """
+        """Send the request of a call and take what comes back. No answer is an answer too: ``finish`` is ``failed``."""
         require_arguments(call)
         # Half a surrogate pair, which UTF-8 cannot carry, becomes the escape that JSON has for it.
         body = request_text(call).encode("utf-8", "backslashreplace")
@@ -389,42 +316,31 @@ class HttpAgent:
         post = _Post(self._site, body, token, timeout_s, self._max_bytes, _taking_place(timeout_s))
         try:
             async with asyncio.timeout(timeout_s):
-                found = await self._posted(post)
+                found = await apart(post, leave=post.leave)
+                for _ in range(_TRIES - 1):  # only a refused connection is tried again, for then nothing was sent
+                    if not (isinstance(found, AgentFailure) and found.failure == "refused"):
+                        break
+                    await self._sleep(_BETWEEN_TRIES_S)
+                    found = await apart(post, leave=post.leave)
         except TimeoutError:
             found = post.failed("timeout", f"no answer within {timeout_s:g} s")
         if isinstance(found, AgentFailure):
             return found.reply(call.model, raw=post.kept() if found.failure == "too large" else None)
-        return answered(found if token is None else token.hidden_in(found), call.model)
+        return answered(found if token is None else scrub(found, [token]), call.model)
 
-    async def _posted(self, post: _Post) -> str | AgentFailure:
-        """What one POST brought. Only a refused connection is tried again, for then nothing was sent."""
-        for _ in range(_TRIES - 1):
-            found = await apart(post, leave=post.leave)
-            if not (isinstance(found, AgentFailure) and found.failure == "refused"):
-                return found
-            await self._sleep(_BETWEEN_TRIES_S)
-        return await apart(post, leave=post.leave)
-
-    def _token(self, call: CallSpec) -> _Token | None:
+    def _token(self, call: CallSpec) -> Secret | None:
         name = call.args.get("token_env")
         if name is None:
             return None
-        if not _Token.is_good(self._environ.get(name, "")):
+        token = Secret(self._environ.get(name, ""), "token")  # no local of a traceback holds it in plain
+        if _TOKEN.fullmatch(token.reveal()) is None:
             problem = f"holds no bearer token: at least {_SHORTEST_TOKEN} visible ASCII characters without spaces"
             raise ModelError(f"the environment variable {name}, named by token_env, {problem}", retryable=False)
-        return _Token(self._environ[name])
+        return token
 
 
 def reachable(url: str, *, timeout_s: float = 3.0) -> None:
-    """Connect once and hang up, before a run asks anything: an agent that was never started must not cost a study.
-
-    Raises
-    ------
-    ModelError
-        Nobody took the connection.
-    InputError
-        The address is none.
-    """
+    """Connect once and hang up, before a run asks anything: an agent that was never started must not cost a study."""
     site = Site.of(url)
     try:
         socket.create_connection((site.host, site.port), timeout=timeout_s).close()
@@ -432,15 +348,6 @@ def reachable(url: str, *, timeout_s: float = 3.0) -> None:
         reason = failure("unreachable", _reason(exc)).detail
         advice = "start the agent and run the same command again"
         raise ModelError(f"nothing answers at {url} ({reason}); {advice}", retryable=True) from None
-
-
-def may_hold_secret(address: str) -> bool:
-    """Whether a text that should be an address has a user or a query in it, and so must not be shown.
-
-    >>> may_hold_secret("http://me:word@host/decide"), may_hold_secret("http://host/@me")
-    (True, False)
-    """
-    return _SECRETIVE.match(address) is not None
 
 
 def _taking_place(timeout_s: float) -> Callable[[], None]:
@@ -457,53 +364,11 @@ def _taking_place(timeout_s: float) -> Callable[[], None]:
     return take
 
 
-class _Token:
-    """A bearer token that no representation shows, so that neither a traceback nor a log does."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str) -> None:
-        self._value = value
-
-    def __repr__(self) -> str:
-        return "[token]"
-
-    @staticmethod
-    def is_good(value: str) -> bool:
-        """Whether a header can carry it, and it is long enough to be taken out of a text."""
-        return len(value) >= _SHORTEST_TOKEN and _TOKEN.fullmatch(value) is not None
-
-    @property
-    def most_chars(self) -> int:
-        """The length of its longest form in a text."""
-        return max(map(len, self._forms))
-
-    def put_into(self, connection: HTTPConnection) -> None:
-        """Add the header."""
-        connection.putheader("Authorization", f"Bearer {self._value}")
-
-    def hidden_in(self, text: str) -> str:
-        """``text`` without the token, for an agent that sends back what it was sent."""
-        for form in self._forms:
-            text = text.replace(form, repr(self))
-        return text
-
-    @property
-    def _forms(self) -> tuple[str, ...]:
-        return self._value, json.dumps(self._value)[1:-1], self._value.replace("/", "\\/")
-
-
 class _Post:
     """One POST. It is called in a thread; `leave` and `failed` may be called from outside meanwhile."""
 
     def __init__(
-        self,
-        site: Site,
-        body: bytes,
-        token: _Token | None,
-        timeout_s: float,
-        most: int,
-        take_place: Callable[[], None],
+        self, site: Site, body: bytes, token: Secret | None, timeout_s: float, most: int, take_place: Callable[[], None]
     ) -> None:
         self._site, self._body, self._token = site, body, token
         self._timeout_s, self._most, self._take_place = timeout_s, most, take_place
@@ -513,17 +378,36 @@ class _Post:
 
     def __call__(self) -> str | AgentFailure:
         """The text of the answer, or what went wrong."""
-        connection = _connection(self._site, self._timeout_s)
+        site, timeout_s = self._site, self._timeout_s
+        connection = HTTPConnection(site.host, site.port, timeout=timeout_s)
+        if site.secure:
+            connection = HTTPSConnection(site.host, site.port, timeout=timeout_s, context=ssl.create_default_context())
         try:
             connection.connect()
             self._socket = connection.sock
             if self._left:
                 return self.failed("timeout", "left behind")
-            self._send(connection)
+            connection.putrequest("POST", site.path, skip_accept_encoding=True)
+            for name, value in _HEADERS.items():
+                connection.putheader(name, value)
+            connection.putheader("Content-Length", str(len(self._body)))
+            if self._token is not None:
+                connection.putheader("Authorization", f"Bearer {self._token.reveal()}")
+            connection.endheaders(self._body)
             with connection.getresponse() as response:
                 return self._refused(response) or self._read(response)
-        except (OSError, HTTPException, ValueError) as exc:
-            return self._failure_of(exc)
+        except TimeoutError:  # exceptions by their names: their messages can hold what the agent sent
+            return self.failed("timeout", f"no answer within {self._timeout_s:g} s")
+        except ConnectionRefusedError:
+            return self.failed("refused", "the connection was refused")
+        except ssl.SSLError as exc:
+            return self.failed("tls", f"no secure connection: {exc.reason or type(exc).__name__}")
+        except (IncompleteRead, ConnectionError) as exc:
+            return self.failed("cut", f"the connection ended before the answer did ({type(exc).__name__})")
+        except HTTPException as exc:
+            return self.failed("not HTTP", f"the answer is not HTTP ({type(exc).__name__})")
+        except (OSError, ValueError) as exc:
+            return self.failed("unreachable" if self._socket is None else "cut", _reason(exc))
         finally:
             connection.close()
 
@@ -544,18 +428,10 @@ class _Post:
         text = self._received[:MOST_KEPT_BYTES].decode("utf-8", "replace")
         if self._token is None:
             return text
-        cut = self._token.most_chars if len(self._received) > MOST_KEPT_BYTES else 0  # it may end in half a token
-        text = self._token.hidden_in(text)
+        # where it is cut, it may end in half a token
+        cut = LONGEST_FORM * len(self._token.reveal()) if len(self._received) > MOST_KEPT_BYTES else 0
+        text = scrub(text, [self._token])
         return text[: len(text) - cut]
-
-    def _send(self, connection: HTTPConnection) -> None:
-        connection.putrequest("POST", self._site.path, skip_accept_encoding=True)
-        for name, value in _HEADERS.items():
-            connection.putheader(name, value)
-        connection.putheader("Content-Length", str(len(self._body)))
-        if self._token is not None:
-            self._token.put_into(connection)
-        connection.endheaders(self._body)
 
     def _refused(self, response: HTTPResponse) -> AgentFailure | None:
         """What is wrong with an answer that is not read for its content."""
@@ -587,35 +463,6 @@ class _Post:
         except UnicodeDecodeError as exc:
             return self.failed("not UTF-8", f"byte {exc.start} of the answer is no UTF-8")
 
-    def _failure_of(self, exc: Exception) -> AgentFailure:
-        """Exceptions by their names: their messages can hold what the agent sent."""
-        match exc:
-            case TimeoutError():
-                return self.failed("timeout", f"no answer within {self._timeout_s:g} s")
-            case ConnectionRefusedError():
-                return self.failed("refused", "the connection was refused")
-            case ssl.SSLError():
-                return self.failed("tls", f"no secure connection: {exc.reason or type(exc).__name__}")
-            case IncompleteRead() | ConnectionError():
-                return self.failed("cut", f"the connection ended before the answer did ({type(exc).__name__})")
-            case HTTPException():
-                return self.failed("not HTTP", f"the answer is not HTTP ({type(exc).__name__})")
-            case _:
-                return self.failed("unreachable" if self._socket is None else "cut", _reason(exc))
-
-
-def _connection(site: Site, timeout_s: float) -> HTTPConnection:
-    if site.secure:
-        return HTTPSConnection(site.host, site.port, timeout=timeout_s, context=ssl.create_default_context())
-    return HTTPConnection(site.host, site.port, timeout=timeout_s)
-
 
 def _reason(exc: Exception) -> str:
     return (exc.strerror if isinstance(exc, OSError) else None) or type(exc).__name__
-
-
-def _address_problem(url: str) -> str:
-    allowed = "must be http://HOST:PORT/PATH or https://HOST/PATH, without user, query and fragment"
-    if may_hold_secret(url):
-        return f"{allowed} (not shown: it may hold a secret; name a variable in args.token_env instead)"
-    return f"{allowed} (got {url[:80]!r})"

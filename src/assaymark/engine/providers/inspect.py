@@ -6,12 +6,12 @@ import functools
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from assaymark.engine.calls import CallSpec, Finish, Model, Reply
+from assaymark.engine.calls import CallSpec, Finish, Reply
 from assaymark.engine.providers.base import (
     as_model_error,
     attempt,
@@ -23,12 +23,12 @@ from assaymark.engine.providers.base import (
     too_large,
     word_of,
 )
-from assaymark.engine.providers.connection import Secret
 from assaymark.engine.providers.transports import (
     TIMEOUT_S,
     PerLoop,
     Provider,
     Rule,
+    Secret,
     Transport,
     address_problem,
     argument_problems,
@@ -50,15 +50,12 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}/[!-~]{1,200}")
 _OPTION = re.compile(rf"{OPTION}[a-z][a-z0-9_]*")
 _SECRET = re.compile(r"key|token|secret|password|credential|header", re.IGNORECASE)
 _MARKUP = re.compile(r"\[/?[a-z][a-z0-9_ ]*\]")
+_PLAIN: Final = (lambda value: isinstance(value, str | int | float), "a text, number or truth value")
 _NOT_OPTIONS: Final = frozenset({"model", "role", "required", "default", "config", "base_url", "memoize"})
 _MOST_AT_ONCE: Final = 100_000  # of connections: how many calls are under way is the runner's to say
 _NO_KEY: Final = "no-key"
 _SHORTEST_KEY: Final = 8
-_FINISH: Final[Mapping[str, Finish]] = {
-    "max_tokens": "length",
-    "model_length": "length",
-    "content_filter": "refusal",
-}
+_FINISH: Final[Mapping[str, Finish]] = {"max_tokens": "length", "model_length": "length", "content_filter": "refusal"}
 _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "seed": ("seed",),
     "temperature": ("temperature",),
@@ -107,11 +104,6 @@ class InspectModel:
 
     Its cache has to be: the key of an entry leaves out the arguments that a model is made with, so two judges that
     differ in those would get one answer.
-
-    Examples
-    --------
-    >>> InspectModel("mistral/mistral-large-latest").provider
-    'mistral'
     """
 
     def __init__(
@@ -167,22 +159,21 @@ class InspectModel:
 
     def _client(self, at: Transport) -> _Client:
         """Inspect's model for a place, with every retry off and its provider watched."""
-        options = dict(at.options) if isinstance(at, _Place) else {}
-        model = _made(self.name, at, {**options, **self._options})
-        inner: Any = getattr(model.api, "client", None)
-        if isinstance(getattr(inner, "max_retries", None), int):
-            inner.max_retries = 0  # the SDK's own, below Inspect's
-        _watch(model.api)
-        return _Client(model, _with_key(at, model.api))
-
-
-def inspect_provider(environ: Mapping[str, str] | None = None) -> Callable[[str], Model]:
-    """Makes the model of ``inspect/PROVIDER/MODEL`` from what follows the first slash.
-
-    >>> inspect_provider()("openai/gpt-4o").name
-    'openai/gpt-4o'
-    """
-    return lambda name: InspectModel(name, environ=environ)
+        api = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
+        key = at.key.reveal() if at.key else (_NO_KEY if at.base_url else None)
+        options = {**(dict(at.options) if isinstance(at, _Place) else {}), **self._options}
+        try:
+            model = api.get_model(self.name, base_url=at.base_url, api_key=key, memoize=False, **options)
+        except Exception as exc:  # what Inspect raises in markup becomes one plain line
+            said = _MARKUP.sub("", str(getattr(exc, "message", None) or exc)).removeprefix("ERROR: ")
+            error = ModelError(f"{at.provider.name}: {at.shown(said)}", retryable=False, quota=True)
+        else:
+            inner: Any = getattr(model.api, "client", None)
+            if isinstance(getattr(inner, "max_retries", None), int):
+                inner.max_retries = 0  # the SDK's own, below Inspect's
+            _watch(model.api)
+            return _Client(model, _with_key(at, model.api))
+        raise error
 
 
 def inspect_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
@@ -190,13 +181,8 @@ def inspect_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]
 
     Allowed are ``base_url``, ``api_key_env``, ``timeout_s``, ``max_tokens``, and ``provider_NAME`` for an argument
     NAME that Inspect's provider is made with (its ``-M NAME=...``), unless it is a key.
-
-    >>> inspect_argument_problems("inspect/openai/gpt-4o", {"provider_responses_api": False})
-    []
-    >>> inspect_argument_problems("inspect/openai/gpt-4o", {"provider_api_key": "hunter2"})
-    ['provider_api_key may hold a secret (not shown); name an environment variable in args.api_key_env']
     """
-    options: dict[str, Rule] = {name: (_is_plain, "a text, number or truth value") for name in args if _is_option(name)}
+    options: dict[str, Rule] = dict.fromkeys(filter(_is_option, args), _PLAIN)
     secret = [name for name in options if _SECRET.search(name)]
     shown = {name: value for name, value in args.items() if name not in secret}
     advice = "may hold a secret (not shown); name an environment variable in args.api_key_env"
@@ -205,10 +191,6 @@ def inspect_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]
 
 def _is_option(name: str) -> bool:
     return _OPTION.fullmatch(name) is not None and name.removeprefix(OPTION) not in _NOT_OPTIONS
-
-
-def _is_plain(value: object) -> bool:
-    return isinstance(value, str | int | float)
 
 
 def _place(call: CallSpec, provider: str, environ: Mapping[str, str]) -> _Place:
@@ -220,25 +202,11 @@ def _place(call: CallSpec, provider: str, environ: Mapping[str, str]) -> _Place:
         problem = f"needs a key: set the environment variable {named} (at least {_SHORTEST_KEY} characters)"
         raise ModelError(f"{call.model} {problem}", retryable=False, quota=True)
     return _Place(
-        provider=replace(INSPECT, name=f"inspect/{provider}"),
-        model=call.model.partition("/")[2],
-        base_url=base_url,
-        key_env=str(named) if named else "no key",
-        key=Secret(environ[str(named)]) if named else None,
+        provider=replace(INSPECT, name=f"inspect/{provider}"), model=call.model.partition("/")[2], base_url=base_url,
+        key_env=str(named) if named else "no key", key=Secret(environ[str(named)]) if named else None,
         timeout_s=float(call.args.get("timeout_s", TIMEOUT_S)),
         options=tuple((name.removeprefix(OPTION), call.args[name]) for name in sorted(call.args) if _is_option(name)),
-    )
-
-
-def _made(name: str, at: Transport, options: Mapping[str, Any]) -> Any:
-    """Inspect's model of that name; what it raises in markup becomes one plain line."""
-    api = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
-    key = at.key.reveal() if at.key else (_NO_KEY if at.base_url else None)
-    try:
-        return api.get_model(name, base_url=at.base_url, api_key=key, memoize=False, **options)
-    except Exception as exc:
-        said = _MARKUP.sub("", str(getattr(exc, "message", None) or exc)).removeprefix("ERROR: ")
-    raise ModelError(f"{at.provider.name}: {at.shown(said)}", retryable=False, quota=True)
+    )  # fmt: skip
 
 
 def _with_key(at: Transport, api: Any) -> Transport:
@@ -276,9 +244,19 @@ def _watch(api: Any) -> None:
 
 async def _generated(client: _Client, call: CallSpec, seen: _Seen) -> Any:
     """Inspect's output for a call, or what went wrong as our error."""
+    api = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
+    system, users = system_and_users(call)
+    messages = [api.ChatMessageSystem(content=system)] if system else []
+    messages += [api.ChatMessageUser(content=text) for text in users]
+    # with everything of Inspect's switched off that would ask or answer by itself
+    config = api.GenerateConfig(
+        max_retries=0, cache=False, batch=False, fail_on_refusal=False, adaptive_connections=False,
+        max_connections=_MOST_AT_ONCE, max_tokens=call.args.get("max_tokens"), temperature=call.temperature,
+        seed=call.seed, reasoning_effort=call.effort, response_schema=response_schema(call),
+    )  # fmt: skip
     token = _SEEN.set(seen)
     try:
-        return await client.model.generate(_messages(call), config=_config(call), cache=False)
+        return await client.model.generate(messages, config=config, cache=False)
     except ModelError as exc:
         error = exc
     except Exception as exc:
@@ -296,32 +274,6 @@ def _failure(exc: Exception, client: _Client) -> ModelError:
         return error
     decision = client.model.api.should_retry(exc)
     return ModelError(str(error), retryable=bool(decision), retry_after=getattr(decision, "retry_after", None))
-
-
-def _messages(call: CallSpec) -> list[Any]:
-    """The messages as Inspect's."""
-    model = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
-    system, users = system_and_users(call)
-    first = [model.ChatMessageSystem(content=system)] if system else []
-    return [*first, *(model.ChatMessageUser(content=text) for text in users)]
-
-
-def _config(call: CallSpec) -> Any:
-    """How the model is asked, with everything of Inspect's that would ask or answer by itself switched off."""
-    model = load_sdk(replace(INSPECT, sdk="inspect_ai.model"))
-    return model.GenerateConfig(
-        max_retries=0,
-        cache=False,
-        batch=False,
-        fail_on_refusal=False,
-        adaptive_connections=False,
-        max_connections=_MOST_AT_ONCE,
-        max_tokens=call.args.get("max_tokens"),
-        temperature=call.temperature,
-        seed=call.seed,
-        reasoning_effort=call.effort,
-        response_schema=response_schema(call),
-    )
 
 
 def response_schema(call: CallSpec) -> Any:
@@ -367,6 +319,15 @@ def _reply(call: CallSpec, output: Any, seen: _Seen, at: Transport) -> Reply:
         raise ModelError(
             f"{at.provider.name}: the prompt is too long for {at.model!r}", retryable=False, refused="call"
         )
+    counts: dict[str, Any] = {}
+    if usage is not None:  # input tokens of Inspect leave out those of the cache, ours include them
+        cached, written = usage.input_tokens_cache_read, usage.input_tokens_cache_write
+        counts = {
+            "input_tokens": count_of(usage.input_tokens + (cached or 0) + (written or 0)),
+            "output_tokens": count_of(usage.output_tokens),
+            "reasoning_tokens": count_of(usage.reasoning_tokens),
+            "cached_tokens": count_of(cached),
+        }
     fingerprint = seen.response.get("system_fingerprint") if isinstance(seen.response, Mapping) else None
     return Reply(
         text=output.completion,
@@ -374,18 +335,5 @@ def _reply(call: CallSpec, output: Any, seen: _Seen, at: Transport) -> Reply:
         fingerprint=word_of(fingerprint),
         finish=finish_of(stop, _FINISH),
         raw=raw,
-        **_tokens(usage),
+        **counts,
     )
-
-
-def _tokens(usage: Any) -> dict[str, int | None]:
-    """Counts of tokens. Inspect's input tokens leave out those of the cache, ours include them."""
-    if usage is None:
-        return {}
-    cached, written = usage.input_tokens_cache_read, usage.input_tokens_cache_write
-    return {
-        "input_tokens": count_of(usage.input_tokens + (cached or 0) + (written or 0)),
-        "output_tokens": count_of(usage.output_tokens),
-        "reasoning_tokens": count_of(usage.reasoning_tokens),
-        "cached_tokens": count_of(cached),
-    }

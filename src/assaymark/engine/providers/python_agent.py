@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.loop import MOST_KEPT_BYTES
-from assaymark.engine.providers.connection import apart
 from assaymark.engine.providers.http_agent import (
     MOST_BYTES,
     PATIENCE_S,
@@ -27,6 +26,7 @@ from assaymark.engine.providers.http_agent import (
     read_request,
     require_arguments,
 )
+from assaymark.engine.providers.transports import apart
 from assaymark.errors import InputError, ModelError
 from assaymark.prompting.texts import JUDGED_KINDS
 from assaymark.records import JSON, Context, Decision, canonical_json, to_json
@@ -45,29 +45,14 @@ _INSTALLED: Final = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "pu
 class PythonAgent:
     """A model that is a callable of this process, or the name of one, imported when it is first needed.
 
-    Calls run at the same time, each in a thread of its own. A thread that is past its time is left behind: its answer
-    is not waited for, but Python cannot stop it.
-
-    Parameters
-    ----------
-    decide : callable or str
-        Takes a `Context`; may be a coroutine function. As text: ``package.module:attribute``, or the name of an entry
-        point in the group ``assaymark.agents``.
-    timeout_s : float
-        Seconds for one decision; ``args.timeout_s`` goes before it.
-    max_bytes : int
-        Longest answer that is taken, as UTF-8.
-    strict : bool
-        Whether an exception of the callable stops the run, in place of being recorded as no answer.
+    ``decide`` takes a `Context` and may be a coroutine function; as text it is ``package.module:attribute`` or an entry
+    point of the group ``assaymark.agents``. Calls run at the same time, each in its own thread. A thread that is past
+    ``timeout_s`` (``args.timeout_s`` goes before it) is left behind: Python cannot stop it. ``max_bytes`` is the
+    longest answer; with ``strict`` an exception stops the run, in place of being recorded as no answer.
     """
 
     def __init__(
-        self,
-        decide: Decide | str,
-        *,
-        timeout_s: float = PATIENCE_S,
-        max_bytes: int = MOST_BYTES,
-        strict: bool = False,
+        self, decide: Decide | str, *, timeout_s: float = PATIENCE_S, max_bytes: int = MOST_BYTES, strict: bool = False
     ) -> None:
         self._named = decide if isinstance(decide, str) else None
         self._decide = None if isinstance(decide, str) else decide
@@ -85,25 +70,11 @@ class PythonAgent:
         return Counter(self._raised)
 
     def check(self) -> None:
-        """Import the callable, before a run asks anything.
-
-        Raises
-        ------
-        ModelError
-            It cannot be imported, or is no callable.
-        """
+        """Import the callable, before a run asks anything."""
         self._callable()
 
     async def complete(self, call: CallSpec) -> Reply:
-        """Hand the context of a call to the callable. An exception is its outcome: ``finish`` is ``failed``.
-
-        Raises
-        ------
-        InputError
-            The callable raised, and is held to be strict. Nothing is recorded as its outcome.
-        ModelError
-            The callable cannot be imported, or the call is none for an agent. Nothing is recorded as its outcome.
-        """
+        """Hand the context of a call to the callable. An exception is its outcome: ``finish`` is ``failed``."""
         require_arguments(call)
         timeout_s = float(call.args.get("timeout_s", self._timeout_s))
         try:
@@ -123,7 +94,8 @@ class PythonAgent:
         decide = self._callable()
         context = read_request(call).context
         try:
-            return _text(_finished(decide(context)))
+            result = decide(context)
+            return _text(asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result)
         except BaseException as exc:  # whatever the agent raises is its outcome, even an attempt to leave the program
             found = failure("exception", _named(exc))
             what = f"{found.detail}{_where(exc, decide)}"
@@ -140,20 +112,13 @@ class PythonAgent:
 
 
 def load_agent(name: str) -> Decide:
-    """The callable called ``package.module:attribute``, or by an entry point of the group ``assaymark.agents``.
-
-    Raises
-    ------
-    ModelError
-        There is none, importing it fails, or it is no callable.
-
-    Examples
-    --------
-    >>> load_agent("json:loads").__name__
-    'loads'
-    """
+    """The callable called ``package.module:attribute``, or by an entry point of the group ``assaymark.agents``."""
     try:
-        found = _imported(name)
+        if (point := _entry_point(name)) is not None:
+            found = point.load()
+        else:
+            module, _, attribute = name.partition(":")
+            found = reduce(getattr, attribute.split("."), importlib.import_module(module))
     except (Exception, SystemExit) as exc:
         problem = failure("exception", _named(exc)).detail
         if isinstance(exc, ModuleNotFoundError) and exc.name == name.partition(":")[0].partition(".")[0]:
@@ -170,29 +135,12 @@ def load_agent(name: str) -> Decide:
 
 
 def is_agent_name(name: str) -> bool:
-    """Whether a name has the form ``package.module:attribute`` or is an installed entry point; imports nothing.
-
-    >>> is_agent_name("mine.agents:decide"), is_agent_name("mine.agents")
-    (True, False)
-    """
+    """Whether a name has the form ``package.module:attribute`` or is an installed entry point; imports nothing."""
     return _TARGET.fullmatch(name) is not None or _entry_point(name) is not None
-
-
-def _imported(name: str) -> object:
-    point = _entry_point(name)
-    if point is not None:
-        return point.load()
-    module, _, attribute = name.partition(":")
-    return reduce(getattr, attribute.split("."), importlib.import_module(module))
 
 
 def _entry_point(name: str) -> EntryPoint | None:
     return next(iter(entry_points(group=GROUP, name=name)), None)
-
-
-def _finished(result: object) -> object:
-    """What was returned, after waiting for it if it has to be awaited."""
-    return asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
 
 
 async def _awaited(result: Awaitable[object]) -> object:
@@ -205,15 +153,12 @@ def _text(result: object) -> str | AgentFailure:
         return result
     if isinstance(result, Decision | Mapping):
         try:
-            return _written(to_json(result))
+            raw = to_json(result)
+            return canonical_json(_orders(raw) if "actions" in raw and "orders" not in raw else raw)
         except (TypeError, ValueError, RecursionError) as exc:
             return failure("wrong type", f"what was returned has no JSON form: {_named(exc)}")
     seen = type(result).__name__
     return failure("wrong type", f"must return a mapping, a JSON text or a Decision (got {seen})")
-
-
-def _written(raw: JSON) -> str:
-    return canonical_json(_orders(raw) if "actions" in raw and "orders" not in raw else raw)
 
 
 def _orders(decision: dict[str, JSON]) -> dict[str, JSON]:
@@ -222,7 +167,12 @@ def _orders(decision: dict[str, JSON]) -> dict[str, JSON]:
     rationales: JSON = decision.get("rationales")
     found = {"orders": actions, "rationale": decision.get("rationale")}
     if _is_list_of_objects(actions):
-        found["orders"] = [_order(one) for one in actions if one.get("kind") not in _NOT_TRADED]
+        found["orders"] = [
+            {"instrument": one.get("instrument"), "side": one.get("kind")}
+            | ({} if one.get("quantity") is None else {"quantity": one["quantity"]})
+            for one in actions
+            if one.get("kind") not in _NOT_TRADED
+        ]
     if _is_list_of_objects(rationales):
         judged = [str(one.get("text", "")) for one in rationales if one.get("kind", "summary") in JUDGED_KINDS]
         found["rationale"] = "\n\n".join(judged)
@@ -230,11 +180,6 @@ def _orders(decision: dict[str, JSON]) -> dict[str, JSON]:
     said = agent if isinstance(agent, dict) else {}
     optional = {"confidence": decision.get("confidence"), **{name: said.get(name) for name in ("model", "fingerprint")}}
     return found | {name: value for name, value in optional.items() if value is not None and value != ""}
-
-
-def _order(action: dict[str, JSON]) -> dict[str, JSON]:
-    order = {"instrument": action.get("instrument"), "side": action.get("kind")}
-    return order if action.get("quantity") is None else order | {"quantity": action["quantity"]}
 
 
 def _is_list_of_objects(raw: JSON) -> bool:

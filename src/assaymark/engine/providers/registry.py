@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from assaymark.engine.calls import Model
 from assaymark.engine.prices import Prices
-from assaymark.engine.providers.anthropic import AnthropicModel, anthropic_argument_problems, anthropic_provider
-from assaymark.engine.providers.google import GoogleModel, google_argument_problems, google_provider
-from assaymark.engine.providers.http_agent import HttpAgent, external_argument_problems, may_hold_secret
-from assaymark.engine.providers.inspect import inspect_argument_problems, inspect_provider
+from assaymark.engine.providers.anthropic import AnthropicBatches, AnthropicModel, anthropic_argument_problems
+from assaymark.engine.providers.base import SdkModel
+from assaymark.engine.providers.batches import BatchMaker
+from assaymark.engine.providers.google import GoogleBatches, GoogleModel, google_argument_problems
+from assaymark.engine.providers.http_agent import HttpAgent, external_argument_problems
+from assaymark.engine.providers.inspect import InspectModel, inspect_argument_problems
 from assaymark.engine.providers.openai import (
+    OpenAIBatches,
+    OpenAIChatBatches,
     OpenAIChatModel,
     OpenAIModel,
     openai_argument_problems,
-    openai_chat_provider,
-    openai_provider,
 )
 from assaymark.engine.providers.python_agent import PythonAgent, is_agent_name
+from assaymark.engine.providers.transports import may_hold_secret
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.records import JSON
 
@@ -57,26 +61,8 @@ class Models(Mapping[str, Model]):
     """Fixed models and those that providers make from a name. It lists the fixed ones, and contains both kinds.
 
     A provider's model is made once. A name that looks like an address with a user or a query in it is the one thing
-    that even ``in`` refuses, because whoever reports an unknown name would show the secret.
-
-    Parameters
-    ----------
-    fixed : mapping of name to Model
-        Models that can be listed.
-    providers : mapping of provider to factory
-        Who makes the model of ``provider/rest``.
-    prices : Prices, optional
-        What they cost; without it the table that comes with assaymark holds.
-    purse : Purse, optional
-        The budget that all of their calls are paid from.
-    strict : bool
-        Whether an exception of a Python agent stops a run; see `PythonAgent`.
-
-    Examples
-    --------
-    >>> models = Models({}, external_providers())
-    >>> "http/127.0.0.1:8700/decide" in models, "ftp/127.0.0.1/decide" in models, len(models)
-    (True, False, 0)
+    that even ``in`` refuses, because whoever reports an unknown name would show the secret. ``purse`` is the budget
+    that all calls are paid from, ``strict`` whether an exception of a Python agent stops a run.
     """
 
     def __init__(
@@ -111,7 +97,9 @@ class Models(Mapping[str, Model]):
             return self._fixed[name]
         if name not in self._made:
             provider, _, rest = name.partition("/")
-            _refuse_secrets(name)
+            if name.lower().startswith("http") and may_hold_secret(name):
+                problem = "an address has no user and no query (not shown: it may hold a secret; see args.token_env)"
+                raise InputError("model", [Problem("", problem)])
             if not rest or provider not in self._providers:
                 raise KeyError(str(self._unknown(name)))
             try:
@@ -140,11 +128,7 @@ class Models(Mapping[str, Model]):
         return len(self._fixed)
 
     def problem(self, name: str) -> str | None:
-        """Why no model has that name, in words for whoever wrote it; None if one has.
-
-        >>> Models({}, external_providers()).problem("http/127.0.0.1:87000")[:39]
-        'address of an agent: must be http://HOS'
-        """
+        """Why no model has that name, in words for whoever wrote it; None if one has."""
         try:
             self[name]
         except KeyError as exc:
@@ -158,26 +142,25 @@ def providers(environ: Mapping[str, str] | None = None) -> dict[str, Factory]:
     """Every provider of models and agents, by the part of a name before its first slash.
 
     Clients of language models read their keys from ``environ`` when they are asked, by default from the process's own.
-
-    >>> sorted(providers({}))[:4]
-    ['anthropic', 'google', 'http', 'https']
     """
-    return {
-        **external_providers(),
-        "anthropic": anthropic_provider(environ),
-        "google": google_provider(environ),
-        "inspect": inspect_provider(environ),
-        "openai": openai_provider(environ),
-        "openai-chat": openai_chat_provider(environ),
+    models: dict[str, Callable[..., Model]] = {
+        "anthropic": AnthropicModel,
+        "google": GoogleModel,
+        "inspect": InspectModel,
+        "openai": OpenAIModel,
+        "openai-chat": OpenAIChatModel,
     }
+    return external_providers() | {name: partial(model, environ=environ) for name, model in models.items()}
+
+
+def batch_providers(environ: Mapping[str, str] | None = None) -> dict[str, BatchMaker]:
+    """Who takes batches, by the part of a model's name before its first slash."""
+    makers = (AnthropicBatches, GoogleBatches, OpenAIBatches, OpenAIChatBatches)
+    return {maker.model.provider.name: partial(maker, environ=environ) for maker in makers}
 
 
 def provider_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
-    """What is wrong with the arguments of a provider's model, in words; nothing for models of our own.
-
-    >>> provider_argument_problems("reference/auditor", {"anything": 1})
-    []
-    """
+    """What is wrong with the arguments of a provider's model, in words; nothing for models of our own."""
     found = _ARGUMENT_PROBLEMS.get(model.partition("/")[0])
     return [] if found is None else list(found(model, args))
 
@@ -201,17 +184,10 @@ def external_providers() -> dict[str, Factory]:
 
 
 def check_ready(model: Model, args: Mapping[str, JSON] | None = None) -> None:
-    """See that a model can be asked with these arguments, before a run asks anything; models of our own need no look.
-
-    Raises
-    ------
-    ModelError
-        Nothing answers at the address of an agent, its callable cannot be imported, a provider's client is not
-        installed, or its key is not set. Nothing was sent.
-    """
+    """See that a model can be asked with these arguments, before a run asks anything; built-in models always can."""
     if isinstance(model, HttpAgent | PythonAgent):
         model.check()
-    elif isinstance(model, OpenAIModel | OpenAIChatModel | AnthropicModel | GoogleModel):
+    elif isinstance(model, SdkModel):
         model.check(args)
 
 
@@ -222,41 +198,18 @@ def _python_agent(rest: str) -> PythonAgent:
     return PythonAgent(rest)
 
 
-def _refuse_secrets(name: str) -> None:
-    if name.lower().startswith("http") and may_hold_secret(name):
-        problem = "an address has no user and no query (not shown: it may hold a secret; see args.token_env)"
-        raise InputError("model", [Problem("", problem)])
-
-
 T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """The things of one kind that a study file may name. A wrong name is answered with the closest right one.
-
-    >>> judges = Registry("judge")
-    >>> @judges.add("auditor")
-    ... def audit(): ...
-    >>> judges.names()
-    ('auditor',)
-    >>> judges.get("auditr")
-    Traceback (most recent call last):
-    ...
-    assaymark.errors.UnknownNameError: unknown judge 'auditr'. Did you mean 'auditor'? Known: auditor
-    """
+    """The things of one kind that a study file may name. A wrong name is answered with the closest right one."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self._known: dict[str, T] = {}
 
     def add(self, name: str) -> Callable[[T], T]:
-        """Decorator that gives a thing its name.
-
-        Raises
-        ------
-        ValueError
-            The name is taken.
-        """
+        """Decorator that gives a thing its name."""
 
         def keep(thing: T) -> T:
             if name in self._known:
@@ -279,22 +232,7 @@ class Registry(Generic[T]):
 
 
 def resolve(name: str, factories: Mapping[str, Callable[[str], Model]]) -> Model:
-    """The model that ``provider/rest`` names: the provider's factory is handed the rest.
-
-    Parameters
-    ----------
-    name : str
-        As written in a study file. Only the first slash divides.
-    factories : mapping of provider to factory
-        Put together where the program is put together, so that nothing else knows which providers there are.
-
-    Raises
-    ------
-    InputError
-        The name has no provider or no rest.
-    UnknownNameError
-        No factory has that provider, or the factory does not know the rest.
-    """
+    """The model that ``provider/rest`` names: its factory is handed the rest. Only the first slash divides."""
     provider, _, rest = name.partition("/")
     if not provider or not rest:
         known = ", ".join(sorted(factories)) or "none"

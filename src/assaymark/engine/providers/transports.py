@@ -7,22 +7,26 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import os
 import re
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import ModuleType
 from typing import Any, Final, Generic, TypeVar
+from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 from assaymark.engine.calls import CallSpec
-from assaymark.engine.providers.connection import Secret, printable, scrub
-from assaymark.engine.providers.http_agent import may_hold_secret
 from assaymark.errors import ModelError
 from assaymark.records import JSON
+from assaymark.text import code_points
 
 C = TypeVar("C")
+T = TypeVar("T")
 
 TIMEOUT_S: Final = 600.0
 """Seconds for one attempt unless ``args.timeout_s`` says otherwise; the deadline of a run is usually shorter."""
@@ -31,9 +35,60 @@ _LONGEST_TIMEOUT_S: Final = 3600.0
 _MOST_TOKENS: Final = 10**12
 _SHORTEST_KEY: Final = 8
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_KEY = re.compile(r"[\x21-\x7e]+")
+_KEY = re.compile(rf"[\x21-\x7e]{{{_SHORTEST_KEY},}}")
 _HOST = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(:[0-9]{1,5})?"
 _URL = re.compile(rf"https?://{_HOST}(/[A-Za-z0-9\-._~!$&'()*+,;=:@%/]*)?")
+LONGEST_FORM: Final = 6
+"""No form of a key that `scrub` looks for is longer than so many times the key."""
+
+_DETAIL_CHARS: Final = 300
+_LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk|xai|gsk)-[A-Za-z0-9_*.\-]{4,}|\bAIza[A-Za-z0-9_*.\-]{4,}|\bBearer\s+\S+")
+_SECRETIVE = re.compile(r"[^/]*/{0,3}[^/]*@|.*[?#]", re.DOTALL)
+
+
+class Secret:
+    """A key or token that no representation shows, so that neither a traceback nor a log does."""
+
+    __slots__ = ("_kind", "_value")
+
+    def __init__(self, value: str, kind: str = "key") -> None:
+        self._value, self._kind = value, kind
+
+    def __repr__(self) -> str:
+        return f"[{self._kind}]"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def reveal(self) -> str:
+        """The key itself, to be handed to an SDK and to nothing else."""
+        return self._value
+
+
+def scrub(text: str, secrets: Sequence[Secret]) -> str:
+    """``text`` with ``[key]`` in place of every secret, as it is and as JSON or an address would write it."""
+    for secret in secrets:
+        value = secret.reveal()
+        forms = {value, json.dumps(value)[1:-1], value.replace("/", "\\/"), quote(value, safe="")}
+        # The longest first: half of an escaped quote taken for the key's own would leave a text that is no JSON.
+        for form in sorted(forms, key=len, reverse=True):
+            text = text.replace(form, repr(secret))
+    return text
+
+
+def printable(text: str, secrets: Sequence[Secret], most: int = _DETAIL_CHARS) -> str:
+    """A provider's words for a message: one line, cut short, without a key or anything that looks like one."""
+    shown = " ".join("".join(char if char.isprintable() else " " for char in code_points(text[: 8 * most])).split())
+    shown = _LIKE_A_KEY.sub("[key]", scrub(shown, secrets))
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
+
+
+def may_hold_secret(address: str) -> bool:
+    """Whether a text that should be an address has a user or a query in it, and so must not be shown."""
+    return _SECRETIVE.match(address) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +158,12 @@ def transport(provider: Provider, call: CallSpec, environ: Mapping[str, str] | N
         raise ModelError(
             f"{call.model} needs a key: set the environment variable {' or '.join(tried)}", retryable=False, quota=True
         )
-    timeout_s = float(call.args.get("timeout_s", TIMEOUT_S))
-    key = _key(key_env, known[key_env]) if key_env else None
-    model = call.model.partition("/")[2]
-    return Transport(provider, model, base_url, key_env or "no key", key, timeout_s)
-
-
-def _key(name: str, value: str) -> Secret:
-    if len(value) < _SHORTEST_KEY or _KEY.fullmatch(value) is None:
+    key = Secret(known[key_env]) if key_env else None  # no local of a traceback holds it in plain
+    if key is not None and _KEY.fullmatch(key.reveal()) is None:
         problem = f"holds no key: at least {_SHORTEST_KEY} visible ASCII characters without spaces"
-        raise ModelError(f"the environment variable {name} {problem}", retryable=False, quota=True)
-    return Secret(value)
+        raise ModelError(f"the environment variable {key_env} {problem}", retryable=False, quota=True)
+    timeout_s = float(call.args.get("timeout_s", TIMEOUT_S))
+    return Transport(provider, call.model.partition("/")[2], base_url, key_env or "no key", key, timeout_s)
 
 
 def load_sdk(provider: Provider) -> ModuleType:
@@ -160,18 +210,12 @@ class PerLoop(Generic[C]):
             await self._close(client)
 
 
-# --- arguments ------------------------------------------------------------------------------------------------------
-
 Rule = tuple[Callable[[Any], bool], str]
 """Whether a value is allowed, and what is allowed in words."""
 
 
 def is_count(value: object) -> bool:
-    """Whether it is a positive whole number.
-
-    >>> is_count(3), is_count(True), is_count(0)
-    (True, False, False)
-    """
+    """Whether it is a positive whole number."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_TOKENS
 
 
@@ -181,11 +225,7 @@ def is_number(value: object, low: float, high: float) -> bool:
 
 
 def address_problem(url: object) -> str | None:
-    """Why this is no address of an API, or None. What may hold a secret is not shown.
-
-    >>> address_problem("localhost:8000")
-    "must be http://HOST:PORT/PATH or https://HOST/PATH, without user, query and fragment (got 'localhost:8000')"
-    """
+    """Why this is no address of an API, or None. What may hold a secret is not shown."""
     if isinstance(url, str) and _URL.fullmatch(url) and not may_hold_secret(url):
         return None
     allowed = "must be http://HOST:PORT/PATH or https://HOST/PATH, without user, query and fragment"
@@ -207,9 +247,6 @@ def argument_problems(model: str, args: Mapping[str, JSON], more: Mapping[str, R
     """What is wrong with the arguments of a model, in words: the shared ones here, and ``more`` of its provider.
 
     Shared are ``base_url``, ``api_key_env`` (the name of an environment variable), ``timeout_s`` and ``max_tokens``.
-
-    >>> list(argument_problems("openai/x", {"max_tokens": 0}, {}))
-    ['max_tokens must be a whole number above 0 (got 0)']
     """
     rules = {**_SHARED, **more}
     for name, value in args.items():
@@ -233,3 +270,29 @@ def refuse(call: CallSpec, problems: Sequence[str]) -> None:
     """Raise `ModelError` if there are problems: the call asks for what it cannot get, and nothing is sent."""
     if problems:
         raise ModelError(f"{call.model}: {'; '.join(problems)}", retryable=False)
+
+
+async def apart(work: Callable[[], T], *, leave: Callable[[], None] | None = None) -> T:
+    """The result of ``work()``, done in a thread of its own while the event loop goes on."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(set_it: Callable[[Any], None], value: object) -> None:
+        if not done.done():
+            set_it(value)
+
+    def run() -> None:
+        try:
+            result: tuple[Callable[[Any], None], object] = (done.set_result, work())
+        except BaseException as exc:  # it belongs to whoever waits, not to the thread
+            result = (done.set_exception, exc)
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, *result)
+
+    threading.Thread(target=run, name="external agent", daemon=True).start()
+    try:
+        return await done
+    except asyncio.CancelledError:
+        if leave is not None:
+            leave()
+        raise

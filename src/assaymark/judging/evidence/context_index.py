@@ -1,4 +1,4 @@
-"""What a decision itself puts forward: weights, confidence, forecasts, and whom each of its texts is about."""
+"""The context of a decision, indexed for look-up: facts by instrument and unit, free facts, rules; and own numbers."""
 
 from __future__ import annotations
 
@@ -17,37 +17,23 @@ from assaymark.judging.books import book_of
 from assaymark.judging.evidence.numbers import Number, Values, extract_numbers
 from assaymark.judging.evidence.words import (
     DOWN,
+    LISTS,
     STOP,
     UP,
     Subjects,
     content_words,
     index_subjects,
     is_horizon,
-    word_set,
     words_of,
 )
-from assaymark.records import (
-    JSON,
-    Action,
-    Completeness,
-    Constraint,
-    Context,
-    Decision,
-    Fact,
-    Instrument,
-    Portfolio,
-    Series,
-)
-
-# What an agent could see, indexed for look-up: facts by instrument and unit, free facts, rules, its own numbers.
-
+from assaymark.records import JSON, Completeness, Constraint, Context, Decision, Fact, Instrument, Portfolio, Series
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-_UNSIGNED_KINDS = word_set("volatility drawdown distance rank score quality share count correlation beta z")
-_DEPTH_KINDS = word_set("drawdown distance pullback")
-_TASK_WORDS = word_set("holding portfolio option forecast base within cap")
+_UNSIGNED_KINDS = LISTS["unsigned_kinds"]
+_DEPTH_KINDS = LISTS["depth_kinds"]
+_TASK_WORDS = LISTS["task_words"]
 _OBLIGATION = re.compile(
     r"\b(?:must|exactly|maximum|minimum|max|min|at (?:most|least)|caps?|capped|cannot|required?|allowed|never|exceed"
     r"|between|limits?|increments?|no more than"
@@ -134,18 +120,7 @@ class NumberBag:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Everything one agent could see, ready for look-up. Build it once per context: `of` or `build`.
-
-    Examples
-    --------
-    >>> from datetime import UTC, datetime
-    >>> gold = Instrument(id="GOLD", symbol="IAU")
-    >>> fact = Fact(id="f1", instrument="GOLD", field="return_5d", value=0.031, unit="ratio",
-    ...             available_at=datetime(2026, 1, 2, tzinfo=UTC))
-    >>> material = Material.build(facts=[fact], instruments=[gold])
-    >>> material.subjects.ids, material.cells.ids
-    (('GOLD',), ('f1',))
-    """
+    """Everything one agent could see, ready for look-up. Build it once per context: `of` or `build`."""
 
     subjects: Subjects
     cells: Cells
@@ -177,30 +152,21 @@ class Material:
         completeness: Completeness = "partial",
         series: Sequence[Series] = (),
     ) -> Material:
-        """Material from its parts, for callers that have no context record.
-
-        Parameters
-        ----------
-        facts : sequence of Fact
-            Facts whose instrument is not among ``instruments`` are indexed under their own id all the same.
-        instruments : sequence of Instrument
-            Who can be a subject.
-        rules : sequence of Constraint or str
-            Constraints, and texts whose numbers are rules of the task.
-        completeness : "complete" or "partial"
-            Only complete material can contradict anything.
-        series : sequence of Series
-            Price bars up to the as-of date.
-        """
-        subjects = index_subjects(_all_instruments(facts, instruments))
+        """Material from its parts, for callers that have no context record."""
+        known = {instrument.id for instrument in instruments}
+        further = sorted({fact.instrument for fact in facts if fact.instrument} - known)
+        subjects = index_subjects((*instruments, *(Instrument(id=name) for name in further)))
         cells = _cells([fact for fact in facts if fact.instrument], subjects)
+        # The instrument that field names measure against (``beta_spy_63s``), or -1.
+        alone = (subjects.alone(word) for label in cells.labels for word in sorted(label.kinds))
+        benchmark = next((row for row in alone if row >= 0), -1)
         return cls(
             subjects=subjects,
             cells=cells,
             free=_free([fact for fact in facts if not fact.instrument]),
             rules=_rules(rules),
             series=MappingProxyType({one.instrument: one for one in series}),
-            benchmark=_benchmark(cells, subjects),
+            benchmark=benchmark,
             completeness=completeness,
             prompts=tuple(one for one in rules if isinstance(one, str)),
         )
@@ -214,33 +180,15 @@ class OwnNumbers:
 
     @classmethod
     def of(cls, entries: Iterable[tuple[str, str, float, str]]) -> OwnNumbers:
-        """Own numbers from (instrument or "", name, value, unit); the words of the name are its labels.
-
-        >>> OwnNumbers.of([("GOLD", "weight", 0.25, "ratio")]).bag.values.rate
-        array([0.25])
-        """
-        return cls(
-            _bag(
-                [
-                    (value, unit, _name_words(name), subject, name)
-                    for subject, name, value, unit in entries
-                    if math.isfinite(value)
-                ]
-            )
-        )
+        """Own numbers from (instrument or "", name, value, unit); the words of the name are its labels."""
+        finite = (entry for entry in entries if math.isfinite(entry[2]))
+        return cls(_bag([(value, unit, _name_words(name), subject, name) for subject, name, value, unit in finite]))
 
 
 @lru_cache(maxsize=1 << 12)
 def _name_words(name: str) -> frozenset[str]:
     """The words of a stored name; decisions of one format share theirs."""
     return frozenset(words_of(name.replace("_", " ")).forms)
-
-
-def _all_instruments(facts: Sequence[Fact], instruments: Sequence[Instrument]) -> tuple[Instrument, ...]:
-    """The declared instruments, and one by id alone for each further instrument of a fact."""
-    known = {instrument.id for instrument in instruments}
-    further = sorted({fact.instrument for fact in facts if fact.instrument} - known)
-    return (*instruments, *(Instrument(id=name) for name in further))
 
 
 def _holdings(portfolio: Portfolio | None, context: Context) -> list[Fact]:
@@ -263,12 +211,7 @@ def _holdings(portfolio: Portfolio | None, context: Context) -> list[Fact]:
 
 @lru_cache(maxsize=4096)
 def field_label(name: str) -> FieldLabel:
-    """What a field's name says about the values in it.
-
-    >>> label = field_label("prior_16s_active_return")
-    >>> sorted(label.kinds), label.horizon, label.signed
-    (['active', 'prior', 'return'], '16d', True)
-    """
+    """What a field's name says about the values in it."""
     read = words_of(name.replace("_", " "))
     words = read.forms
     horizons = [word for word in words if is_horizon(word)]
@@ -292,6 +235,14 @@ def _cells(facts: Sequence[Fact], subjects: Subjects) -> Cells:
     label = np.array([place[item[1]] for item in expanded], dtype=np.int64)
     rows = np.array([item[0] for item in expanded], dtype=np.int64)
     bounds = np.searchsorted(rows, np.arange(len(subjects.ids) + 1))
+    parts = tuple(slice(start, stop) for start, stop in pairwise(bounds.tolist()))
+    of_cell = tuple(labels[at] for at in label.tolist())
+    # The horizons that each instrument has values for; most instruments have the same.
+    known: dict[bytes, frozenset[str]] = {}
+    keys = [label[part].tobytes() for part in parts]
+    for key, part in zip(keys, parts, strict=True):
+        if key not in known:
+            known[key] = frozenset(one.horizon for one in of_cell[part]) - {""}
     return Cells(
         values=Values.of([(item[3], item[4]) for item in expanded]),
         labels=labels,
@@ -299,31 +250,10 @@ def _cells(facts: Sequence[Fact], subjects: Subjects) -> Cells:
         ids=tuple(item[2] for item in expanded),
         bounds=bounds,
         depth=np.array([one.depth for one in labels], dtype=bool)[label],
-        horizons=_horizons(labels, label, bounds),
-        of_cell=tuple(labels[at] for at in label.tolist()),
-        parts=tuple(slice(start, stop) for start, stop in pairwise(bounds.tolist())),
+        horizons=tuple(known[key] for key in keys),
+        of_cell=of_cell,
+        parts=parts,
     )
-
-
-def _horizons(labels: Sequence[FieldLabel], label: Ints, bounds: Ints) -> tuple[frozenset[str], ...]:
-    """The horizons that each instrument has values for; most instruments have the same."""
-    known: dict[bytes, frozenset[str]] = {}
-    found = []
-    for start, stop in pairwise(bounds.tolist()):
-        key = label[start:stop].tobytes()
-        if key not in known:
-            known[key] = frozenset(labels[at].horizon for at in label[start:stop].tolist()) - {""}
-        found.append(known[key])
-    return tuple(found)
-
-
-def _benchmark(cells: Cells, subjects: Subjects) -> int:
-    """The instrument that field names measure against (``beta_spy_63s``), or -1."""
-    for label in cells.labels:
-        for word in sorted(label.kinds):
-            if (row := subjects.alone(word)) >= 0:
-                return row
-    return -1
 
 
 def _parts(fact: Fact) -> list[tuple[float, str]]:
@@ -337,23 +267,33 @@ def _free(facts: Sequence[Fact]) -> FreeFacts:
     """Facts about no instrument in the order of their ids, and the further numbers of the notes they were read from."""
     entries: list[tuple[float, str, frozenset[str], str, int, int, bool]] = []
     before: frozenset[str] = frozenset()
-    ordered = sorted(facts, key=lambda fact: (fact.source, _natural(fact.id), fact.note, fact.field, str(fact.value)))
+
+    def natural(name: str) -> tuple[tuple[int, str], ...]:  # b2 stands before b10
+        parts = filter(None, _DIGITS.split(name))
+        return tuple((int(part[:15]), "") if part[0] in "0123456789" else (-1, part) for part in parts)
+
+    ordered = sorted(facts, key=lambda fact: (fact.source, natural(fact.id), fact.note, fact.field, str(fact.value)))
     for at, (note, group) in enumerate(groupby(ordered, key=lambda fact: fact.note or fact.field)):
         members = list(group)
         own = content_words(note[:_LONGEST_NOTE])
         # "It was down 1.9% for the week" speaks of whatever the sentence before spoke of
         words = own | before if _PRONOUN.match(note) else own
         before = words
-        falling = _falls(note)
+        falling, numbers = _read_note(note)
         sizes = set()
         for fact in members:
             named = words | content_words(fact.field.replace("_", " "))
             for value, unit in _parts(fact):
                 sizes.add(abs(value))
-                entries.append((value, unit, named, fact.id, _direction(fact, value), at, falling))
-        for number in _numbers_of_note(note):
-            if not _known(number, sizes):
-                entries.append((number.value, number.unit, words, members[0].id, _printed_sign(number), at, falling))
+                # -1 for a negative value, 1 where the field's last words say it rose, else 0
+                direction = -1 if value < 0 else _rises(fact.field[-40:])
+                entries.append((value, unit, named, fact.id, direction, at, falling))
+        for number in numbers:
+            size = abs(number.value)
+            # a number of the note that is one of the facts read from it, in whatever scale, is no further one
+            if not any(abs(size * f - known) <= 1e-9 * max(known, 1e-9) for known in sizes for f in _FACTORS):
+                sign = 0 if not number.signed else (-1 if number.value < 0 else 1)
+                entries.append((number.value, number.unit, words, members[0].id, sign, at, falling))
     return FreeFacts(
         values=Values.of([(entry[0], entry[1]) for entry in entries]),
         words=tuple(entry[2] for entry in entries),
@@ -364,65 +304,34 @@ def _free(facts: Sequence[Fact]) -> FreeFacts:
     )
 
 
-def _natural(name: str) -> tuple[tuple[int, str], ...]:
-    """A sort key under which b2 stands before b10."""
-    return tuple(
-        (int(part[:15]), "") if part[0] in "0123456789" else (-1, part) for part in _DIGITS.split(name) if part
-    )
-
-
-def _known(number: Number, sizes: set[float]) -> bool:
-    """Whether a number of a note is one of the facts read from it, in whatever scale."""
-    size = abs(number.value)
-    return any(abs(size * factor - known) <= 1e-9 * max(known, 1e-9) for known in sizes for factor in _FACTORS)
-
-
-def _printed_sign(number: Number) -> int:
-    return 0 if not number.signed else (-1 if number.value < 0 else 1)
-
-
-def _direction(fact: Fact, value: float) -> int:
-    """-1 for a negative value, 1 where the field's last words say it rose, else 0."""
-    return -1 if value < 0 else _rises(fact.field[-40:])
-
-
 @lru_cache(maxsize=1 << 14)
 def _rises(field_name: str) -> int:
     return int(not UP.isdisjoint(field_name.lower().split()[-2:]))
 
 
 @lru_cache(maxsize=1 << 12)
-def _falls(note: str) -> bool:
-    """Whether a note speaks of a decrease."""
-    return not DOWN.isdisjoint(words_of(note[:_LONGEST_NOTE]).lowers)
-
-
-@lru_cache(maxsize=1 << 12)
-def _numbers_of_note(note: str) -> tuple[Number, ...]:
-    """The numbers of one note; rounds share their briefings."""
-    return tuple(extract_numbers(note[:_LONGEST_NOTE]))
+def _read_note(note: str) -> tuple[bool, tuple[Number, ...]]:
+    """Whether a note speaks of a decrease, and its numbers; rounds share their briefings."""
+    text = note[:_LONGEST_NOTE]
+    return not DOWN.isdisjoint(words_of(text).lowers), tuple(extract_numbers(text))
 
 
 def _rules(rules: Sequence[Constraint | str]) -> NumberBag:
-    """Numbers of constraints, and of the sentences of prompts that lay down rules."""
+    """Numbers of constraints, and of the lines of prompts that oblige the agent to something."""
     found: list[Entry] = []
     for one in rules:
         if isinstance(one, Constraint):
-            words = frozenset(words_of(f"{one.kind} {one.scope}".replace("_", " ")).forms) | _said_of(one.kind)
-            found.append((one.limit, one.unit, words, "", f"constraint:{one.kind}"))
+            words = frozenset(words_of(f"{one.kind} {one.scope}".replace("_", " ")).forms)
+            # A limit of a kind has other names in a sentence, beside its own.
+            said = next((also for start, also in _LIMIT_WORDS.items() if one.kind.startswith(start)), frozenset())
+            found.append((one.limit, one.unit, words | said, "", f"constraint:{one.kind}"))
         else:
             found += _rules_of_text(one)
     return _bag(found)
 
 
-def _said_of(kind: str) -> frozenset[str]:
-    """What a limit of this kind is called in a sentence, beside its own name."""
-    return next((words for start, words in _LIMIT_WORDS.items() if kind.startswith(start)), frozenset())
-
-
 @lru_cache(maxsize=256)
 def _rules_of_text(text: str) -> tuple[Entry, ...]:
-    """Numbers in the lines of a prompt that oblige the agent to something about its portfolio or its answer."""
     return tuple(
         (value, unit, words, "", f"prompt:{at}")
         for at, line in enumerate(text.split("\n"), start=1)
@@ -444,12 +353,12 @@ def _rules_of_line(line: str) -> tuple[tuple[float, str, frozenset[str]], ...]:
 
 
 def _telling(text: str) -> frozenset[str]:
-    return frozenset(form for form in words_of(text).forms if _can_tell(form))
-
-
-def _can_tell(word: str) -> bool:
-    """Whether a word of a rule tells it from other rules; much of the task's own vocabulary is too common elsewhere."""
-    return word in _TASK_WORDS or (len(word) > 2 and not word[0].isdigit() and word not in STOP)
+    """The words of a rule that tell it from others; much of the task's own vocabulary is too common elsewhere."""
+    return frozenset(
+        form
+        for form in words_of(text).forms
+        if form in _TASK_WORDS or (len(form) > 2 and not form[0].isdigit() and form not in STOP)
+    )
 
 
 def _bag(entries: Sequence[Entry]) -> NumberBag:
@@ -489,37 +398,33 @@ def own_numbers(decision: Decision, context: Context | None = None) -> OwnNumber
     if decision.confidence is not None:
         entries.append(("", "confidence probability", decision.confidence, "ratio"))
     for action in decision.actions:
-        entries += _of_action(action)
+        for name, unit in _ACTION_UNITS.items():
+            if (value := getattr(action, name)) is not None:
+                label = "weight allocation" if name == "weight" else name
+                entries.append((action.instrument, label, float(value), unit))
     for name in sorted(decision.stages):
         entries += _walk(decision.stages[name], name, "", 0)
-    if context is not None:
-        entries += _of_book(decision, context)
-        held = {} if context.portfolio is None else context.portfolio.positions
+    book = None if context is None else book_of(context, decision.actions)
+    if book is not None and book.after is not None and book.after.equity > 0:
+        after = book.after
+        for name, weight in after.weights.items():
+            entries.append((name, "weight allocation position share", weight, "ratio"))
+            entries.append((name, "value", weight * after.equity, "usd"))
+        entries += [
+            ("", "exposure over equity", after.leverage, "ratio"),
+            ("", "leverage", after.leverage, "multiple"),
+            ("", "cash share of equity", after.residual / after.equity, "ratio"),
+            ("", "cash before", after.cash, "usd"),
+            ("", "cost of the orders", after.cost, "usd"),
+            ("", "cash residual", after.residual, "usd"),
+            ("", "fees", after.fees, "usd"),
+            ("", "exposure", after.exposure, "usd"),
+            ("", "equity", after.equity, "usd"),
+        ]
+    if context is not None and context.portfolio is not None:
+        held = context.portfolio.positions
         entries += [(name, "units held before", units, "count") for name, units in held.items()]
     return OwnNumbers.of(dict.fromkeys(entries))
-
-
-def _of_book(decision: Decision, context: Context) -> Iterator[OwnEntry]:
-    """The arithmetic of the book after a decision's orders; nothing where it cannot be worked out."""
-    book = book_of(context, decision.actions)
-    if book is None or book.after is None or book.after.equity <= 0:
-        return
-    after = book.after
-    for name, weight in after.weights.items():
-        yield name, "weight allocation position share", weight, "ratio"
-        yield name, "value", weight * after.equity, "usd"
-    yield "", "exposure over equity", after.leverage, "ratio"
-    yield "", "leverage", after.leverage, "multiple"
-    yield "", "cash share of equity", after.residual / after.equity, "ratio"
-    for name, amount in (
-        ("cash before", after.cash),
-        ("cost of the orders", after.cost),
-        ("cash residual", after.residual),
-        ("fees", after.fees),
-        ("exposure", after.exposure),
-        ("equity", after.equity),
-    ):
-        yield "", name, amount, "usd"
 
 
 def owners_of(decision: Decision) -> dict[str, str]:
@@ -531,14 +436,6 @@ def owners_of(decision: Decision) -> dict[str, str]:
     return {text: next(iter(owners)) for text, owners in found.items() if len(owners) == 1}
 
 
-def _of_action(action: Action) -> Iterator[OwnEntry]:
-    for name, unit in _ACTION_UNITS.items():
-        value = getattr(action, name)
-        if value is not None:
-            label = "weight allocation" if name == "weight" else name
-            yield action.instrument, label, float(value), unit
-
-
 def _walk(value: JSON, path: str, subject: str, depth: int, *, percent: bool = False) -> Iterator[OwnEntry]:
     """The numbers in a structured part; keys that name instruments, or an id beside them, say whose they are.
 
@@ -548,7 +445,13 @@ def _walk(value: JSON, path: str, subject: str, depth: int, *, percent: bool = F
     if depth > _DEEPEST or isinstance(value, (str, bool)) or value is None:
         return
     if isinstance(value, (int, float)):
-        yield subject, path, float(value), "percent" if percent else _unit_of(path)
+        key = path.rsplit(".", 1)[-1].lower()
+        unit = "ratio" if key in ("weight", "confidence") or key.startswith("p_") else "count"
+        if percent or key.endswith(("pct", "percent")) or "pct" in path:
+            unit = "percent"
+        elif key.endswith("bps"):
+            unit = "bps"
+        yield subject, path, float(value), unit
     elif isinstance(value, Mapping):
         named = next((value[key] for key in _ID_KEYS if isinstance(value.get(key), str)), subject)
         says = any(key.endswith("_pct") for key in value)
@@ -563,13 +466,3 @@ def _walk(value: JSON, path: str, subject: str, depth: int, *, percent: bool = F
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from _walk(item, path, subject, depth + 1, percent=percent)
-
-
-def _unit_of(path: str) -> str:
-    """The unit that a key's last word names."""
-    key = path.rsplit(".", 1)[-1].lower()
-    if key.endswith(("pct", "percent")) or "pct" in path:
-        return "percent"
-    if key.endswith("bps"):
-        return "bps"
-    return "ratio" if key in ("weight", "confidence") or key.startswith("p_") else "count"

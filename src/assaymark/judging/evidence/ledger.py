@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from assaymark.judging.evidence.context_index import Material, NumberBag, OwnNumbers, own_numbers, owners_of
 from assaymark.judging.evidence.mention import Around, Reading
@@ -19,19 +20,13 @@ from assaymark.judging.evidence.rules import (
     match_row,
     significant,
 )
-from assaymark.judging.evidence.words import narrow, word_set
+from assaymark.judging.evidence.words import LISTS, narrow
 from assaymark.records import Context, Decision, Evidence, EvidenceState, RationaleKind
 
 SKIPPED_KINDS: frozenset[RationaleKind] = frozenset(("arena",))
 """Texts that the agent did not write: no number in them is its claim."""
 
-_OWN_WORDS = word_set(
-    """
-    weight allocation allocate allocated allocating sleeve overweight position exposure stake confidence conviction
-    probability forecast base low high expected expect expecting expectation target alpha stop leverage hold holding
-    sized size cap p10 p50 p90 beat rank chance top cost residual equity cash fees
-    """
-)
+_OWN_WORDS = LISTS["own_words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +42,7 @@ class Finding:
     rule: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Ruling:
+class _Ruling(NamedTuple):
     """The outcome of one rule."""
 
     state: EvidenceState
@@ -61,6 +55,7 @@ _IN_NAME = _Ruling("not_verifiable", "in-name")
 _CHARGES = ("one-cell-differs", "partial-context")
 _MOST_KNOWN = 1 << 14
 _MANY = 200  # texts with fewer numbers repeat themselves too seldom to be worth a look
+_ROW_RULES = {3: "row-labelled", 2: "row-part-labelled", 1: "row-unlabelled", 0: "row-other-horizon"}
 
 
 def numeric_ledger(decision: Decision, context: Context, *, material: Material | None = None) -> list[Evidence]:
@@ -91,8 +86,22 @@ def numeric_ledger(decision: Decision, context: Context, *, material: Material |
     """
     seen = Material.of(context) if material is None else material
     texts = [(rationale.kind, rationale.text) for rationale in decision.rationales]
-    findings = audit_texts(texts, seen, own_numbers(decision, context), owners=owners_of(decision))
-    return [_evidence(decision.record_id, finding) for finding in findings]
+    return [
+        Evidence(
+            decision=decision.record_id,
+            part=finding.part,
+            kind=finding.kind,
+            start=finding.number.start,
+            quote=finding.number.quote,
+            number=finding.number.value,
+            unit=finding.number.unit,
+            subject=finding.subject,
+            state=finding.state,
+            facts=finding.facts,
+            rule=finding.rule,
+        )
+        for finding in audit_texts(texts, seen, own_numbers(decision, context), owners=owners_of(decision))
+    ]
 
 
 def audit_texts(
@@ -102,86 +111,47 @@ def audit_texts(
     *,
     owners: Mapping[str, str] | None = None,
 ) -> list[Finding]:
-    """The same ledger for bare texts: what a judge needs that sees only a rendered prompt.
+    """The same ledger for bare texts, in order of part and position: for a judge that sees only a rendered prompt.
 
-    Parameters
-    ----------
-    texts : sequence of (kind, text)
-        ``arena`` texts are skipped, and keep their place in the count of parts.
-    material : Material
-        What the agent could see.
-    own : OwnNumbers, optional
-        What the agent itself put forward.
-    owners : mapping of text to instrument id, optional
-        Texts that are known to be about one instrument, such as the reason of one action.
-
-    Returns
-    -------
-    list of Finding
-        In order of part and position.
-
-    Examples
-    --------
-    >>> from datetime import UTC, datetime
-    >>> from assaymark.records import Fact, Instrument
-    >>> seen = Material.build(
-    ...     instruments=[Instrument(id="GOLD", symbol="IAU")],
-    ...     facts=[Fact(id="f1", instrument="GOLD", field="return_5d", value=0.0312, unit="ratio",
-    ...                 available_at=datetime(2026, 1, 2, tzinfo=UTC))],
-    ... )
-    >>> [(f.number.quote, f.state, f.rule) for f in audit_texts([("summary", "Gold up 3.1% in 5d, or 9.9%")], seen)]
-    [('3.1%', 'supported', 'row-part-labelled'), ('9.9%', 'not_verifiable', 'unmatched')]
+    ``arena`` texts are skipped, and keep their place in the count of parts. ``own`` is what the agent itself put
+    forward; ``owners`` names the instrument of texts that are known to be about one, such as the reason of one action.
     """
     put_forward = OwnNumbers() if own is None else own
+    ids = material.subjects.ids
     rows = {
         text.strip(): material.subjects.rows[instrument]
         for text, instrument in (owners or {}).items()
         if instrument in material.subjects.rows
     }
     found: list[Finding] = []
+    # The rulings are kept for texts that say the same thing again and again.
     known: dict[object, _Ruling] = {}
     for part, (kind, text) in enumerate(texts):
-        if kind in SKIPPED_KINDS:
+        numbers = extract_numbers(text) if kind not in SKIPPED_KINDS else []
+        if not numbers:
             continue
-        numbers = extract_numbers(text)
-        if numbers:
-            read = Reading(narrow(text), numbers, material.subjects, rows.get(text.strip(), -1))
-            found += _audit(part, kind, read, material, put_forward, known)
+        read = Reading(narrow(text), numbers, material.subjects, rows.get(text.strip(), -1))
+        repeats = len(numbers) >= _MANY
+        for at, number in enumerate(numbers):
+            key = read.key(at) if repeats else None
+            ruling = known.get(key) if repeats else None
+            if ruling is None:
+                around = read.around(at)
+                ruling = _IN_NAME if around is None else _decide(material, around, put_forward)
+                if repeats and len(known) < _MOST_KNOWN:
+                    known[key] = ruling
+            if ruling is _IN_NAME:
+                continue
+            state, rule, facts, row = ruling
+            if rule in _CHARGES and is_doubted(*read.pieces.beside(number.start)):
+                state, rule, facts = "not_verifiable", "unmatched", ()
+            found.append(Finding(part, kind, number, ids[row] if row >= 0 else "", state, facts, rule))
     return found
-
-
-def _audit(
-    part: int, kind: RationaleKind, read: Reading, material: Material, own: OwnNumbers, known: dict[object, _Ruling]
-) -> Iterator[Finding]:
-    """The findings of one text; ``known`` keeps the rulings, for texts that say the same thing again and again."""
-    ids = material.subjects.ids
-    repeats = len(read.numbers) >= _MANY
-    for at, number in enumerate(read.numbers):
-        key = read.key(at) if repeats else None
-        ruling = known.get(key) if repeats else None
-        if ruling is None:
-            around = read.around(at)
-            ruling = _IN_NAME if around is None else _about(_decide(material, around, own), around)
-            if repeats and len(known) < _MOST_KNOWN:
-                known[key] = ruling
-        if ruling is _IN_NAME:
-            continue
-        if ruling.rule in _CHARGES and is_doubted(*read.pieces.beside(number.start)):
-            ruling = replace(ruling, state="not_verifiable", rule="unmatched", facts=())
-        subject = ids[ruling.row] if ruling.row >= 0 else ""
-        yield Finding(part, kind, number, subject, ruling.state, ruling.facts, ruling.rule)
-
-
-def _about(ruling: _Ruling, around: Around) -> _Ruling:
-    """The ruling with its subject: the one it found, else the nearest one named."""
-    if ruling.row >= 0 or not around.rows:
-        return ruling
-    return _Ruling(ruling.state, ruling.rule, ruling.facts, around.rows[0])
 
 
 def _decide(material: Material, around: Around, own: OwnNumbers) -> _Ruling:
     """The first rule that speaks: own figures named as such, then facts, rules, own figures, derivations."""
-    return (
+    ruling = (
         _own(own.bag, around, material, labelled=True)
         or _fact(material, around)
         or _rule(material, around)
@@ -189,22 +159,30 @@ def _decide(material: Material, around: Around, own: OwnNumbers) -> _Ruling:
         or _derived(material, around)
         or _unmatched(material, around)
     )
+    # Its subject is the one that the rule found, else the nearest one named.
+    return ruling if ruling.row >= 0 or not around.rows else ruling._replace(row=around.rows[0])
 
 
 def _fact(material: Material, around: Around) -> _Ruling | None:
     """A cell that the clause labels, a free fact of the clause's subject, any cell of the row, a wider free fact."""
-    hit = _best_row(material, around)
-    if hit is not None and hit.tier >= 2:
-        return _from_row(material, hit)
+    hit: CellHit | None = None
+    for row in around.rows:  # the best agreeing cell among the instruments the number can be about, the nearest first
+        other = match_row(material, around, row)
+        if other is not None and (hit is None or other.tier > hit.tier):
+            hit = other
+    from_row = None
+    if hit is not None:
+        from_row = _Ruling("supported", _ROW_RULES[hit.tier], (material.cells.ids[hit.cell],), hit.row)
+        if hit.tier >= 2:
+            return from_row
     if _is_coarse_threshold(around):
         return None
-    words = content(around)
     free = material.free
-    at = match_free(free, around, words)
+    at = match_free(free, around, content(around))
     if at is not None:
         return _Ruling("supported", "free-fact", (free.ids[at],))
-    if hit is not None:
-        return _from_row(material, hit)
+    if from_row is not None:
+        return from_row
     if around.number.bare or significant(around.number) < 2:
         return None
     wide = around.wide | (material.subjects.words[around.default] if around.default >= 0 else frozenset())
@@ -215,23 +193,6 @@ def _fact(material: Material, around: Around) -> _Ruling | None:
 def _is_coarse_threshold(around: Around) -> bool:
     """Whether the number is a round level to be crossed: "falls more than 5%" would find a 5 % somewhere."""
     return around.conditional and significant(around.number) < 3
-
-
-def _best_row(material: Material, around: Around) -> CellHit | None:
-    """The best agreeing cell among the instruments the number can be about, the nearest first."""
-    best: CellHit | None = None
-    for row in around.rows:
-        hit = match_row(material, around, row)
-        if hit is not None and (best is None or hit.tier > best.tier):
-            best = hit
-    return best
-
-
-_ROW_RULES = {3: "row-labelled", 2: "row-part-labelled", 1: "row-unlabelled", 0: "row-other-horizon"}
-
-
-def _from_row(material: Material, hit: CellHit) -> _Ruling:
-    return _Ruling("supported", _ROW_RULES[hit.tier], (material.cells.ids[hit.cell],), hit.row)
 
 
 def _rule(material: Material, around: Around) -> _Ruling | None:
@@ -272,20 +233,3 @@ def _unmatched(material: Material, around: Around) -> _Ruling:
     if material.completeness != "complete":
         return _Ruling("not_verifiable", "partial-context", (material.cells.ids[charge.cell],), charge.row)
     return _Ruling("contradicted", "one-cell-differs", (material.cells.ids[charge.cell],), charge.row)
-
-
-def _evidence(record: str, finding: Finding) -> Evidence:
-    number = finding.number
-    return Evidence(
-        decision=record,
-        part=finding.part,
-        kind=finding.kind,
-        start=number.start,
-        quote=number.quote,
-        number=number.value,
-        unit=number.unit,
-        subject=finding.subject,
-        state=finding.state,
-        facts=finding.facts,
-        rule=finding.rule,
-    )

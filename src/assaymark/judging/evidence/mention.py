@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from assaymark.judging.evidence.numbers import Number
 from assaymark.judging.evidence.words import (
@@ -17,7 +18,6 @@ from assaymark.judging.evidence.words import (
     SPAN_WORDS,
     UP,
     Breaks,
-    Mention,
     Pieces,
     SpokenHorizons,
     Subjects,
@@ -102,9 +102,8 @@ class Around:
         return sum(left <= other.start and other.end <= right for other in near)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a number stands: its text, its index there, and the spans around it."""
+class Place(NamedTuple):
+    """The place of a number: its text, its index there, and the spans around it."""
 
     read: Reading
     at: int
@@ -178,22 +177,58 @@ class Reading:
 
     def around(self, at: int) -> Around | None:
         """The surroundings of number ``at``; None where its digits are part of a name, such as Nikkei 225."""
-        number = self.numbers[at]
+        numbers, text = self.numbers, self.text
+        number = numbers[at]
         sentence = self.sentence_at(number.start)
-        mentions = sentence.mentions
+        words, mentions, starts = sentence.words, sentence.mentions, sentence.starts
         if mentions:
-            last = bisect_right(sentence.starts, number.start) - 1
+            last = bisect_right(starts, number.start) - 1
             if last >= 0 and number.end <= mentions[last].end:
                 return None
-        return _around(self, at, sentence)
+        window = self.pieces.sentence(number.start)
+        clause = left, right = sentence.breaks.clause(number.start, number.end, window)
+        # The clause goes up to the numbers beside this one, unless nothing but a dash or slash stands between.
+        if at and numbers[at - 1].end > left and not _JOINED.match(text, numbers[at - 1].end, number.start):
+            left = numbers[at - 1].end
+        following = numbers[at + 1].start if at + 1 < len(numbers) else right
+        if following < right and not _JOINED.match(text, number.end, following):
+            right = following
+        first, last = words.within(left, right)
+        before = bisect_left(words.starts, number.start, first, last)
+        after = bisect_left(words.starts, number.end, before, last)
+        forms = frozenset(words.forms[first:before] + words.forms[after:last])
+        lead, trail = words.lowers[first:before], words.lowers[after:last]
+        named: tuple[int, ...] = ()
+        if mentions:
+            inside = mentions[bisect_left(starts, left) : bisect_left(starts, right)]
+            if len(inside) > 1:
+                start, end = number.start, number.end
+                inside = sorted(inside, key=lambda m: (min(abs(start - m.end), abs(m.start - end)), m.start))
+            named = tuple(dict.fromkeys(mention.row for mention in inside))
+        # The number can be about the clause's own names, else the last one before it; and the line's owner.
+        rows = named
+        if not rows and starts:
+            nearest = bisect_left(starts, number.start) - 1
+            if nearest >= 0 and starts[nearest] >= window[0]:
+                rows = (mentions[nearest].row,)
+        default = self.headers.row_at(number.start)
+        return Around(
+            number=number,
+            words=forms,
+            lead=lead,
+            trail=trail,
+            horizons=frozenset([form for form in forms if form[0] <= "9" and is_horizon(form)])
+            | sentence.spoken.within(left, right),
+            named=named,
+            rows=rows if default < 0 or default in rows else (*rows, default),
+            default=default,
+            direction=_direction(number, lead, trail),
+            place=Place(self, at, window, clause),
+        )
 
 
 def without_spans(words: list[str]) -> list[str]:
-    """Words without the "over" of "over 5d" and "over the last month", which compares nothing.
-
-    >>> without_spans(["return", "over", "5d", "over", "spy"])
-    ['return', '5d', 'over', 'spy']
-    """
+    """Words without the "over" of "over 5d" and "over the last month", which compares nothing."""
     if "over" not in words:
         return words
     return [word for word, after in pairwise([*words, ""]) if word != "over" or not _SPAN_WORD.match(after)]
@@ -213,66 +248,6 @@ def _near(numbers: Sequence[Number], start: int, end: int) -> Sequence[Number]:
     """The numbers that start in a span."""
     first = bisect_left(numbers, start, key=lambda number: number.start)
     return numbers[first : bisect_left(numbers, end, key=lambda number: number.start)]
-
-
-def _around(read: Reading, at: int, sentence: _Sentence) -> Around:
-    number = read.numbers[at]
-    window = read.pieces.sentence(number.start)
-    clause = sentence.breaks.clause(number.start, number.end, window)
-    left, right = _cut_at_neighbours(read, at, *clause)
-    words, mentions, starts = sentence.words, sentence.mentions, sentence.starts
-    first, last = words.within(left, right)
-    before = bisect_left(words.starts, number.start, first, last)
-    after = bisect_left(words.starts, number.end, before, last)
-    forms = frozenset(words.forms[first:before] + words.forms[after:last])
-    lead, trail = words.lowers[first:before], words.lowers[after:last]
-    named: tuple[int, ...] = ()
-    if mentions:
-        named = _nearest_first(mentions[bisect_left(starts, left) : bisect_left(starts, right)], number)
-    default = read.headers.row_at(number.start)
-    return Around(
-        number=number,
-        words=forms,
-        lead=lead,
-        trail=trail,
-        horizons=frozenset([form for form in forms if form[0] <= "9" and is_horizon(form)])
-        | sentence.spoken.within(left, right),
-        named=named,
-        rows=_rows(sentence, named, number, window[0], default),
-        default=default,
-        direction=_direction(number, lead, trail),
-        place=Place(read, at, window, clause),
-    )
-
-
-def _cut_at_neighbours(read: Reading, at: int, left: int, right: int) -> tuple[int, int]:
-    """The clause up to the numbers beside this one, unless nothing but a dash or slash stands between."""
-    numbers, text = read.numbers, read.text
-    number = numbers[at]
-    if at and numbers[at - 1].end > left and not _JOINED.match(text, numbers[at - 1].end, number.start):
-        left = numbers[at - 1].end
-    following = numbers[at + 1].start if at + 1 < len(numbers) else right
-    if following < right and not _JOINED.match(text, number.end, following):
-        right = following
-    return left, right
-
-
-def _nearest_first(inside: Sequence[Mention], number: Number) -> tuple[int, ...]:
-    """Instruments by their distance to the number."""
-    if len(inside) < 2:
-        return tuple(mention.row for mention in inside)
-    ordered = sorted(inside, key=lambda m: (min(abs(number.start - m.end), abs(m.start - number.end)), m.start))
-    return tuple(dict.fromkeys(mention.row for mention in ordered))
-
-
-def _rows(sentence: _Sentence, named: tuple[int, ...], number: Number, start: int, default: int) -> tuple[int, ...]:
-    """Whom the number can be about: the clause's own names, else the last one before it; and the line's owner."""
-    rows = named
-    if not rows and sentence.starts:
-        at = bisect_left(sentence.starts, number.start) - 1
-        if at >= 0 and sentence.starts[at] >= start:
-            rows = (sentence.mentions[at].row,)
-    return rows if default < 0 or default in rows else (*rows, default)
 
 
 def _direction(number: Number, lead: Sequence[str], trail: Sequence[str]) -> int:

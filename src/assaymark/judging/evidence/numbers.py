@@ -17,10 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from assaymark.judging.evidence.words import narrow, word_set
-
-# Stored numbers in the two readings that texts use, and look-up among them by size.
-
+from assaymark.judging.evidence.words import LISTS, narrow
 
 Floats = NDArray[np.float64]
 
@@ -41,31 +38,20 @@ class Sizes:
         self._order: list[int] = []
 
     def near(self, size: float, half: float, part: slice) -> list[int]:
-        """The places in ``part`` whose value is within ``half`` of ``size``; NaN never is.
-
-        >>> Sizes(np.array([1.0, 2.0, math.nan, 2.1])).near(2.0, 0.2, slice(0, 4))
-        [1, 3]
-        """
+        """The places in ``part`` whose value is within ``half`` of ``size``; NaN never is."""
         return [at for at, own in enumerate(self.sizes[part], part.start) if -half <= own - size <= half]
 
     def all_near(self, size: float, half: float) -> list[int]:
-        """The same among all places, by bisection.
-
-        >>> Sizes(np.array([2.0, math.nan, 1.0, 2.1])).all_near(2.0, 0.2)
-        [0, 3]
-        """
+        """The same among all places, by bisection."""
         if self._sorted is None:
-            self._sort()
-        ordered = self._sorted or []
+            known = [at for at, own in enumerate(self.sizes) if not math.isnan(own)]
+            self._order = sorted(known, key=self.sizes.__getitem__)
+            self._sorted = [self.sizes[at] for at in self._order]
+        ordered = self._sorted
         # the window is a little too wide; what the subtraction says decides
         reach = half + (size + half) * 1e-12
         first, last = bisect_left(ordered, size - reach), bisect_right(ordered, size + reach)
         return sorted(at for at in self._order[first:last] if -half <= self.sizes[at] - size <= half)
-
-    def _sort(self) -> None:
-        known = [at for at, own in enumerate(self.sizes) if not math.isnan(own)]
-        self._order = sorted(known, key=self.sizes.__getitem__)
-        self._sorted = [self.sizes[at] for at in self._order]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +82,7 @@ class Values:
 
 @lru_cache(maxsize=1024)
 def rate_factor(unit: str) -> float:
-    """What a value in ``unit`` is multiplied with to become a fraction; NaN for what is no rate.
-
-    >>> rate_factor("percent"), rate_factor("% YoY"), rate_factor("price")
-    (0.01, 0.01, nan)
-    """
+    """What a value in ``unit`` is multiplied with to become a fraction; NaN for what is no rate."""
     return _RATES.get(unit, 0.01 if "%" in unit else math.nan)
 
 
@@ -136,11 +118,7 @@ _TOKEN = re.compile(
 _SCALES = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12, "thousand": 1e3, "million": 1e6, "mn": 1e6, "mln": 1e6}
 _SCALES |= {"billion": 1e9, "bn": 1e9, "trillion": 1e12, "trn": 1e12, "tn": 1e12}
 
-_INDEX_SIZES = word_set(
-    """
-    30 35 40 50 60 100 120 150 200 225 250 300 400 500 600 1000 1500 2000 2500 3000 5000
-    """
-)
+_INDEX_SIZES = LISTS["index_sizes"]
 _INDEX_BEFORE = re.compile(
     r"(?:S\s?&\s?P|\bSP|Russell|Nasdaq|NASDAQ|NDX|Nikkei|FTSE|CSI|STOXX|Stoxx|DAX|CAC|IBEX|ASX|TSX|Dow|DJIA?|MSCI|SSE"
     r"|KOSPI|Kospi|Hang Seng|Wilshire|Fortune|Cap|Topix|TOPIX|Jones|Composite)[ \-]?\Z"
@@ -207,23 +185,6 @@ def extract_numbers(text: str) -> list[Number]:
     A unit behind the second half of a range holds for the first half as well. An integer part of more than 15 digits
     is an identifier, not a measurement. Full-width digits are read as digits. A comma before one or two digits and a
     percent sign is a decimal comma (``3,1 %`` is 3.1 percent); before three it groups thousands.
-
-    Parameters
-    ----------
-    text : str
-        Any text, of any length, from anybody.
-
-    Returns
-    -------
-    list of Number
-        In order of position; ``text[n.start:n.end] == n.quote`` for each.
-
-    Examples
-    --------
-    >>> [(n.value, n.unit) for n in extract_numbers("rates at 3.5-3.75%, S&P 500 down 25bps by Aug 12")]
-    [(3.5, 'percent'), (3.75, 'percent'), (25.0, 'bps')]
-    >>> [n.value for n in extract_numbers("payrolls of 57k against 115,000 over 30d")]
-    [57000.0, 115000.0]
     """
     plain = narrow(text)
     read = [number for match in _TOKEN.finditer(plain) if (number := _read(plain, match)) is not None]
@@ -273,7 +234,9 @@ def _read(text: str, match: re.Match[str]) -> Number | None:
 def _unit_of(match: re.Match[str], whole: str, fraction: str) -> tuple[Unit, float]:
     """Unit and scale of a token, from its currency sign and from what follows the digits."""
     currency, tail, big, letter, word, times = match.group("cur", "tail", "scale", "letter", "word", "times")
-    scale = _scale_of((big or letter or "").lower())
+    name = (big or letter or "").lower()
+    # mb, mbd and mmbbl are all millions of barrels
+    scale = _SCALES.get(name, 1e6 if name.startswith("m") else 1.0)
     if currency:
         return "usd", scale
     if scale != 1.0:
@@ -288,11 +251,6 @@ def _unit_of(match: re.Match[str], whole: str, fraction: str) -> tuple[Unit, flo
     return ("multiple" if times else "percent"), 1.0
 
 
-def _scale_of(word: str) -> float:
-    """What a scale word multiplies by; mb, mbd and mmbbl are all millions of barrels."""
-    return _SCALES.get(word, 1e6 if word.startswith("m") else 1.0)
-
-
 @lru_cache(maxsize=1 << 14)
 def _masked(whole: str, fraction: str, letter: str | None, before: str, after: str) -> bool:
     """Whether a token without a unit is a date, a time, a horizon, part of a name, an enumerator or an identifier."""
@@ -302,40 +260,27 @@ def _masked(whole: str, fraction: str, letter: str | None, before: str, after: s
         return bool(_VERSION_AFTER.match(after) or _SPAN_AFTER.match(after) or _ISO_BEFORE.search(before))
     if "," in whole:
         return bool(_SPAN_AFTER.match(after))
-    return _is_date(whole, before, after) or _is_span(whole, before, after) or _is_name(whole, before, after)
-
-
-def _is_date(whole: str, before: str, after: str) -> bool:
-    """Days of a month, years, quarters, ISO and slashed dates, clock times."""
-    if len(whole) <= 2 and (_MONTH_BEFORE.search(before) or _MONTH_AFTER.match(after)):
-        return True
-    if _ISO_BEFORE.search(before) or _YEAR_BEFORE.search(before):
-        return True
-    if _YEAR.match(whole) and not before.endswith(("+", "-", "−")):
-        return True
-    if len(whole) <= 2 and (_SLASH_AFTER.match(after) or _SLASH_BEFORE.search(before)):
-        return True
-    return bool(_TIME_AFTER.match(after) or _TIME_BEFORE.search(before) or _QUARTER_AFTER.match(after))
-
-
-def _is_span(whole: str, before: str, after: str) -> bool:
-    """Horizons such as 30d, 52-week, 1 to 3 months, and the elliptic second one in "over 5d, ... over 21"."""
-    if len(whole) > 4:
-        return False
-    if _SPAN_AFTER.match(after) or _LETTER_SPAN_AFTER.match(after):
-        return True
-    return bool(_ELLIPSIS_BEFORE.search(before) and _ELLIPSIS_AFTER.match(after))
-
-
-def _is_name(whole: str, before: str, after: str) -> bool:
-    """Index names, sections and versions, list numbers, codes with letters in them."""
-    if whole in _INDEX_SIZES and _INDEX_BEFORE.search(before):
-        return True
-    if _LABEL_BEFORE.search(before) or _CAPITAL_DASH_BEFORE.search(before):
-        return True
-    if _LINE_BEFORE.search(before) and _ENUMERATOR_AFTER.match(after):
-        return True
-    return bool(_LETTER_AFTER.match(after))
+    days = len(whole) <= 2
+    return bool(
+        # days of a month, years, quarters, ISO and slashed dates, clock times
+        (days and (_MONTH_BEFORE.search(before) or _MONTH_AFTER.match(after)))
+        or _ISO_BEFORE.search(before)
+        or _YEAR_BEFORE.search(before)
+        or (_YEAR.match(whole) and not before.endswith(("+", "-", "−")))
+        or (days and (_SLASH_AFTER.match(after) or _SLASH_BEFORE.search(before)))
+        or _TIME_AFTER.match(after)
+        or _TIME_BEFORE.search(before)
+        or _QUARTER_AFTER.match(after)
+        # horizons such as 30d, 52-week, 1 to 3 months, and the elliptic second one in "over 5d, ... over 21"
+        or (len(whole) <= 4 and (_SPAN_AFTER.match(after) or _LETTER_SPAN_AFTER.match(after)))
+        or (len(whole) <= 4 and _ELLIPSIS_BEFORE.search(before) and _ELLIPSIS_AFTER.match(after))
+        # index names, sections and versions, list numbers, codes with letters in them
+        or (whole in _INDEX_SIZES and _INDEX_BEFORE.search(before))
+        or _LABEL_BEFORE.search(before)
+        or _CAPITAL_DASH_BEFORE.search(before)
+        or (_LINE_BEFORE.search(before) and _ENUMERATOR_AFTER.match(after))
+        or _LETTER_AFTER.match(after)
+    )
 
 
 def _share_units(text: str, found: list[Number]) -> list[Number]:

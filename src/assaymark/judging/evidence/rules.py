@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from assaymark.judging.evidence.mention import Around
 from assaymark.judging.evidence.numbers import Floats, Number, Values
 from assaymark.judging.evidence.words import (
     CHANGE,
+    LISTS,
     SPAN_WORDS,
     SPELLED,
     SPREAD,
@@ -25,7 +28,6 @@ from assaymark.judging.evidence.words import (
     is_horizon,
     lower_of,
     narrow,
-    word_set,
     words_in,
 )
 from assaymark.records import Series
@@ -33,12 +35,12 @@ from assaymark.records import Series
 # Whether a sentence plainly states one figure: subject, field, horizon, copula, number, and not one word more.
 
 
-_PLAIN = word_set("is was are of at the a an its s in over for has stands stood sits equals now currently evidence")
-_BEHIND = word_set("over in for the now currently")
-_WINDOW = word_set("last past trailing latest")
+_PLAIN = LISTS["plain"]
+_BEHIND = LISTS["behind"]
+_WINDOW = LISTS["window"]
 _SPAN = SPAN_WORDS | SPELLED.keys() | {"trading"}
-_OPENERS = word_set("so hence therefore thus i we")
-_TURNS = word_set("and but")
+_OPENERS = LISTS["openers"]
+_TURNS = LISTS["turns"]
 # words that say the same as another and nothing else; a gain or a momentum may be measured in another way
 _SAME = {
     "vol": "volatility", "vols": "volatility", "dd": "drawdown", "corr": "correlation", "returned": "return",
@@ -46,46 +48,32 @@ _SAME = {
 _POINTS = re.compile(r"p(?:oin)?ts?\b|pps?\b|[kKMBTx×]\Z", re.IGNORECASE)
 _LEFT_OVER = re.compile(r"(?:[\s'’`:=_\-–—|•·#]|\*\*)*\Z")
 _LEFT_OVER_BESIDE = re.compile(r"(?:[\s'’`:=_\-–—|•·#,;()]|\*\*)*\Z")
-_ASKS = "?？"
 
-_ELSEWHEN = word_set(
-    """
-    ago earlier previously formerly historical historically yesterday backtest backtested simulated simulation scenario
-    hypothetical hypothetically suppose supposing imagine assume assumed assuming pretend if would could should might
-    january february april june july august september october november december
-    """
-)
-_DISPUTED = word_set(
-    """
-    false wrong incorrect incorrectly untrue mistake mistaken misprint typo claim claims claimed alleged allegedly
-    supposedly rumour rumor quote quoted example stale outdated doubt doubtful disagree
-    """
-)
-_OTHER_BASIS = word_set(
-    """
-    annualised annualized gross net fee fees cost costs tax taxes hedged currency eur euro euros gbp jpy denominated
-    excess log median forecast forecasts
-    """
-)
+_ELSEWHEN = LISTS["elsewhen"]
+_DISPUTED = LISTS["disputed"]
+_OTHER_BASIS = LISTS["other_basis"]
 _BESIDE = _ELSEWHEN | _DISPUTED | _OTHER_BASIS
-_DOUBT = _BESIDE | word_set(
-    "not no never t without neither nor or instead rather except last prior than before after model usd dollar dollars"
-)
+_DOUBT = _BESIDE | LISTS["doubt"]
 _EARLIER = re.compile(r"\blast (?:year|month|quarter|week|season|time)\b")
 
 
 @lru_cache(maxsize=1 << 12)
 def is_doubted(before: str, after: str) -> bool:
-    """Whether a neighbouring sentence sets another time or basis, supposes, quotes or takes back.
-
-    >>> is_doubted("A year ago things looked good", ""), is_doubted("Momentum is strong", "I buy")
-    (True, False)
-    """
+    """Whether a neighbouring sentence sets another time or basis, supposes, quotes or takes back."""
     for text in (before, after):
         lower = lower_of(text)
         if not _BESIDE.isdisjoint(words_in(lower, 0, len(lower)).lowers) or _EARLIER.search(lower):
             return True
     return False
+
+
+class _Token(NamedTuple):
+    """A word of the sentence, a name, a horizon or a number."""
+
+    start: int
+    end: int
+    lower: str
+    kind: str
 
 
 def is_plain_statement(material: Material, around: Around, label: FieldLabel) -> bool:
@@ -96,53 +84,77 @@ def is_plain_statement(material: Material, around: Around, label: FieldLabel) ->
     ("so I buy it"), or a further figure that is stated just as plainly.
     """
     place = around.place
-    start, end = place.sentence
-    if place.read.pieces.whole(around.number.start) != (start, end) or place.read.text[end : end + 1] in tuple(_ASKS):
+    text, (start, end), (left, right) = place.read.text, place.sentence, place.clause
+    if place.read.pieces.whole(around.number.start) != (start, end) or text[end : end + 1] in ("?", "？"):
         return False
-    if not all(map(_may_follow, around.trail)):
+    # Behind the number can stand no words but those of a horizon.
+    if not all(one in _BEHIND or one in _WINDOW or one in _SPAN or one[0].isdigit() for one in around.trail):
         return False
     if _POINTS.search(around.number.quote) or not around.horizons <= {label.horizon}:
         return False
     tokens = _tokens(around)
-    left, right = place.clause
-    before, behind = around.number.start, around.number.end
-    lead = [token for token in tokens if left <= token.start < before]
-    trail = [token for token in tokens if behind <= token.start < right]
-    rest = _Rest(tokens, material, label)
-    return (
-        _names_field(lead, label)
-        and all(token.kind != "word" or _is_field_word(token.lower, label) or token.lower in _PLAIN for token in lead)
-        and all(token.kind == "horizon" or token.lower in _BEHIND for token in trail)
-        and _nothing_else(around, tokens, left, right, _LEFT_OVER)
-        and rest.leads(start, left)
-        and rest.follows(right, end)
-        and _nothing_else(around, tokens, start, left, _LEFT_OVER_BESIDE)
-        and (rest.concludes(right, end) or _nothing_else(around, tokens, right, end, _LEFT_OVER_BESIDE))
-    )
+    printed = _forms(label.printed)
 
+    def within(first: int, last: int) -> list[_Token]:
+        return [token for token in tokens if first <= token.start < last]
 
-def _may_follow(lower: str) -> bool:
-    """Whether a word can stand behind the number at all: as a rule none does but those of a horizon."""
-    return lower in _BEHIND or lower in _WINDOW or lower in _SPAN or lower[0].isdigit()
+    def behind(part: Sequence[_Token]) -> bool:
+        return all(token.kind == "horizon" or token.lower in _BEHIND for token in part)
 
+    def nothing_else(first: int, last: int, allowed: re.Pattern[str]) -> bool:
+        # Nothing but harmless marks may stand between the tokens: a ~, a quotation mark or a € is a doubt.
+        at = first
+        for token in within(first, last):
+            if not allowed.match(_LEFT_OUT.sub("", text[at : token.start])):
+                return False
+            at = max(at, token.end)
+        return bool(allowed.match(_LEFT_OUT.sub("", text[at:last])))
 
-@dataclass(frozen=True, slots=True)
-class _Token:
-    """A word of the sentence, a name, a horizon or a number."""
-
-    start: int
-    end: int
-    lower: str
-    kind: str
+    lead = within(left, around.number.start)
+    for token in lead:
+        if token.kind == "word" and token.lower not in _PLAIN and _plain_form(token.lower) not in printed:
+            return False
+    # Every word of the field stands before the number, but for the benchmark in "beta to SPY", which is read as a name.
+    said = {_plain_form(token.lower) for token in lead if token.kind == "word"}
+    wanted = {_plain_form(word) for word in label.printed if canonical(word) in label.kinds}
+    missing = wanted - said
+    named = any(token.kind == "name" for token in lead)
+    if not said & wanted or (missing and not (named and len(missing) == 1 and len(wanted) > 1)):
+        return False
+    if not behind(within(around.number.end, right)) or not nothing_else(left, right, _LEFT_OVER):
+        return False
+    # What comes first sets no scene: only names, or further figures that are stated as plainly.
+    before = within(start, left)
+    if any(token.kind == "number" for token in before):
+        fields = frozenset().union(*(_forms(one.printed) for one in material.cells.labels))
+        known = (t.kind != "word" or t.lower in _PLAIN | _TURNS or _plain_form(t.lower) in fields for t in before)
+        if not all(known):
+            return False
+    elif not all(token.kind == "name" or token.lower in _PLAIN for token in before):
+        return False
+    # What comes after takes nothing back: it is a conclusion ("so ...", "and I ..."), or further figures.
+    after = within(right, end)
+    opening = [token.lower for token in after[:2]]
+    if opening and opening[0] in _TURNS:
+        opening = opening[1:]
+    concludes = bool(opening) and opening[0] in _OPENERS
+    if concludes or (any(token.kind == "number" for token in after) and after[0].kind != "number"):
+        if not _DOUBT.isdisjoint(token.lower for token in after):
+            return False
+    elif not behind(after):
+        return False
+    return nothing_else(start, left, _LEFT_OVER_BESIDE) and (concludes or nothing_else(right, end, _LEFT_OVER_BESIDE))
 
 
 def _tokens(around: Around) -> list[_Token]:
-    """The sentence as names, horizons, numbers and single words, in order."""
+    """The sentence as names, horizons, numbers and single words, in order.
+
+    Left out are the "last" of "the last 21 sessions" and the "to" of "beta to SPY".
+    """
     place = around.place
     start, end = place.sentence
     sentence = place.read.sentence_at(around.number.start)
-    numbers = place.read.near(start, end)
-    taken = [_Token(one.start, one.end, "", "number") for one in numbers]
+    taken = [_Token(one.start, one.end, "", "number") for one in place.read.near(start, end)]
     taken += [_Token(one.start, one.end, "", "name") for one in sentence.mentions if start <= one.start < end]
     taken += [_Token(first, last, "", "horizon") for first, last, _ in sentence.spoken.spans(start, end)]
     words = sentence.words
@@ -152,32 +164,13 @@ def _tokens(around: Around) -> list[_Token]:
             kind = "horizon" if is_horizon(words.forms[at]) else "word"
             taken.append(_Token(first, last, words.lowers[at], kind))
     taken.sort(key=lambda token: token.start)
-    return list(_windows(taken))
-
-
-def _windows(tokens: Sequence[_Token]) -> Iterator[_Token]:
-    """The tokens without the "last" of "the last 21 sessions" and the "to" of "beta to SPY"."""
-    for at, token in enumerate(tokens):
-        following = tokens[at + 1].kind if at + 1 < len(tokens) else ""
-        if token.lower in _WINDOW and following == "horizon":
-            continue
-        if token.lower == "to" and following == "name" and at and tokens[at - 1].lower == "beta":
-            continue
-        yield token
-
-
-def _names_field(lead: Sequence[_Token], label: FieldLabel) -> bool:
-    """Whether every word of the field stands before the number, in the field's own words."""
-    said = {_plain_form(token.lower) for token in lead if token.kind == "word"}
-    wanted = {_plain_form(word) for word in label.printed if canonical(word) in label.kinds}
-    names = any(token.kind == "name" for token in lead)
-    missing = wanted - said
-    # the benchmark in "beta to SPY" is read as a name
-    return bool(said & wanted) and (not missing or (names and len(missing) == 1 and len(wanted) > 1))
-
-
-def _is_field_word(lower: str, label: FieldLabel) -> bool:
-    return _plain_form(lower) in _forms(label.printed)
+    kinds = [*(token.kind for token in taken[1:]), ""]
+    return [
+        token
+        for at, (token, following) in enumerate(zip(taken, kinds, strict=False))
+        if not (token.lower in _WINDOW and following == "horizon")
+        and not (token.lower == "to" and following == "name" and at and taken[at - 1].lower == "beta")
+    ]
 
 
 @lru_cache(maxsize=1 << 12)
@@ -190,68 +183,6 @@ def _plain_form(lower: str) -> str:
     if lower in _SAME:
         return _SAME[lower]
     return lower[:-1] if len(lower) > 3 and lower.endswith("s") and not lower.endswith(("ss", "us", "is")) else lower
-
-
-class _Rest:
-    """What stands in the sentence outside the number's own clause."""
-
-    __slots__ = ("_fields", "_label", "_tokens")
-
-    def __init__(self, tokens: Sequence[_Token], material: Material, label: FieldLabel) -> None:
-        self._tokens = tokens
-        self._label = label
-        self._fields = frozenset().union(*(_forms(one.printed) for one in material.cells.labels))
-
-    def leads(self, start: int, end: int) -> bool:
-        """Whether what comes first sets no scene: only names, or further figures that are stated as plainly."""
-        part = self._within(start, end)
-        if any(token.kind == "number" for token in part):
-            return self._plain(part)
-        return all(token.kind == "name" or token.lower in _PLAIN for token in part)
-
-    def follows(self, start: int, end: int) -> bool:
-        """Whether what comes after takes nothing back."""
-        part = self._within(start, end)
-        if self.concludes(start, end):
-            return _DOUBT.isdisjoint(token.lower for token in part)
-        if any(token.kind == "number" for token in part) and part[0].kind != "number":
-            return _DOUBT.isdisjoint(token.lower for token in part)
-        return all(token.kind == "horizon" or token.lower in _BEHIND for token in part)
-
-    def concludes(self, start: int, end: int) -> bool:
-        """Whether what comes after is a conclusion: "so ...", "and I ..."."""
-        said = [token.lower for token in self._within(start, end)[:2]]
-        if said and said[0] in _TURNS:
-            said = said[1:]
-        return bool(said) and said[0] in _OPENERS
-
-    def _plain(self, part: Sequence[_Token]) -> bool:
-        return all(
-            token.kind != "word"
-            or token.lower in _PLAIN
-            or token.lower in _TURNS
-            or _plain_form(token.lower) in self._fields
-            for token in part
-        )
-
-    def _within(self, start: int, end: int) -> list[_Token]:
-        return [token for token in self._tokens if start <= token.start < end]
-
-
-def _nothing_else(around: Around, tokens: Sequence[_Token], start: int, end: int, allowed: re.Pattern[str]) -> bool:
-    """Whether nothing but harmless marks stands between the tokens: a ``~``, a quotation mark or a ``€`` is a doubt."""
-    at, text = start, around.place.read.text
-    for token in tokens:
-        if start <= token.start < end:
-            if not _is_blank(text[at : token.start], allowed):
-                return False
-            at = max(at, token.end)
-    return _is_blank(text[at:end], allowed)
-
-
-def _is_blank(text: str, allowed: re.Pattern[str]) -> bool:
-    """Whether a stretch holds only allowed marks, and the words that `_windows` leaves out."""
-    return bool(allowed.match(_LEFT_OUT.sub("", text)))
 
 
 _LEFT_OUT = re.compile(r"\b(?:last|past|trailing|latest|to)\b", re.IGNORECASE)
@@ -287,12 +218,7 @@ class CellHit:
 
 
 def readings(number: Number, *, percent_of_plain: bool = False) -> tuple[Reading, ...]:
-    """The readings of a number in the order in which they are tried.
-
-    >>> from assaymark.judging.evidence.numbers import extract_numbers
-    >>> readings(extract_numbers("25bps")[0])
-    (Reading(as_rate=True, size=0.0025, step=0.0001),)
-    """
+    """The readings of a number in the order in which they are tried."""
     size = abs(number.value)
     if number.unit == "percent":
         return (Reading(True, size / 100, number.step / 100),)
@@ -312,12 +238,7 @@ def _digits(quote: str) -> int:
 
 
 def significant(number: Number) -> int:
-    """How many significant digits were printed.
-
-    >>> from assaymark.judging.evidence.numbers import extract_numbers
-    >>> [significant(n) for n in extract_numbers("0.0180 and 7,509.2")]
-    [3, 5]
-    """
+    """How many significant digits were printed."""
     return _digits(number.quote)
 
 
@@ -362,7 +283,11 @@ def is_full(label: FieldLabel, around: Around) -> bool:
 
 
 def match_row(material: Material, around: Around, row: int) -> CellHit | None:
-    """The cell of one instrument that agrees with the number, the best-labelled first; None if there is none."""
+    """The cell of one instrument that agrees with the number, the best-labelled first; None if there is none.
+
+    A bare integer and a second reading need a word of the field; a figure of one or two digits must not be claimed
+    for another horizon than the one beside it.
+    """
     cells = material.cells
     part = cells.of_row(row)
     if part.start == part.stop:
@@ -373,52 +298,42 @@ def match_row(material: Material, around: Around, row: int) -> CellHit | None:
             label = cells.of_cell[cell]
             if not sign_fits(around, cells.values.printed[cell], label.signed, label.depth):
                 continue
-            tier = _admitted(label, around, cells.horizons[row], second_choice=order > 0)
-            if tier is not None and (best is None or tier > best.tier):
+            tier = tier_of(label, around, cells.horizons[row])
+            if (around.number.bare or order > 0) and not label.kinds & around.words:
+                continue
+            if (tier > 0 or significant(around.number) >= 3) and (best is None or tier > best.tier):
                 best = CellHit(cell, row, tier)
     return best
 
 
-def _admitted(label: FieldLabel, around: Around, horizons: frozenset[str], *, second_choice: bool) -> int | None:
-    """The tier of an agreeing cell, or None where the agreement proves too little.
-
-    A bare integer and a second reading need a word of the field; a figure of one or two digits must not be claimed
-    for another horizon than the one beside it.
-    """
-    tier = tier_of(label, around, horizons)
-    if (around.number.bare or second_choice) and not label.kinds & around.words:
-        return None
-    if tier == 0 and significant(around.number) < 3:
-        return None
-    return tier
-
-
 def match_free(free: FreeFacts, around: Around, words: frozenset[str]) -> int | None:
-    """The free fact that agrees with the number and shares the most of ``words``, or None."""
+    """The free fact that agrees with the number and its direction and shares the most of ``words``, or None."""
     if not free.ids:
         return None
     best, most = None, 0
+    printed_minus = around.direction < 0 and around.number.signed
     for reading in readings(around.number):
-        hits = sized(free.values, reading, money=around.number.unit == "usd")
-        if reading.as_rate:
-            hits += _unmarked_percent(free.values, reading)
-        for at in hits:
+        for at in _sized_or_unmarked(free.values, reading, around):
             shared = len(free.words[at] & words)
-            if shared > most and _goes_with(around, int(free.direction[at]), bool(free.falling[at])):
+            if shared <= most:
+                continue
+            direction = int(free.direction[at])
+            # A printed minus needs a decrease in the note.
+            fits = direction < 0 or (direction == 0 and bool(free.falling[at]))
+            if fits if printed_minus else not around.direction or direction != -around.direction:
                 best, most = at, shared
     return best
 
 
-def _goes_with(around: Around, direction: int, falling: bool) -> bool:
-    """Whether a free fact's direction goes with the number's; a printed minus needs a decrease in the note."""
-    if around.direction < 0 and around.number.signed:
-        return direction < 0 or (direction == 0 and falling)
-    return not around.direction or direction != -around.direction
+def _sized_or_unmarked(values: Values, reading: Reading, around: Around) -> list[int]:
+    """The values of a reading's size, and those without a unit that equal a percentage as printed.
 
-
-def _unmarked_percent(values: Values, reading: Reading) -> list[int]:
-    """Values without a unit that equal a percentage as printed: tables often name the unit elsewhere."""
-    return values.unmarked.all_near(reading.size * 100, reading.half * 100)
+    Tables often name the unit elsewhere.
+    """
+    hits = sized(values, reading, money=around.number.unit == "usd")
+    if reading.as_rate:
+        hits += values.unmarked.all_near(reading.size * 100, reading.half * 100)
+    return hits
 
 
 def match_bag(bag: NumberBag, around: Around, words: frozenset[str], subjects: frozenset[str] | None) -> int | None:
@@ -426,10 +341,7 @@ def match_bag(bag: NumberBag, around: Around, words: frozenset[str], subjects: f
     if not bag.ids:
         return None
     for reading in readings(around.number, percent_of_plain=True):
-        hits = sized(bag.values, reading, money=around.number.unit == "usd")
-        if reading.as_rate:
-            hits += _unmarked_percent(bag.values, reading)
-        for at in hits:
+        for at in _sized_or_unmarked(bag.values, reading, around):
             fits = len(bag.words[at] & words) >= bag.needed[at] if subjects is None else bag.subjects[at] in subjects
             if fits and (around.direction < 0 or bag.values.printed[at] >= 0):
                 return at
@@ -452,9 +364,8 @@ _SESSIONS_A_YEAR = 252
 _DAY_S = 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class Derived:
-    """What a number follows from, and how."""
+class Derived(NamedTuple):
+    """The facts that a number follows from, and how."""
 
     facts: tuple[str, ...]
     rule: str
@@ -468,98 +379,71 @@ def derive(material: Material, around: Around) -> Derived | None:
     return _spread(material, around) or _combined(material.free, around) or _recomputed(material, around)
 
 
-# --- between two instruments ----------------------------------------------------------------------------------------
-
-
 def _spread(material: Material, around: Around) -> Derived | None:
-    """The same field of two instruments, one minus the other, where the clause compares."""
+    """The same field of two instruments, one minus the other, where the clause compares.
+
+    Fields that are differences themselves are none.
+    """
     if SPREAD.isdisjoint(around.lower):
         return None
+    cells = material.cells
     rows = list(dict.fromkeys((*around.rows, material.benchmark)))
     pairs = [(a, b) for i, a in enumerate(rows) for b in rows[i + 1 :] if min(a, b) >= 0]
     for pair in pairs[:_MOST_PAIRS]:
         # an agent measures against the benchmark, never the benchmark against something
         one, other = sorted(pair, key=lambda row: row == material.benchmark)
-        found = _difference(material, around, one, other)
-        if found is not None:
-            return Derived(found, "difference-of-rows", one)
+        left, right = cells.of_row(one), cells.of_row(other)
+        place = {int(label): right.start + i for i, label in enumerate(cells.label[right])}
+        for at in range(left.start, left.stop):
+            label = cells.labels[cells.label[at]]
+            there = place.get(int(cells.label[at]))
+            if there is None or label.kinds & _RELATIVE:
+                continue
+            tier = tier_of(label, around, cells.horizons[one])
+            if tier == 0 or (tier == 1 and significant(around.number) < 3):
+                continue
+            rate, plain = cells.values.rate, cells.values.plain
+            gap = float(rate[at] - rate[there]), float(plain[at] - plain[there])
+            if _is_gap(around, gap, ordered=other == material.benchmark):
+                return Derived((cells.ids[at], cells.ids[there]), "difference-of-rows", one)
     return None
-
-
-def _difference(material: Material, around: Around, one: int, other: int) -> tuple[str, ...] | None:
-    """The two cells of one field whose difference is the number; fields that are differences themselves are none."""
-    cells = material.cells
-    left, right = cells.of_row(one), cells.of_row(other)
-    place = {int(label): right.start + i for i, label in enumerate(cells.label[right])}
-    for at in range(left.start, left.stop):
-        label = cells.labels[cells.label[at]]
-        there = place.get(int(cells.label[at]))
-        if there is None or label.kinds & _RELATIVE:
-            continue
-        tier = tier_of(label, around, cells.horizons[one])
-        if tier == 0 or (tier == 1 and significant(around.number) < 3):
-            continue
-        if _is_gap(around, _gaps(cells, at, there), ordered=other == material.benchmark):
-            return cells.ids[at], cells.ids[there]
-    return None
-
-
-def _gaps(cells: Cells, one: int, other: int) -> tuple[float, float]:
-    """The difference of two cells as a rate and plainly."""
-    return (
-        float(cells.values.rate[one] - cells.values.rate[other]),
-        float(cells.values.plain[one] - cells.values.plain[other]),
-    )
 
 
 def _is_gap(around: Around, gap: tuple[float, float], *, ordered: bool) -> bool:
-    """Whether the number is the difference, with its sign where it is clear what was taken from what."""
+    """Whether the number is this (rate, plain) difference, with its sign where it is clear what was taken from what."""
     if ordered and around.direction and gap[1] and (around.direction > 0) != (gap[1] > 0):
         return False
-    return _equals(around, gap)
-
-
-def _equals(around: Around, value: tuple[float, float]) -> bool:
-    """Whether the number has the size of this (rate, plain) value, up to half a last digit."""
-    for reading in readings(around.number):
-        size = abs(value[0] if reading.as_rate else value[1])
-        if abs(size - reading.size) <= reading.half:
-            return True
-    return False
-
-
-# --- within one sentence of the free material -----------------------------------------------------------------------
+    return any(
+        abs(abs(gap[0] if reading.as_rate else gap[1]) - reading.size) <= reading.half
+        for reading in readings(around.number)
+    )
 
 
 def _combined(free: FreeFacts, around: Around) -> Derived | None:
-    """Sum, difference, ratio or relative change of two numbers of one note that shares the clause's subject."""
+    """Sum, difference, ratio or relative change of two numbers of one note that shares the clause's subject.
+
+    Looked at are the runs of facts of one note that share at least two of the words (or the only one), a dozen at most.
+    """
     lower = around.lower
     if not free.ids or (CHANGE.isdisjoint(lower) and SPREAD.isdisjoint(lower)):
         return None
     words = content(around)
     if not words or (significant(around.number) < 2 and around.number.unit != "bps"):
         return None
-    for start, stop in _notes(free, words):
-        part = slice(start, stop)
+    edges = np.flatnonzero(np.diff(free.note, prepend=-1, append=-2)).tolist()
+    shown = 0
+    for start, end in pairwise(edges):
+        if end - start < 2 or len(free.words[start] & words) < min(2, len(words)):
+            continue
+        part = slice(start, min(end, start + _MOST_PARTS))
         for reading in readings(around.number):
             found = _pair(free.values.rate[part], free.values.plain[part], reading)
             if found is not None:
                 return Derived((free.ids[start + found[0]], free.ids[start + found[1]]), found[2])
-    return None
-
-
-def _notes(free: FreeFacts, words: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """The runs of facts of one note that share at least two of the words (or the only one), a dozen at most."""
-    needed = min(2, len(words))
-    edges = np.flatnonzero(np.diff(free.note, prepend=-1, append=-2))
-    shown = 0
-    for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        if stop - start < 2 or len(free.words[start] & words) < needed:
-            continue
-        yield start, min(stop, start + _MOST_PARTS)
         shown += 1
         if shown == _MOST_NOTES:
-            return
+            return None
+    return None
 
 
 def _pair(rate: Floats, plain: Floats, reading: Reading) -> tuple[int, int, str] | None:
@@ -580,9 +464,6 @@ def _pair(rate: Floats, plain: Floats, reading: Reading) -> tuple[int, int, str]
     return None
 
 
-# --- from price bars ------------------------------------------------------------------------------------------------
-
-
 def _recomputed(material: Material, around: Around) -> Derived | None:
     """A return, volatility or drawdown over the horizon beside the number, from the instrument's own bars."""
     if not material.series or not around.horizons:
@@ -599,34 +480,25 @@ def _recomputed(material: Material, around: Around) -> Derived | None:
 
 
 def _statistics(series: Series, horizon: str, around: Around) -> Iterator[tuple[str, float]]:
-    """What the words ask for over the horizon; bars are counted, and calendar days where the two differ."""
-    for first in _starts(series, horizon):
+    """The statistics that the words ask for; bars are counted, and calendar days where the two differ."""
+    count, unit, last = int(horizon[:-1]), horizon[-1], len(series.close) - 1
+    days = {"d": 1.0, "w": 7.0, "m": 365.25 / 12, "y": 365.25}[unit] * count
+    begin = bisect_right(series.times, series.times[-1] - timedelta(days=min(days, 36_500))) - 1
+    for first in dict.fromkeys(([last - count] if unit == "d" else []) + [begin]):
+        if not 0 <= first < last:
+            continue
         close = np.asarray(series.close[first:], dtype=np.float64)
         if (close <= 0).any():
             continue
         if "volatility" in around.words:
             moves = np.diff(close) / close[:-1]
             if moves.size > 1:
-                yield "volatility", float(moves.std(ddof=1)) * math.sqrt(_per_year(series))
+                bars_a_day = max(1.0, _DAY_S / series.interval_s if series.interval_s < _DAY_S else 1.0)
+                yield "volatility", float(moves.std(ddof=1)) * math.sqrt(_SESSIONS_A_YEAR * bars_a_day)
         elif "drawdown" in around.words:
             yield "drawdown", float((close / np.maximum.accumulate(close) - 1).min())
         else:
             yield "return", float(close[-1] / close[0] - 1)
-
-
-def _per_year(series: Series) -> float:
-    return _SESSIONS_A_YEAR * max(1.0, _DAY_S / series.interval_s if series.interval_s < _DAY_S else 1.0)
-
-
-def _starts(series: Series, horizon: str) -> list[int]:
-    """Indices of the bars at which the horizon can have begun."""
-    count, unit = int(horizon[:-1]), horizon[-1]
-    last = len(series.close) - 1
-    found = [last - count] if unit == "d" else []
-    days = {"d": 1.0, "w": 7.0, "m": 365.25 / 12, "y": 365.25}[unit] * count
-    begin = bisect_right(series.times, series.times[-1] - timedelta(days=min(days, 36_500))) - 1
-    found.append(begin)
-    return [index for index in dict.fromkeys(found) if 0 <= index < last]
 
 
 _FACTORS = (1.0, 100.0, 0.01)
@@ -647,45 +519,34 @@ def accusation(material: Material, around: Around) -> CellHit | None:
     rounding nor truncation at the printed or the stored precision can make, nor reading a percentage as a ratio; and
     a number that stands nowhere in the prompt or the free facts, whose quotation is never a fabrication.
     """
-    row = _only_subject(material, around)
-    if row is None or around.crowd != 1:
-        return None
-    cell = _only_cell(material.cells, around, row)
-    if cell is None or not _differs(material.cells, around, cell):
-        return None
-    label = material.cells.of_cell[cell]
-    if not is_plain_statement(material, around, label):
-        return None
-    if material.benchmark in around.rivals - {row} and not label.kinds & material.subjects.words[material.benchmark]:
-        return None
-    return None if _is_shown(material, around.number) else CellHit(cell, row, 3)
-
-
-def _only_subject(material: Material, around: Around) -> int | None:
-    """The instrument, where sentence and line agree that it can be no other.
-
-    The benchmark may stand beside it, as in "beta to SPY", as long as the field is one that names the benchmark.
-    """
+    # The benchmark may stand beside the instrument, as in "beta to SPY", where the field is one that names it.
     candidates = set(around.rivals) | ({around.default} if around.default >= 0 else set())
     if len(candidates) == 2:
         candidates.discard(material.benchmark)
-    return candidates.pop() if len(candidates) == 1 else None
-
-
-def _only_cell(cells: Cells, around: Around, row: int) -> int | None:
-    """The one stored value of the one field that the clause names in full."""
+    if len(candidates) != 1 or around.crowd != 1:
+        return None
+    row = candidates.pop()
+    cells = material.cells
     part = cells.of_row(row)
     named = [at for at in range(part.start, part.stop) if is_full(cells.of_cell[at], around)]
     widest = max((len(cells.of_cell[at].kinds) for at in named), default=0)
     # "active return" names that field, not the plain return whose words it contains
     closest = [at for at in named if len(cells.of_cell[at].kinds) == widest]
-    return closest[0] if len(closest) == 1 else None
+    if len(closest) != 1 or not _differs(cells, around, closest[0]):
+        return None
+    label = cells.of_cell[closest[0]]
+    if not is_plain_statement(material, around, label):
+        return None
+    if material.benchmark in around.rivals - {row} and not label.kinds & material.subjects.words[material.benchmark]:
+        return None
+    return None if _is_shown(material, around.number) else CellHit(closest[0], row, 3)
 
 
 def _differs(cells: Cells, around: Around, cell: int) -> bool:
     """Whether no reading of the number, rounded or truncated, with or without its sign, can be the stored value.
 
     A percentage and the ratio it stands for are one value, whichever of them was printed and stored under which unit.
+    Only a printed sign, on a field whose sign means something, can be wrong; words of movement are too loose.
     """
     rate, plain = float(cells.values.rate[cell]), float(cells.values.plain[cell])
     number = around.number
@@ -698,7 +559,8 @@ def _differs(cells: Cells, around: Around, cell: int) -> bool:
         if math.isnan(value):
             continue
         comparable = True
-        sign = 1.0 if _signs_agree(around, value, cells, cell) else -1.0
+        loose = not number.signed or not cells.of_cell[cell].signed or value == 0
+        sign = 1.0 if loose or (around.direction > 0) == (value > 0) else -1.0
         unit = value / plain if plain else 1.0
         kept = min(step * unit, _COARSEST_RATE) if reading.as_rate else step
         for factor in _FACTORS if not math.isnan(rate) else _FACTORS[:1]:
@@ -712,23 +574,12 @@ def _differs(cells: Cells, around: Around, cell: int) -> bool:
 
 
 def _stored_step(value: float) -> float:
-    """What the last digit of a stored value is worth: it may have been rounded there before the agent saw it.
-
-    >>> _stored_step(3.1), _stored_step(2100.0)
-    (0.1, 1.0)
-    """
+    """The worth of the last digit of a stored value: it may have been rounded there before the agent saw it."""
     digits = repr(abs(value))
     if "e" in digits:
         return abs(value) * 1e-15 if abs(value) < 1 else 1.0
     fraction = digits.partition(".")[2].rstrip("0")
     return float(10.0 ** -len(fraction))
-
-
-def _signs_agree(around: Around, value: float, cells: Cells, cell: int) -> bool:
-    """Only a printed sign, on a field whose sign means something, can be wrong; words of movement are too loose."""
-    if not around.number.signed or not cells.of_cell[cell].signed or value == 0:
-        return True
-    return (around.direction > 0) == (value > 0)
 
 
 def _is_shown(material: Material, number: Number) -> bool:
@@ -737,20 +588,15 @@ def _is_shown(material: Material, number: Number) -> bool:
         if sized(material.free.values, reading):
             return True
     size = abs(number.value) / number.scale
-    step = number.step / number.scale
-    half = step * (0.5 + 1e-9) if significant(number) >= _FINE else 0.0
+    half = number.step / number.scale * (0.5 + 1e-9) if significant(number) >= _FINE else 0.0
     for known in {size * factor for factor in _FACTORS}:
-        slack = half * known / size if size else 0.0
-        if any(_holds(text, known, slack + known * 1e-12) for text in material.prompts):
-            return True
+        reach = (half * known / size if size else 0.0) + known * 1e-12
+        for text in material.prompts:
+            printed = _printed(text)
+            at = bisect_left(printed, known - reach)
+            if at < len(printed) and printed[at] <= known + reach:
+                return True
     return False
-
-
-def _holds(text: str, size: float, reach: float) -> bool:
-    """Whether a text prints a number within reach of a size."""
-    printed = _printed(text)
-    at = bisect_left(printed, size - reach)
-    return at < len(printed) and printed[at] <= size + reach
 
 
 @lru_cache(maxsize=64)

@@ -3,102 +3,31 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from types import MappingProxyType
+from typing import NamedTuple
 
 from assaymark.records import Instrument
 
-# Closed lists of words: what is too common to name a subject, what moves a number, and which words mean the same.
+_TABLES = tomllib.loads((files("assaymark.judging.evidence") / "lexicon.toml").read_text(encoding="utf-8"))
+LISTS: dict[str, frozenset[str]] = {name: frozenset(words.split()) for name, words in _TABLES["words"].items()}
+"""The closed lists of words by name."""
 
+SYNONYMS: dict[str, str] = _TABLES["synonyms"]
 
-def word_set(text: str) -> frozenset[str]:
-    """The words of a text, as a set.
+STOP = LISTS["stop"]
 
-    >>> sorted(word_set("up  down"))
-    ['down', 'up']
-    """
-    return frozenset(text.split())
-
-
-SYNONYMS = {
-    "vol": "volatility", "vols": "volatility", "volatile": "volatility", "dd": "drawdown", "corr": "correlation",
-    "correlated": "correlation", "returned": "return", "gained": "return", "gain": "return", "performance": "return",
-    "momentum": "return", "zscore": "z", "scores": "score", "ranked": "rank", "percentile": "rank",
-    "payrolls": "payroll", "nfp": "payroll", "jobs": "payroll", "employment": "payroll", "job": "payroll",
-    "fomc": "fed", "federal": "fed", "feds": "fed", "fund": "fed", "funds": "fed",
-    "treasuries": "treasury", "crude": "oil", "brent": "brent", "wti": "wti", "semis": "semiconductor",
-    "semi": "semiconductor", "chips": "semiconductor", "chip": "semiconductor", "sox": "semiconductor",
-    "phlx": "semiconductor", "tech": "technology", "biotech": "biotechnology", "korean": "korea", "kospi": "korea",
-    "japanese": "japan", "nikkei": "japan", "chinese": "china", "unemployed": "unemployment", "btc": "bitcoin",
-    "eth": "ethereum", "eps": "earning", "earnings": "earning", "inflationary": "inflation", "healthcare": "health",
-    "spx": "s&p", "spy": "s&p", "sp500": "s&p", "s&p500": "s&p", "dowjones": "dow", "em": "emerging",
-    "yields": "yield", "y": "yield", "advancers": "advancing", "decliners": "declining", "barrels": "barrel",
-    "inventories": "inventory", "equities": "equity", "commodities": "commodity", "utilities": "utility",
-    "industries": "industry", "securities": "security", "companies": "company", "beats": "beat", "ppi": "producer",
-    "purchasing": "pmi",
-}  # fmt: skip
-
-STOP = word_set(
-    """
-    a an the of in on at to for from by with and or but as is was are were be been being it its this that these those
-    than then so also into over under above below near around about after before during since until per vs versus
-    while despite amid between among through within without not no only just still even more most less least very both
-    all any some each up down rose rise rising fell fall falling gain gained lost loss declined decline dropped drop
-    increased increase decreased higher lower high low strong weak positive negative recent prior last next current
-    new first second third percent percentage point basi bp pct basis million billion trillion thousand k m b day week
-    month year session quarter daily weekly monthly annual annually annualized yoy mom qoq ytd january february march
-    april may june july august september october november december jan feb mar apr jun jul aug sep sept oct nov dec
-    monday tuesday wednesday thursday friday est et utc edt return rate index level market data price value growth
-    change total report reported release released close closed settled showed show could would may might will can has
-    have had which who their his her our we they u us s t q provided source observed status table number figure rank
-    score relative active quality evidence catalyst continuation reversal invalidation selected rejected base forecast
-    option holding portfolio
-    """
-)
-
-DOWN = word_set(
-    """
-    down fell fall falling falls fallen drop drops dropped dropping decline declines declined declining lose loses
-    lost losing loss losses off slid slide slides slump slumped plunge plunged tumble tumbled sank sink selloff
-    drawdown pullback below underperform underperforms underperformed underperformance lag lags lagged lagging
-    decreased decrease contracted contraction shed sheds correction retreat retreated dip dipped negative lower
-    discount washout cut cuts trails trailed trailing giveback reversed weakened slipped slips minus eased easing
-    crashed outflow outflows 跌 下跌 回撤 下降
-    """
-)
-UP = word_set(
-    """
-    up rose rise rises rising risen gain gains gained gaining climb climbs climbed jump jumped jumps surge surged
-    surges rally rallied advanced increase increased increases grew grow growth higher outperform outperforms
-    outperformed outperformance added adds rebound rebounded soared spiked spike ahead beat beats leading plus
-    涨 上涨 上升
-    """
-)
-SPREAD = word_set(
-    """
-    outperform outperforms outperformed outperforming outperformance underperform underperforms underperformed
-    underperforming underperformance versus vs relative ahead behind lag lags lagged lagging beat beats beating trails
-    trailed spread gap difference differential active alpha excess over than minus steepening steep curve wider
-    narrower premium against compared
-    """
-)
-CHANGE = word_set(
-    """
-    rose rise rises rising fell fall falls falling up down drop dropped declined decline increased increase decreased
-    change changed from wider tighter jump jumped added cut revised spread steep gap combined total sum together net
-    average
-    """
-)
-CONDITION = word_set(
-    """
-    below above under over beyond exceeds exceed exceeding if would could should unless least threshold until breaks
-    break breaches breach trigger triggers toward towards target hold holds more than lags another
-    """
-)
+DOWN = LISTS["down"]
+UP = LISTS["up"]
+SPREAD = LISTS["spread"]
+CHANGE = LISTS["change"]
+CONDITION = LISTS["condition"]
 
 CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 """Kana, Han and Hangul, as the inside of a character class: scripts that put no blank between words."""
@@ -135,11 +64,7 @@ _NONE: frozenset[str] = frozenset()
 
 
 def narrow(text: str) -> str:
-    """The text with full-width digits, letters and number signs in their usual form; no offset moves.
-
-    >>> narrow("３.１％ of ＢＲＩＡＲ，１，２００")
-    '3.1% of BRIAR，1,200'
-    """
+    """The text with full-width digits, letters and number signs in their usual form; no offset moves."""
     if text.isascii():
         return text
     return _WIDE_COMMA.sub(",", text).translate(_WIDE)
@@ -165,11 +90,7 @@ class Words:
 
 @lru_cache(maxsize=1 << 14)
 def canonical(lower: str) -> str:
-    """The form under which a lower-case word is compared: synonyms joined, plural s dropped, horizons as ``5d``.
-
-    >>> canonical("payrolls"), canonical("sectors"), canonical("5s"), canonical("52wk")
-    ('payroll', 'sector', '5d', '52w')
-    """
+    """The form under which a lower-case word is compared: synonyms joined, plural s dropped, horizons as ``5d``."""
     if len(lower) > _LONGEST_WORD:
         return lower[:_LONGEST_WORD]
     joined = SYNONYMS.get(lower)
@@ -198,11 +119,7 @@ def lower_of(text: str) -> str:
 
 
 def words_of(text: str) -> Words:
-    """The words of ``text`` with their canonical forms, in order.
-
-    >>> words_of("XLE: +5% in 21 sessions").forms
-    ['xle', '5', 'in', '21', 'session']
-    """
+    """The words of ``text`` with their canonical forms, in order."""
     return words_in(lower_of(text), 0, len(text))
 
 
@@ -220,11 +137,7 @@ def word_at(text: str, position: int) -> str:
 
 
 class SpokenHorizons:
-    """Horizons of a text that are written in two words: 5 sessions, six months, 52-week, 21日, 3个月.
-
-    >>> sorted(SpokenHorizons("over five sessions and 52-week").within(0, 30))
-    ['52w', '5d']
-    """
+    """Horizons of a text that are written in two words: 5 sessions, six months, 52-week, 21日, 3个月."""
 
     __slots__ = ("_ends", "_found", "_starts")
 
@@ -264,11 +177,7 @@ SPAN_WORDS = frozenset(
 
 @lru_cache(maxsize=1 << 14)
 def content_words(text: str) -> frozenset[str]:
-    """Canonical words of a text that can name a subject: no stop words, no figures; maturities such as ``10y`` can.
-
-    >>> sorted(content_words("the 10-year Treasury yield rose to 4.63%"))
-    ['10y', 'treasury', 'yield']
-    """
+    """Canonical words of a text that can name a subject: no stop words, no figures; maturities such as ``10y`` can."""
     spoken = {horizon for horizon in SpokenHorizons(text).within(0, len(text)) if horizon[-1] == "y"}
     words = map(canonical, set(_TOKEN.findall(text.lower())))
     return frozenset(filter(is_content, words)) | spoken
@@ -347,22 +256,15 @@ class Breaks:
         return left, right
 
 
-# Which instrument a piece of text speaks of: an index of names, and the mentions found with it.
-
-
 _LONGEST_NAME = 200
 _UNSPACED = re.compile(f"[{CJK}]")
-_GENERIC = word_set(
-    """
-    sector etf etfs fund funds index equity equities stock stocks shares us u.s the cash like broad total trust and
-    other market markets bond bonds do not invest large small mid cap factor term short long intermediate grade value
-    growth developed government yield high low volatility quality momentum active stable real
-    """
-)
+_GENERIC = LISTS["generic"]
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
+_COMMON = (_GENERIC | STOP) - {"cash"}
+
+
+class Mention(NamedTuple):
     """One place where an instrument is named: the span, and its row in the subject index."""
 
     start: int
@@ -399,10 +301,9 @@ class Subjects:
             if length:
                 found.append(Mention(words.starts[at], words.end(at + length - 1), row))
             at += length or 1
-        return self._with_unspaced(text, words, found) if self.unspaced and words.starts else found
-
-    def _with_unspaced(self, text: str, words: Words, found: list[Mention]) -> list[Mention]:
-        """``found`` and the names in scripts without blanks, which stand in the midst of other words."""
+        if not self.unspaced or not words.starts:
+            return found
+        # Names in scripts without blanks stand in the midst of other words.
         start, end = words.starts[0], words.end(len(words.starts) - 1)
         inside = [
             Mention(match.start(), match.end(), self.unspaced[lower_of(match.group())])
@@ -436,15 +337,12 @@ class Subjects:
             if at + len(phrase) <= stop and tuple(words.forms[at : at + len(phrase)]) == phrase:
                 return len(phrase), row
         row = self.symbols.get(words.lowers[at], -1)
-        return (1, row) if row >= 0 and _as_symbol(text, words, at) else (0, -1)
-
-
-def _as_symbol(text: str, words: Words, at: int) -> bool:
-    """Whether a word is written as a ticker: in capitals, within a column name, or with a horizon behind it."""
-    start, end = words.starts[at], words.end(at)
-    if text[start:end].isupper() or text[end : end + 1] == "_":
-        return True
-    return at + 1 < len(words.forms) and is_horizon(words.forms[at + 1])
+        if row < 0:
+            return 0, -1
+        # A symbol counts where it is written as a ticker: in capitals, in a column name, or with a horizon behind it.
+        start, end = words.starts[at], words.end(at)
+        written = text[start:end].isupper() or text[end : end + 1] == "_"
+        return (1, row) if written or (at + 1 < len(words.forms) and is_horizon(words.forms[at + 1])) else (0, -1)
 
 
 @lru_cache(maxsize=256)
@@ -452,19 +350,25 @@ def index_subjects(instruments: tuple[Instrument, ...]) -> Subjects:
     """An index of the names of ``instruments``: ids, symbols, names, aliases, and words that only one of them uses.
 
     Of two instruments that share a whole name, neither is found by it: a shared name names nobody.
-
-    >>> gold = Instrument(id="GOLD", symbol="IAU", name="Gold Trust")
-    >>> found = index_subjects((gold,))
-    >>> text = "Gold rose, IAU too"
-    >>> [(text[m.start : m.end], found.ids[m.row]) for m in found.mentions(text, words_of(text))]
-    [('Gold', 'GOLD'), ('IAU', 'GOLD')]
     """
     owners: dict[tuple[str, ...], set[int]] = defaultdict(set)
     for row, instrument in enumerate(instruments):
         for phrase in _names(instrument):
             owners[phrase].add(row)
-    for word, row in _single_words(instruments):
-        owners.setdefault((word,), {row})
+    # Words of names that exactly one instrument uses, such as Korea for South Korea.
+    words = tuple(_words(instrument) for instrument in instruments)
+    users: dict[str, set[int]] = defaultdict(set)
+    for row, instrument in enumerate(instruments):
+        for word in words[row] - {canonical((instrument.symbol or "").lower())}:
+            users[word].add(row)
+    for word in sorted(users):
+        if len(users[word]) == 1 and word not in _GENERIC and len(word) > 2:
+            owners.setdefault((word,), users[word])
+    unspaced: dict[str, set[int]] = defaultdict(set)
+    for row, instrument in enumerate(instruments):
+        for name in (instrument.id, instrument.name, *instrument.aliases):
+            if len(name) > 1 and _UNSPACED.search(name):
+                unspaced[lower_of(name[:_LONGEST_NAME])].add(row)
     by_first: dict[str, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
     for phrase in sorted(owners, key=lambda p: (-len(p), p)):
         if len(owners[phrase]) == 1:
@@ -475,20 +379,10 @@ def index_subjects(instruments: tuple[Instrument, ...]) -> Subjects:
         ids=tuple(instrument.id for instrument in instruments),
         phrases=MappingProxyType({first: tuple(phrases) for first, phrases in by_first.items()}),
         symbols=MappingProxyType(symbols),
-        words=tuple(_words(instrument) for instrument in instruments),
+        words=words,
         rows=MappingProxyType({instrument.id: row for row, instrument in enumerate(instruments)}),
-        unspaced=MappingProxyType(_unspaced(instruments)),
+        unspaced=MappingProxyType({name: next(iter(rows)) for name, rows in unspaced.items() if len(rows) == 1}),
     )
-
-
-def _unspaced(instruments: Sequence[Instrument]) -> dict[str, int]:
-    """Names with a character of a script without blanks, lower case, that one instrument alone uses."""
-    users: dict[str, set[int]] = defaultdict(set)
-    for row, instrument in enumerate(instruments):
-        for name in (instrument.id, instrument.name, *instrument.aliases):
-            if len(name) > 1 and _UNSPACED.search(name):
-                users[lower_of(name[:_LONGEST_NAME])].add(row)
-    return {name: next(iter(rows)) for name, rows in users.items() if len(rows) == 1}
 
 
 @lru_cache(maxsize=256)
@@ -522,23 +416,8 @@ def _names(instrument: Instrument) -> set[tuple[str, ...]]:
     while len(name) > 1 and name[-1] in _GENERIC:
         name.pop()
         found.add(tuple(name))
-    return {phrase for phrase in found if phrase and not _too_common(phrase)}
-
-
-def _too_common(phrase: tuple[str, ...]) -> bool:
-    """Whether a name consists of one word that prose uses for other things."""
-    return len(phrase) == 1 and (phrase[0] in _GENERIC or phrase[0] in STOP) and phrase[0] != "cash"
-
-
-def _single_words(instruments: Sequence[Instrument]) -> Iterable[tuple[str, int]]:
-    """Words of names that exactly one instrument uses, such as Korea for South Korea."""
-    users: dict[str, set[int]] = defaultdict(set)
-    for row, instrument in enumerate(instruments):
-        for word in _words(instrument) - {canonical((instrument.symbol or "").lower())}:
-            users[word].add(row)
-    for word in sorted(users):
-        if len(users[word]) == 1 and word not in _GENERIC and len(word) > 2:
-            yield word, next(iter(users[word]))
+    # A name of one word that prose uses for other things names nothing.
+    return {phrase for phrase in found if phrase and not (len(phrase) == 1 and phrase[0] in _COMMON)}
 
 
 def _words(instrument: Instrument) -> frozenset[str]:

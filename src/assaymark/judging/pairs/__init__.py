@@ -1,31 +1,28 @@
-"""Judges of pairs: stimuli with known differences, gates, prompts, replies, and reference judges with planted flaws.
+"""Judges of pairs: stimuli with known differences, gates, prompts, replies, and built-in judges with planted flaws.
 
 `build_stimuli` makes pairs of texts from tasks that a person wrote; `check` puts them through the gates;
 `plan_pair_calls` makes the calls of one judge, and `pair_call` turns each reply into a record. `point_stimuli` gives
-the same ladder, with filler and without, to judges that score one text at a time (Judge Datasheet, section 3 and
-appendix A).
+the same ladder, with filler and without, to judges that score one text at a time.
 """
 
 from __future__ import annotations
 
 from assaymark.judging.pairs.calls import (
+    GATES,
     PAIR_PROMPTS,
     STRICT,
     TIE_ALLOWED,
+    GateReport,
     PairPrompt,
     ParsedPair,
     PlannedPairCall,
-    PointStimulus,
-    PointVariant,
+    check,
     pair_call,
     pair_prompt_hashes,
     pair_schema,
     parse_pair_reply,
     plan_pair_calls,
-    point_records,
-    point_stimuli,
 )
-from assaymark.judging.pairs.checks import GATES, GateReport, check
 from assaymark.judging.pairs.reference import (
     PLANTED_PAIRS,
     PlantedPair,
@@ -34,7 +31,17 @@ from assaymark.judging.pairs.reference import (
     planted_values,
     reference_pair_judges,
 )
-from assaymark.judging.pairs.stimuli import Manifest, build_stimuli, manifest_of, read_stimuli, stimuli_json
+from assaymark.judging.pairs.stimuli import (
+    Manifest,
+    PointStimulus,
+    PointVariant,
+    build_stimuli,
+    manifest_of,
+    point_records,
+    point_stimuli,
+    read_stimuli,
+    stimuli_json,
+)
 from assaymark.judging.pairs.tasks import (
     Brief,
     Pair,

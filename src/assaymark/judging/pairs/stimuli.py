@@ -1,7 +1,8 @@
-"""Stimuli: pairs of texts whose difference is known because it was built, deterministic from a seed.
+"""Stimuli: texts whose difference is known because it was built, deterministic from a seed.
 
-Ten tasks make 450 pairs, shown in both orders: 900 calls for one judge under one prompt. How each condition is built
-is in `arms`; what is checked before any call in `gates`.
+Ten tasks make 450 pairs, shown in both orders: 900 calls for one judge under one prompt. `check` in
+`assaymark.judging.pairs` looks at them before any call. `point_stimuli` are the same texts for judges that score one
+text at a time.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from datetime import UTC, datetime
+from typing import Final, Literal
 
 import numpy as np
 
@@ -35,10 +36,21 @@ from assaymark.judging.pairs.tasks import (
     task_problems,
     tokens_of,
 )
-from assaymark.records import PairCondition, canonical_json, content_id, parse, record, sha256_text
-
-# Changes to the surface of a text that leave what it says as it is: a typo, a unit, a synonym.
-
+from assaymark.records import (
+    Agent,
+    Context,
+    Decision,
+    Derivation,
+    DerivationKind,
+    PairCondition,
+    Provenance,
+    Rationale,
+    canonical_json,
+    content_id,
+    parse,
+    record,
+    sha256_text,
+)
 
 _WORD = re.compile(r"(?<![\w-])[a-z]{6,}(?![\w-])")
 
@@ -47,11 +59,7 @@ Change = Callable[[str, Collection[str]], str | None]
 
 
 def with_typo(text: str, kept: Collection[str]) -> str | None:
-    """``text`` with two letters of its first long word exchanged, but of no word of a requirement's name.
-
-    >>> with_typo("The position size was discussed.", ["position size"])
-    'The position size was dicsussed.'
-    """
+    """``text`` with two letters of its first long word exchanged, but of no word of a requirement's name."""
     words = {word for name in kept for word in name.split()}
     for found in _WORD.finditer(text):
         word = found.group()
@@ -63,11 +71,7 @@ def with_typo(text: str, kept: Collection[str]) -> str | None:
 
 
 def with_other_unit(text: str, kept: Collection[str]) -> str | None:  # noqa: ARG001 - all changes are called alike
-    """``text`` with its first unit written another way; the value stays.
-
-    >>> with_other_unit("We hold 4 % of it.", ())
-    'We hold 4 percent of it.'
-    """
+    """``text`` with its first unit written another way; the value stays."""
     for pattern, written in UNITS:
         changed, count = pattern.subn(written, text, count=1)
         if count:
@@ -76,11 +80,7 @@ def with_other_unit(text: str, kept: Collection[str]) -> str | None:  # noqa: AR
 
 
 def with_synonym(text: str, kept: Collection[str]) -> str | None:
-    """``text`` with one word swapped for another of the same meaning.
-
-    >>> with_synonym("The whole note ends here.", ())
-    'The entire note ends here.'
-    """
+    """``text`` with one word swapped for another of the same meaning."""
     words = {word for name in kept for word in name.split()}
     for word, other in SYNONYMS:
         changed, count = re.subn(rf"(?<![\w-]){word}(?![\w-])", other, text, count=1)
@@ -92,53 +92,37 @@ def with_synonym(text: str, kept: Collection[str]) -> str | None:
 CHANGES: Mapping[str, Change] = {"typo": with_typo, "unit": with_other_unit, "synonym": with_synonym}
 """The variants of graded vacuum by name."""
 
-
-# The conditions of a datasheet, each as the pairs that one task gives to it.
-
-
 STEPS = LEAST_REQUIREMENTS
 """The ladder's highest step: Q5 meets five requirements more than Q0."""
 FILLER_SHARE = 0.5
 """A filler text is longer by at least this share of the other."""
 
 _FORMS: tuple[Form, ...] = ("lines", "paragraphs", "bullets")
-_BLANKS = (("   ", "   "), (" \n", "\n\n\t"))
+_BLANKS = (("", ""), ("   ", "   "), (" \n", "\n\n\t"))
 _PLACES = ("before", "between", "after")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """A pair before it is known which of its texts is called u. ``first`` is the better one if any is."""
-
-    condition: PairCondition
-    variant: str
-    first: Stimulus
-    second: Stimulus
-    delta: float = 0.0
-    fixed: bool = False
+Draft = tuple[PairCondition, str, Stimulus, Stimulus, float]
+"""A pair before u and v are drawn: condition, variant, the better text if any is, the other one, and the difference."""
 
 
 class _Drawn:
-    """What is drawn for one task before its pairs are made.
+    """The random draws of one task before its pairs are made; they depend on the seed and the task's name alone.
 
     ``order`` is the order in which requirements are added along the prefix chain; ``chain`` holds the texts Q0 .. Q5.
     """
 
-    def __init__(self, task: Task, rng: np.random.Generator) -> None:
-        count = len(task.requirements)
-        self.rng = rng
-        self.names = task.names
+    def __init__(self, task: Task, seed: int) -> None:
+        name = int.from_bytes(hashlib.sha256(task.name.encode()).digest()[:8], "big")
+        self.rng = rng = np.random.default_rng([seed, name])
+        self.count = count = len(task.requirements)
         self.order: list[int] = rng.permutation(count).tolist()
         wordings = (rng.random(count) * [len(one.met) for one in task.requirements]).astype(int)
         self.writer = Writer.of(task, wordings.tolist(), rng.permutation(count).tolist())
         self.chain = [self.writer.write(self.earned(self.order[:level])) for level in range(STEPS + 1)]
 
     def earned(self, met: Collection[int], partly: int | None = None) -> list[float]:
-        """What a text earns that meets these requirements, and one in part."""
-        found = [MET if at in met else MISSING for at in range(len(self.names))]
-        if partly is not None:
-            found[partly] = PARTLY
-        return found
+        """The marks of a text that meets these requirements, and one in part."""
+        return [PARTLY if at == partly else MET if at in met else MISSING for at in range(self.count)]
 
     def drawn(self, choices: int, count: int) -> list[int]:
         """``count`` different numbers below ``choices``."""
@@ -146,80 +130,46 @@ class _Drawn:
         return found
 
 
-def _generator(task: Task, seed: int) -> np.random.Generator:
-    """Randomness that depends on the seed and the name of one task."""
-    name = int.from_bytes(hashlib.sha256(task.name.encode()).digest()[:8], "big")
-    return np.random.default_rng([seed, name])
-
-
 def prefix_chain(task: Task, seed: int) -> list[Stimulus]:
     """The texts Q0 .. Q5 of a task: each meets what the one before it meets and one requirement more."""
-    return _Drawn(task, _generator(task, seed)).chain
+    return _Drawn(task, seed).chain
 
 
 def drafts(task: Task, seed: int) -> Iterator[Pair]:
     """The pairs of one task. They depend on the seed and on this task alone."""
-    rng = _generator(task, seed)
-    drawn = _Drawn(task, rng)
+    drawn = _Drawn(task, seed)
     brief = brief_of(task)
-    made = [
-        *_ladder(drawn),
-        *_half_steps(drawn),
-        *_same_subset(drawn),
-        *_different_subset(drawn),
-        *_filler(drawn),
-        *_vacuum(drawn),
-        *_graded_vacuum(drawn),
-    ]
-    flips = rng.random(len(made)) < 0.5
+    made = [*_ladder(drawn), *_same_subset(drawn), *_different_subset(drawn), *_filler(drawn), *_vacuum(drawn, task)]
+    flips = (drawn.rng.random(len(made)) < 0.5).tolist()
     numbers: Counter[str] = Counter()
-    for draft, flip in zip(made, flips.tolist(), strict=True):
-        numbers[draft.condition] += 1
-        yield _placed(draft, brief, f"{task.name}.{draft.condition}.{numbers[draft.condition]}", flip)
-
-
-def _placed(draft: Draft, brief: Brief, name: str, flip: bool) -> Pair:
-    """A draft as a pair, its texts called u and v as drawn."""
-    flip = flip and not draft.fixed
-    u, v = (draft.second, draft.first) if flip else (draft.first, draft.second)
-    better: Literal["u", "v"] = "v" if flip else "u"
-    return Pair(
-        id=name,
-        condition=draft.condition,
-        variant=draft.variant,
-        brief=brief,
-        u=u,
-        v=v,
-        delta=draft.delta,
-        better=better if draft.delta else None,
-    )
+    for (condition, variant, first, second, delta), drawn_flip in zip(made, flips, strict=True):
+        numbers[condition] += 1
+        flip = drawn_flip and condition != "filler"
+        better: Literal["u", "v"] = "v" if flip else "u"
+        yield Pair(
+            id=f"{task.name}.{condition}.{numbers[condition]}",
+            condition=condition,
+            variant=variant,
+            brief=brief,
+            u=second if flip else first,
+            v=first if flip else second,
+            delta=delta,
+            better=better if delta else None,
+        )
 
 
 def _ladder(drawn: _Drawn) -> Iterator[Draft]:
-    """Every two levels of the chain: five pairs one requirement apart, down to one pair five apart."""
+    """Every two levels of the chain, and half steps: met over partly and partly over missing, twice each."""
     for delta in range(1, STEPS + 1):
         for low in range(STEPS + 1 - delta):
-            yield Draft(
-                condition="ladder",
-                variant=f"Q{low + delta} over Q{low}",
-                first=drawn.chain[low + delta],
-                second=drawn.chain[low],
-                delta=float(delta),
-            )
-
-
-def _half_steps(drawn: _Drawn) -> Iterator[Draft]:
-    """Half a requirement apart: met against met in part, and met in part against not at all, twice each."""
+            high = low + delta
+            yield "ladder", f"Q{high} over Q{low}", drawn.chain[high], drawn.chain[low], float(delta)
     for number, level in enumerate(drawn.drawn(STEPS, 4)):
         part = drawn.writer.write(drawn.earned(drawn.order[:level], partly=drawn.order[level]))
-        over = number % 2 == 0
-        yield Draft(
-            condition="ladder",
-            variant="met over partly" if over else "partly over missing",
-            first=drawn.chain[level + 1] if over else part,
-            second=part if over else drawn.chain[level],
-            delta=0.5,
-        )
+        if number % 2 == 0:
+            yield "ladder", "met over partly", drawn.chain[level + 1], part, 0.5
+        else:
+            yield "ladder", "partly over missing", part, drawn.chain[level], 0.5
 
 
 def _same_subset(drawn: _Drawn) -> Iterator[Draft]:
@@ -229,88 +179,62 @@ def _same_subset(drawn: _Drawn) -> Iterator[Draft]:
         sizes = drawn.drawn(STEPS, 2)
         forms = drawn.drawn(len(_FORMS), 2)
         for size, form in zip(sizes, forms, strict=True):
-            earned = drawn.earned(drawn.drawn(len(drawn.names), size + 1))
+            earned = drawn.earned(drawn.drawn(drawn.count, size + 1))
             if kind == "wording":
                 other = writer.write(earned, reworded=True)
             elif kind == "order":
-                other = writer.write(earned, layout=_turned(writer.layout, drawn.rng))
+                by = int(drawn.rng.integers(1, len(writer.layout)))  # moved round, so that no sentence stays in place
+                other = writer.write(earned, layout=writer.layout[by:] + writer.layout[:by])
             else:
                 other = writer.write(earned, form=_FORMS[form])
-            yield Draft(condition="same_subset", variant=kind, first=writer.write(earned), second=other)
-
-
-def _turned(layout: tuple[int, ...], rng: np.random.Generator) -> tuple[int, ...]:
-    """Another order: the sentences moved round by a drawn number of places, so that none stays where it was."""
-    by = int(rng.integers(1, len(layout)))
-    return layout[by:] + layout[:by]
+            yield "same_subset", kind, writer.write(earned), other, 0.0
 
 
 def _different_subset(drawn: _Drawn) -> Iterator[Draft]:
     """Equally many other requirements: three pairs that share none, three that exchange one."""
-    count = len(drawn.names)
-    apart = drawn.drawn(count, count)
-    for mine, theirs in (
-        (apart[:1], apart[1:2]),
-        (apart[2:3], apart[3:4]),
-        (apart[:2], apart[2:4]),
+    apart = drawn.drawn(drawn.count, drawn.count)
+    shared = drawn.drawn(drawn.count, drawn.count)
+    for variant, mine, theirs in (
+        ("disjoint", apart[:1], apart[1:2]),
+        ("disjoint", apart[2:3], apart[3:4]),
+        ("disjoint", apart[:2], apart[2:4]),
+        *(("overlapping", shared[:size], shared[1 : size + 1]) for size in (2, 3, 4)),
     ):
-        yield _exchange(drawn, "disjoint", mine, theirs)
-    shared = drawn.drawn(count, count)
-    for size in (2, 3, 4):
-        yield _exchange(drawn, "overlapping", shared[:size], shared[1 : size + 1])
-
-
-def _exchange(drawn: _Drawn, variant: str, mine: Collection[int], theirs: Collection[int]) -> Draft:
-    """A pair that meets these requirements against those."""
-    first, second = (drawn.writer.write(drawn.earned(met)) for met in (mine, theirs))
-    return Draft(condition="different_subset", variant=variant, first=first, second=second)
+        first, second = (drawn.writer.write(drawn.earned(met)) for met in (mine, theirs))
+        yield "different_subset", variant, first, second, 0.0
 
 
 def _filler(drawn: _Drawn) -> Iterator[Draft]:
     """The levels Q1 .. Q5 against themselves with sentences more that meet nothing. The longer text is always v."""
     for level in range(1, STEPS + 1):
         place = _PLACES[(level - 1) % len(_PLACES)]
-        at = {"before": 0, "between": len(drawn.names) // 2, "after": len(drawn.names)}[place]
-        longer = drawn.writer.write(
-            drawn.earned(drawn.order[:level]), more=_fillers(drawn, drawn.chain[level].tokens), more_at=at
-        )
-        yield Draft(condition="filler", variant=place, first=drawn.chain[level], second=longer, fixed=True)
+        at = {"before": 0, "between": drawn.count // 2, "after": drawn.count}[place]
+        more: list[str] = []
+        added = 0
+        order = drawn.drawn(len(FILLERS), len(FILLERS))
+        while added < FILLER_SHARE * drawn.chain[level].tokens:
+            more.append(FILLERS[order[len(more) % len(order)]])
+            added += tokens_of(more[-1])
+        longer = drawn.writer.write(drawn.earned(drawn.order[:level]), more=more, more_at=at)
+        yield "filler", place, drawn.chain[level], longer, 0.0
 
 
-def _fillers(drawn: _Drawn, tokens: int) -> list[str]:
-    """Filler sentences in a drawn order, repeated if need be, until they lengthen a text of so many tokens enough."""
-    found: list[str] = []
-    added = 0
-    order = drawn.drawn(len(FILLERS), len(FILLERS))
-    while added < FILLER_SHARE * tokens:
-        found.append(FILLERS[order[len(found) % len(order)]])
-        added += tokens_of(found[-1])
-    return found
+def _vacuum(drawn: _Drawn, task: Task) -> Iterator[Draft]:
+    """No difference (an empty pair, two of white space, three identical), and next to none: a typo, a unit, a synonym.
 
-
-def _vacuum(drawn: _Drawn) -> Iterator[Draft]:
-    """No difference at all: one empty pair, two of white space, three of one text with itself."""
-    yield Draft(condition="vacuum", variant="empty", first=Stimulus(text=""), second=Stimulus(text=""))
-    for first, second in _BLANKS:
-        yield Draft(condition="vacuum", variant="whitespace", first=Stimulus(text=first), second=Stimulus(text=second))
-    for level in drawn.drawn(STEPS + 1, 3):
-        same = drawn.chain[level]
-        yield Draft(condition="vacuum", variant="identical", first=same, second=same)
-
-
-def _graded_vacuum(drawn: _Drawn) -> Iterator[Draft]:
-    """Next to no difference: one typo, one unit written another way, one synonym.
-
-    The level is drawn; where its text has nothing to change, the next higher one that has is taken. A task without any
-    unit gives no unit pair.
+    The level of each small change is drawn; where its text has nothing to change, the next one that has is taken. A
+    task without any unit gives no unit pair.
     """
+    for first, second in _BLANKS:
+        yield "vacuum", "whitespace" if first else "empty", Stimulus(text=first), Stimulus(text=second), 0.0
+    for level in drawn.drawn(STEPS + 1, 3):
+        yield "vacuum", "identical", drawn.chain[level], drawn.chain[level], 0.0
     for (variant, change), start in zip(CHANGES.items(), drawn.drawn(STEPS + 1, len(CHANGES)), strict=True):
         for level in (*range(start, STEPS + 1), *range(start)):
             text = drawn.chain[level]
-            changed = change(text.text, drawn.names)
-            if changed is not None:
+            if (changed := change(text.text, task.names)) is not None:
                 other = Stimulus(text=changed, met=text.met, partly=text.partly)
-                yield Draft(condition="graded_vacuum", variant=variant, first=text, second=other)
+                yield "graded_vacuum", variant, text, other, 0.0
                 break
 
 
@@ -320,11 +244,10 @@ VERSION = "1"
 
 @record
 class Manifest:
-    """What a set of stimuli is: its hash, and how many pairs of which kind it holds.
+    """The contents of a set of stimuli: its hash, and how many pairs of which kind it holds.
 
-    ``sha256`` covers the version and every pair with both texts, its situation and requirements, condition, variant,
-    difference and orders. ``counts`` are pairs by condition, ``variants`` by condition and variant; the ladder's
-    variants are its steps. Calls under one prompt and in one trial are ``calls``.
+    ``sha256`` covers the version and everything about every pair. ``counts`` are pairs by condition, ``variants`` by
+    condition and variant. ``calls`` are those under one prompt and in one trial.
     """
 
     version: str
@@ -340,28 +263,9 @@ class Manifest:
 def build_stimuli(tasks: Sequence[Task], seed: int) -> tuple[Pair, ...]:
     """Every pair of a datasheet, task by task: ladder, controls without a difference, fillers, vacuum.
 
-    A task's pairs depend on the seed and on that task alone: leaving out or adding another changes none of them.
-
-    Parameters
-    ----------
-    tasks : sequence of Task
-        From `load_tasks` or `finance_tasks`. For each task: 15 ladder pairs over whole requirements and 4 over half
-        of one, 6 with the same and 6 with different requirements of equal number, 5 with filler, 6 without any
-        difference and up to 3 with next to none.
-    seed : int
-        Which requirements are drawn, in which order, and which text is called u.
-
-    Raises
-    ------
-    InputError
-        The tasks cannot carry stimuli (`task_problems`).
-
-    Examples
-    --------
-    >>> from assaymark.judging.pairs.tasks import finance_tasks
-    >>> pairs = build_stimuli(finance_tasks(), seed=7)
-    >>> len(pairs), pairs == build_stimuli(finance_tasks(), seed=7)
-    (450, True)
+    A task gives 15 ladder pairs over whole requirements and 4 over half of one, 6 with the same and 6 with different
+    requirements of equal number, 5 with filler, 6 without any difference and up to 3 with next to none. They depend on
+    the seed and on that task alone. Raises InputError where the tasks cannot carry stimuli (`task_problems`).
     """
     if problems := task_problems(tasks):
         raise InputError("tasks", problems)
@@ -369,27 +273,8 @@ def build_stimuli(tasks: Sequence[Task], seed: int) -> tuple[Pair, ...]:
 
 
 def manifest_of(pairs: Sequence[Pair], seed: int) -> Manifest:
-    """The manifest of pairs that were built from ``seed``.
-
-    >>> from assaymark.judging.pairs.tasks import finance_tasks
-    >>> made = manifest_of(build_stimuli(finance_tasks(), seed=7), seed=7)
-    >>> made.calls, made.counts["vacuum"], made.counts["same_subset"]
-    (900, 60, 60)
-    """
-    return Manifest(
-        version=VERSION,
-        seed=seed,
-        tasks=len({pair.task for pair in pairs}),
-        pairs=len(pairs),
-        calls=sum(len(pair.orders) for pair in pairs),
-        counts=dict(Counter(pair.condition for pair in pairs)),
-        variants=dict(Counter(f"{pair.condition}.{pair.variant}" for pair in pairs)),
-        sha256=_digest(pairs),
-    )
-
-
-def _digest(pairs: Sequence[Pair]) -> str:
-    """sha256 over every pair. Texts and situations stand by their own hashes, each made once."""
+    """The manifest of pairs that were built from ``seed``."""
+    # Texts and situations stand by their own hashes, each made once.
     texts: dict[str, str] = {}
     briefs: dict[int, str] = {}
     lines = [f"stimuli {VERSION}"]
@@ -404,15 +289,21 @@ def _digest(pairs: Sequence[Pair]) -> str:
         for stimulus in (pair.u, pair.v):
             fields += [texts[stimulus.text], ",".join(stimulus.met), ",".join(stimulus.partly)]
         lines.append("\t".join(fields))
-    return sha256_text("\n".join(lines))
-
-
-# --- to and from a file -----------------------------------------------------------------------------------------------
+    return Manifest(
+        version=VERSION,
+        seed=seed,
+        tasks=len({pair.task for pair in pairs}),
+        pairs=len(pairs),
+        calls=sum(len(pair.orders) for pair in pairs),
+        counts=dict(Counter(pair.condition for pair in pairs)),
+        variants=dict(Counter(f"{pair.condition}.{pair.variant}" for pair in pairs)),
+        sha256=sha256_text("\n".join(lines)),
+    )
 
 
 @record
 class _StoredPair:
-    """A pair as it stands in a file: its situation by the name of the task."""
+    """A pair in a file: its situation by the name of the task."""
 
     id: str
     condition: PairCondition
@@ -427,62 +318,136 @@ class _StoredPair:
 
 @record
 class _Stored:
-    """A file of stimuli."""
-
     manifest: Manifest
     tasks: tuple[Brief, ...]
     pairs: tuple[_StoredPair, ...]
 
 
+_SAME = ("id", "condition", "variant", "u", "v", "better", "orders")
+
+
 def stimuli_json(pairs: Sequence[Pair], manifest: Manifest) -> str:
     """Pairs and their manifest as canonical JSON, for a run folder."""
     briefs = {pair.task: pair.brief for pair in pairs}
-    stored = tuple(
-        _StoredPair(
-            id=pair.id,
-            condition=pair.condition,
-            variant=pair.variant,
-            task=pair.task,
-            u=pair.u,
-            v=pair.v,
-            delta=float(pair.delta),
-            better=pair.better,
-            orders=pair.orders,
-        )
+    stored = [
+        {**{name: getattr(pair, name) for name in _SAME}, "task": pair.task, "delta": float(pair.delta)}
         for pair in pairs
-    )
-    return canonical_json(_Stored(manifest=manifest, tasks=tuple(briefs.values()), pairs=stored))
+    ]
+    return canonical_json({"manifest": manifest, "tasks": list(briefs.values()), "pairs": stored})
 
 
 def read_stimuli(text: str | bytes, *, source: str = "stimuli.json") -> tuple[tuple[Pair, ...], Manifest]:
-    """The pairs and manifest of a file that `stimuli_json` made.
-
-    Raises
-    ------
-    InputError
-        Not such a file, or its pairs are not those that the manifest was made of.
-    """
+    """The pairs and manifest of a file that `stimuli_json` made; InputError where the two do not belong together."""
     stored = parse(_Stored, text, source=source)
     briefs = {brief.task: brief for brief in stored.tasks}
-    lost = sorted({pair.task for pair in stored.pairs} - briefs.keys())
-    if lost:
+    if lost := sorted({pair.task for pair in stored.pairs} - briefs.keys()):
         raise InputError(source, [Problem(f"task {name}", "its situation is not in the file") for name in lost])
-    pairs = tuple(_pair(pair, briefs[pair.task]) for pair in stored.pairs)
+    pairs = tuple(
+        Pair(brief=briefs[one.task], delta=one.delta, **{name: getattr(one, name) for name in _SAME})
+        for one in stored.pairs
+    )
     if manifest_of(pairs, stored.manifest.seed) != stored.manifest:
         raise InputError(source, [Problem("manifest", "the pairs are not those it was made of")])
     return pairs, stored.manifest
 
 
-def _pair(stored: _StoredPair, brief: Brief) -> Pair:
-    """A pair with its situation."""
-    return Pair(
-        id=stored.id,
-        condition=stored.condition,
-        variant=stored.variant,
-        brief=brief,
-        u=stored.u,
-        v=stored.v,
-        delta=stored.delta,
-        better=stored.better,
-        orders=stored.orders,
-    )
+PointVariant = Literal["vacuum", "ladder", "filler"]
+
+FILLED_LEVELS: Final = (1, 2, 3, 4)
+"""The levels that are also shown with filler: neither the floor nor the ceiling, where a scale has no room."""
+
+# A filler text is its parent's content at another length, which is what ``length_matched`` names among derivations.
+_KINDS: Final[dict[PointVariant, DerivationKind]] = {"vacuum": "vacuum", "ladder": "ladder", "filler": "length_matched"}
+_NOTHING: Final = ("", " \n\n\t")
+_MOMENT: Final = datetime(2026, 1, 1, tzinfo=UTC)
+_SOURCE: Final = "assaymark stimuli"
+
+
+@record
+class PointStimulus:
+    """One text for a rubric judge: a level of a task's ladder, the same with filler, or nothing (``vacuum``, level 0).
+
+    ``level`` is how many requirements the text meets. ``parent`` is the id of the ladder text that a filler text
+    lengthens: what it has more meets nothing, so a judge that is blind to length scores both alike.
+    """
+
+    id: str
+    brief: Brief
+    level: int
+    text: str
+    variant: PointVariant
+    parent: str | None = None
+
+    @property
+    def task(self) -> str:
+        """The name of the task."""
+        return self.brief.task
+
+    @property
+    def tokens(self) -> int:
+        """Its length in words."""
+        return len(self.text.split())
+
+
+def point_stimuli(tasks: Sequence[Task], seed: int) -> list[PointStimulus]:
+    """Two texts without content, the six levels Q0 .. Q5, and Q1 .. Q4 with filler, for each task.
+
+    They are the texts that `build_stimuli` puts in pairs from the same seed, so what `check` found of those pairs holds
+    here. Raises InputError where the tasks cannot carry stimuli (`task_problems`).
+    """
+    if problems := task_problems(tasks):
+        raise InputError("tasks", problems)
+    found = []
+    for task in tasks:
+        brief = brief_of(task)
+        texts: list[tuple[PointVariant, int, int, str]] = []
+        texts += [("vacuum", number, 0, text) for number, text in enumerate(_NOTHING, start=1)]
+        texts += [("ladder", level, level, one.text) for level, one in enumerate(prefix_chain(task, seed))]
+        for pair in drafts(task, seed):
+            if pair.condition == "filler" and (level := len(pair.v.met)) in FILLED_LEVELS:
+                texts.append(("filler", level, level, pair.v.text))
+        for variant, number, level, text in texts:
+            parent = f"{brief.task}.point.ladder.{level}" if variant == "filler" else None
+            name = f"{brief.task}.point.{variant}.{number}"
+            found.append(PointStimulus(id=name, brief=brief, level=level, text=text, variant=variant, parent=parent))
+    return found
+
+
+def point_records(stimuli: Sequence[PointStimulus]) -> tuple[list[Decision], dict[str, Context]]:
+    """The stimuli as decisions with their contexts, to be planned like any others (`judging.plan_calls`).
+
+    ``record_id`` is the id of the stimulus, by which judgments find their level and task again; ``cluster`` is the
+    task. The study that plans them has to name the derivations ``vacuum``, ``ladder`` and ``length_matched`` (filler)
+    beside ``honest``. Nothing in a context is a fact that a number could contradict.
+    """
+    contexts: dict[str, Context] = {}
+    names: dict[str, str] = {}
+    decisions = []
+    for one in stimuli:
+        if one.task not in names:
+            listed = "\n".join(f"- {name}: {must}" for name, must in one.brief.requirements)
+            context = Context(
+                completeness="partial",
+                cutoff=_MOMENT,
+                cutoff_source="constructed",
+                prompt=f"{one.brief.question}\n\nWhat a good answer does:\n{listed}",
+            )
+            names[one.task] = content_id(context)
+            contexts[names[one.task]] = context
+        decisions.append(
+            Decision(
+                record_id=one.id,
+                episode_id=one.task,
+                step=0,
+                cluster=one.task,
+                decided_at=_MOMENT,
+                agent=Agent(id=f"{one.variant}-{one.id.rpartition('.')[2]}", family=_SOURCE),
+                context_id=names[one.task],
+                actions=(),
+                rationales=(Rationale(text=one.text, kind="summary"),),
+                format="stimulus",
+                provenance=Provenance(source=_SOURCE),
+                derivation=Derivation(kind=_KINDS[one.variant], parent=one.parent),
+            )
+        )
+    return decisions, contexts

@@ -18,7 +18,6 @@ from assaymark.records import PairCondition, record
 
 # Fixed sentences and words that stimuli are made of beside their tasks: none of them meets anything.
 
-
 CLOSERS = {
     1: "Noted.",
     2: "Note ends.",
@@ -35,10 +34,7 @@ CLOSERS = {
 }
 """Sentences by their length in whitespace tokens."""
 
-BEFORE_CLOSERS = (
-    "It was written on the usual form today.",
-    "It was filed in the usual place today.",
-)
+BEFORE_CLOSERS = ("It was written on the usual form today.", "It was filed in the usual place today.")
 """Sentences of eight tokens that stand before a closer where one closer is too short."""
 
 FILLERS = (
@@ -70,11 +66,7 @@ UNITS = (
 
 
 def closing(tokens: int) -> str:
-    """A neutral ending of exactly ``tokens`` whitespace tokens.
-
-    >>> closing(3), len(closing(47).split())
-    ('Note ends here.', 47)
-    """
+    """A neutral ending of exactly ``tokens`` words."""
     found: list[str] = []
     while tokens > max(CLOSERS):
         found.append(BEFORE_CLOSERS[len(found) % len(BEFORE_CLOSERS)])
@@ -82,11 +74,8 @@ def closing(tokens: int) -> str:
     return " ".join([*found, *([CLOSERS[tokens]] if tokens > 0 else [])])
 
 
-# Which requirements a text meets, by a rule that needs nothing but the text and the requirements' names.
-#
 # A requirement is met by a sentence that names it together with a value, and met in part by one that names it without.
-# The rule is what tasks are checked with, what the gates recount, and all that a reference judge understands.
-
+# Tasks are checked with this rule, the gates recount with it, and built-in judges understand nothing else.
 
 MET, PARTLY, MISSING = 1.0, 0.5, 0.0
 """What a requirement earns that is met, named without its value, and not named."""
@@ -96,11 +85,7 @@ _VALUE = re.compile(r'\d|"[^"\n]+"|“[^”\n]+”')
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text: cut behind a full stop, question or exclamation mark, and at line ends.
-
-    >>> sentences("Stop at 8.5. Cash?\\n- None left")
-    ['Stop at 8.5.', 'Cash?', '- None left']
-    """
+    """The sentences of a text: cut after a full stop, question or exclamation mark, and at line ends."""
     return [one for one in _BREAK.split(text) if one]
 
 
@@ -111,16 +96,11 @@ def has_value(sentence: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def _named(name: str) -> re.Pattern[str]:
-    """The name as words of its own."""
     return re.compile(rf"(?<!\w){re.escape(name.lower())}(?!\w)")
 
 
 def names(sentence: str, name: str) -> bool:
-    """Whether a sentence names a requirement, in any case and as words of its own.
-
-    >>> names("Our stop is near", "stop"), names("We stopped", "stop")
-    (True, False)
-    """
+    """Whether a sentence names a requirement, in any case and as words of its own."""
     lower = sentence.lower()
     # Looking for the words first is what makes a thousand tasks quick: most sentences name one requirement of five.
     return name.lower() in lower and _named(name).search(lower) is not None
@@ -128,20 +108,10 @@ def names(sentence: str, name: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def marks(text: str, requirements: tuple[str, ...]) -> tuple[float, ...]:
-    """What each requirement earns in ``text``: `MET`, `PARTLY` or `MISSING`, in the order of ``requirements``.
-
-    >>> marks("The stop is 12. Cash is low.", ("stop", "cash", "horizon"))
-    (1.0, 0.5, 0.0)
-    """
+    """The mark of each requirement in ``text``: `MET`, `PARTLY` or `MISSING`, in the order of ``requirements``."""
     found = sentences(text)
-    return tuple(_mark([one for one in found if names(one, name)]) for name in requirements)
-
-
-def _mark(naming: Sequence[str]) -> float:
-    """What the sentences that name a requirement earn it."""
-    if not naming:
-        return MISSING
-    return MET if any(map(has_value, naming)) else PARTLY
+    naming = ([has_value(one) for one in found if names(one, name)] for name in requirements)
+    return tuple(MISSING if not values else MET if any(values) else PARTLY for values in naming)
 
 
 LEAST_REQUIREMENTS = 5
@@ -174,12 +144,7 @@ class Requirement(_Strict):
 
 
 class Task(_Strict):
-    """A situation with five or more requirements, in the order in which judges read them.
-
-    >>> task = finance_tasks()[0]
-    >>> task.name, len(task.requirements)
-    ('copper-breakout', 5)
-    """
+    """A situation with five or more requirements, in the order in which judges read them."""
 
     name: Annotated[str, Field(max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
     question: Annotated[str, Field(min_length=1, max_length=4000, pattern=r"^[^\x00-\x08\x0b-\x1f]+$")]
@@ -192,29 +157,11 @@ class Task(_Strict):
 
 
 class _Tasks(_Strict):
-    """A whole task file."""
-
     tasks: Annotated[tuple[Task, ...], Field(alias="task")]
 
 
 def load_tasks(text: str, source: str = "tasks.toml") -> tuple[Task, ...]:
-    """The tasks in the text of a TOML file; ``docs/tasks.md`` describes its form.
-
-    Raises
-    ------
-    InputError
-        Not TOML; or fields that are wrong, missing or unknown; or sentences that do not do what their field says
-        (`task_problems`). All problems of one kind come at once.
-
-    Examples
-    --------
-    >>> load_tasks("[[task]]\\nname = 'a'")
-    Traceback (most recent call last):
-        ...
-    assaymark.errors.InputError: tasks.toml: 2 problems
-      task.0.question: is missing
-      task.0.requirement: is missing
-    """
+    """The tasks in the text of a TOML file (``docs/tasks.md`` describes its form); InputError with all problems."""
     tasks = read_model(_Tasks, text, source=source).tasks
     if problems := task_problems(tasks):
         raise InputError(source, problems)
@@ -229,7 +176,7 @@ def finance_tasks() -> tuple[Task, ...]:
 
 
 def task_problems(tasks: Sequence[Task]) -> list[Problem]:
-    """What in the sentences of tasks is not as their fields say; nothing if stimuli can be made of them."""
+    """Every sentence of the tasks that is not as its field says; nothing if stimuli can be made of them."""
     called = [task.name for task in tasks]
     problems = [] if called else [Problem("task", "at least one is needed (got 0)")]
     problems += [Problem(f"task {name}", "another task has this name") for name in _twice(called)]
@@ -241,12 +188,12 @@ def task_problems(tasks: Sequence[Task]) -> list[Problem]:
 
 
 def _twice(found: Sequence[str]) -> list[str]:
-    """What comes more than once."""
+    """The entries that occur more than once."""
     return sorted({one for one in found if found.count(one) > 1})
 
 
 def _naming_problems(task: Task) -> Iterator[str]:
-    """Names of requirements that cannot be told apart, or that stand in sentences which meet nothing."""
+    """Names of requirements that cannot be told apart, or that occur in sentences which meet nothing."""
     if len(task.requirements) < LEAST_REQUIREMENTS:
         yield f"at least {LEAST_REQUIREMENTS} requirements are needed (got {len(task.requirements)})"
     for name in _twice(task.names):
@@ -262,11 +209,10 @@ def _naming_problems(task: Task) -> Iterator[str]:
 
 
 def _sentence_problems(task: Task, one: Requirement) -> Iterator[str]:
-    """What is wrong with the sentences of one requirement."""
     if len(one.met) < 2 or _twice(one.met):
         yield f"met must hold two or more wordings, all different (got {len(one.met)}, {len(set(one.met))} different)"
     pivot = len(one.met[0].split()) if one.met else len(one.neutral.split())
-    for field, sentence in _fields(one):
+    for field, sentence in (*(("met", met) for met in one.met), ("partly", one.partly), ("neutral", one.neutral)):
         others = [name for name in task.names if name != one.name and names(sentence, name)]
         if len(sentences(sentence)) != 1 or sentence[-1] not in ".!?":
             yield f"{field} must be one sentence with a stop at its end (got {sentence!r})"
@@ -277,52 +223,33 @@ def _sentence_problems(task: Task, one: Requirement) -> Iterator[str]:
         if field != "neutral" and has_value(sentence) != (field != "partly"):
             must = "no value: no digit, no" if field == "partly" else "a value: a digit or a"
             yield f"{field} must hold {must} quotation (got {sentence!r})"
-        if not SHORTEST * pivot <= len(sentence.split()) <= LONGEST * pivot:
-            yield (
-                f"{field} must have {SHORTEST:g} to {LONGEST:g} times the {pivot} tokens of the first wording "
-                f"(got {len(sentence.split())})"
-            )
-
-
-def _fields(one: Requirement) -> Iterator[tuple[str, str]]:
-    """The sentences of a requirement with the name of their field."""
-    for sentence in one.met:
-        yield "met", sentence
-    yield "partly", one.partly
-    yield "neutral", one.neutral
+        if not SHORTEST * pivot <= (length := len(sentence.split())) <= LONGEST * pivot:
+            allowed = f"{SHORTEST:g} to {LONGEST:g} times the {pivot} tokens of the first wording"
+            yield f"{field} must have {allowed} (got {length})"
 
 
 def repeated_tasks(tasks: Sequence[Task], count: int) -> tuple[Task, ...]:
     """``count`` tasks made of a few: the given ones in turn, every further round with other numbers in its wordings.
 
-    The last digit of every number is turned on by the number of the round, so no two rounds up to ten share a text; a
-    situation says which round it is. For load tests and planted studies, where ten tasks are too few; the situations
-    stay the ten, so results on them say nothing about more situations.
-
-    >>> [task.name for task in repeated_tasks(finance_tasks()[:1], 3)]
-    ['copper-breakout', 'copper-breakout-2', 'copper-breakout-3']
+    The last digit of every number advances with the round, so no two rounds up to ten share a text. For load tests and
+    planted studies, where ten tasks are too few; results on them say nothing about more situations.
     """
-    return tuple(_perturbed(tasks[at % len(tasks)], at // len(tasks)) for at in range(count))
 
+    def turned(sentence: str, turn: int) -> str:
+        return _DIGIT.sub(lambda match: str((int(match.group()) + turn) % 10), sentence)
 
-def _perturbed(task: Task, turn: int) -> Task:
-    """A task in a later round."""
-    if not turn:
-        return task
-    requirements = tuple(
-        one.model_copy(update={"met": tuple(_turned(sentence, turn) for sentence in one.met)})
-        for one in task.requirements
-    )
-    changed = {"name": f"{task.name}-{turn + 1}", "question": f"{task.question} (Case {turn + 1}.)"}
-    return task.model_copy(update={**changed, "requirements": requirements})
-
-
-def _turned(sentence: str, turn: int) -> str:
-    """A sentence with the last digit of every run of digits turned on."""
-    return _DIGIT.sub(lambda match: str((int(match.group()) + turn) % 10), sentence)
-
-
-# Candidate texts: what is known about one, what a pair of them is, and how a text is written from requirements.
+    made = []
+    for at in range(count):
+        turn, task = at // len(tasks), tasks[at % len(tasks)]
+        if turn:
+            requirements = tuple(
+                one.model_copy(update={"met": tuple(turned(sentence, turn) for sentence in one.met)})
+                for one in task.requirements
+            )
+            changed = {"name": f"{task.name}-{turn + 1}", "question": f"{task.question} (Case {turn + 1}.)"}
+            task = task.model_copy(update={**changed, "requirements": requirements})
+        made.append(task)
+    return tuple(made)
 
 
 Order = Literal["uv", "vu"]
@@ -395,11 +322,8 @@ class Pair:
 
 def brief_of(task: Task) -> Brief:
     """What judges are told of a task."""
-    return Brief(
-        task=task.name,
-        question=task.question,
-        requirements=tuple((one.name, one.must) for one in task.requirements),
-    )
+    listed = tuple((one.name, one.must) for one in task.requirements)
+    return Brief(task=task.name, question=task.question, requirements=listed)
 
 
 @lru_cache(maxsize=65536)
@@ -443,21 +367,18 @@ class Writer:
         ``reworded`` takes the next wording of each requirement; ``more`` are extra sentences, put in before the
         sentence number ``more_at``, by which the text becomes longer than the others.
         """
-        body = [self._sentence(at, earned[at], reworded) for at in layout or self.layout]
+        requirements = self.task.requirements
+        body = []
+        for at in layout or self.layout:
+            one: Requirement = requirements[at]
+            wording = one.met[(self.wordings[at] + reworded) % len(one.met)]
+            body.append({MET: wording, PARTLY: one.partly, MISSING: one.neutral}[earned[at]])
         spare = self.tokens - sum(map(tokens_of, body)) - (len(body) if form == "bullets" else 0)
         if form == "bullets":
             body = [f"- {sentence}" for sentence in body]
         body[more_at:more_at] = more
-        requirements = self.task.requirements
         return Stimulus(
             text=_BETWEEN[form].join([*body, closing(spare)]),
             met=tuple(one.name for one, earns in zip(requirements, earned, strict=True) if earns == MET),
             partly=tuple(one.name for one, earns in zip(requirements, earned, strict=True) if earns == PARTLY),
         )
-
-    def _sentence(self, at: int, earns: float, reworded: bool) -> str:
-        """The sentence of one requirement."""
-        one: Requirement = self.task.requirements[at]
-        if earns == MISSING:
-            return one.neutral
-        return one.met[(self.wordings[at] + reworded) % len(one.met)] if earns == MET else one.partly

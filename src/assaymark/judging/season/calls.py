@@ -1,7 +1,8 @@
-"""Can a judge tell whose record it reads? A probe of the blinding of a season.
+"""Horizons as judge calls: the graded horizon, the outcome call that follows it, and the author probe.
 
-A judge that recognises an author may favour it, whatever its grades say. The probe asks for a guess and compares how
-often it is right with chance. It is the one prompt that lists the agents' names, and no grade comes of it.
+Outcomes reach the outcome call alone, which is made after everything else was graded: one call for both would let
+hindsight into the grades of the reasons (season methodology v0.3, look-ahead leakage). The author probe asks whether a
+judge can tell whose record it reads; it is the one prompt that lists the agents' names, and no grade comes of it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.errors import InputError, Problem
-from assaymark.judging.replies import Invalid
+from assaymark.judging.replies import Invalid, object_schema, parsed_by, text_of, word_of
 from assaymark.judging.season.plans import ScoringPlan, SubComponent
 from assaymark.judging.season.record import (
     BUDGET,
@@ -29,6 +30,7 @@ from assaymark.judging.season.record import (
     split_horizon,
 )
 from assaymark.judging.season.replies import (
+    MOST_CHARACTERS,
     MOST_CLAIMS,
     MOST_FIELDS,
     MOST_NOTE_TOKENS,
@@ -36,15 +38,12 @@ from assaymark.judging.season.replies import (
     Asked,
     HorizonAnswer,
     Read,
-    checked_object,
-    checked_text,
     horizon_schema,
+    object_of,
     outcome_schema,
-    parsed_by,
     read_reply,
 )
 from assaymark.prompting.fences import PromptTemplate, fence, prompt_template
-from assaymark.prompting.texts import Rejected, shown
 from assaymark.protocol import JudgeSpec
 from assaymark.quantiles import wilson_ends
 from assaymark.records import JSON, Outcome
@@ -52,17 +51,10 @@ from assaymark.records import JSON, Outcome
 if TYPE_CHECKING:
     from assaymark.judging.season.scoring import HorizonGrades
 
-
-# Horizons as judge calls: the prompt with the rubric of a scoring plan, and the call for each part of a horizon.
-#
-# Outcomes never reach these prompts: no function here takes one. They are shown in `outcome_prompts` alone.
-
-
 HORIZON_TEMPLATE: Final = "horizon-v1.txt"
-"""The prompt template in use."""
-
 OUTCOME_TEMPLATE: Final = "outcome-v1.txt"
-"""The template of outcome calls (`outcome_prompts`). It stands here because it is part of the grader's version."""
+AUTHOR_TEMPLATE: Final = "author-v1.txt"
+"""The prompt templates in use."""
 
 
 def season_template(name: str) -> PromptTemplate:
@@ -96,23 +88,18 @@ class PlannedHorizonCall:
 
     @property
     def judge(self) -> str:
-        """The name of who is asked."""
+        """The name of the judge."""
         return self.task.judge.name
 
     @property
     def asked(self) -> Asked:
-        """What the reply is held to."""
-        return Asked(self.task.plan, self.part.first, self.part.last, notes=_notes(self.part))
+        """The form that the reply is held to."""
+        return Asked(self.task.plan, self.part.first, self.part.last, notes=self.part.at < self.part.of)
 
 
 @lru_cache(maxsize=16)
 def grader_version(plan: ScoringPlan) -> str:
-    """What stands on every score: the grader of the plan, and by digest the two prompt templates and the plan.
-
-    >>> from assaymark.judging.season.plans import load_scoring
-    >>> [word.partition("@")[0] for word in grader_version(load_scoring("v0.4")).split()]
-    ['grounded_financial_reasoning_judge_v0.4', 'horizon-v1.txt', 'outcome-v1.txt', 'plan']
-    """
+    """The version on every score: the grader of the plan, and by digest the two prompt templates and the plan."""
     made_of = [(name, season_template(name).sha256) for name in (HORIZON_TEMPLATE, OUTCOME_TEMPLATE)]
     made_of.append(("plan", plan.digest))
     return " ".join([plan.grader, *(f"{name}@{digest[:12]}" for name, digest in made_of)])
@@ -131,38 +118,17 @@ def horizon_texts(plan: ScoringPlan) -> dict[str, str]:
 def horizon_tasks(
     horizons: Mapping[str, Horizon], judges: Sequence[JudgeSpec], plan: ScoringPlan, *, budget: int = BUDGET
 ) -> list[HorizonTask]:
-    """Every judge and trial for every agent's horizon, by agent, then judge, then trial.
+    """Every judge (that is a model) and trial for every agent's horizon, by agent, then judge, then trial.
 
-    Parameters
-    ----------
-    horizons : mapping of agent to Horizon
-        The whole records, or those of a period (`Horizon.between`).
-    judges : sequence of JudgeSpec
-        Those that are models.
-    budget : int
-        See `split_horizon`; a number of the season's plan.
-
-    Raises
-    ------
-    InputError
-        As for `split_horizon`.
+    ``horizons`` are the whole records, or those of a period (`Horizon.between`); ``budget`` is that of `split_horizon`.
     """
     tasks = []
     for agent, horizon in horizons.items():
         parts = split_horizon(horizon, budget=budget)
-        tasks += [
-            HorizonTask(
-                agent=agent,
-                horizon=horizon.id,
-                mandate=horizon.mandate,
-                parts=parts,
-                plan=plan,
-                judge=judge,
-                trial=trial,
-            )
-            for judge in judges
-            for trial in range(1, judge.trials + 1)
-        ]
+        for judge in judges:
+            for trial in range(1, judge.trials + 1):
+                who: dict[str, Any] = {"agent": agent, "horizon": horizon.id, "mandate": horizon.mandate}
+                tasks.append(HorizonTask(**who, parts=parts, plan=plan, judge=judge, trial=trial))
     return tasks
 
 
@@ -176,18 +142,26 @@ def next_call(task: HorizonTask, answered: Sequence[Read[HorizonAnswer]] = ()) -
         return None
     part = task.parts[len(answered)]
     before = answered[-1].answer.notes if answered and answered[-1].answer else None
-    system = system_text(task.plan, part)
-    schema = _schema(task.plan, _notes(part))
-    messages = (Message("system", (system,)), Message("user", (record_head(task.mandate, part, before), part.body)))
-    call = judge_call(task.judge, task.trial, messages, HORIZON_TEMPLATE, schema)
+    notes = part.at < part.of
+    head = record_head(task.mandate, part, before)
+    call = judge_call(
+        task.judge,
+        task.trial,
+        _system(task.plan, part.of > 1, notes),
+        (head, part.body),
+        HORIZON_TEMPLATE,
+        _schema(task.plan, notes),
+    )
     return PlannedHorizonCall(call=call, task=task, part=part)
 
 
-def judge_call(judge: JudgeSpec, trial: int, messages: tuple[Message, ...], template: str, schema: Text) -> CallSpec:
+def judge_call(
+    judge: JudgeSpec, trial: int, system: Text, user: tuple[Text, ...], template: str, schema: Text
+) -> CallSpec:
     """A call to a judge under one of the templates."""
     return CallSpec(
         model=judge.model,
-        messages=messages,
+        messages=(Message("system", (system,)), Message("user", user)),
         template=season_template(template).sha256,
         trial=trial,
         seed=judge.seed,
@@ -199,27 +173,19 @@ def judge_call(judge: JudgeSpec, trial: int, messages: tuple[Message, ...], temp
 
 
 def record_head(mandate: str, part: HorizonPart, notes: str | None = None, *, template: str = HORIZON_TEMPLATE) -> Text:
-    """What stands before the steps: the mandate, and from the second part on the notes, the rules and the book."""
+    """The text before the steps: the mandate, and from the second part on the notes, the rules and the book."""
     found = season_template(template)
     blocks = [fence("mandate", mandate)] if mandate else []
     carried = ""
-    if part.at > 1:
+    if part.at > 1 and "carried" in found.parts:
         kept = [fence("notes", notes)] if notes is not None else []
         kept += [text for text in (rules_text(part.rules), book_text(part.before)) if text]
-        if "carried" in found.parts:
-            carried = (
-                found.filled("carried", first=part.first, before=part.first - 1, blocks="\n\n".join(kept)) + "\n\n"
-            )
-    elif part.before is not None:
+        carried = found.filled("carried", first=part.first, before=part.first - 1, blocks="\n\n".join(kept)) + "\n\n"
+    elif part.at == 1 and part.before is not None:
         blocks.append(book_text(part.before))
     whole = {"least": part.whole[0], "most": part.whole[1]}
     head = found.filled("record", first=part.first, last=part.last, blocks="\n\n".join(blocks), **whole)
     return Text.of(f"{carried}{head}".rstrip("\n"))
-
-
-def _notes(part: HorizonPart) -> bool:
-    """Whether notes are asked for: another part follows."""
-    return part.at < part.of
 
 
 @lru_cache(maxsize=64)
@@ -241,19 +207,20 @@ def schema_text(schema: Mapping[str, JSON]) -> Text:
 
 def system_text(plan: ScoringPlan, part: HorizonPart) -> Text:
     """The system message: the task, the rubric of the plan, and the form of the answer."""
-    return _system(plan, part.of > 1, _notes(part))
+    return _system(plan, part.of > 1, part.at < part.of)
 
 
 @lru_cache(maxsize=16)
 def _system(plan: ScoringPlan, more: bool, notes: bool) -> Text:
     template = season_template(HORIZON_TEMPLATE)
+    parts = "; ".join(part.title for part in plan.not_applicable)
     return Text.of(
         template.filled(
             "system",
             **band_words(plan),
             reasoning=rubric_text(plan.reasoning, "reasoning"),
             evidence=rubric_text(plan.evidence, "evidence"),
-            left_out=_left_out(plan),
+            left_out=template.filled("left_out", parts=parts) if parts else "",
             most_claims=MOST_CLAIMS,
             most_fields=MOST_FIELDS,
             most_quoted=MOST_QUOTED,
@@ -262,14 +229,6 @@ def _system(plan: ScoringPlan, more: bool, notes: bool) -> Text:
             schema=_schema(plan, notes).text,
         )
     )
-
-
-def _left_out(plan: ScoringPlan) -> str:
-    """The parts that are not applicable to the season, or nothing."""
-    if not plan.not_applicable:
-        return ""
-    parts = "; ".join(part.title for part in plan.not_applicable)
-    return season_template(HORIZON_TEMPLATE).filled("left_out", parts=parts)
 
 
 def band_words(plan: ScoringPlan) -> dict[str, int]:
@@ -281,7 +240,7 @@ def band_words(plan: ScoringPlan) -> dict[str, int]:
 def rubric_text(parts: Iterable[SubComponent], axis: str) -> str:
     """The parts of an axis as judges read them: name, title, weight and question.
 
-    A part of a plan of your own that the template has no words for stands by its title.
+    A part of a custom plan that the template has no words for is listed by its title.
     """
     words = dict(line.split(": ", 1) for line in season_template(HORIZON_TEMPLATE).part("words").split("\n"))
     return "\n".join(
@@ -289,11 +248,6 @@ def rubric_text(parts: Iterable[SubComponent], axis: str) -> str:
         + (f": {words[part.name]}" if part.name in words else "")
         for part in parts
     )
-
-
-# The outcome call: the only one that is shown outcomes, made after everything else was graded.
-#
-# One call for both would let hindsight into the grades of the reasons (season methodology v0.3, look-ahead leakage).
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,21 +281,10 @@ def outcome_calls(
 ) -> list[PlannedOutcomeCall]:
     """The outcome calls of one judge and trial on one agent: one, or one for each part that the budget makes of it.
 
-    The judge is shown what was done and what came of it, and no reasons. Outcomes that are not resolved yet are left
-    out; a part without any is not asked about. Without any at all there is no call, and the outcome's share goes to the
-    other axes.
-
-    Parameters
-    ----------
-    grades : HorizonGrades
-        What this judge recorded on the same horizon before: its existence is what makes this the later call.
-    outcomes : iterable of Outcome
-        Of any records; those of other records are left out.
-
-    Raises
-    ------
-    InputError
-        The grades are no answer, or of another judge or horizon.
+    The judge is shown what was done and what came of it, and no reasons. Outcomes that are not resolved yet and those
+    of other records are left out; a part without any is not asked about. Without any at all there is no call, and the
+    outcome's share goes to the other axes. Raises InputError where ``grades`` (what this judge recorded on the same
+    horizon before) are no answer, or of another judge or horizon.
     """
     who = f"{grades.judge} on {grades.agent}, trial {grades.trial}"
     problems = []
@@ -356,35 +299,26 @@ def outcome_calls(
     resolved = outcomes_by_step(horizon.steps, outcomes)
     if not resolved:
         return []
-    template = season_template(OUTCOME_TEMPLATE)
     schema = schema_text(outcome_schema())
-    system = shared_text(template.filled("system", **band_words(plan), schema=schema.text))
+    filled = season_template(OUTCOME_TEMPLATE).filled("system", **band_words(plan), schema=schema.text)
+    system = shared_text(filled)
     texts = [deed_text(step, resolved.get(step.number, ())) for step in horizon.steps]
-    return [
-        PlannedOutcomeCall(
-            call=judge_call(
-                judge,
-                grades.trial,
-                (
-                    Message("system", (system,)),
-                    Message("user", (record_head("", part, template=OUTCOME_TEMPLATE), part.body)),
-                ),
-                OUTCOME_TEMPLATE,
-                schema,
-            ),
-            agent=grades.agent,
-            judge=judge.name,
-            family=judge.family,
-            trial=grades.trial,
-            part=part,
-        )
-        for part in parts_of(horizon, texts, budget=budget, reserve=0)
-        if any(part.first <= number <= part.last for number in resolved)
-    ]
+    planned = []
+    for part in parts_of(horizon, texts, budget=budget, reserve=0):
+        if any(part.first <= number <= part.last for number in resolved):
+            user = (record_head("", part, template=OUTCOME_TEMPLATE), part.body)
+            planned.append(
+                PlannedOutcomeCall(
+                    call=judge_call(judge, grades.trial, system, user, OUTCOME_TEMPLATE, schema),
+                    agent=grades.agent,
+                    judge=judge.name,
+                    family=judge.family,
+                    trial=grades.trial,
+                    part=part,
+                )
+            )
+    return planned
 
-
-AUTHOR_TEMPLATE: Final = "author-v1.txt"
-"""The prompt template in use."""
 
 ProbeState = Literal["above chance", "not above chance", "no guess"]
 
@@ -403,7 +337,7 @@ class PlannedProbe:
 
 @dataclass(frozen=True, slots=True)
 class AuthorGuess:
-    """A reply to a probe that has the form that was asked for."""
+    """A valid reply to a probe."""
 
     author: str
     reason: str
@@ -413,22 +347,10 @@ class AuthorGuess:
 class AuthorProbe:
     """How often a judge guessed the author.
 
-    Attributes
-    ----------
-    judge : str
-    hits, guesses, asked : int
-        Right guesses, replies that are a guess, and replies altogether.
-    chance : float
-        One over the number of agents.
-    accuracy, low, high : float or None
-        Hits over guesses with Wilson's score interval; None without a guess.
-    level : float
-        Of the interval.
-    state : "above chance", "not above chance" or "no guess"
-        Above chance where the whole interval is. The other answer is no proof of blindness: with few guesses the
-        interval is wide.
-    hits_of : mapping of author to (hits, guesses)
-        One agent with a style of its own can be known while the others are not.
+    ``hits`` are right guesses, ``guesses`` replies that are a guess, ``asked`` all replies; ``chance`` is one over the
+    number of agents, ``accuracy`` hits over guesses with Wilson's score interval (None without a guess), and
+    ``hits_of`` holds (hits, guesses) by author. The state is "above chance" where the whole interval is; "not above
+    chance" is no proof of blindness: with few guesses the interval is wide.
     """
 
     judge: str
@@ -446,8 +368,7 @@ class AuthorProbe:
     def __str__(self) -> str:
         if self.accuracy is None or self.low is None or self.high is None:
             return f"{self.judge}: {self.state} in {self.asked} replies"
-        ends = f"[{self.low:.0%}, {self.high:.0%}]"
-        said = f"{self.judge}: {self.hits} of {self.guesses} right {ends}"
+        said = f"{self.judge}: {self.hits} of {self.guesses} right [{self.low:.0%}, {self.high:.0%}]"
         return f"{said} against {self.chance:.0%} by chance, {self.state}"
 
 
@@ -458,12 +379,7 @@ def author_texts() -> dict[str, str]:
 
 def author_schema(options: Sequence[str]) -> dict[str, JSON]:
     """The JSON schema of a guess among these names."""
-    return {
-        "type": "object",
-        "properties": {"author": {"type": "string", "enum": list(options)}, "reason": {"type": "string"}},
-        "required": ["author", "reason"],
-        "additionalProperties": False,
-    }
+    return object_schema({"author": {"type": "string", "enum": list(options)}, "reason": {"type": "string"}})
 
 
 def probe_calls(
@@ -471,31 +387,22 @@ def probe_calls(
 ) -> list[PlannedProbe]:
     """A probe for every agent, judge and trial. Of a horizon that is split the first part is shown.
 
-    Parameters
-    ----------
-    horizons : mapping of agent to Horizon
-        All agents of the season: they are the options, in alphabetical order.
-
-    Raises
-    ------
-    InputError
-        Fewer than two agents, between whom there is nothing to guess.
+    ``horizons`` are those of all agents of the season: they are the options, in alphabetical order. Raises InputError
+    for fewer than two agents.
     """
     options = tuple(sorted(horizons))
     if len(options) < 2:
         raise InputError("author probe", [Problem("agents", f"at least two are needed (got {len(options)})")])
-    template = season_template(AUTHOR_TEMPLATE)
     schema = schema_text(author_schema(options))
     listed = "\n".join(f"- {json.dumps(name, ensure_ascii=False)}" for name in options)
-    system = shared_text(template.filled("system", options=listed, schema=schema.text))
+    system = shared_text(season_template(AUTHOR_TEMPLATE).filled("system", options=listed, schema=schema.text))
     planned = []
     for author in options:
         part = split_horizon(horizons[author], budget=budget)[0]
-        head = record_head(horizons[author].mandate, part, template=AUTHOR_TEMPLATE)
-        messages = (Message("system", (system,)), Message("user", (head, part.body)))
+        user = (record_head(horizons[author].mandate, part, template=AUTHOR_TEMPLATE), part.body)
         planned += [
             PlannedProbe(
-                call=judge_call(judge, trial, messages, AUTHOR_TEMPLATE, schema),
+                call=judge_call(judge, trial, system, user, AUTHOR_TEMPLATE, schema),
                 author=author,
                 judge=judge.name,
                 trial=trial,
@@ -509,92 +416,67 @@ def probe_calls(
 
 
 def parse_guess(text: str, options: Sequence[str]) -> AuthorGuess | Invalid:
-    """What a judge guesses, or why that is no guess.
+    """The author that a judge guesses, or why the reply is no guess."""
 
-    >>> parse_guess('{"author": "alder", "reason": "its phrases"}', ["alder", "birch"])
-    AuthorGuess(author='alder', reason='its phrases')
-    >>> parse_guess('{"author": "cedar", "reason": ""}', ["alder", "birch"])
-    Invalid(reason="author must be one of the names listed (got 'cedar')")
-    """
-    return parsed_by(text, lambda raw: _guess(raw, options))
+    def check(raw: JSON) -> AuthorGuess:
+        found = object_of(raw, ("author", "reason"))
+        author = word_of(found["author"], options, "author must be one of the names listed")
+        return AuthorGuess(author, text_of(found["reason"], "reason", MOST_QUOTED))
 
-
-def _guess(raw: JSON, options: Sequence[str]) -> AuthorGuess:
-    found = checked_object(raw, ("author", "reason"))
-    author = found["author"]
-    if not isinstance(author, str) or author not in options:
-        raise Rejected(f"author must be one of the names listed (got {shown(author)})")
-    return AuthorGuess(author, checked_text(found["reason"], "reason"))
+    return parsed_by(text, check, MOST_CHARACTERS)
 
 
 def read_guess(reply: Reply, probe: PlannedProbe) -> Read[AuthorGuess]:
-    """What a reply to a probe amounts to; nothing in it can make this raise."""
+    """The outcome of a probe; never raises."""
     return read_reply(reply, parse_guess(reply.text, probe.options))
 
 
 def author_probe(
     answered: Iterable[tuple[PlannedProbe, Read[AuthorGuess]]], *, level: float = 0.95
 ) -> list[AuthorProbe]:
-    """How often each judge guessed the author, against chance.
+    """How often each judge guessed the author, against chance, by judge in alphabetical order.
 
     Replies that are no guess are left out of the accuracy and counted in ``asked``. The interval takes guesses to be
-    independent; repeated trials on one record are not quite, so probe several periods rather than many trials.
-
-    Parameters
-    ----------
-    answered : iterable of (probe, what its reply amounts to)
-    level : float
-        Coverage of the intervals, strictly between 0 and 1.
-
-    Returns
-    -------
-    list of AuthorProbe, by judge in alphabetical order
-
-    Raises
-    ------
-    InputError
-        A call that comes twice, probes of one judge with other options, or a level that is none.
+    independent; repeated trials on one record are not quite, so probe several periods rather than many trials. Raises
+    InputError for a call that comes twice, probes of one judge with other options, or a level outside 0..1.
 
     References
     ----------
     Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. JASA 22, 209-212.
     """
-    found = list(answered)
-    _refuse(found, level)
-    judges = sorted({probe.judge for probe, _ in found})
-    return [_of_judge(judge, [one for one in found if one[0].judge == judge], level) for judge in judges]
-
-
-def _of_judge(judge: str, found: Sequence[tuple[PlannedProbe, Read[AuthorGuess]]], level: float) -> AuthorProbe:
-    """One judge's guesses."""
-    right = [(probe.author, read.answer.author == probe.author) for probe, read in found if read.answer is not None]
-    hits, n, chance = sum(hit for _, hit in right), len(right), 1 / len(found[0][0].options)
-    low, high = wilson_ends(hits / n, n, level=level) if n else (None, None)
-    state: ProbeState = "no guess" if low is None else "above chance" if low > chance else "not above chance"
-    guesses, hits_of = Counter(author for author, _ in right), Counter(author for author, hit in right if hit)
-    return AuthorProbe(
-        judge=judge,
-        hits=hits,
-        guesses=n,
-        asked=len(found),
-        chance=chance,
-        accuracy=hits / n if n else None,
-        low=low,
-        high=high,
-        level=level,
-        state=state,
-        hits_of={author: (hits_of[author], guesses[author]) for author in sorted(guesses)},
-    )
-
-
-def _refuse(found: Sequence[tuple[PlannedProbe, Read[AuthorGuess]]], level: float) -> None:
-    """What there is no accuracy of."""
+    by_judge: dict[str, list[tuple[PlannedProbe, Read[AuthorGuess]]]] = {}
+    every = list(answered)
+    for one in every:
+        by_judge.setdefault(one[0].judge, []).append(one)
     problems = [] if 0 < level < 1 else [Problem("level", f"must lie strictly between 0 and 1 (got {level})")]
-    for (author, key), count in Counter((probe.author, probe.call.key) for probe, _ in found).items():
+    for (author, key), count in Counter((probe.author, probe.call.key) for probe, _ in every).items():
         if count > 1:
             problems.append(Problem(f"{author}, call {key[:12]}", f"was answered {count} times"))
-    for judge in sorted({probe.judge for probe, _ in found}):
-        if len({probe.options for probe, _ in found if probe.judge == judge}) > 1:
+    for judge in sorted(by_judge):
+        if len({probe.options for probe, _ in by_judge[judge]}) > 1:
             problems.append(Problem(judge, "guessed among different agents; report each season on its own"))
     if problems:
         raise InputError("author probe", problems)
+    probes = []
+    for judge in sorted(by_judge):
+        found = by_judge[judge]
+        right = [(probe.author, read.answer.author == probe.author) for probe, read in found if read.answer is not None]
+        hits, n, chance = sum(hit for _, hit in right), len(right), 1 / len(found[0][0].options)
+        low, high = wilson_ends(hits / n, n, level=level) if n else (None, None)
+        guesses, hits_of = Counter(author for author, _ in right), Counter(author for author, hit in right if hit)
+        probes.append(
+            AuthorProbe(
+                judge=judge,
+                hits=hits,
+                guesses=n,
+                asked=len(found),
+                chance=chance,
+                accuracy=hits / n if n else None,
+                low=low,
+                high=high,
+                level=level,
+                state="no guess" if low is None else "above chance" if low > chance else "not above chance",
+                hits_of={author: (hits_of[author], guesses[author]) for author in sorted(guesses)},
+            )
+        )
+    return probes

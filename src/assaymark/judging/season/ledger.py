@@ -8,7 +8,7 @@ stands beside it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, Literal
@@ -89,19 +89,6 @@ class CappedPart:
 
 
 @record
-class ClaimLine:
-    """A claim of a judge beside the numbers that stand in its quotation.
-
-    ``quoted`` says whether the quotation stands in the reasons of its step. ``numeric`` is what the numeric ledger says
-    of it: contradicted if any of its numbers is, supported if all are borne out.
-    """
-
-    claim: HorizonClaim
-    quoted: bool
-    numeric: NumericState
-
-
-@record
 class LedgerDisagreement:
     """How far a judge's ledger and the numeric one are apart, in counts.
 
@@ -137,18 +124,8 @@ class LedgerDisagreement:
 def horizon_ledger(horizon: Horizon, decisions: Iterable[Decision], contexts: Mapping[str, Context]) -> HorizonLedger:
     """The numeric ledger (`judging.evidence.numeric_ledger`) of a horizon, over the blinded texts that judges see.
 
-    Parameters
-    ----------
-    decisions : iterable of Decision
-        At least those of the horizon's steps.
-    contexts : mapping of context id to Context
-        At least those of these decisions, whole: the ledger looks at all that the agent could see, which is more than
-        the market lines of a prompt.
-
-    Raises
-    ------
-    InputError
-        A decision or a context is missing: all of them at once.
+    The contexts have to be whole: the ledger looks at all that the agent could see, which is more than the market lines
+    of a prompt. Raises InputError with all decisions and contexts that are missing.
     """
     return horizon_ledgers([horizon], decisions, contexts)[0]
 
@@ -189,29 +166,48 @@ def capped(evidence: Mapping[str, float], ledger: HorizonLedger | None) -> tuple
     """The parts of the evidence axis that the numeric ledger caps, with what the judge gave and what counts.
 
     Without a ledger, and where it decides no number, nothing is capped.
-
-    >>> none = HorizonLedger({}, {"supported": 3, "contradicted": 1, "not_verifiable": 9})
-    >>> capped({"claim_support": 80.0, "no_contradiction": 70.0}, none)[0]
-    CappedPart(part='claim_support', given=80.0, cap=75.0, counted=75.0)
     """
     cap = None if ledger is None else ledger.cap
-    return tuple(
-        CappedPart(
-            part=name,
-            given=evidence[name],
-            cap=cap,
-            counted=evidence[name] if cap is None else min(evidence[name], cap),
-        )
-        for name in CAPPED
-        if name in evidence
-    )
+    found = []
+    for name in CAPPED:
+        if name in evidence:
+            given = evidence[name]
+            counted = given if cap is None else min(given, cap)
+            found.append(CappedPart(part=name, given=given, cap=cap, counted=counted))
+    return tuple(found)
 
 
 def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger: HorizonLedger) -> LedgerDisagreement:
-    """How far a judge's ledger and the numeric one are apart."""
+    """How far a judge's ledger and the numeric one are apart.
+
+    Of the numbers in a quotation the ledger says contradicted if any of them is, supported if all are borne out.
+    """
     steps = {step.number: step for step in horizon.steps}
-    read = [_line(claim, steps.get(claim.step), ledger) for claim in claims]
-    quoted = {(line.claim.step, one.part, one.start) for line, numbers in read for one in numbers}
+    table: dict[ClaimState, Counter[NumericState]] = {}
+    misquoted = 0
+    quoted: set[tuple[int, int, int]] = set()
+    for claim in claims:
+        step = steps.get(claim.step)
+        spans = quoted_spans(claim.quote, step) if step is not None else []
+        if not spans:
+            misquoted += 1
+            continue
+        numbers = [
+            one
+            for one in ledger.steps.get(claim.step, ())
+            if any(
+                part == one.part and start <= one.start and one.start + len(one.quote) <= end
+                for part, start, end in spans
+            )
+        ]
+        quoted |= {(claim.step, one.part, one.start) for one in numbers}
+        states = {one.state for one in numbers} - {"own_action"}
+        numeric: NumericState = "supported" if states <= set(BORNE_OUT) else "not_verifiable"
+        if not states:
+            numeric = "no number"
+        elif "contradicted" in states:
+            numeric = "contradicted"
+        table.setdefault(claim.state, Counter())[numeric] += 1
     accused = [
         (number, one.part, one.start)
         for number, ones in ledger.steps.items()
@@ -219,61 +215,25 @@ def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger
         if one.state == "contradicted"
     ]
     return LedgerDisagreement(
-        table={
-            state: dict(Counter(line.numeric for line, _ in read if line.quoted and line.claim.state == state))
-            for state in sorted({line.claim.state for line, _ in read if line.quoted})
-        },
-        misquoted=sum(not line.quoted for line, _ in read),
+        table={state: dict(table[state]) for state in sorted(table)},
+        misquoted=misquoted,
         unnoticed=sum(place not in quoted for place in accused),
         claims=len(claims),
     )
 
 
-def _line(
-    claim: HorizonClaim, step: HorizonStep | None, ledger: HorizonLedger
-) -> tuple[ClaimLine, tuple[Evidence, ...]]:
-    """A claim with its numbers."""
-    spans = quoted_spans(claim.quote, step) if step is not None else []
-    numbers = tuple(
-        one
-        for one in ledger.steps.get(claim.step, ())
-        if any(
-            part == one.part and start <= one.start and one.start + len(one.quote) <= end for part, start, end in spans
-        )
-    )
-    return ClaimLine(claim=claim, quoted=bool(spans), numeric=_numeric(numbers)), numbers
-
-
-def _numeric(numbers: Sequence[Evidence]) -> NumericState:
-    """What the numbers of a claim say together."""
-    states = {one.state for one in numbers} - {"own_action"}
-    if not states:
-        return "no number"
-    if "contradicted" in states:
-        return "contradicted"
-    return "supported" if states <= set(BORNE_OUT) else "not_verifiable"
-
-
 def quoted_spans(quote: str, step: HorizonStep) -> list[tuple[int, int, int]]:
-    """Where a quotation stands in the texts of a step, however its words are spaced: text, start and end.
-
-    >>> from types import SimpleNamespace
-    >>> said = SimpleNamespace(texts=[SimpleNamespace(text="Sold:\\n\\nit fell  3 % today; it fell 3 % before.")])
-    >>> quoted_spans("fell 3 %", said)
-    [(0, 10, 19), (0, 30, 38)]
-    """
+    """Where a quotation stands in the texts of a step, however its words are spaced: text, start and end."""
     words = " ".join(quote.split())
-    return [(at, *span) for at, text in enumerate(step.texts) for span in _places(words, text.text)] if words else []
-
-
-def _places(words: str, text: str) -> Iterator[tuple[int, int]]:
-    """The places of words with single spaces between them in a text, none over another."""
-    shown, offsets = _spaced(text)
-    at = shown.find(words)
-    while at >= 0:
-        end = at + len(words)
-        yield offsets[at], offsets[end - 1] + 1
-        at = shown.find(words, end)
+    found = []
+    for part, text in enumerate(step.texts if words else ()):
+        shown, offsets = _spaced(text.text)
+        at = shown.find(words)
+        while at >= 0:
+            end = at + len(words)
+            found.append((part, offsets[at], offsets[end - 1] + 1))
+            at = shown.find(words, end)
+    return found
 
 
 @lru_cache(maxsize=1024)

@@ -72,12 +72,7 @@ class CompositeWeights(Frozen):
         return self
 
     def shares(self, *, outcome: bool) -> dict[Component, float]:
-        """Percent of each component that is there; without an outcome its share goes where the plan says.
-
-        >>> weights = load_scoring("v0.4").composite
-        >>> {name: round(share, 2) for name, share in weights.shares(outcome=False).items()}
-        {'reasoning': 45.33, 'evidence': 39.67, 'process': 15.0}
-        """
+        """Percent of each component that is there; without an outcome its share goes where the plan says."""
         found: dict[Component, float] = {
             "reasoning": self.reasoning,
             "evidence": self.evidence,
@@ -134,10 +129,6 @@ class ScoringPlan(Frozen):
 
     ``panel`` is "single" for one judge or "median" for the median over judges. ``grader`` stands on every score beside
     the digest, so that scores of different versions are never compared unseen.
-
-    >>> plan = load_scoring("v0.4")
-    >>> len(plan.reasoning), len(plan.evidence), plan.panel
-    (10, 7, 'median')
     """
 
     version: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
@@ -171,10 +162,6 @@ class ScoringPlan(Frozen):
         """The plan without some parts of evidence, whose weight goes to the others in proportion to theirs.
 
         It is the methodology's own rule for an outcome that cannot be resolved: redistributed rather than assumed.
-
-        >>> plan = load_scoring("v0.4").without(["analyst_use"])
-        >>> [round(part.weight, 2) for part in plan.evidence]
-        [27.78, 16.67, 16.67, 11.11, 16.67, 11.11]
         """
         kept = [part for part in self.evidence if part.name not in names]
         left = tuple(part for part in self.evidence if part.name in names)
@@ -213,11 +200,7 @@ def parse_scoring(text: str, *, source: str = "scoring.toml") -> ScoringPlan:
 
 
 def scoring_names() -> tuple[str, ...]:
-    """The names of the scoring plans that come with the package.
-
-    >>> scoring_names()
-    ('v0.3', 'v0.4')
-    """
+    """The names of the scoring plans that come with the package."""
     return shipped_names(_FOLDER)
 
 
@@ -259,21 +242,6 @@ def applicable(plan: ScoringPlan, contexts: Iterable[Context]) -> ScoringPlan:
     be graded by what an agent says, so it is not applicable, and its weight goes to the other parts of the axis in
     proportion (`ScoringPlan.without`). Of contexts that are partial nobody knows what else their agents saw: with one
     of them, and without any context, every part stays.
-
-    Examples
-    --------
-    >>> from datetime import UTC, datetime
-    >>> from assaymark.judging.season.plans import load_scoring
-    >>> from assaymark.records import Fact
-    >>> now = datetime(2026, 3, 2, tzinfo=UTC)
-    >>> facts = tuple(Fact(id=f, instrument="A", field=f, value=1.0, unit="price", available_at=now)
-    ...               for f in ("price", "bookValue"))
-    >>> shown = Context(completeness="complete", cutoff=now, cutoff_source="", prompt="", facts=facts)
-    >>> plan = applicable(load_scoring("v0.4"), [shown])
-    >>> [part.name for part in plan.not_applicable]
-    ['analyst_use', 'sector_use']
-    >>> round(next(part.weight for part in plan.evidence if part.name == "claim_support"), 2)
-    31.25
     """
     fields: set[str] = set()
     bars = shown = False

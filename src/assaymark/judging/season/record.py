@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
@@ -16,62 +16,51 @@ from typing import Final, Literal, Protocol
 
 from assaymark.engine.calls import Text
 from assaymark.errors import InputError, Problem
-from assaymark.judging.blinding import Anonymised, Blinding, blinding_names, company_names, compiled
+from assaymark.judging.blinding import Blinding, blinding_names, company_names, compiled
 from assaymark.judging.prompts import ACTION_NUMBERS, decision_blocks, hidden, kept_names
-from assaymark.judging.season.market_lines import NO_MARKET, MarketLines, market_lines, table_lines
 from assaymark.judging.season.replies import MOST_NOTE_TOKENS
 from assaymark.prompting.context import moment, number_text, refuse_future
 from assaymark.prompting.fences import fence, row
 from assaymark.prompting.texts import judged_rationales, token_count
-from assaymark.records import Action, Agent, Constraint, Context, Decision, Outcome, Rationale, sha256_text
-
-__all__ = [
-    "RECENT_STEPS",
-    "Horizon",
-    "HorizonBook",
-    "HorizonFill",
-    "HorizonRejection",
-    "HorizonStep",
-    "StepRecord",
-    "horizon_of",
-]
-
-
-# The nouns of a horizon: steps as they are recorded, and as judges are shown them.
-
+from assaymark.records import Action, Agent, Constraint, Context, Decision, Fact, Outcome, Rationale, sha256_text
 
 AuditState = Literal["replaced", "kept"]
 
 BOOK_STAGES: Final = ("holdings", "cash_after")
 """The parts of a decision in which a log states the book after it: units by symbol, and cash."""
-
-
 ORDER: Final = "order"
 """The kind of a fill that an order asked for."""
+ACTION: Final = "action"
+"""The source of facts on splits and dividends; ``as_of`` is their ex-date."""
+RECENT_STEPS: Final = 5
+"""A symbol counts as recently traded for this many steps after its last trade."""
+BUDGET: Final = 120_000
+"""Words of the steps shown in one call, where a plan says nothing else."""
+LEAST_BUDGET: Final = 2 * MOST_NOTE_TOKENS
 
 
-class Filled(Protocol):
-    """A fill of a broker: signed units, their price where it is known, and the cost in cash."""
+class Traded(Protocol):
+    """A fill: signed units of a name, below 0 sold."""
 
     @property
     def symbol(self) -> str:
-        """What was traded, or should have been."""
-        ...
+        """The name that was traded, or should have been."""
 
     @property
     def quantity(self) -> float:
-        """Units; below 0 sold."""
-        ...
+        """Units."""
+
+
+class Filled(Traded, Protocol):
+    """A fill of a broker with its price, where it is known, and the cost in cash."""
 
     @property
     def price(self) -> float | None:
-        """Per unit; None where the record has none."""
-        ...
+        """Per unit."""
 
     @property
     def cost(self) -> float:
         """In cash."""
-        ...
 
 
 class Refused(Protocol):
@@ -79,27 +68,107 @@ class Refused(Protocol):
 
     @property
     def symbol(self) -> str:
-        """What was traded, or should have been."""
-        ...
+        """The name that should have been traded."""
 
     @property
     def reason(self) -> str:
         """A word."""
-        ...
 
 
 class Held(Protocol):
-    """A book: cash, and units of each symbol."""
+    """A book: cash, and units of each symbol, below 0 short."""
 
     @property
     def cash(self) -> float:
         """In the currency of the book."""
-        ...
 
     @property
     def positions(self) -> Mapping[str, float]:
-        """Units by symbol; below 0 short."""
-        ...
+        """Units by symbol."""
+
+
+_LAST = {"open": "price", "high": "price", "low": "price", "close": "price", "volume": "count"}
+"""The fields of a last bar that are listed beside the facts, with their units."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarketLines:
+    """A table as text: columns are fields with their unit, each row is a symbol and its cells.
+
+    ``words`` are the cells and columns that are not numbers: what blinding has to look at.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    words: tuple[str, ...] = ()
+    text: str = field(init=False, repr=False, compare=False)
+    """The table as it is shown; empty without rows. A horizon is rendered for many calls, and most of it is this."""
+
+    def __post_init__(self) -> None:
+        shown = "\n".join(table_lines("market", ("symbol", *self.columns), self.rows))
+        object.__setattr__(self, "text", shown)
+
+    def worded(self, said: Mapping[str, str]) -> MarketLines:
+        """The same table with its words replaced."""
+        changed = {word: said[word] for word in self.words if said.get(word, word) != word}
+        if not changed:
+            return self
+        return MarketLines(
+            tuple(changed.get(column, column) for column in self.columns),
+            tuple((line[0], *(changed.get(cell, cell) for cell in line[1:])) for line in self.rows),
+            tuple(changed.get(word, word) for word in self.words),
+        )
+
+
+def table_lines(name: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table with its name, size and head, a line for each row; nothing if it has no rows."""
+    body = [row(cells) for cells in rows]
+    return [row(("table", str(len(body)), name)), row(head), *body] if body else []
+
+
+NO_MARKET = MarketLines((), ())
+
+
+def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
+    """The facts of a context about some symbols, as a table with a row for each symbol that has any.
+
+    ``symbols`` are ids or symbols of instruments. Of a field that a symbol has twice the one of the latest period is
+    shown, or the one that became available last; a split or dividend stands on its ex-date alone. The last bar of a
+    price series stands beside the facts. Facts about no instrument are left out, and so are sources and notes.
+    """
+    wanted = set(symbols)
+    wanted |= {item.id for item in context.instruments if item.symbol in wanted}
+    grid: dict[str, dict[str, Fact]] = {}
+    today = context.cutoff.date()
+    for fact in context.facts:
+        # A split or dividend of an earlier day is left out: a table of one day cannot say of which.
+        gone_by = fact.source == ACTION and fact.as_of is not None and fact.as_of.date() < today
+        if fact.instrument in wanted and not gone_by:
+            known = grid.setdefault(fact.instrument, {})
+            column = f"{fact.field} [{fact.unit}]"
+            if column not in known or _later(fact, known[column]):
+                known[column] = fact
+
+    def shown(value: float | str) -> str:
+        return value if isinstance(value, str) else number_text(value)
+
+    cells = {symbol: {column: shown(fact.value) for column, fact in found.items()} for symbol, found in grid.items()}
+    for series in context.series:
+        if series.instrument in wanted:
+            last = {name: getattr(series, name)[-1] for name in _LAST if getattr(series, name)}
+            own = cells.setdefault(series.instrument, {}) if last else {}
+            own |= {f"last {name} [{_LAST[name]}]": number_text(value) for name, value in last.items()}
+    columns = tuple(dict.fromkeys(column for found in cells.values() for column in found))
+    rows = tuple((symbol, *(cells[symbol].get(column, "") for column in columns)) for symbol in sorted(cells))
+    texts = [fact.value for found in grid.values() for fact in found.values() if isinstance(fact.value, str)]
+    return MarketLines(columns, rows, tuple(dict.fromkeys([*columns, *texts])))
+
+
+def _later(one: Fact, other: Fact) -> bool:
+    """Whether a fact is the newer of two; by id where both came at once, so that their order does not matter."""
+    if one.as_of and other.as_of and one.as_of != other.as_of:
+        return one.as_of > other.as_of
+    return (one.available_at, one.id) > (other.available_at, other.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,23 +277,13 @@ class Horizon:
         return sha256_text("\n".join([self.mandate, *(f"{one.number}\t{one.record_id}" for one in self.steps)]))
 
     def between(self, first: int, last: int) -> Horizon:
-        """The steps ``first`` to ``last``, with the book at the boundary: a week of it, or a part of a long one.
-
-        Raises
-        ------
-        InputError
-            There is no such step.
-        """
+        """The steps ``first`` to ``last``, with the book at the boundary; InputError where there is none."""
         chosen = tuple(step for step in self.steps if first <= step.number <= last)
         if not chosen:
-            raise InputError(
-                "horizon", [Problem("steps", f"none from {first} to {last} (has {self.first}..{self.last})")]
-            )
+            what = f"none from {first} to {last} (has {self.first}..{self.last})"
+            raise InputError("horizon", [Problem("steps", what)])
         held = [step.book for step in self.steps if step.number < first and step.book is not None]
         return replace(self, steps=chosen, before=held[-1] if held else self.before)
-
-
-# Horizons as the text that a judge reads: a fence for each step, and one for each text that the agent wrote.
 
 
 def step_texts(steps: Sequence[HorizonStep]) -> list[str]:
@@ -239,9 +298,11 @@ def step_texts(steps: Sequence[HorizonStep]) -> list[str]:
 
 def step_text(step: HorizonStep, *, rules: bool = True) -> str:
     """One step: its tables, the numbers that it states, and each text, fenced one by one."""
-    tables = [_head(step), _actions(step.actions), *_done(step), *_horizon_rendering_book(step.book), *_market(step)]
-    if rules:
-        tables += table_lines("rules", ("kind", "limit", "unit", "scope"), _rules(step.constraints))
+    tables = [
+        *_deeds(step),
+        *([step.market.text] if step.market.text else []),
+        *(_rules(step.constraints) if rules else []),
+    ]
     blocks = [("step", "\n".join(tables))]
     if step.stated:
         blocks.append(("stated", step.stated))
@@ -251,63 +312,50 @@ def step_text(step: HorizonStep, *, rules: bool = True) -> str:
 
 def deed_text(step: HorizonStep, outcomes: Sequence[Outcome]) -> str:
     """One step for the outcome call: what was done, without reasons, and what happened afterwards."""
-    tables = [_head(step), _actions(step.actions), *_done(step), *_horizon_rendering_book(step.book)]
-    happened = (
-        (
-            one.horizon,
-            number_text(one.value),
-            number_text(one.benchmark),
-            moment(one.resolved_at) if one.resolved_at else "",
-        )
-        for one in outcomes
-    )
-    told = "\n".join(table_lines("outcomes", ("horizon", "value", "benchmark", "resolved"), happened))
-    blocks = [("step", "\n".join(tables)), *([("outcomes", told)] if told else [])]
+    happened = []
+    for one in outcomes:
+        resolved = moment(one.resolved_at) if one.resolved_at else ""
+        happened.append((one.horizon, number_text(one.value), number_text(one.benchmark), resolved))
+    after = "\n".join(table_lines("outcomes", ("horizon", "value", "benchmark", "resolved"), happened))
+    blocks = [("step", "\n".join(_deeds(step))), *([("outcomes", after)] if after else [])]
     return "\n".join(fence(label, content) for label, content in blocks)
 
 
 def book_text(book: HorizonBook | None) -> str:
     """A book on its own: at the boundary of two parts."""
-    return (
-        fence("book", "\n".join(_horizon_rendering_book(book))) if book is not None else fence("book", "not recorded")
-    )
+    return fence("book", "\n".join(_book_lines(book)) if book is not None else "not recorded")
 
 
 def rules_text(rules: Sequence[Constraint]) -> str:
     """The rules on their own; nothing where there are none."""
-    lines = table_lines("rules", ("kind", "limit", "unit", "scope"), _rules(rules))
+    lines = _rules(rules)
     return fence("rules", "\n".join(lines)) if lines else ""
 
 
-def _head(step: HorizonStep) -> str:
-    return row(("step", str(step.number), step.day))
-
-
-def _actions(actions: Sequence[Action]) -> str:
-    """A table of the actions with the columns that any of them fills; it stands there without rows too."""
-    filled = [name for name in ACTION_NUMBERS if any(getattr(action, name) is not None for action in actions)]
-    rows = [(one.instrument, one.kind, *(number_text(getattr(one, name)) for name in filled)) for one in actions]
-    lines = [row(("table", str(len(rows)), "actions")), row(("instrument", "action", *filled))]
-    return "\n".join([*lines, *map(row, rows)])
-
-
-def _done(step: HorizonStep) -> list[str]:
-    """What the broker filled and refused."""
-    head: tuple[str, ...] = ("symbol", "units", "price", "cost")
-    fills: list[tuple[str, ...]] = [
-        (one.symbol, number_text(one.quantity), number_text(one.price), number_text(one.cost)) for one in step.fills
+def _deeds(step: HorizonStep) -> list[str]:
+    """The head of a step, its actions (with the columns that any of them fills), what the broker did, and the book."""
+    filled = [name for name in ACTION_NUMBERS if any(getattr(action, name) is not None for action in step.actions)]
+    actions = [
+        (one.instrument, one.kind, *(number_text(getattr(one, name)) for name in filled)) for one in step.actions
     ]
-    if any(one.kind != ORDER for one in step.fills):
-        head = (*head, "kind")
-        fills = [(*cells, one.kind) for cells, one in zip(fills, step.fills, strict=True)]
-    refused = ((order.symbol, order.reason) for order in step.rejections)
+    kinds = any(one.kind != ORDER for one in step.fills)
+    fills = [
+        (one.symbol, number_text(one.quantity), number_text(one.price), number_text(one.cost), *([one.kind] * kinds))
+        for one in step.fills
+    ]
     return [
-        *table_lines("fills", head, fills),
-        *table_lines("refused", ("symbol", "reason"), refused),
+        row(("step", str(step.number), step.day)),
+        # The table of actions is shown without rows too.
+        row(("table", str(len(actions)), "actions")),
+        row(("instrument", "action", *filled)),
+        *map(row, actions),
+        *table_lines("fills", ("symbol", "units", "price", "cost", *(["kind"] * kinds)), fills),
+        *table_lines("refused", ("symbol", "reason"), ((order.symbol, order.reason) for order in step.rejections)),
+        *_book_lines(step.book),
     ]
 
 
-def _horizon_rendering_book(book: HorizonBook | None) -> list[str]:
+def _book_lines(book: HorizonBook | None) -> list[str]:
     """Cash and positions."""
     if book is None:
         return []
@@ -315,36 +363,19 @@ def _horizon_rendering_book(book: HorizonBook | None) -> list[str]:
     return [row(("cash", number_text(book.cash))), *table_lines("book", ("symbol", "units"), held)]
 
 
-def _market(step: HorizonStep) -> list[str]:
-    return [step.market.text] if step.market.text else []
-
-
-def _rules(rules: Sequence[Constraint]) -> Iterable[Sequence[str]]:
-    return ((rule.kind, number_text(rule.limit), rule.unit, rule.scope) for rule in rules)
+def _rules(rules: Sequence[Constraint]) -> list[str]:
+    lines = ((rule.kind, number_text(rule.limit), rule.unit, rule.scope) for rule in rules)
+    return table_lines("rules", ("kind", "limit", "unit", "scope"), lines)
 
 
 def outcomes_by_step(steps: Sequence[HorizonStep], outcomes: Iterable[Outcome]) -> Mapping[int, tuple[Outcome, ...]]:
-    """The outcomes that are resolved, by the number of their step, in an order of their own."""
+    """The outcomes that are resolved, by the number of their step, sorted by horizon and source."""
     numbers = {step.record_id: step.number for step in steps}
     found: dict[int, list[Outcome]] = {}
     for one in outcomes:
         if one.resolved_at is not None and one.record_id in numbers:
             found.setdefault(numbers[one.record_id], []).append(one)
     return {at: tuple(sorted(ones, key=lambda one: (one.horizon, one.source))) for at, ones in found.items()}
-
-
-# Horizons that are longer than a judge's window, cut at step boundaries and never silently.
-#
-# The rule: parts are filled from the first step on, each as full as the budget allows. A step that alone is longer than
-# the budget is a part of its own and marked `over`; what the model makes of it is recorded like any reply. From the
-# second part on some of the budget is kept free for the judge's notes on what came before. Sub-scores of the parts are
-# averaged by their number of steps.
-
-
-BUDGET: Final = 120_000
-"""Whitespace tokens of the steps shown in one call, where a plan says nothing else."""
-
-LEAST_BUDGET: Final = 2 * MOST_NOTE_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,27 +405,44 @@ class HorizonPart:
 
 
 def split_horizon(horizon: Horizon, *, budget: int = BUDGET) -> tuple[HorizonPart, ...]:
-    """The parts of a horizon, by the rule above; one part if it fits."""
+    """The parts of a horizon that is longer than a judge's window, cut at step boundaries; one part if it fits.
+
+    Parts are filled from the first step on, each as full as the budget allows. A step that alone is longer than the
+    budget is a part of its own and marked `over`. From the second part on some of the budget is kept free for the
+    judge's notes on what came before. Sub-scores of the parts are averaged by their number of steps.
+    """
     if budget < LEAST_BUDGET:
         raise InputError("horizon", [Problem("budget", f"must be at least {LEAST_BUDGET} tokens (got {budget})")])
-    texts = step_texts(horizon.steps)
-    return parts_of(horizon, texts, budget=budget, reserve=MOST_NOTE_TOKENS)
+    return parts_of(horizon, step_texts(horizon.steps), budget=budget, reserve=MOST_NOTE_TOKENS)
 
 
 def parts_of(horizon: Horizon, texts: Sequence[str], *, budget: int, reserve: int) -> tuple[HorizonPart, ...]:
-    """Steps as text, in parts within the budget; all but the first part keep ``reserve`` tokens free."""
+    """Steps as text, in parts within the budget; all but the first part keep ``reserve`` words free."""
     sizes = [token_count(text) for text in texts]
     cuts = cut(sizes, budget, reserve)
-    rooms = [budget, *[budget - reserve] * (len(cuts) - 1)]
-    return tuple(_part(horizon, texts, sizes, at, cuts, rooms[at]) for at in range(len(cuts)))
+    parts = []
+    for at, places in enumerate(cuts):
+        held = [step.book for step in horizon.steps[: places.start] if step.book is not None]
+        tokens = sum(sizes[place] for place in places)
+        parts.append(
+            HorizonPart(
+                at=at + 1,
+                of=len(cuts),
+                first=horizon.steps[places.start].number,
+                last=horizon.steps[places.stop - 1].number,
+                whole=(horizon.first, horizon.last),
+                tokens=tokens,
+                over=len(places) == 1 and tokens > budget - (reserve if at else 0),
+                before=held[-1] if held else horizon.before,
+                rules=horizon.steps[places.start].constraints,
+                body=Text.of("\n\n".join(texts[place] for place in places)),
+            )
+        )
+    return tuple(parts)
 
 
 def cut(sizes: Sequence[int], budget: int, reserve: int = 0) -> list[range]:
-    """Places of consecutive steps with these sizes, as full as the budget allows.
-
-    >>> cut([4, 4, 4, 9, 1], 8)
-    [range(0, 2), range(2, 3), range(3, 4), range(4, 5)]
-    """
+    """Places of consecutive steps with these sizes, as full as the budget allows."""
     cuts: list[range] = []
     start = full = 0
     for at, size in enumerate(sizes):
@@ -406,95 +454,62 @@ def cut(sizes: Sequence[int], budget: int, reserve: int = 0) -> list[range]:
     return [*cuts, range(start, len(sizes))]
 
 
-def _part(
-    horizon: Horizon, texts: Sequence[str], sizes: Sequence[int], at: int, cuts: Sequence[range], room: int
-) -> HorizonPart:
-    """One part."""
-    places = cuts[at]
-    held = [step.book for step in horizon.steps[: places.start] if step.book is not None]
-    tokens = sum(sizes[place] for place in places)
-    return HorizonPart(
-        at=at + 1,
-        of=len(cuts),
-        first=horizon.steps[places.start].number,
-        last=horizon.steps[places.stop - 1].number,
-        whole=(horizon.first, horizon.last),
-        tokens=tokens,
-        over=len(places) == 1 and tokens > room,
-        before=held[-1] if held else horizon.before,
-        rules=horizon.steps[places.start].constraints,
-        body=Text.of("\n\n".join(texts[place] for place in places)),
-    )
+def _blinded(found: Horizon, blinding: Blinding, kept: frozenset[str], identifiers: Sequence[str]) -> Horizon:
+    """The horizon without names, and with the audit of that; the texts are blinded at once for the whole record.
 
-
-# The names in a horizon, taken out of all of it at once.
-
-
-@dataclass(frozen=True, slots=True)
-class HorizonBlinding:
-    """The blinding of a whole horizon.
-
-    ``kept`` holds the names in the universe as they are written, ``identifiers`` the ids of records and episodes.
+    ``kept`` holds the names in the universe as they are written: an order may name anything else.
     """
 
-    blinding: Blinding
-    kept: frozenset[str]
-    identifiers: tuple[str, ...]
-
-    def horizon(self, found: Horizon) -> Horizon:
-        """The horizon without names, and with the audit of that."""
-        texts = list(dict.fromkeys(self._texts(found)))
-        plain = [self._without_identifiers(text) for text in texts]
-        blinded = self.blinding.apply_all([text for text, _ in plain])
-        said = {text: one.text for text, one in zip(texts, blinded, strict=True)}
-        uses = Counter(self._texts(found))
-        audit = _audit([(one, uses[text]) for text, one in zip(texts, blinded, strict=True)])
-        ids = sum(count * uses[text] for text, (_, count) in zip(texts, plain, strict=True))
-        if ids:
-            audit = (*audit, AuditLine("[id]", "replaced", ids, "identifiers of records and episodes"))
-        steps = tuple(self._blinded(step, said) for step in found.steps)
-        before = None if found.before is None else _book(found.before, said)
-        return Horizon(steps, said.get(found.mandate, found.mandate), before, audit)
-
-    def _texts(self, found: Horizon) -> Iterable[str]:
-        """Everything that is not a number or a name in the universe, in the order of the record."""
+    def texts() -> Iterator[str]:
         yield found.mandate
-        yield from self._symbols(found.before)
+        yield from symbols(found.before)
         for step in found.steps:
             yield step.day
-            yield from self._foreign(action.instrument for action in step.actions)
+            yield from (one.instrument for one in step.actions if one.instrument not in kept)
             yield step.stated
             yield from (text.text for text in step.texts)
-            yield from self._foreign(fill.symbol for fill in step.fills)
+            yield from (fill.symbol for fill in step.fills if fill.symbol not in kept)
             for order in step.rejections:
-                yield from (*self._foreign([order.symbol]), order.reason)
-            yield from self._symbols(step.book)
+                yield from (() if order.symbol in kept else (order.symbol,))
+                yield order.reason
+            yield from symbols(step.book)
             yield from step.market.words
 
-    def _symbols(self, book: HorizonBook | None) -> Iterable[str]:
-        return self._foreign(symbol for symbol, _ in book.positions) if book else ()
+    def symbols(book: HorizonBook | None) -> Iterator[str]:
+        yield from (symbol for symbol, _ in (book.positions if book else ()) if symbol not in kept)
 
-    def _foreign(self, symbols: Iterable[str]) -> Iterable[str]:
-        """Symbols that are not in the universe: an order may name anything."""
-        return (symbol for symbol in symbols if symbol not in self.kept)
+    uses = Counter(texts())
+    plain = {}
+    ids = 0
+    for text, count in uses.items():
+        without = text
+        for identifier in identifiers:
+            if identifier in without:
+                ids += without.count(identifier) * count
+                without = without.replace(identifier, "[id]")
+        plain[text] = without
+    blinded = dict(zip(plain, blinding.apply_all(list(plain.values())), strict=True))
+    counts: dict[AuditState, Counter[str]] = {"replaced": Counter(), "kept": Counter()}
+    for text, one in blinded.items():
+        counts["replaced"].update({name: count * uses[text] for name, count in one.replaced.items()})
+        counts["kept"].update({name: count * uses[text] for name, count in one.kept.items()})
+    why: dict[AuditState, str] = {
+        "kept": "a listed name stands in it, and it is in the universe",
+        "replaced": "names an agent, a model or its maker",
+    }
+    audit = [AuditLine(name, state, counts[state][name], why[state]) for state in why for name in sorted(counts[state])]
+    if ids:
+        audit.append(AuditLine("[id]", "replaced", ids, "identifiers of records and episodes"))
+    said = {text: one.text for text, one in blinded.items()}
 
-    def _without_identifiers(self, text: str) -> tuple[str, int]:
-        """The text with ids as ``[id]``, and how many there were."""
-        count = 0
-        for identifier in self.identifiers:
-            if identifier in text:
-                count += text.count(identifier)
-                text = text.replace(identifier, "[id]")
-        return text, count
+    def of(text: str) -> str:
+        return said.get(text, text)
 
-    @staticmethod
-    def _blinded(step: HorizonStep, said: Mapping[str, str]) -> HorizonStep:
-        """One step with its texts replaced."""
+    def book_of(book: HorizonBook | None) -> HorizonBook | None:
+        return book and HorizonBook(book.cash, tuple((of(symbol), units) for symbol, units in book.positions))
 
-        def of(text: str) -> str:
-            return said.get(text, text)
-
-        return replace(
+    steps = tuple(
+        replace(
             step,
             day=of(step.day),
             actions=tuple(replace(action, instrument=of(action.instrument)) for action in step.actions),
@@ -502,31 +517,12 @@ class HorizonBlinding:
             texts=tuple(Rationale(text=of(text.text), kind=text.kind) for text in step.texts),
             fills=tuple(replace(fill, symbol=of(fill.symbol)) for fill in step.fills),
             rejections=tuple(HorizonRejection(of(order.symbol), of(order.reason)) for order in step.rejections),
-            book=None if step.book is None else _book(step.book, said),
+            book=book_of(step.book),
             market=step.market.worded(said),
         )
-
-
-def _book(book: HorizonBook, said: Mapping[str, str]) -> HorizonBook:
-    return HorizonBook(book.cash, tuple((said.get(symbol, symbol), units) for symbol, units in book.positions))
-
-
-def _audit(found: Sequence[tuple[Anonymised, int]]) -> tuple[AuditLine, ...]:
-    """What was replaced and kept in all texts, each as often as it is shown."""
-    replaced: Counter[str] = Counter()
-    kept: Counter[str] = Counter()
-    for one, uses in found:
-        replaced.update({name: count * uses for name, count in one.replaced.items()})
-        kept.update({name: count * uses for name, count in one.kept.items()})
-    lines = [AuditLine(name, "replaced", n, "names an agent, a model or its maker") for name, n in replaced.items()]
-    lines += [
-        AuditLine(name, "kept", n, "a listed name stands in it, and it is in the universe") for name, n in kept.items()
-    ]
-    return tuple(sorted(lines, key=lambda line: (line.state, line.name)))
-
-
-RECENT_STEPS: Final = 5
-"""A symbol counts as recently traded for this many steps after its last trade."""
+        for step in found.steps
+    )
+    return Horizon(steps, of(found.mandate), book_of(found.before), tuple(audit))
 
 
 def horizon_of(
@@ -538,27 +534,14 @@ def horizon_of(
     mandate: str = "",
     recent: int = RECENT_STEPS,
 ) -> Horizon:
-    """The horizon of one agent, from its steps in order.
+    """The horizon of one agent (one replicate), from its steps in order.
 
     Market and fundamental lines of a step are the facts of that step's own context, about symbols that are held or
     acted on in it or were traded up to ``recent`` steps before; see `market_lines`. Of the texts, those that judges see
-    (`prompting.texts.JUDGED_KINDS`).
-
-    Parameters
-    ----------
-    records : sequence of StepRecord
-        Of one agent, one replicate, in the order of their decisions.
-    contexts : mapping of context id to Context
-        At least those that the decisions refer to.
-    agents : iterable of Agent
-        All of the season: each of them may be named by any other. Their order does not matter.
-    keep : iterable of str
-        What blinding must leave alone beside the tickers and company names in the contexts. A maker whose share is
-        among all of these is a holding, and its name stays as well (`blinding.company_names`).
-    mandate : str
-        The prompt that the season gives to all agents; it is blinded like the rest.
-    recent : int
-        Steps for which a traded symbol stays shown.
+    (`prompting.texts.JUDGED_KINDS`). ``agents`` are all of the season: each may be named by any other. ``keep`` is what
+    blinding must leave alone beside the tickers and company names in the contexts; a maker whose share is among these
+    is a holding, and its name stays as well (`blinding.company_names`). ``mandate`` is the prompt that the season gives
+    to all agents; it is blinded like the rest.
 
     Raises
     ------
@@ -566,86 +549,52 @@ def horizon_of(
         No step, steps of several agents, out of order or recorded twice, a context that is missing or that holds
         anything from after its decision, numbers that are not finite: all at once.
     """
-    shown = list(records)
-    _refuse(shown, contexts, recent)
-    universe = dict.fromkeys(name for one in shown for name in kept_names(contexts[one.decision.context_id]))
-    kept = frozenset((*universe, *keep))
+    _refuse(records, contexts, recent)
+    shown = [(one, contexts[one.decision.context_id]) for one in records]
+    kept = frozenset((*(name for _, context in shown for name in kept_names(context)), *keep))
     kept |= frozenset(company_names(kept))
-    names = blinding_names([*agents, shown[0].decision.agent])
-    identifiers = hidden([one.decision for one in shown], _context(shown[0], contexts), names, ()).identifiers
-    blind = HorizonBlinding(compiled(names, kept), kept, identifiers)
-    steps, before = [], _before(shown[0], contexts)
-    wanted = _Wanted(recent, before)
-    for number, one in enumerate(shown, start=1):
-        steps.append(_step(number, one, _context(one, contexts), wanted, kept))
-    return blind.horizon(Horizon(tuple(steps), mandate, before))
-
-
-def _context(one: StepRecord, contexts: Mapping[str, Context]) -> Context:
-    return contexts[one.decision.context_id]
-
-
-def _before(one: StepRecord, contexts: Mapping[str, Context]) -> HorizonBook | None:
-    """The book before the first decision, where its context shows it."""
-    held = _context(one, contexts).portfolio
-    return None if held is None else HorizonBook(held.cash, tuple(sorted(held.positions.items())))
-
-
-def _step(number: int, one: StepRecord, context: Context, wanted: _Wanted, kept: frozenset[str]) -> HorizonStep:
-    """One step as it is recorded; `HorizonBlinding` takes the names out afterwards, for the whole horizon at once."""
-    decision = one.decision
-    blocks = dict(decision_blocks(_without_book(one), kept))
-    symbols = wanted.at(number, one, context)
-    book = None if one.book is None else HorizonBook(one.book.cash, tuple(sorted(one.book.positions.items())))
-    return HorizonStep(
-        number=number,
-        day=one.day,
-        record_id=decision.record_id,
-        context_id=decision.context_id,
-        decided_at=decision.decided_at,
-        actions=tuple(replace(action, rationale=None) for action in decision.actions),
-        stated=blocks["stated"],
-        texts=judged_rationales(decision),
-        fills=tuple(
-            HorizonFill(fill.symbol, fill.quantity, fill.price, fill.cost, getattr(fill, "kind", ORDER))
-            for fill in one.fills
-        ),
-        rejections=tuple(HorizonRejection(order.symbol, order.reason) for order in one.rejections),
-        book=book,
-        market=market_lines(context, symbols) if symbols else NO_MARKET,
-        constraints=context.constraints,
-    )
-
-
-def _without_book(one: StepRecord) -> Decision:
-    """The decision without the book that it states, where the step shows that book anyway."""
-    if one.book is None:
-        return one.decision
-    stages = {name: part for name, part in one.decision.stages.items() if name not in BOOK_STAGES}
-    return replace(one.decision, stages=stages)
-
-
-class _Wanted:
-    """Whose market lines a step shows, as the horizon is gone through."""
-
-    def __init__(self, recent: int, before: HorizonBook | None) -> None:
-        self.recent = recent
-        self.held: set[str] = {symbol for symbol, units in before.positions if units} if before else set()
-        self.traded: dict[str, int] = {}
-
-    def at(self, number: int, one: StepRecord, context: Context) -> frozenset[str]:
-        """The symbols of one step: held before or after it, acted on in it, or traded a few steps ago."""
+    names = blinding_names([*agents, records[0].decision.agent])
+    identifiers = hidden([one.decision for one in records], shown[0][1], names, ()).identifiers
+    first = shown[0][1].portfolio
+    before = None if first is None else HorizonBook(first.cash, tuple(sorted(first.positions.items())))
+    held = {symbol for symbol, units in before.positions if units} if before else set()
+    traded: dict[str, int] = {}
+    steps = []
+    for number, (one, context) in enumerate(shown, start=1):
+        decision, book = one.decision, None
+        # Symbols held before or after the step, acted on in it, or traded a few steps ago.
         stated = context.portfolio.positions if context.portfolio else {}
-        before = self.held | {symbol for symbol, units in stated.items() if units}
+        symbols = held | {symbol for symbol, units in stated.items() if units}
         if one.book is not None:
-            self.held = {symbol for symbol, units in one.book.positions.items() if units}
-        self.traded |= {fill.symbol: number for fill in one.fills}
-        ago = {symbol for symbol, at in self.traded.items() if number - at <= self.recent}
-        acted = {action.instrument for action in one.decision.actions if action.instrument}
-        return frozenset(before | self.held | ago | acted)
-
-
-# --- what is refused ------------------------------------------------------------------------------------------------
+            book = HorizonBook(one.book.cash, tuple(sorted(one.book.positions.items())))
+            held = {symbol for symbol, units in book.positions if units}
+            # The book that a decision states is left out where the step shows that book anyway.
+            stages = {name: part for name, part in decision.stages.items() if name not in BOOK_STAGES}
+            decision = replace(decision, stages=stages)
+        traded |= {fill.symbol: number for fill in one.fills}
+        symbols |= held | {symbol for symbol, at in traded.items() if number - at <= recent}
+        symbols |= {action.instrument for action in decision.actions if action.instrument}
+        steps.append(
+            HorizonStep(
+                number=number,
+                day=one.day,
+                record_id=decision.record_id,
+                context_id=decision.context_id,
+                decided_at=decision.decided_at,
+                actions=tuple(replace(action, rationale=None) for action in decision.actions),
+                stated=dict(decision_blocks(decision, kept))["stated"],
+                texts=judged_rationales(decision),
+                fills=tuple(
+                    HorizonFill(fill.symbol, fill.quantity, fill.price, fill.cost, getattr(fill, "kind", ORDER))
+                    for fill in one.fills
+                ),
+                rejections=tuple(HorizonRejection(order.symbol, order.reason) for order in one.rejections),
+                book=book,
+                market=market_lines(context, symbols) if symbols else NO_MARKET,
+                constraints=context.constraints,
+            )
+        )
+    return _blinded(Horizon(tuple(steps), mandate, before), compiled(names, kept), kept, identifiers)
 
 
 def _refuse(records: Sequence[StepRecord], contexts: Mapping[str, Context], recent: int) -> None:
@@ -656,47 +605,33 @@ def _refuse(records: Sequence[StepRecord], contexts: Mapping[str, Context], rece
     authors = sorted({f"{one.decision.agent.id} (replicate {one.decision.replicate})" for one in records})
     if len(authors) > 1:
         problems.append(Problem("steps", f"must be of one agent and replicate (got {', '.join(authors)})"))
-    problems += _order_problems([one.decision for one in records])
+    for early, late in pairwise(one.decision for one in records):
+        if late.decided_at <= early.decided_at:
+            what = f"decided at {late.decided_at}, not after record {early.record_id}"
+            problems.append(Problem(f"record {late.record_id}", what))
+    for name, count in Counter(one.decision.record_id for one in records).items():
+        if count > 1:
+            problems.append(Problem(f"record {name}", "comes more than once"))
     for one in records:
-        problems += _record_problems(one, contexts)
+        where = f"record {one.decision.record_id}"
+        context = contexts.get(one.decision.context_id)
+        if context is None:
+            problems.append(Problem(where, f"its context {one.decision.context_id[:12]} is not among them"))
+        else:
+            try:
+                refuse_future(one.decision, context)
+            except InputError as exc:
+                problems += [Problem(f"{where}, {problem.where}", problem.what) for problem in exc.problems]
+        numbers = [
+            (f"fill of {fill.symbol}", n) for fill in one.fills for n in (fill.quantity, fill.price or 0.0, fill.cost)
+        ]
+        if one.book is not None:
+            numbers.append(("cash", one.book.cash))
+            numbers += [(f"position {name}", units) for name, units in one.book.positions.items()]
+        problems += [
+            Problem(f"{where}, {what}", f"must be finite (got {number})")
+            for what, number in numbers
+            if not math.isfinite(number)
+        ]
     if problems:
         raise InputError("horizon", problems)
-
-
-def _order_problems(decisions: Sequence[Decision]) -> list[Problem]:
-    """Steps out of order, and records that come twice."""
-    problems = [
-        Problem(f"record {late.record_id}", f"decided at {late.decided_at}, not after record {early.record_id}")
-        for early, late in pairwise(decisions)
-        if late.decided_at <= early.decided_at
-    ]
-    twice = [name for name, count in Counter(one.record_id for one in decisions).items() if count > 1]
-    return problems + [Problem(f"record {name}", "comes more than once") for name in twice]
-
-
-def _record_problems(one: StepRecord, contexts: Mapping[str, Context]) -> list[Problem]:
-    """A context that is missing or from the future, and numbers that are none."""
-    where = f"record {one.decision.record_id}"
-    context = contexts.get(one.decision.context_id)
-    problems = []
-    if context is None:
-        problems.append(Problem(where, f"its context {one.decision.context_id[:12]} is not among them"))
-    else:
-        try:
-            refuse_future(one.decision, context)
-        except InputError as exc:
-            problems += [Problem(f"{where}, {problem.where}", problem.what) for problem in exc.problems]
-    numbers = [
-        (f"fill of {fill.symbol}", n) for fill in one.fills for n in (fill.quantity, fill.price or 0.0, fill.cost)
-    ]
-    if one.book is not None:
-        numbers += [
-            ("cash", one.book.cash),
-            *((f"position {name}", units) for name, units in one.book.positions.items()),
-        ]
-    problems += [
-        Problem(f"{where}, {what}", f"must be finite (got {number})")
-        for what, number in numbers
-        if not math.isfinite(number)
-    ]
-    return problems

@@ -1,16 +1,21 @@
-"""What a judge said of a horizon, as a record: grades of its parts put together, capped, and made a score."""
+"""From the grades of judges to a total: axes, composite, median, efficiency, bands (season methodology v0.3 and v0.4).
+
+Every score is in points from 0 to 100 and more is better. A mean never leaves the range of what it is a mean of, and
+raising any grade never lowers what follows from it, in floats too.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from statistics import median
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from assaymark.engine.calls import Reply
 from assaymark.errors import InputError, Problem
-from assaymark.judging.season.calls import grader_version, next_call
+from assaymark.judging.season.calls import HorizonTask, PlannedHorizonCall, grader_version, next_call
 from assaymark.judging.season.ledger import CappedPart, HorizonLedger, LedgerDisagreement, capped, ledger_disagreement
 from assaymark.judging.season.plans import PORTFOLIO, PROCESS, TEMPORAL, ScoringPlan, SubComponent, load_scoring
 from assaymark.judging.season.record import Horizon, HorizonPart
@@ -21,15 +26,9 @@ from assaymark.judging.season.replies import (
     OutcomeAnswer,
     Read,
     ReplyState,
+    read_horizon_reply,
 )
 from assaymark.records import CallFacts, record
-
-if TYPE_CHECKING:
-    from assaymark.judging.season.calls import HorizonTask, PlannedHorizonCall
-
-
-# How long an agent takes for a decision, from measured times only.
-
 
 TimeState = Literal["ok", "no measured time"]
 
@@ -48,35 +47,17 @@ class DecisionTime:
 
 
 def decision_time(calls: Iterable[CallFacts]) -> DecisionTime:
-    """The median over the measured times of an agent's usable decisions.
-
-    Answers that could not be used are not handed in: a connection that is refused at once is no fast decision.
+    """The median over the measured times of an agent's usable decisions, one attempt each.
 
     A median, so that a slow call now and then moves it little. Times that were derived (from time stamps of a log, for
-    instance) include what nobody knows and are left out even beside measured ones.
-
-    Parameters
-    ----------
-    calls : iterable of CallFacts
-        One for each usable decision; ``seconds`` are those of one attempt.
-
-    Examples
-    --------
-    >>> stamped = CallFacts(seconds=90.0, timing_source="derived")
-    >>> decision_time([CallFacts(seconds=4.0, timing_source="measured"), stamped])
-    DecisionTime(seconds=4.0, measured=1, left_out=1, state='ok')
+    instance) include what nobody knows and are left out even beside measured ones. Answers that could not be used are
+    not to be passed: a connection that is refused at once is no fast decision.
     """
     every = list(calls)
     seconds = [call.seconds for call in every if call.timing_source == "measured" and call.seconds is not None]
     if not seconds:
         return DecisionTime(None, 0, len(every), "no measured time")
     return DecisionTime(float(median(seconds)), len(seconds), len(every) - len(seconds), "ok")
-
-
-# From the grades of judges to a total: axes, composite, median, efficiency, bands (season methodology v0.3 and v0.4).
-#
-# Every score is in points from 0 to 100 and more is better. A mean never leaves the range of what it is a mean of, and
-# raising any grade never lowers what follows from it, in floats too.
 
 
 Band = Literal["strong", "mixed", "weak"]
@@ -88,18 +69,7 @@ _DIGITS = 9  # 66.5 that a sum made 66.49999999999999 is 66.5
 
 @dataclass(frozen=True, slots=True)
 class BandStanding:
-    """The band of a panel's median, and whether the judges agree on it.
-
-    Attributes
-    ----------
-    band : "strong", "mixed" or "weak"
-        Of the median.
-    lowest, highest : bands
-        Of the lowest and of the highest judge.
-    judges : int
-    state : "agreed", "contested" or "single judge"
-        Contested where lowest and highest differ. One judge can neither agree nor disagree.
-    """
+    """The band of a panel's median, those of its lowest and highest judge, and whether these two agree."""
 
     band: Band
     lowest: Band
@@ -159,27 +129,7 @@ def band(score: float, *, plan: ScoringPlan | None = None) -> Band:
 
 
 def contested_band(judge_scores: Sequence[float], *, plan: ScoringPlan | None = None) -> BandStanding:
-    """The band of the judges' median, and whether the judges straddle a boundary.
-
-    A band is a claim too: where one judge says strong and another mixed, the band of the median is contested. The
-    season pages call bands stable, and all five contestants of their agreement table straddle one.
-
-    Parameters
-    ----------
-    judge_scores : sequence of J floats
-        Points, 0..100, one for each judge, in any order.
-
-    Raises
-    ------
-    InputError
-        Empty, or a score that is not a number in 0..100.
-
-    Examples
-    --------
-    >>> found = contested_band([57, 81, 83])
-    >>> found.band, found.lowest, found.state
-    ('strong', 'mixed', 'contested')
-    """
+    """The band of the judges' median, and whether the judges straddle a boundary: a band is a claim too."""
     scores = _scores("contested_band", judge_scores)
     low, high = band(min(scores), plan=plan), band(max(scores), plan=plan)
     state: BandState = "single judge" if len(scores) == 1 else "agreed" if low == high else "contested"
@@ -187,31 +137,7 @@ def contested_band(judge_scores: Sequence[float], *, plan: ScoringPlan | None = 
 
 
 def weighted_axis(sub_scores: Mapping[str, float], parts: Sequence[SubComponent]) -> float:
-    """An axis from its parts: their mean, weighted as the plan says.
-
-    Parameters
-    ----------
-    sub_scores : mapping of part to float
-        Points, 0..100, for exactly the parts of the axis.
-    parts : sequence of SubComponent
-        ``plan.reasoning`` or ``plan.evidence``.
-
-    Returns
-    -------
-    float in 0..100
-
-    Raises
-    ------
-    InputError
-        Parts that are missing or unknown, and scores off the scale: all at once.
-
-    Examples
-    --------
-    >>> parts = load_scoring("v0.4").evidence
-    >>> grades = dict.fromkeys((part.name for part in parts), 60) | {"claim_support": 80}
-    >>> weighted_axis(grades, parts)
-    65.0
-    """
+    """An axis from exactly its parts (``plan.reasoning`` or ``plan.evidence``): their weighted mean."""
     names = [part.name for part in parts]
     problems = [Problem(name, "no score; every part of the axis needs one") for name in names if name not in sub_scores]
     unknown = [name for name in sub_scores if name not in names]
@@ -223,18 +149,7 @@ def weighted_axis(sub_scores: Mapping[str, float], parts: Sequence[SubComponent]
 def process_score(temporal: float, portfolio: float, *, plan: ScoringPlan | None = None) -> float:
     """Process quality: temporal consistency and portfolio discipline by their weights in reasoning, scaled to 100.
 
-    The shipped plans weigh both alike, which makes it their mean. The methodology names no parts of process; these are
-    the two whose names its component carries.
-
-    Raises
-    ------
-    InputError
-        A score that is not a number in 0..100.
-
-    Examples
-    --------
-    >>> process_score(40, 60)
-    50.0
+    The methodology names no parts of process; these are the two whose names its component carries.
     """
     scores = points_of("process_score", {TEMPORAL: temporal, PORTFOLIO: portfolio})
     weights = {part.name: part.weight for part in _plan(plan).reasoning}
@@ -242,12 +157,7 @@ def process_score(temporal: float, portfolio: float, *, plan: ScoringPlan | None
 
 
 def composite(
-    reasoning: float,
-    evidence: float,
-    process: float,
-    outcome: float | None = None,
-    *,
-    plan: ScoringPlan | None = None,
+    reasoning: float, evidence: float, process: float, outcome: float | None = None, *, plan: ScoringPlan | None = None
 ) -> float:
     """One judge's composite: 40 % reasoning, 35 % evidence, 15 % process, 10 % outcome.
 
@@ -287,28 +197,7 @@ def judge_score(
     *,
     plan: ScoringPlan | None = None,
 ) -> JudgeScore:
-    """One judge's axes and composite from the parts that it graded.
-
-    Parameters
-    ----------
-    reasoning, evidence : mapping of part to float
-        Points, 0..100, for exactly the parts of the plan.
-    outcome : float, optional
-        From the separate call that alone is shown outcomes.
-
-    Raises
-    ------
-    InputError
-        As for `weighted_axis` and `composite`.
-
-    Examples
-    --------
-    >>> plan = load_scoring("v0.4")
-    >>> grades = [dict.fromkeys((part.name for part in axis), 70) for axis in (plan.reasoning, plan.evidence)]
-    >>> found = judge_score("auditor", *grades)
-    >>> found.composite, found.band, found.outcome
-    (70.0, 'strong', None)
-    """
+    """One judge's axes and composite from the parts that it graded, and the outcome from the call that is shown it."""
     rules = _plan(plan)
     axes = weighted_axis(reasoning, rules.reasoning), weighted_axis(evidence, rules.evidence)
     process = process_score(reasoning[TEMPORAL], reasoning[PORTFOLIO], plan=rules)
@@ -478,10 +367,10 @@ class GradedPart:
 
 @record
 class HorizonGrades:
-    """What one judge gave one agent's horizon in one trial, before any outcome was shown.
+    """One judge's grades of one agent's horizon in one trial, before any outcome was shown.
 
-    ``state`` is that of the first reply that is no answer, else ok; ``reason`` says which and why. Grades stand only
-    where it is ok. Those of several parts are means weighted by their steps; ``parts`` says how the horizon was split.
+    ``state`` is that of the first reply that is no answer, else ok; ``reason`` says which and why. There are grades
+    only where it is ok. Those of several parts are means weighted by their steps; ``parts`` says how it was split.
     Look-ahead fails if it fails in any part; verdict and summary are those of the last, which knows of the others.
     """
 
@@ -533,82 +422,46 @@ class HorizonScore:
     grader: str
 
 
-def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizonCall, Read[HorizonAnswer]]]) -> HorizonGrades:
-    """The replies to the calls of a task, put together.
+@dataclass(frozen=True, slots=True)
+class HorizonRound:
+    """The calls that are due, one for each unfinished task, and the grades of the finished ones, both by task."""
 
-    Parameters
-    ----------
-    asked : sequence of (call, what its reply amounts to)
-        In the order of the parts. They must go as far as `next_call` does.
+    due: tuple[PlannedHorizonCall, ...]
+    grades: tuple[HorizonGrades, ...]
 
-    Raises
-    ------
-    InputError
-        Calls are missing, out of order, or of another task.
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to ask."""
+        return not self.due
+
+
+def horizon_round(tasks: Iterable[HorizonTask], reply_to: Callable[[str], Reply | None]) -> HorizonRound:
+    """The calls that can be made now and the grades there are, from the stored replies (by call key).
+
+    The calls on a split horizon come one after the other, each with the notes of the one before. So a season is judged
+    in rounds: plan, ask, plan again, until nothing is due. A round is worked out from stored replies alone, and is the
+    same after a kill. A task whose call failed for good stays due: the runner says which calls those are.
     """
-    _refuse(task, asked)
-    parts = tuple(
-        GradedPart(
-            first=call.part.first,
-            last=call.part.last,
-            tokens=call.part.tokens,
-            over=call.part.over,
-            call_key=call.call.key,
-            state=read.state,
-        )
-        for call, read in asked
-    )
-    last = asked[-1][1]
-    answers = [read.answer for _, read in asked if read.answer is not None]
-    return HorizonGrades(
-        agent=task.agent,
-        judge=task.judge.name,
-        family=task.judge.family,
-        trial=task.trial,
-        horizon=task.horizon,
-        grader=grader_version(task.plan),
-        state=last.state,
-        parts=parts,
-        **(_together(answers, parts) if last.state == "ok" else {"reason": _why(last, task, len(asked))}),
-    )
+    due: list[PlannedHorizonCall] = []
+    grades: list[HorizonGrades] = []
+    for task in tasks:
+        asked: list[tuple[PlannedHorizonCall, Read[HorizonAnswer]]] = []
+        while (planned := next_call(task, [read for _, read in asked])) is not None:
+            reply = reply_to(planned.call.key)
+            if reply is None:
+                due.append(planned)
+                break
+            asked.append((planned, read_horizon_reply(reply, planned.asked)))
+        else:
+            grades.append(horizon_grades(task, asked))
+    return HorizonRound(tuple(due), tuple(grades))
 
 
-def _together(answers: Sequence[HorizonAnswer], parts: Sequence[GradedPart]) -> dict[str, Any]:
-    """The answers on the parts as one: grades averaged by steps."""
-    sizes = [part.size for part in parts]
-    last = answers[-1]
-    failed = [one for one in answers if one.lookahead_check == "fail"]
-    told = failed or [last]
-    return {
-        "reasoning": {
-            name: _horizon_scores_mean([one.reasoning[name] for one in answers], sizes) for name in last.reasoning
-        },
-        "evidence": {
-            name: _horizon_scores_mean([one.evidence[name] for one in answers], sizes) for name in last.evidence
-        },
-        "data_reliability": _horizon_scores_mean([one.data_reliability for one in answers], sizes),
-        "claims": tuple(claim for one in answers for claim in one.claims),
-        "lookahead_check": "fail" if failed else "pass",
-        "lookahead_reason": " ".join(one.lookahead_reason for one in told).strip(),
-        "verdict": last.verdict,
-        "summary": last.summary,
-    }
+def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizonCall, Read[HorizonAnswer]]]) -> HorizonGrades:
+    """The replies to the calls of a task, in the order of the parts, put together.
 
-
-def _horizon_scores_mean(points: Sequence[float], sizes: Sequence[int]) -> float:
-    """The mean weighted by steps, never outside of what it is a mean of."""
-    mean = sum(point * size for point, size in zip(points, sizes, strict=True)) / sum(sizes)
-    return min(max(mean, min(points)), max(points))
-
-
-def _why(last: Read[HorizonAnswer], task: HorizonTask, asked: int) -> str:
-    """Why there are no grades, and where."""
-    where = f"part {asked} of {len(task.parts)}: " if len(task.parts) > 1 else ""
-    return f"{where}{last.reason}"
-
-
-def _refuse(task: HorizonTask, asked: Sequence[tuple[PlannedHorizonCall, Read[HorizonAnswer]]]) -> None:
-    """Calls that do not make the task."""
+    Raises InputError where calls are missing (`next_call` has another one), out of order, or of another task.
+    """
     who = f"{task.judge.name} on {task.agent}, trial {task.trial}"
     problems = [
         Problem(who, f"call {at} is not that for part {at}")
@@ -619,19 +472,57 @@ def _refuse(task: HorizonTask, asked: Sequence[tuple[PlannedHorizonCall, Read[Ho
         problems.append(Problem(who, f"has {len(task.parts)} parts to answer (got {len(asked)})"))
     if problems:
         raise InputError("horizon grades", problems)
+    shape = ("first", "last", "tokens", "over")
+    parts = tuple(
+        GradedPart(**{name: getattr(call.part, name) for name in shape}, call_key=call.call.key, state=read.state)
+        for call, read in asked
+    )
+    end = asked[-1][1]
+    given: dict[str, Any]
+    if end.answer is None:
+        where = f"part {len(asked)} of {len(task.parts)}: " if len(task.parts) > 1 else ""
+        given = {"reason": f"{where}{end.reason}"}
+    else:
+        answers = [read.answer for _, read in asked if read.answer is not None]
+        failed = [one for one in answers if one.lookahead_check == "fail"]
+        sizes = [part.size for part in parts]
+
+        def mean(points: Iterable[int]) -> float:
+            return _mean(list(zip(points, sizes, strict=True)))
+
+        given = {
+            "reasoning": {name: mean(one.reasoning[name] for one in answers) for name in end.answer.reasoning},
+            "evidence": {name: mean(one.evidence[name] for one in answers) for name in end.answer.evidence},
+            "data_reliability": mean(one.data_reliability for one in answers),
+            "claims": tuple(claim for one in answers for claim in one.claims),
+            "lookahead_check": "fail" if failed else "pass",
+            "lookahead_reason": " ".join(one.lookahead_reason for one in failed or [end.answer]).strip(),
+            "verdict": end.answer.verdict,
+            "summary": end.answer.summary,
+        }
+    return HorizonGrades(
+        agent=task.agent,
+        judge=task.judge.name,
+        family=task.judge.family,
+        trial=task.trial,
+        horizon=task.horizon,
+        grader=grader_version(task.plan),
+        state=end.state,
+        parts=parts,
+        **given,
+    )
 
 
 def outcome_grade(parts: Sequence[HorizonPart], reads: Sequence[Read[OutcomeAnswer]]) -> OutcomeGrade:
     """The replies to the outcome calls of one judge and trial, put together by the steps of their parts."""
     if not reads or len(reads) != len(parts):
-        raise InputError(
-            "outcome", [Problem("replies", f"one for each of {len(parts)} parts is needed (got {len(reads)})")]
-        )
-    bad = next((read for read in reads if read.answer is None), None)
-    if bad is not None:
-        return OutcomeGrade(state=bad.state, reason=bad.reason)
+        what = f"one for each of {len(parts)} parts is needed (got {len(reads)})"
+        raise InputError("outcome", [Problem("replies", what)])
     answers = [read.answer for read in reads if read.answer is not None]
-    points = _horizon_scores_mean([one.outcome for one in answers], [part.size for part in parts])
+    if len(answers) < len(reads):
+        bad = next(read for read in reads if read.answer is None)
+        return OutcomeGrade(state=bad.state, reason=bad.reason)
+    points = _mean([(one.outcome, part.size) for one, part in zip(answers, parts, strict=True)])
     return OutcomeGrade(state="ok", outcome=points, reason=" ".join(one.reason for one in answers))
 
 
@@ -645,25 +536,16 @@ def horizon_score(
 ) -> HorizonScore:
     """The score that the grades of one judge make, with the numeric ledger as a cap and the outcome where there is one.
 
-    Parameters
-    ----------
-    horizon, ledger : optional
-        The horizon and its numeric ledger; without them nothing is capped, and no disagreement is reported.
-    outcome : OutcomeGrade, optional
-        One without points redistributes the outcome's share, like none at all, and stays on the record.
-
-    Raises
-    ------
-    InputError
-        The grades were made under another plan or template.
+    Without the horizon and its ledger nothing is capped, and no disagreement is reported. An outcome without points
+    redistributes the outcome's share, like none at all, and stays on the record. Raises InputError for grades that were
+    made under another plan or template.
     """
     if grades.grader != grader_version(plan):
         what = f"made by {grades.grader!r}, not by {grader_version(plan)!r}; use the plan it was graded with"
         raise InputError("horizon score", [Problem(f"{grades.judge} on {grades.agent}", what)])
     if grades.state != "ok":
-        return HorizonScore(
-            grades=grades, capped=(), disagreement=None, outcome=outcome, score=None, grader=grades.grader
-        )
+        nothing: dict[str, Any] = {"capped": (), "disagreement": None, "score": None}
+        return HorizonScore(grades=grades, outcome=outcome, grader=grades.grader, **nothing)
     caps = capped(grades.evidence, ledger)
     evidence = {**grades.evidence, **{one.part: one.counted for one in caps}}
     return HorizonScore(

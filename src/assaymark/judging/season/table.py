@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
@@ -11,16 +12,13 @@ from typing import Final, Literal
 
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season.plans import ScoringPlan, load_scoring
+from assaymark.judging.season.record import Traded
 from assaymark.judging.season.scoring import HIGHEST, BandStanding, contested_band, efficiency, points_of, total_score
 from assaymark.quantiles import t_quantile
 
-# How far a total moves when nothing has changed, and which totals are therefore one class.
-#
-# Two things are repeated: the agent's decision on identical input, which shows the agent's own noise, and the judges'
-# grading of one record, which shows theirs. Neither says what other days would have brought: that an agent is better
-# than another is a claim over the periods of a season, and a rank that clears its floor has cleared only the first
-# hurdle.
-
+# The noise floor. Two things are repeated: the agent's decision on identical input, which shows the agent's own noise,
+# and the judges' grading of one record, which shows theirs. Neither says what other days would have brought: that an
+# agent is better than another is a claim over the periods of a season.
 
 FloorState = Literal["ok", "no replicates", "identical repetitions"]
 GapState = Literal["apart", "tie", "tie through others", "floor unknown"]
@@ -85,29 +83,10 @@ class Ties:
 
 
 def noise_floor(groups: Sequence[Sequence[float]]) -> NoiseFloor:
-    """Pooled standard deviation of totals within groups of repetitions.
+    """Pooled standard deviation of totals (0..100 points) within groups of repetitions.
 
-    Parameters
-    ----------
-    groups : sequence of groups, each a sequence of totals
-        Points, 0..100. One group for each thing that was repeated: replicate decisions on one input, or gradings of one
-        record. A group of one says nothing and is left out.
-
-    Returns
-    -------
-    NoiseFloor
-
-    Raises
-    ------
-    InputError
-        Totals that are not numbers in 0..100, all at once.
-
-    Examples
-    --------
-    >>> noise_floor([[60, 62], [51, 51], [70]])
-    NoiseFloor(value=1.0, freedom=2, replicates=4, groups=2, state='ok')
-    >>> noise_floor([[60, 60]]).state
-    'identical repetitions'
+    There is one group for each thing that was repeated: replicate decisions on one input, or gradings of one record. A
+    group of one says nothing and is left out. Raises InputError with all totals that are not numbers in 0..100.
     """
     points_of("noise_floor", {f"groups[{g}][{k}]": x for g, group in enumerate(groups) for k, x in enumerate(group)})
     repeated = [[float(value) for value in group] for group in groups if len(group) > 1]
@@ -128,14 +107,6 @@ def gap_floor(first: NoiseFloor, second: NoiseFloor, judges: NoiseFloor, *, leve
     read on Student's t with Satterthwaite degrees of freedom. Where every replicate decision was graded anew, the noise
     of the agents holds that of the judges too, and the floor is a little too high: it errs towards a tie. Repetitions
     that are all identical add nothing, and where nothing else is known either there is no floor.
-
-    Examples
-    --------
-    >>> one, judges = noise_floor([[60, 62, 61]]), noise_floor([[60, 60.5], [70, 69.5]])
-    >>> round(gap_floor(one, one, judges), 2)
-    3.88
-    >>> gap_floor(one, UNKNOWN, judges) is None
-    True
     """
     parts = []
     for floor, times in ((first, 1), (second, 1), (judges, 2)):
@@ -161,72 +132,37 @@ def tie_classes(
     A boundary between two ranks is one where every total above it clears every total below it. So a noisy agent joins
     the classes on both of its sides, and a gap that only its neighbours clear is none.
 
-    Parameters
-    ----------
-    totals : sequence of A floats
-        Points, in falling order.
-    floors : sequence of A NoiseFloor
-        Of the agents, in the same order.
-    judges : NoiseFloor
-        Of the panel.
-    level : float
-
-    Returns
-    -------
-    Ties
-        Places count from 1.
-
     Raises
     ------
     InputError
         Totals that are not in falling order, or lengths that differ.
-
-    Examples
-    --------
-    >>> calm, noisy = noise_floor([[60, 61], [50, 51], [40, 41]]), noise_floor([[60, 70], [50, 42], [40, 49]])
-    >>> found = tie_classes([90, 62, 60, 45], [calm, noisy, calm, calm], calm)
-    >>> found.first, found.last
-    ((1, 2, 2, 2), (1, 4, 4, 4))
     """
     if len(floors) != len(totals):
         raise InputError("tie_classes", [Problem("floors", f"one for each of {len(totals)} (got {len(floors)})")])
     if any(b > a for a, b in pairwise(totals)):
         raise InputError("tie_classes", [Problem("totals", "must be in falling order")])
     n = len(totals)
-    limits: dict[tuple[int, int], float | None] = {
-        (i, j): gap_floor(floors[i], floors[j], judges, level=level) for i in range(n) for j in range(i + 1, n)
-    }
-    reach = _reach(totals, limits)
-    first, last, gaps = [1] * n, [n] * n, []
+    limits = {(i, j): gap_floor(floors[i], floors[j], judges, level=level) for i in range(n) for j in range(i + 1, n)}
+
+    def apart(i: int, j: int) -> bool:
+        limit = limits[i, j]
+        return limit is not None and totals[i] - totals[j] > limit + _ZERO
+
+    first, last, gaps, furthest = [1] * n, [n] * n, [], 0
     for k in range(1, n):
-        boundary = reach[k - 1] < k
+        # The last rank that any rank above this boundary cannot be told from.
+        furthest = max([furthest, k - 1, *(j for j in range(k, n) if not apart(k - 1, j))])
+        boundary = furthest < k
         first[k] = k + 1 if boundary else first[k - 1]
-        gaps.append(_gap(totals[k - 1] - totals[k], limits[k - 1, k], boundary=boundary))
+        state: GapState = "apart" if boundary else "tie through others"
+        if limits[k - 1, k] is None:
+            state = "floor unknown"
+        elif not apart(k - 1, k):
+            state = "tie"
+        gaps.append(RankGap(totals[k - 1] - totals[k], limits[k - 1, k], state))
     for k in reversed(range(n - 1)):
         last[k] = last[k + 1] if first[k + 1] == first[k] else k + 1
     return Ties(tuple(first), tuple(last), tuple(gaps))
-
-
-def _reach(totals: Sequence[float], limits: Mapping[tuple[int, int], float | None]) -> list[int]:
-    """For each rank, the last rank that it or any rank above cannot be told from."""
-    reach, furthest = [], 0
-    for i in range(len(totals)):
-        tied = [j for j in range(i + 1, len(totals)) if not _apart(totals[i] - totals[j], limits[i, j])]
-        furthest = max([furthest, i, *tied])
-        reach.append(furthest)
-    return reach
-
-
-def _apart(gap: float, floor: float | None) -> bool:
-    return floor is not None and gap > floor + _ZERO
-
-
-def _gap(gap: float, floor: float | None, *, boundary: bool) -> RankGap:
-    if floor is None:
-        return RankGap(gap, None, "floor unknown")
-    if not _apart(gap, floor):
-        return RankGap(gap, floor, "tie")
-    return RankGap(gap, floor, "apart" if boundary else "tie through others")
 
 
 RowState = Literal["graded", "graded by part of the panel", "not graded", "no usable answer"]
@@ -267,24 +203,7 @@ class AgreementRow:
 
 @dataclass(frozen=True, slots=True)
 class SeasonRow:
-    """One contestant in the table.
-
-    Attributes
-    ----------
-    state : "graded", "graded by part of the panel", "not graded" or "no usable answer"
-        The last two have no numbers and no place: nobody graded it, or it never gave a usable answer.
-    agreement : AgreementRow or None
-    total : float or None
-        Points.
-    standing : BandStanding or None
-        Band of the total, and whether the totals that single judges would make straddle a boundary.
-    efficiency : float or None
-        Points; None without a measured time, and under a plan that has none.
-    absent : names of judges
-        Of the season's panel, those without a usable grade for it.
-    first, last : int or None
-        Places of its tie class: any order between them is noise.
-    """
+    """One contestant in the table."""
 
     contestant: str
     state: RowState
@@ -316,22 +235,10 @@ class SeasonTable:
 def agreement_row(contestant: str, composites: Mapping[str, float], *, plan: ScoringPlan | None = None) -> AgreementRow:
     """How far the judges of one contestant agree.
 
-    Parameters
-    ----------
-    contestant : str
-    composites : mapping of judge to float
-        Points, 0..100, of one judge or more.
-
     Raises
     ------
     InputError
         No judge, or a composite that is not a number in 0..100.
-
-    Examples
-    --------
-    >>> row = agreement_row("ash", {"auditor": 57, "reader": 81, "skeptic": 83})
-    >>> row.low, row.median, row.high, row.standing.state
-    (57.0, 81.0, 83.0, 'contested')
     """
     named = points_of("agreement_row", {f"{contestant}, {judge}": value for judge, value in composites.items()})
     scores = sorted(named.values())
@@ -340,100 +247,146 @@ def agreement_row(contestant: str, composites: Mapping[str, float], *, plan: Sco
 
 
 def season_table(
-    contestants: Sequence[Contestant],
-    *,
-    judges: NoiseFloor = UNKNOWN,
-    plan: ScoringPlan | None = None,
+    contestants: Sequence[Contestant], *, judges: NoiseFloor = UNKNOWN, plan: ScoringPlan | None = None
 ) -> SeasonTable:
     """The table of a season under a scoring plan.
 
     Totals are in order, and places say which of that order may be read: contestants whose totals the noise cannot tell
     apart share theirs. Where nothing was repeated the noise is unknown, and everybody shares one place.
 
-    Parameters
-    ----------
-    contestants : sequence of Contestant
-        In any order.
-    judges : NoiseFloor
-        Of the panel's totals when the same records are graded again.
-    plan : ScoringPlan, optional
-        Default: the shipped v0.4.
-
-    Returns
-    -------
-    SeasonTable
-
     Raises
     ------
     InputError
         Two contestants of one name, composites off the scale, several judges under a plan for one.
-
-    Examples
-    --------
-    >>> calm = NoiseFloor(0.5, 9, 10, 1, "ok")
-    >>> table = season_table(
-    ...     [
-    ...         Contestant("ash", {"auditor": 60, "reader": 70, "skeptic": 66}, 4.0, calm),
-    ...         Contestant("birch", {"auditor": 80, "reader": 82, "skeptic": 75}, 8.0, calm),
-    ...         Contestant("cedar", {"auditor": 66, "reader": 64, "skeptic": 65}, 4.0, calm),
-    ...     ],
-    ...     judges=calm,
-    ... )
-    >>> [(row.contestant, round(row.total, 1), row.first, row.last) for row in table.rows]
-    [('birch', 80.0, 1, 1), ('ash', 66.0, 2, 3), ('cedar', 65.0, 2, 3)]
     """
     rules = load_scoring() if plan is None else plan
-    _check(contestants)
+    names = [one.name for one in contestants]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    problems = [Problem(name, "more than one contestant has this name") for name in twice]
+    given = {f"{one.name}, {judge}": value for one in contestants for judge, value in one.composites.items()}
+    points_of("season_table", given, problems)
     graded = [one for one in contestants if one.composites and one.answered]
     agreements = [agreement_row(one.name, one.composites, plan=rules) for one in graded]
     quick: list[float | None] = [None] * len(graded)
     if rules.efficiency.weight:
         quick = efficiency([row.median for row in agreements], [one.seconds for one in graded], plan=rules)
     panel = {judge for one in contestants for judge in one.composites}
-    rows = [
-        _row(one, agreement, share, panel, rules)
-        for one, agreement, share in zip(graded, agreements, quick, strict=True)
+
+    def absent(one: Contestant) -> tuple[str, ...]:
+        return tuple(sorted(panel - set(one.composites)))
+
+    rows: list[tuple[float, NoiseFloor, SeasonRow]] = []
+    for one, agreement, share in zip(graded, agreements, quick, strict=True):
+        scores = list(one.composites.values())
+        total = total_score(scores, share, plan=rules)
+        standing = contested_band([total_score([score], share, plan=rules) for score in scores], plan=rules)
+        state: RowState = "graded by part of the panel" if absent(one) else "graded"
+        rows.append((total, one.floor, SeasonRow(one.name, state, agreement, total, standing, share, absent(one))))
+    rows.sort(key=lambda row: (-row[0], row[2].contestant))
+    ties = tie_classes([total for total, _, _ in rows], [floor for _, floor, _ in rows], judges, level=rules.ties.level)
+    ranked = [
+        replace(row, first=first, last=last)
+        for (_, _, row), first, last in zip(rows, ties.first, ties.last, strict=True)
     ]
-    floors = {one.name: one.floor for one in contestants}
-    ranked, gaps = _ranked(rows, floors, judges, rules.ties.level)
-    without = sorted((one for one in contestants if one not in graded), key=lambda one: one.name)
-    rest = [_placeless(one, panel) for one in without]
-    return SeasonTable((*ranked, *rest), gaps, rules.grader, rules.digest, rules.ties.level)
+    rest = []
+    for one in sorted((one for one in contestants if one not in graded), key=lambda one: one.name):
+        state = "not graded" if one.answered else "no usable answer"
+        rest.append(SeasonRow(one.name, state, None, None, None, None, absent(one)))
+    return SeasonTable((*ranked, *rest), ties.gaps, rules.grader, rules.digest, rules.ties.level)
 
 
-def _placeless(one: Contestant, panel: set[str]) -> SeasonRow:
-    """The row of a contestant without a total."""
-    state: RowState = "not graded" if one.answered else "no usable answer"
-    return SeasonRow(one.name, state, None, None, None, None, tuple(sorted(panel - set(one.composites))))
+# Thrashing: names that are bought and sold again, or sold and bought again, within a few days. The season methodology
+# lets judges mark it down as part of temporal consistency; this count stands beside their grade. It sees trades only.
+
+_NOTHING = 1e-9  # units, relative to the trade: what is left of 0.3 after 0.1 and 0.2 is no position
 
 
-def _check(contestants: Sequence[Contestant]) -> None:
-    """Refuse names that occur twice and composites off the scale."""
-    names = [one.name for one in contestants]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    problems = [Problem(name, "more than one contestant has this name") for name in twice]
-    given = {f"{one.name}, {judge}": value for one in contestants for judge, value in one.composites.items()}
-    points_of("season_table", given, problems)
+@dataclass(frozen=True, slots=True)
+class RoundTrip:
+    """A trade that takes back earlier ones of the same name.
+
+    ``first`` says which way it began. ``opened`` and ``closed`` are days of the season, counted from 0; ``opened`` is
+    the earliest that was taken back. ``quantity`` are the units taken back, above 0.
+    """
+
+    symbol: str
+    first: Literal["buy", "sell"]
+    opened: int
+    closed: int
+    quantity: float
+
+    @property
+    def days(self) -> int:
+        """The days between the two trades."""
+        return self.closed - self.opened
 
 
-def _row(
-    one: Contestant, agreement: AgreementRow, share: float | None, panel: set[str], plan: ScoringPlan
-) -> tuple[float, SeasonRow]:
-    """The total of a contestant, and its row."""
-    scores = list(one.composites.values())
-    total = total_score(scores, share, plan=plan)
-    alone = [total_score([score], share, plan=plan) for score in scores]
-    absent = tuple(sorted(panel - set(one.composites)))
-    state: RowState = "graded by part of the panel" if absent else "graded"
-    return total, SeasonRow(one.name, state, agreement, total, contested_band(alone, plan=plan), share, absent)
+@dataclass(frozen=True, slots=True)
+class Thrashing:
+    """The round trips of one agent. ``trades`` are purchases and sales, those of one name, day and direction as one."""
+
+    trips: tuple[RoundTrip, ...]
+    within: int
+    days: int
+    trades: int
+
+    @property
+    def by_symbol(self) -> dict[str, int]:
+        """Round trips of each name that has any, most first."""
+        return dict(sorted(Counter(trip.symbol for trip in self.trips).items(), key=lambda item: (-item[1], item[0])))
+
+    def __str__(self) -> str:
+        trips = f"{len(self.trips)} round trips within {self.within} days"
+        return f"{trips}, of {self.trades} trades on {self.days} days"
 
 
-def _ranked(
-    rows: Sequence[tuple[float, SeasonRow]], floors: Mapping[str, NoiseFloor], judges: NoiseFloor, level: float
-) -> tuple[list[SeasonRow], tuple[RankGap, ...]]:
-    """The rows by falling total with the places of their classes, and the gaps between them."""
-    ordered = sorted(rows, key=lambda row: (-row[0], row[1].contestant))
-    noise = [floors[row.contestant] for _, row in ordered]
-    ties = tie_classes([total for total, _ in ordered], noise, judges, level=level)
-    places = zip(ordered, ties.first, ties.last, strict=True)
-    return [replace(row, first=first, last=last) for (_, row), first, last in places], ties.gaps
+def thrashing(fills: Sequence[Iterable[Traded]], *, within: int = 5) -> Thrashing:
+    """Count the round trips of one agent that took at most ``within`` days of the season (0: within a day).
+
+    ``fills`` holds every day of the season in order, also those without fills. A trade takes back the latest opposite
+    trades of its name first; what they leave of it can be taken back in turn. Units that are older than ``within`` days
+    are a position and no longer a trip. So a purchase counts once however many orders it came in, and a slow rotation
+    not at all. Raises InputError with all fills without finite units, and for ``within`` below 0.
+    """
+    traded: list[list[tuple[str, float]]] = []
+    for day in fills:
+        # Neighbouring fills of one name in one direction are one trade.
+        trades: list[tuple[str, float]] = []
+        last: dict[str, int] = {}
+        for fill in day:
+            place = last.get(fill.symbol)
+            if place is not None and trades[place][1] * fill.quantity > 0:
+                trades[place] = (fill.symbol, trades[place][1] + fill.quantity)
+            else:
+                last[fill.symbol] = len(trades)
+                trades.append((fill.symbol, fill.quantity))
+        traded.append(trades)
+    problems = [
+        Problem(f"day {at}, {symbol}", f"a fill trades a finite number of units, not 0 (got {quantity!r:.80})")
+        for at, trades in enumerate(traded)
+        for symbol, quantity in trades
+        if not math.isfinite(quantity) or not quantity
+    ]
+    if within < 0:
+        problems.append(Problem("within", f"must be a number of days from 0 (got {within!r})"))
+    if problems:
+        raise InputError("thrashing", problems)
+    open_trades: dict[str, list[tuple[int, float]]] = defaultdict(list)
+    trips = []
+    for at, trades in enumerate(traded):
+        for symbol, quantity in trades:
+            lots, rest, opened, nothing = open_trades[symbol], abs(quantity), at, _NOTHING * abs(quantity)
+            while lots and lots[-1][1] * quantity < 0 and at - lots[-1][0] <= within and rest > nothing:
+                opened, units = lots.pop()
+                taken = min(rest, abs(units))
+                rest -= taken
+                if abs(units) - taken > _NOTHING * abs(units):
+                    lots.append((opened, math.copysign(abs(units) - taken, units)))
+            if back := abs(quantity) - rest:
+                trips.append(RoundTrip(symbol, "sell" if quantity > 0 else "buy", opened, at, back))
+            if rest > nothing:
+                # What is open on the other side is too old to be taken back by anything that follows.
+                if lots and lots[-1][1] * quantity < 0:
+                    lots.clear()
+                lots.append((at, math.copysign(rest, quantity)))
+    return Thrashing(tuple(trips), within, len(traded), sum(map(len, traded)))

@@ -1,8 +1,4 @@
-"""Networked sources of prices and macro series: each an optional client, asked politely, answered by a snapshot.
-
-`pull` asks one source and gives a `Snapshot`; `pull_questions` fetches a file of questions. `SOURCES` says what there
-is. Importing this package imports no client library and opens no connection.
-"""
+"""Networked sources of prices and macro series: each an optional client, asked politely, answered by a snapshot."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -56,7 +56,13 @@ def fetch(request: Request, asking: Asking) -> Draft:
     """Daily bars of every pair of the request; refused as a whole when one of them has a problem."""
     exchange = _exchange(request, asking.manners)
     markets = _call(exchange, exchange.load_markets, asking.manners)
-    problems = [problem for pair in request.symbols for problem in _pair_problems(exchange.id, markets, pair)]
+    problems = []
+    for pair in request.symbols:
+        if pair not in markets:
+            problems.append(Problem(pair, f"is not known to {exchange.id}"))
+        elif not markets[pair].get("spot"):
+            kind = one_line(markets[pair].get("type"))
+            problems.append(Problem(pair, f"is a {kind} of {exchange.id}; only spot pairs are taken"))
     if problems:
         raise InputError("source ccxt", problems)
     found, notes = [], [*NOTES, f"exchange: {exchange.id}"]
@@ -99,15 +105,6 @@ def _exchange(request: Request, manners: Manners) -> Any:
     return exchange
 
 
-def _pair_problems(exchange: str, markets: Any, pair: str) -> list[Problem]:
-    """Why this pair cannot be asked for."""
-    if pair not in markets:
-        return [Problem(pair, f"is not known to {exchange}")]
-    if not markets[pair].get("spot"):
-        return [Problem(pair, f"is a {one_line(markets[pair].get('type'))} of {exchange}; only spot pairs are taken")]
-    return []
-
-
 def _bars(exchange: Any, pair: str, request: Request, asking: Asking) -> tuple[list[Any], list[Problem]]:
     """All bars of one pair, page by page; a page that brings nothing new is the last."""
     since = int(datetime.combine(request.first, datetime.min.time(), UTC).timestamp()) * 1000
@@ -136,18 +133,14 @@ def _series(pair: str, market: Any, rows: list[Any]) -> DailySeries:
     table = np.array(rows, dtype=float).reshape(-1, 6)
     days = table[:, 0].astype("datetime64[ms]").astype("datetime64[D]")
     bars = {name: table[:, place] for place, name in enumerate(("open", "high", "low", "close", "volume"), start=1)}
-    quote = one_line(market.get("quote"))
+    quote, made = one_line(market.get("quote")), market.get("created")
+    # The day on which the exchange says that it listed a pair, if it does.
+    listed = datetime.fromtimestamp(made / 1000, UTC).date() if isinstance(made, int) and 0 < made < 1e13 else None
     return DailySeries(
         id=pair, asset_class="CR", sub="spot", name=f"{one_line(market.get('base'))} in {quote}", currency=quote,
-        listed=_listed(market), days=days, bars=bars,
+        listed=listed, days=days, bars=bars,
         adj_factor=np.ones(days.size), complete_at=END_OF_DAY,
     )  # fmt: skip
-
-
-def _listed(market: Any) -> date | None:
-    """The day on which the exchange says that it listed a pair, if it does."""
-    made = market.get("created")
-    return datetime.fromtimestamp(made / 1000, UTC).date() if isinstance(made, int) and 0 < made < 1e13 else None
 
 
 def _call(exchange: Any, ask: Any, manners: Manners) -> Any:
@@ -177,15 +170,21 @@ def _polite(plain: Any, manners: Manners, pause: float, endpoint: str | None) ->
     failures = library("requests", SOURCE.extra).RequestException
 
     def request(method: str, url: str, **rest: Any) -> Any:
-        parts = urlsplit(url)
-        query = f"?{parts.query}" if parts.query else ""
-        target = f"{endpoint.rstrip('/')}/{parts.netloc}{parts.path}{query}" if endpoint else url
+        place = urlsplit(url)
+        query = f"?{place.query}" if place.query else ""
+        target = f"{endpoint.rstrip('/')}/{place.netloc}{place.path}{query}" if endpoint else url
 
         def once() -> Any:
             manners.sleep(pause)
             try:
                 answer = plain(method, target, **{**rest, "timeout": manners.timeout, "stream": True})
-                _read(answer, manners)
+                parts, size = [], 0
+                with answer:
+                    for part in answer.iter_content(1 << 16):
+                        size += len(part)
+                        checked_size(size, manners)
+                        parts.append(part)
+                answer._content = b"".join(parts)  # where the client looks for it
             except failures as exc:
                 raise Busy(f"the service does not answer ({type(exc).__name__})") from None
             checked_status(answer.status_code, answer.headers)
@@ -197,14 +196,3 @@ def _polite(plain: Any, manners: Manners, pause: float, endpoint: str | None) ->
         return patiently(once, manners)
 
     return request
-
-
-def _read(answer: Any, manners: Manners) -> None:
-    """Read the body of an answer, up to the limit, and leave it where the client looks for it."""
-    parts, size = [], 0
-    with answer:
-        for part in answer.iter_content(1 << 16):
-            size += len(part)
-            checked_size(size, manners)
-            parts.append(part)
-    answer._content = b"".join(parts)

@@ -81,7 +81,10 @@ ALFRED_NOTES = ("a value counts as known from the end of its vintage's day (UTC)
 
 def fetch(request: Request, asking: Asking) -> Draft:
     """The values of today."""
-    lag = _whole_number(request.options.get("lag_days"))
+    days = request.options.get("lag_days")
+    if days is not None and not (days.isascii() and days.isdigit() and len(days) <= 4):
+        raise InputError("source fred", [Problem("option lag_days", f"must be a whole number of days (got {days!r})")])
+    lag = None if days is None else int(days)
 
     def rows(client: Any, symbol: str, info: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         every = info["frequency_short"]
@@ -96,10 +99,17 @@ def fetch(request: Request, asking: Asking) -> Draft:
 
 def fetch_vintages(request: Request, asking: Asking) -> Draft:
     """Every vintage of every value."""
-    bounds = {name: _day(request, f"vintages_{name}") for name in ("from", "to")}
+    bounds: dict[str, str | None] = {}
+    for name in ("vintages_from", "vintages_to"):
+        text = request.options.get(name)
+        try:
+            bounds[name] = None if text is None else date.fromisoformat(text).isoformat()
+        except ValueError:
+            raise InputError("source alfred", [Problem(f"option {name}", f"must be a day (got {text!r})")]) from None
 
     def rows(client: Any, symbol: str, info: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-        frame = client.get_series_all_releases(symbol, realtime_start=bounds["from"], realtime_end=bounds["to"])
+        frame = client.get_series_all_releases(symbol, realtime_start=bounds["vintages_from"],
+                                               realtime_end=bounds["vintages_to"])  # fmt: skip
         dates = np.array([one.date() for one in frame["date"]], dtype="datetime64[D]")
         periods = _period_ends(dates, info["frequency_short"])
         vintages = [one.date() for one in frame["realtime_start"]]
@@ -111,17 +121,13 @@ def fetch_vintages(request: Request, asking: Asking) -> Draft:
             if (request.start is None or day >= np.datetime64(request.start))
             and (request.end is None or day <= np.datetime64(request.end))
         ]
-        yield from _with_ends(sorted(kept, key=lambda one: one[:2]))
+        kept.sort(key=lambda one: one[:2])
+        for (period, vintage, value), after in zip(kept, [*kept[1:], None], strict=True):
+            # Each vintage lasts until the next one of its period.
+            end = _end_of(after[1]) if after and after[0] == period else None
+            yield {"ref_period": period, "value": value, "start": _end_of(vintage), "end": end}
 
     return _draft("alfred", request, asking, rows, ALFRED_NOTES)
-
-
-def _with_ends(vintages: list[tuple[date, date, float]]) -> Iterator[dict[str, Any]]:
-    """Rows in which each vintage lasts until the next one of its period."""
-    following = [*vintages[1:], None]
-    for (period, vintage, value), after in zip(vintages, following, strict=True):
-        end = _end_of(after[1]) if after and after[0] == period else None
-        yield {"ref_period": period, "value": value, "start": _end_of(vintage), "end": end}
 
 
 def _end_of(day: date) -> int:
@@ -153,7 +159,13 @@ def _draft(
     asking.progress("series", len(request.symbols), len(request.symbols))
     if problems:
         raise InputError(source, problems)
-    return Draft({"macro": _table(found)}, notes)
+    made = [
+        {**{name: row[name] for name in ("series", "ref_period", "value", "unit", "title", "stale_days")},
+         "realtime_start": datetime.fromtimestamp(row["start"], UTC),
+         "realtime_end": None if row["end"] is None else datetime.fromtimestamp(row["end"], UTC)}
+        for row in found
+    ]  # fmt: skip
+    return Draft({"macro": pa.Table.from_pylist(made, schema=SCHEMAS["macro"])}, notes)
 
 
 class _Refused(Exception):
@@ -161,7 +173,7 @@ class _Refused(Exception):
 
 
 def _series(client: Any, symbol: str, rows: Any, key: str) -> list[dict[str, Any]]:
-    """The rows of one series."""
+    """The rows of one series that have a value; a series without any, or with an infinite one, is refused."""
     try:
         info = {name: one_line(value, key) for name, value in client.get_series_info(symbol).items()}
         if (every := info.get("frequency_short", "")) not in LAGS:
@@ -177,12 +189,7 @@ def _series(client: Any, symbol: str, rows: Any, key: str) -> list[dict[str, Any
     except Exception as exc:
         what = f"the reply cannot be read ({type(exc).__name__}: {one_line(exc, key)})"
         raise InputError(symbol, [Problem(symbol, what)]) from None
-    return _checked(symbol, found)
-
-
-def _checked(symbol: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows that have a value; a series without any, or with an infinite one, is refused."""
-    kept = [row for row in rows if not np.isnan(row["value"])]
+    kept = [row for row in found if not np.isnan(row["value"])]
     if not kept:
         raise InputError(symbol, [Problem(symbol, "has no value in the days asked for")])
     if infinite := [row for row in kept if np.isinf(row["value"])]:
@@ -193,53 +200,16 @@ def _checked(symbol: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(kept, key=lambda row: (row["ref_period"], row["start"]))
 
 
-def _table(rows: list[dict[str, Any]]) -> Any:
-    """Rows as the macro table."""
-    made = [
-        {**{name: row[name] for name in ("series", "ref_period", "value", "unit", "title", "stale_days")},
-         "realtime_start": datetime.fromtimestamp(row["start"], UTC),
-         "realtime_end": None if row["end"] is None else datetime.fromtimestamp(row["end"], UTC)}
-        for row in rows
-    ]  # fmt: skip
-    return pa.Table.from_pylist(made, schema=SCHEMAS["macro"])
-
-
 def _period_ends(dates: np.ndarray, every: str) -> np.ndarray:
-    """The last day of each period: the service names months, quarters and years by their first day.
-
-    >>> _period_ends(np.array(["2024-01-01"], dtype="datetime64[D]"), "Q").astype(str).tolist()
-    ['2024-03-31']
-    """
+    """The last day of each period: the service names months, quarters and years by their first day."""
     if every not in _MONTHS:
         return dates
     found: np.ndarray = (dates.astype("datetime64[M]") + _MONTHS[every]).astype("datetime64[D]") - 1
     return found
 
 
-def _whole_number(text: str | None) -> int | None:
-    """An option that is a number of days."""
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 4):
-        raise InputError("source fred", [Problem("option lag_days", f"must be a whole number of days (got {text!r})")])
-    return int(text)
-
-
-def _day(request: Request, name: str) -> str | None:
-    """An option that is a day."""
-    text = request.options.get(name)
-    try:
-        return None if text is None else date.fromisoformat(text).isoformat()
-    except ValueError:
-        raise InputError("source alfred", [Problem(f"option {name}", f"must be a day (got {text!r})")]) from None
-
-
 def _client(request: Request, key: str, manners: Manners) -> Any:
-    """The client, with its one way to ask replaced by a polite one.
-
-    It asks without a timeout, reads answers of any size, keeps no header, and its errors carry the address with the
-    key in it. What it asks for, and how it reads the answer, stays its own.
-    """
+    """The client, with its one way to ask replaced by a polite one."""
     module = library("fredapi", FRED.extra)
     client = module.Fred(api_key=key)
     client.root_url = request.options.get("endpoint", client.root_url).rstrip("/")
@@ -255,7 +225,11 @@ def _answer(url: str, key: str, manners: Manners) -> ElementTree.Element:
     """One answer, read as the service's XML. The address holds the key, so no error of the transport leaves here."""
     failure, status, headers, body = "", 0, {}, b""
     try:
-        with _opened(url, manners) as reply:
+        try:
+            opened = urllib.request.urlopen(url, timeout=manners.timeout)
+        except urllib.error.HTTPError as exc:
+            opened = exc  # an answer, whatever its status
+        with opened as reply:
             status, headers, body = reply.status, dict(reply.headers), reply.read(manners.most_bytes + 1)
             if reply.length and len(body) <= manners.most_bytes:
                 raise http.client.IncompleteRead(body, reply.length)
@@ -267,14 +241,6 @@ def _answer(url: str, key: str, manners: Manners) -> ElementTree.Element:
     checked_status(status, headers)
     checked_data(body)
     return _root(body, status, key)
-
-
-def _opened(url: str, manners: Manners) -> Any:
-    """The connection from which an answer is read, whatever its status."""
-    try:
-        return urllib.request.urlopen(url, timeout=manners.timeout)
-    except urllib.error.HTTPError as exc:
-        return exc
 
 
 def _root(body: bytes, status: int, key: str) -> ElementTree.Element:

@@ -1,9 +1,9 @@
-"""A file of questions from a dataset: fetched, looked through line by line, and laid down with where it is from."""
+"""Files of datasets through the client `huggingface_hub`: one file, of one commit, with where it is from."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,10 +31,7 @@ from assaymark.market.sources.request import (
     patiently,
 )
 from assaymark.prompting.texts import Rejected, strict_json
-from assaymark.records import JSON, canonical_json
-
-# Files of datasets through the client `huggingface_hub`: one file, of one commit, with where it is from.
-
+from assaymark.records import canonical_json
 
 SOURCE = Source(
     name="huggingface",
@@ -92,8 +89,13 @@ def fetch_file(request: Request, asking: Asking, folder: Path, suffixes: tuple[s
             ),
         )  # fmt: skip
         asking.progress("files", 1, 1)
-    return _looked_at(Fetched(path=Path(path), repo=repo, file=name, commit=str(info.sha), licence=_licence(info)),
-                      asking.manners)  # fmt: skip
+    checked_size(Path(path).stat().st_size, asking.manners)
+    with Path(path).open("rb") as handle:
+        checked_data(handle.read(512))
+    # What the dataset's own card says about its licence.
+    stated = [tag.removeprefix("license:") for tag in info.tags or () if str(tag).startswith("license:")]
+    licence = one_line(stated[0]) if stated else "not stated"
+    return Fetched(path=Path(path), repo=repo, file=name, commit=str(info.sha), licence=licence)
 
 
 def _chosen(info: Any, wanted: str | None, suffixes: tuple[str, ...], manners: Manners) -> str:
@@ -111,20 +113,6 @@ def _chosen(info: Any, wanted: str | None, suffixes: tuple[str, ...], manners: M
     name = wanted or fitting[0]
     checked_size(sizes[name], manners)
     return name
-
-
-def _looked_at(fetched: Fetched, manners: Manners) -> Fetched:
-    """The file, unless it is a page or too large for what it said to be."""
-    checked_size(fetched.path.stat().st_size, manners)
-    with fetched.path.open("rb") as handle:
-        checked_data(handle.read(512))
-    return fetched
-
-
-def _licence(info: Any) -> str:
-    """What the dataset's own card says about its licence."""
-    stated = [tag.removeprefix("license:") for tag in info.tags or () if str(tag).startswith("license:")]
-    return one_line(stated[0]) if stated else "not stated"
 
 
 def _call(hub: Any, repo: str, token: str | None, manners: Manners, ask: Callable[[], Any]) -> Any:
@@ -171,16 +159,11 @@ def _cut(exc: BaseException) -> bool:
 @contextmanager
 def _client(manners: Manners) -> Iterator[None]:
     """The client's transport asks with manners while this lasts, and shows no bars of its own."""
-    http, progress = (
-        library("huggingface_hub.utils._http", SOURCE.extra),
-        library("huggingface_hub.utils", SOURCE.extra),
+    http, progress, constants = (
+        library(f"huggingface_hub.{name}", SOURCE.extra) for name in ("utils._http", "utils", "constants")
     )
-    constants = library("huggingface_hub.constants", SOURCE.extra)
-    before, quiet, plain_only = (
-        http._GLOBAL_CLIENT_FACTORY,
-        progress.are_progress_bars_disabled(),
-        constants.HF_HUB_DISABLE_XET,
-    )
+    before, quiet = http._GLOBAL_CLIENT_FACTORY, progress.are_progress_bars_disabled()
+    plain_only = constants.HF_HUB_DISABLE_XET
 
     def factory() -> Any:
         client = http.default_client_factory()
@@ -209,7 +192,10 @@ def _polite(plain: Any, manners: Manners) -> Any:
             try:
                 answer = plain(request, stream=True, **rest)
                 if answer.status_code >= 400 or not stream:
-                    _read(answer, manners)
+                    try:
+                        answer._content = b"".join(_limited(answer.iter_bytes, manners)())
+                    finally:
+                        answer.close()
             except Exception as exc:
                 if _cut(exc):
                     raise Busy(f"the service does not answer ({type(exc).__name__})") from None
@@ -224,14 +210,6 @@ def _polite(plain: Any, manners: Manners) -> Any:
         return patiently(once, manners)
 
     return send
-
-
-def _read(answer: Any, manners: Manners) -> None:
-    """Read the body of an answer, up to the limit, and leave it where the client looks for it."""
-    try:
-        answer._content = b"".join(_limited(answer.iter_bytes, manners)())
-    finally:
-        answer.close()
 
 
 def _limited(plain: Any, manners: Manners) -> Any:
@@ -253,15 +231,8 @@ def _limited(plain: Any, manners: Manners) -> Any:
     return parts
 
 
-# A market table from a dataset: fetched as a file, read by the reader of files, which knows PortBench's traps.
-
-
 def fetch(request: Request, asking: Asking) -> Draft:
-    """The one CSV or Parquet file of a dataset as a snapshot's tables.
-
-    PortBench's file is 4,017 calendar days by 1,087 columns. Its price levels are winsorised over the whole sample and
-    its ``_return`` columns are log returns: the notes say so, and no return of the file is used.
-    """
+    """The one CSV or Parquet file of a dataset as a snapshot's tables."""
     with TemporaryDirectory() as place:
         fetched = fetch_file(request, asking, Path(place), (".csv", ".parquet"))
         read = snapshot_from_file(
@@ -281,10 +252,7 @@ _MOST_PROBLEMS = 20
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """A file of questions on this disk: one JSON object a line.
-
-    ``provenance`` is the file beside it that says the same: dataset, file, commit, sha256, licence and notes.
-    """
+    """A file of questions on this disk: one JSON object a line."""
 
     path: Path
     provenance: Path
@@ -311,54 +279,33 @@ def fetch_questions(request: Request, asking: Asking, folder: Path) -> Questions
         raise InputError("source huggingface", [Problem(str(path), "is another file already; choose another folder")])
     provenance = path.with_name(f"{path.name}.provenance.json")
     write_atomic(path, data)
-    said = {"file": path.name, "sha256": digest, "items": items, "commit": fetched.commit, **_written(origin)}
+    said = {
+        "file": path.name, "sha256": digest, "items": items, "commit": fetched.commit, "source": origin.source,
+        "retrieved_at": origin.retrieved_at.isoformat(), "query": dict(origin.query), "licence": origin.licence,
+        "notes": notes,
+    }  # fmt: skip
     write_atomic(provenance, (canonical_json(said) + "\n").encode())
     return Questions(path, provenance, items, digest, origin)
 
 
 def counted(data: bytes, name: str) -> int:
-    """How many questions a file holds.
-
-    Raises
-    ------
-    InputError
-        A line is no JSON object, or too long, or there is none; the first twenty such lines are named.
-
-    >>> counted(b'{"id": 1}\\n{"id": 2}\\n', "qa.jsonl")
-    2
-    """
+    """How many questions a file holds."""
     problems: list[Problem] = []
     items = 0
     for number, line in enumerate(data.splitlines(), start=1):
         if not line.strip():
             continue
         items += 1
-        if what := _wrong(line):
+        what = f"is longer than {_LONGEST_LINE:,} bytes" if len(line) > _LONGEST_LINE else ""
+        try:
+            if not what and not isinstance(strict_json(line.decode()), dict):
+                what = "is no JSON object"
+        except (Rejected, UnicodeDecodeError) as exc:
+            what = f"is {exc}" if isinstance(exc, Rejected) else "is no UTF-8"
+        if what:
             problems.append(Problem(f"line {number}", what))
     if len(problems) > _MOST_PROBLEMS:
         problems[_MOST_PROBLEMS:] = [Problem("", f"and {len(problems) - _MOST_PROBLEMS} more lines")]
     if problems or not items:
         raise InputError(name, problems or ["holds no question"])
     return items
-
-
-def _wrong(line: bytes) -> str:
-    """What is wrong with one line, or nothing."""
-    if len(line) > _LONGEST_LINE:
-        return f"is longer than {_LONGEST_LINE:,} bytes"
-    try:
-        value = strict_json(line.decode())
-    except (Rejected, UnicodeDecodeError) as exc:
-        return f"is {exc}" if isinstance(exc, Rejected) else "is no UTF-8"
-    return "" if isinstance(value, dict) else "is no JSON object"
-
-
-def _written(origin: Origin) -> Mapping[str, JSON]:
-    """Where the file is from, as JSON."""
-    return {
-        "source": origin.source,
-        "retrieved_at": origin.retrieved_at.isoformat(),
-        "query": dict(origin.query),
-        "licence": origin.licence,
-        "notes": list(origin.notes),
-    }

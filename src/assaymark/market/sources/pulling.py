@@ -11,11 +11,7 @@ from typing import TypeVar
 
 from assaymark.errors import AssayError, InputError, Problem, UnknownNameError
 from assaymark.market.snapshot import Origin, Snapshot
-from assaymark.market.sources import ccxt as exchange
-from assaymark.market.sources import fred, yahoo
-from assaymark.market.sources import huggingface as hub
-from assaymark.market.sources import huggingface as portbench
-from assaymark.market.sources import huggingface as questions
+from assaymark.market.sources import ccxt, fred, huggingface, yahoo
 from assaymark.market.sources.huggingface import Questions
 from assaymark.market.sources.request import (
     Asking,
@@ -32,7 +28,7 @@ from assaymark.market.sources.request import (
 T = TypeVar("T")
 
 SOURCES: Mapping[str, Source] = MappingProxyType(
-    {one.name: one for one in (yahoo.SOURCE, fred.FRED, fred.ALFRED, exchange.SOURCE, hub.SOURCE)}
+    {one.name: one for one in (yahoo.SOURCE, fred.FRED, fred.ALFRED, ccxt.SOURCE, huggingface.SOURCE)}
 )
 """The networked sources by name: what each gives, needs and takes, its licence note and its extra."""
 
@@ -40,8 +36,8 @@ _FETCH: Mapping[str, Fetch] = {
     "yfinance": yahoo.fetch,
     "fred": fred.fetch,
     "alfred": fred.fetch_vintages,
-    "ccxt": exchange.fetch,
-    "huggingface": portbench.fetch,
+    "ccxt": ccxt.fetch,
+    "huggingface": huggingface.fetch,
 }
 
 # The client libraries keep sessions for a whole process, which are exchanged while one question lasts.
@@ -53,45 +49,9 @@ def _silent(what: str, done: int, total: int, /) -> None:
 
 
 def pull(
-    source: str,
-    request: Request,
-    *,
-    now: datetime,
-    progress: Progress = _silent,
-    manners: Manners | None = None,
+    source: str, request: Request, *, now: datetime, progress: Progress = _silent, manners: Manners | None = None
 ) -> Snapshot:
-    """What a networked source says now, as one snapshot.
-
-    The snapshot's id is ``<source>-<date>-<first 12 of the sha256 of its tables>``. Its origin holds the request
-    without keys, a line on the terms, and the traps of the source. An answer with a problem is refused whole.
-
-    Parameters
-    ----------
-    source : str
-        A name of `SOURCES`.
-    request : Request
-    now : datetime
-        The time of asking, with a zone; days that are not over by then are left out.
-    progress : Progress
-        Told how many symbols are done.
-    manners : Manners
-        Attempts, waits, timeout and the largest answer.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such source, or exchange.
-    InputError
-        The request has problems, the client library is not installed, the service does not answer or refuses, or the
-        answer has problems: all of them at once. No key is in it, nor in what a traceback of it shows.
-
-    Examples
-    --------
-    >>> pull("fred", Request(), now=datetime(2026, 1, 2, tzinfo=UTC))
-    Traceback (most recent call last):
-    ...
-    assaymark.errors.InputError: source fred: symbols: at least one is needed: series ids such as UNRATE, and a key
-    """
+    """What a networked source says now, as one snapshot."""
     known = _known(source, request, now)
     asking = Asking(now, manners or Manners(), progress)
     draft = _answered(known.name, lambda: _FETCH[known.name](request, asking))
@@ -103,27 +63,13 @@ def pull(
 
 
 def pull_questions(
-    request: Request,
-    folder: Path,
-    *,
-    now: datetime,
-    progress: Progress = _silent,
-    manners: Manners | None = None,
+    request: Request, folder: Path, *, now: datetime, progress: Progress = _silent, manners: Manners | None = None
 ) -> Questions:
-    """A file of questions (JSON Lines) of a dataset, such as PortBench-QA, laid down in ``folder`` with its provenance.
-
-    Options are those of the source ``huggingface``.
-
-    Raises
-    ------
-    InputError
-        As `pull`; or the file is no JSON Lines.
-    LedgerError
-        The folder cannot be written.
-    """
+    """A file of questions (JSON Lines) of a dataset, such as PortBench-QA, laid down in ``folder`` with its
+    provenance."""
     known = _known("huggingface", request, now)
     asking = Asking(now, manners or Manners(), progress)
-    return _answered(known.name, lambda: questions.fetch_questions(request, asking, folder))
+    return _answered(known.name, lambda: huggingface.fetch_questions(request, asking, folder))
 
 
 def _known(source: str, request: Request, now: datetime) -> Source:

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
 from email.utils import parsedate_to_datetime
@@ -21,12 +21,9 @@ from assaymark.errors import InputError, Problem
 from assaymark.market.actions import CorporateAction
 from assaymark.market.calendar import instant
 from assaymark.market.history import CLOSE_OF_DAY, FIELDS
-from assaymark.market.instruments import FIRST_DAY, AssetClass
+from assaymark.market.instruments import FIRST_DAY, AssetClass, Listing
 from assaymark.market.snapshot import SCHEMAS, content_digest
 from assaymark.records import JSON, canonical_json
-
-# How a service is asked: a bounded number of times, waiting as long as it says, with limits of time and size.
-
 
 T = TypeVar("T")
 
@@ -38,13 +35,7 @@ _SHOWN = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manners:
-    """What is bearable on both sides.
-
-    ``attempts`` is how often one question is asked, ``first_wait`` the seconds before the second attempt (doubled
-    before each further one), ``longest_wait`` the most that is waited once, also where the service asks for more,
-    ``timeout`` the seconds until an answer begins or goes on, ``most_bytes`` the largest answer that is read, and
-    ``sleep`` what waits.
-    """
+    """What is bearable on both sides."""
 
     attempts: int = 4
     first_wait: float = 2.0
@@ -67,19 +58,7 @@ class Stopped(Exception):
 
 
 def patiently(ask: Callable[[], T], manners: Manners) -> T:
-    """What ``ask`` returns, asked again after `Busy` as far as manners go.
-
-    Examples
-    --------
-    >>> waits, answers = [], iter([Busy("429", 7.0), Busy("429"), "data"])
-    >>> def ask():
-    ...     answer = next(answers)
-    ...     if isinstance(answer, Busy):
-    ...         raise answer
-    ...     return answer
-    >>> patiently(ask, Manners(sleep=waits.append)), waits
-    ('data', [7.0, 4.0])
-    """
+    """What ``ask`` returns, asked again after `Busy` as far as manners go."""
     reason = "was never asked"
     for attempt in range(manners.attempts):
         try:
@@ -96,13 +75,7 @@ def patiently(ask: Callable[[], T], manners: Manners) -> T:
 
 
 def asked_wait(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a ``Retry-After`` header asks for, or None where there is none that can be read.
-
-    A date is read against the ``Date`` header of the same answer, so that no clock of this machine counts.
-
-    >>> asked_wait({"Retry-After": "7"}), asked_wait({"Retry-After": "soon"})
-    (7.0, None)
-    """
+    """The seconds that a ``Retry-After`` header asks for, or None where there is none that can be read."""
     named = {str(name).lower(): str(value).strip() for name, value in headers.items()}
     after = named.get("retry-after", "")
     if after.isascii() and after.isdigit() and len(after) < 10:
@@ -134,11 +107,7 @@ def checked_data(body: bytes) -> None:
 
 
 def one_line(text: object, *hidden: str | None) -> str:
-    """Foreign text for a message: one line, printable, short, and without what must stay hidden.
-
-    >>> one_line("key abc is\\n wrong", "abc")
-    'key *** is wrong'
-    """
+    """Foreign text for a message: one line, printable, short, and without what must stay hidden."""
     shown = str(text)
     for secret in filter(None, hidden):
         shown = shown.replace(secret, "***")
@@ -180,15 +149,7 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Request:
-    """What is wanted of a source: symbols, the first and last day (both inclusive), and the source's own options.
-
-    A key or token is an option too (`SECRETS`); it is shown as ``***`` wherever a request is printed.
-
-    Examples
-    --------
-    >>> Request(symbols=("UNRATE",), options={"api_key": "abc"})
-    Request(symbols=('UNRATE',), start=None, end=None, options={'api_key': '***'})
-    """
+    """What is wanted of a source: symbols, the first and last day (both inclusive), and the source's own options."""
 
     symbols: tuple[str, ...] = ()
     start: date | None = None
@@ -246,12 +207,7 @@ Fetch = Callable[[Request, Asking], Draft]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One networked source: what it gives, what it needs, and under which terms.
-
-    ``extra`` is the optional dependency, ``options`` the names a request may use with what they mean (a name that ends
-    in ``.`` takes a symbol behind it), and ``key_variable`` the environment variable that whoever calls may read the
-    option ``api_key`` or ``token`` from; this package reads no environment.
-    """
+    """One networked source: what it gives, what it needs, and under which terms."""
 
     name: str
     extra: str
@@ -288,9 +244,6 @@ class Source:
         return found
 
 
-# From what a client library handed over to the tables of a snapshot, with every problem named.
-
-
 END_OF_DAY = 24 * 3600
 """Seconds after midnight UTC at which the day of a market that never closes is complete."""
 
@@ -299,12 +252,7 @@ PRICES = ("open", "high", "low", "close")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DailySeries:
-    """The bars of one instrument as a source gave them.
-
-    ``days`` are datetime64[D]; ``bars`` holds the fields of a bar, each of shape (n_days,), NaN where one is missing;
-    ``close * adj_factor`` is the total-return price. ``complete_at`` is when a day is over, in seconds after its
-    midnight UTC.
-    """
+    """The bars of one instrument as a source gave them."""
 
     id: str
     asset_class: AssetClass
@@ -329,18 +277,19 @@ class DailySeries:
         kept = (self.days >= np.datetime64(first)) & (self.days <= np.datetime64(last))
         kept &= self.known_at <= instant(now)
         bars = {name: values[kept] for name, values in self.bars.items()}
-        return DailySeries(
-            id=self.id, asset_class=self.asset_class, sub=self.sub, name=self.name, currency=self.currency,
-            listed=self.listed, days=self.days[kept], bars=bars, adj_factor=self.adj_factor[kept],
-            actions=tuple(one for one in self.actions if first <= one.ex_date <= last), complete_at=self.complete_at,
-        )  # fmt: skip
+        actions = tuple(one for one in self.actions if first <= one.ex_date <= last)
+        return replace(self, days=self.days[kept], bars=bars, adj_factor=self.adj_factor[kept], actions=actions)
 
 
 def series_problems(series: DailySeries) -> list[Problem]:
     """What cannot be true of one series; each kind once, with its first place and how often."""
     if not series.days.size:
         return [Problem(series.id, "has no bar in the days asked for")]
-    found = list(_wrong_days(series))
+    found = []
+    steps = np.diff(series.days).astype(int)
+    for place in np.flatnonzero(steps <= 0)[:1]:
+        what = "is there twice" if steps[place] == 0 else f"comes after {series.days[place]}"
+        found.append(Problem(f"{series.id}, {series.days[place + 1]}", f"the day {what}: days must increase"))
     for name in PRICES:
         values = series.bars[name]
         missing = "" if name == "close" else " where it is given"
@@ -352,14 +301,6 @@ def series_problems(series: DailySeries) -> list[Problem]:
     found += _first(series, spread < 0, spread, "the high is below the low")
     wrong = ~(series.adj_factor > 0) | np.isinf(series.adj_factor)
     return found + _first(series, wrong, series.adj_factor, "an adjustment factor must be positive")
-
-
-def _wrong_days(series: DailySeries) -> Iterator[Problem]:
-    """Days that repeat or go back."""
-    steps = np.diff(series.days).astype(int)
-    for place in np.flatnonzero(steps <= 0)[:1]:
-        what = "is there twice" if steps[place] == 0 else f"comes after {series.days[place]}"
-        yield Problem(f"{series.id}, {series.days[place + 1]}", f"the day {what}: days must increase")
 
 
 def _first(series: DailySeries, wrong: np.ndarray, values: np.ndarray, what: str) -> list[Problem]:
@@ -403,13 +344,9 @@ def bar_tables(series: Sequence[DailySeries], source: str) -> dict[str, Any]:
     }
     columns = [pa.array(whole[one.name], type=one.type, from_pandas=True) for one in SCHEMAS["bars"]]
     rows = [
-        {
-            "id": one.id, "class": one.asset_class, "sub": one.sub, "name": one.name, "currency": one.currency,
-            "listed": one.listed or one.days[0].item(), "delisted": None,
-            "calendar": "daily" if one.asset_class == "CR" else "weekdays",
-        }
+        Listing(one.id, one.asset_class, one.sub, one.name, one.listed or one.days[0].item()).as_row(one.currency)
         for one in series
-    ]  # fmt: skip
+    ]
     acted = [
         {
             "instrument": one.id, "ex_date": action.ex_date, "split": action.split, "dividend": action.dividend,
@@ -426,11 +363,7 @@ def bar_tables(series: Sequence[DailySeries], source: str) -> dict[str, Any]:
 
 
 def snapshot_id(source: str, day: date, tables: Mapping[str, Any]) -> str:
-    """``<source>-<date>-<first 12 of the sha256 of the tables>``: the same answer on one day has one name.
-
-    >>> snapshot_id("fred", date(2026, 1, 2), {})
-    'fred-2026-01-02-44136fa355b3'
-    """
+    """``<source>-<date>-<first 12 of the sha256 of the tables>``: the same answer on one day has one name."""
     contents = {name: content_digest(table) for name, table in sorted(tables.items())}
     return f"{source}-{day.isoformat()}-{hashlib.sha256(canonical_json(contents).encode()).hexdigest()[:12]}"
 

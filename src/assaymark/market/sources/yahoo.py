@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -48,11 +48,7 @@ _FACTOR = (
     "adj_factor carries splits and dividends and is as of the day of retrieval: a later one changes it for every "
     "earlier day"
 )
-NOTES = (
-    _TRADED,
-    _FACTOR,
-    _TIMES,
-)
+NOTES = (_TRADED, _FACTOR, _TIMES)
 
 SOURCE = Source(
     name="yfinance",
@@ -82,7 +78,12 @@ _FIELDS = {"open": "Open", "high": "High", "low": "Low", "close": "Close", "volu
 
 def fetch(request: Request, asking: Asking) -> Draft:
     """Daily bars of every symbol of the request; refused as a whole when one of them has a problem."""
-    problems = _class_problems(request)
+    problems = []
+    for name, value in request.options.items():
+        if name.startswith("class.") and value not in CLASSES:
+            problems.append(Problem(f"option {name}", f"must be one of {', '.join(CLASSES)} (got {value!r})"))
+        if name.startswith("class.") and name.removeprefix("class.") not in request.symbols:
+            problems.append(Problem(f"option {name}", "names a symbol that is not asked for"))
     if problems:
         raise InputError("source yfinance", problems)
     client = library("yfinance", SOURCE.extra)
@@ -106,27 +107,10 @@ def fetch(request: Request, asking: Asking) -> Draft:
     problems += set_problems(found)
     if problems:
         raise InputError("source yfinance", problems)
-    return Draft(bar_tables(found, "yfinance"), (*notes, *_guessed(found, request)))
-
-
-def _class_problems(request: Request) -> list[Problem]:
-    """Options that name a class there is not, or a symbol that is not asked for."""
-    found = []
-    for name, value in request.options.items():
-        if not name.startswith("class."):
-            continue
-        if value not in CLASSES:
-            found.append(Problem(f"option {name}", f"must be one of {', '.join(CLASSES)} (got {value!r})"))
-        if name.removeprefix("class.") not in request.symbols:
-            found.append(Problem(f"option {name}", "names a symbol that is not asked for"))
-    return found
-
-
-def _guessed(found: list[DailySeries], request: Request) -> list[str]:
-    """Which asset classes were taken for want of a better word."""
-    taken = [one.id for one in found if one.sub in _MIXED and f"class.{one.id}" not in request.options]
-    what = "the service does not say the asset class of a fund or index; guessed for"
-    return [f"{what} {', '.join(taken)} (say it with class.SYMBOL=...)"] if taken else []
+    if taken := [one.id for one in found if one.sub in _MIXED and f"class.{one.id}" not in request.options]:
+        what = "the service does not say the asset class of a fund or index; guessed for"
+        notes.append(f"{what} {', '.join(taken)} (say it with class.SYMBOL=...)")
+    return Draft(bar_tables(found, "yfinance"), tuple(notes))
 
 
 def _series(client: Any, session: Any, symbol: str, request: Request, asking: Asking) -> DailySeries:
@@ -180,27 +164,20 @@ def _from_frame(symbol: str, frame: Any, meta: Mapping[str, Any], request: Reque
         CorporateAction(symbol, days[at].astype(object), float(splits[at]), float(paid[at]))
         for at in np.flatnonzero((splits != 1.0) | (paid > 0.0)).tolist()
     )
+    # The client hands over a time; no day where the service does not say it.
     first = meta.get("firstTradeDate")
+    listed = first.date() if isinstance(first, datetime) and first == first else None
     late = kind in ("CRYPTOCURRENCY", "MUTUALFUND")
     return DailySeries(
         id=symbol, asset_class=chosen, sub=kind.lower() or "not stated", currency=one_line(currency),
-        name=one_line(meta.get("longName") or meta.get("shortName") or symbol), listed=_day(first), days=days,
+        name=one_line(meta.get("longName") or meta.get("shortName") or symbol), listed=listed, days=days,
         bars=bars, adj_factor=factor, actions=actions, complete_at=END_OF_DAY if late else CLOSE_OF_DAY,
     )  # fmt: skip
 
 
-def _day(first: object) -> date | None:
-    """The first trading day, which the client hands over as a time; None where the service does not say it."""
-    return first.date() if isinstance(first, datetime) and first == first else None
-
-
 @contextmanager
 def _session(manners: Manners, endpoint: str | None) -> Iterator[Any]:
-    """A session of the client's own transport that asks with manners; the client is as it was before, afterwards.
-
-    The client keeps one session for the whole process, remembers answers by address, and hides errors: the first is
-    put back, the second forgotten, the third switched off while this lasts.
-    """
+    """A session of the client's own transport that asks with manners; the client is as it was before, afterwards."""
     transport, data = library("curl_cffi", SOURCE.extra), library("yfinance.data", SOURCE.extra)
     config = library("yfinance.config", SOURCE.extra).YfConfig
     session = transport.requests.Session(
@@ -242,18 +219,16 @@ def _polite(plain: Any, failure: type[Exception], manners: Manners, endpoint: st
             return answer
 
         # Cookies, crumbs and profiles are extras that the client can do without, so they are asked for once.
-        return patiently(once, manners) if data_wanted else _tried(once)
+        # A failure of theirs is handed on as one of connection, after which the client goes on without.
+        if data_wanted:
+            return patiently(once, manners)
+        try:
+            return once()
+        except Busy as exc:
+            raise ConnectionError(str(exc)) from None
 
     return request
 
 
 _TOO_LARGE = 63
 """libcurl's CURLE_FILESIZE_EXCEEDED."""
-
-
-def _tried(once: Any) -> Any:
-    """One attempt; a failure is handed on as one of connection, after which the client goes on without."""
-    try:
-        return once()
-    except Busy as exc:
-        raise ConnectionError(str(exc)) from None

@@ -1,4 +1,4 @@
-"""The nouns of a paper broker: a book, one day's bars, orders, the rules, and what came of the orders."""
+"""One day at a paper broker: a book and orders in, fills and reasoned rejections out; it knows no dates."""
 
 from __future__ import annotations
 
@@ -33,10 +33,7 @@ SIDES: Final = ("buy", "sell", "short", "cover", "close", "target")
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One day's prices of one symbol; ``age`` is how many days old they are, 0 for today's.
-
-    A price that is not known is None. A held symbol without a bar of today is valued at its last one.
-    """
+    """One day's prices of one symbol; ``age`` is how many days old they are, 0 for today's."""
 
     open: float | None
     high: float | None = None
@@ -61,13 +58,7 @@ class Book:
         return self.cash + math.fsum(units * prices[symbol] for symbol, units in self.positions.items())
 
     def acted(self, symbol: str, split: float = 1.0, dividend: float = 0.0) -> Book:
-        """The book after a corporate action: ``split`` units for each one, then ``dividend`` in cash for each of them.
-
-        A short position pays the dividend.
-
-        >>> Book(5.0, {"A": 10.0}).acted("A", split=10.0, dividend=0.5)
-        Book(cash=55.0, positions={'A': 100.0})
-        """
+        """The book after a corporate action."""
         units = self.positions.get(symbol, 0.0) * split
         if not units:
             return self
@@ -76,33 +67,7 @@ class Book:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The rules of a season's broker; each is a field of its plan.
-
-    Attributes
-    ----------
-    fill
-        ``next_open``: orders fill at the open of the bar after they were decided; ``close``: at its close.
-    cost_bps
-        Cost of each fill, in bps of its value.
-    fractional, lot
-        Whether any fraction of a unit may be traded; if not, only multiples of ``lot``. Closing a whole position is
-        always allowed, for an odd remainder could otherwise never be sold.
-    short
-        Whether a position may be negative.
-    max_weight
-        Largest absolute value of one position over NAV after an order that makes it larger.
-    max_exposure
-        Largest sum of absolute position values over NAV after an order that makes it larger.
-    excess
-        What happens to an order beyond cash, holding, weight or exposure: it is rejected, or cut to what is allowed.
-    max_age
-        How many days old a price may be at which an order fills.
-
-    Raises
-    ------
-    InputError
-        A rule makes no sense; all problems at once.
-    """
+    """The rules of a season's broker; each is a field of its plan."""
 
     fill: FillAt = "next_open"
     cost_bps: float = 0.0
@@ -134,11 +99,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """One wish of an agent: units (``quantity``) or a fraction of NAV (``weight``), not both.
-
-    ``close`` takes neither, ``target`` a weight. Nothing is checked here: an order that makes no sense is rejected
-    when it is settled, with a reason that the agent can be shown.
-    """
+    """One wish of an agent: units (``quantity``) or a fraction of NAV (``weight``), not both."""
 
     symbol: str
     side: str
@@ -152,11 +113,7 @@ class Order:
 
 
 def orders_of(actions: Iterable[Action]) -> tuple[Order, ...]:
-    """The orders among the actions of a decision; ``hold`` and ``no_trade`` are none.
-
-    >>> orders_of([Action(instrument="A", kind="target_weight", weight=0.2), Action(instrument="", kind="no_trade")])
-    (Order(symbol='A', side='target', quantity=None, weight=0.2),)
-    """
+    """The orders among the actions of a decision; ``hold`` and ``no_trade`` are none."""
     return tuple(
         Order(
             symbol=one.instrument,
@@ -187,11 +144,7 @@ class Fill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejection:
-    """What was not traded for the order at index ``order``, and why.
-
-    ``quantity`` is the signed units left undone: the whole order, or what was cut off it; None where the order names
-    no amount that could be read. ``text`` is the sentence for the agent.
-    """
+    """What was not traded for the order at index ``order``, and why."""
 
     order: int
     symbol: str
@@ -202,11 +155,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """A day's orders, settled. Amounts are in the book's currency, at the prices where orders fill.
-
-    ``nav_before - costs`` equals ``nav`` but for floating-point rounding: a fill at its price moves value, and only its
-    cost takes some away. ``stale`` names the held symbols that were valued at a price older than today's.
-    """
+    """A day's orders, settled. Amounts are in the book's currency, at the prices where orders fill."""
 
     book: Book
     fills: tuple[Fill, ...]
@@ -228,9 +177,6 @@ def shown(value: object) -> str:
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else f"{value!r:.40}"
 
 
-# One day at the paper broker: orders in, fills and reasoned rejections out. Pure arithmetic; it knows no dates.
-
-
 SLACK: Final = 1e-9
 """An amount this little beyond a limit (relative) is rounding: the order is filled up to the limit."""
 
@@ -246,46 +192,7 @@ def settle_day(
     *,
     universe: Collection[str] | None = None,
 ) -> Settled:
-    """The book after a day's orders.
-
-    Orders that sell come before orders that buy, each group in the order given, so that a rotation can pay for itself.
-    Weights are fractions of the NAV before the first order, at the day's fill prices. An order that breaks a rule is
-    never dropped: it stands among the rejections with its reason, or it is cut and the rest stands there
-    (``Rules.excess``). Every unit asked for is thus either filled or rejected.
-
-    Parameters
-    ----------
-    book : Book
-        Cash and positions before.
-    orders : sequence of Order
-        Hostile input: anything in them is answered with a rejection.
-    bars : mapping of symbol to Bar
-        Today's, or the last known with their ``age``. Every held symbol needs a price.
-    rules : Rules
-    universe : collection of str, optional
-        The symbols that may be traded; by default those with a bar.
-
-    Returns
-    -------
-    Settled
-
-    Raises
-    ------
-    InputError
-        The book cannot be valued: a held symbol without any price, or cash or units that are not finite.
-
-    Examples
-    --------
-    >>> bars = {"A": Bar(open=50.0), "B": Bar(open=20.0)}
-    >>> wishes = [Order(symbol="B", side="buy", weight=0.5), Order(symbol="A", side="sell", quantity=10.0)]
-    >>> day = settle_day(Book(0.0, {"A": 10.0}), wishes, bars, Rules(cost_bps=10))
-    >>> [(one.symbol, one.quantity, round(one.cost, 2)) for one in day.fills]
-    [('A', -10.0, 0.5), ('B', 12.5, 0.25)]
-    >>> round(day.nav_before - day.costs - day.nav, 9), round(day.book.cash, 2)
-    (0.0, 249.25)
-    >>> settle_day(Book(100.0), [Order(symbol="A", side="buy", quantity=3.0)], bars, Rules()).rejections[0].text
-    'buy 3 A: costs 150.00 and cash is 100.00'
-    """
+    """The book after a day's orders."""
     day = _Day(book, bars, rules, frozenset(bars) if universe is None else frozenset(universe))
     first = {number: day.reading(order) for number, order in enumerate(orders)}
     for number, order in sorted(enumerate(orders), key=lambda item: first[item[0]] > 0):
@@ -332,7 +239,16 @@ class _Day:
             self._reject(number, order, *why, asked)
             return
         if allowed:
-            self._fill(number, order.symbol, allowed, price)
+            symbol, cost = order.symbol, abs(allowed) * price * self._rate
+            fill = Fill(order=number, symbol=symbol, quantity=allowed, price=price, cost=cost)
+            left = self.units.get(symbol, 0.0) + allowed
+            if abs(left) <= _NOTHING * max(1.0, abs(allowed)):
+                self.units.pop(symbol, None)
+            else:
+                self.units[symbol] = left
+            self.marks.setdefault(symbol, price)
+            self.cash += fill.cash
+            self.fills.append(fill)
         if why is not None:
             reason, text = why
             self._reject(number, order, reason, f"{text}; {abs(allowed):g} units were filled", asked - allowed)
@@ -349,8 +265,6 @@ class _Day:
             costs=math.fsum(fill.cost for fill in self.fills),
             stale=tuple(symbol for symbol in positions if self.bars[symbol].age > 0),
         )
-
-    # --- what is asked ----------------------------------------------------------------------------------------------
 
     def _price(self, order: Order) -> float:
         """The price at which the order would fill."""
@@ -401,8 +315,6 @@ class _Day:
             raise _Refused("bad-quantity", "is more than can be counted")
         return units
 
-    # --- what is allowed --------------------------------------------------------------------------------------------
-
     def _allowed(self, order: Order, asked: float, price: float) -> tuple[float, tuple[Reason, str] | None]:
         """The units that may be filled, and why they are fewer than asked."""
         held = self.units.get(order.symbol, 0.0)
@@ -435,15 +347,10 @@ class _Day:
             need, rate = asked * price * (1 + self._rate), price * (1 + self._rate)
             most = max(self.cash, 0.0) / rate
             limits.append((most, "beyond-cash", f"costs {need:,.2f} and cash is {self.cash:,.2f}"))
-        return limits + self._caps(order.symbol, asked, price, held)
-
-    def _caps(self, symbol: str, asked: float, price: float, held: float) -> list[tuple[float, Reason, str]]:
-        """The limits on the size of the position after; none for an order that does not make it larger."""
         if abs(held + asked) <= abs(held):
-            return []
+            return limits  # an order that does not make the position larger has no limit on its size after
         nav = self.cash + math.fsum(units * self.marks[name] for name, units in self.units.items())
-        others = math.fsum(abs(units) * self.marks[name] for name, units in self.units.items() if name != symbol)
-        limits: list[tuple[float, Reason, str]] = []
+        others = math.fsum(abs(units) * self.marks[name] for name, units in self.units.items() if name != order.symbol)
         if self.rules.max_weight is not None:
             text = f"allowed is {self.rules.max_weight:.2%} of NAV in one position"
             limits.append((self._room(self.rules.max_weight, nav, 0.0, price, held, asked), "beyond-weight", text))
@@ -468,19 +375,6 @@ class _Day:
             return units
         lots = math.trunc(units / self.rules.lot * (1 + SLACK))
         return lots * self.rules.lot
-
-    # --- what becomes of it -----------------------------------------------------------------------------------------
-
-    def _fill(self, number: int, symbol: str, units: float, price: float) -> None:
-        fill = Fill(order=number, symbol=symbol, quantity=units, price=price, cost=abs(units) * price * self._rate)
-        left = self.units.get(symbol, 0.0) + units
-        if abs(left) <= _NOTHING * max(1.0, abs(units)):
-            self.units.pop(symbol, None)
-        else:
-            self.units[symbol] = left
-        self.marks.setdefault(symbol, price)
-        self.cash += fill.cash
-        self.fills.append(fill)
 
     def _reject(self, number: int, order: Order, reason: Reason, text: str, quantity: float | None) -> None:
         what = f"{order}: {text}"

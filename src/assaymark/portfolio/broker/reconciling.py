@@ -30,10 +30,7 @@ class StatedFill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedStep:
-    """One step of a record: its fills, the book stated after it, and the bars at which it could trade.
-
-    ``book`` is None where the record does not state one; ``nav`` likewise.
-    """
+    """One step of a record: its fills, the book stated after it, and the bars at which it could trade."""
 
     name: str
     fills: tuple[StatedFill, ...]
@@ -61,11 +58,7 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
-    """One statement that does not follow from the others: what is stated, and what was recomputed.
-
-    ``where`` says of a price, or of a change of cash, how it lies to the step's bars where it is not at the price of
-    the rule. An amount outside the bars cannot have been traded at any price of the step.
-    """
+    """One statement that does not follow from the others: what is stated, and what was recomputed."""
 
     step: str
     kind: MismatchKind
@@ -92,11 +85,7 @@ class Unchecked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciliation:
-    """Every check of a record, with denominators.
-
-    ``checks`` and ``passed`` count by kind. ``navs`` is the NAV of each step's stated book at the price of the rule,
-    None where it cannot be valued.
-    """
+    """Every check of a record, with denominators."""
 
     checks: Mapping[CheckKind, int]
     passed: Mapping[CheckKind, int]
@@ -111,13 +100,7 @@ class Reconciliation:
 
     @property
     def data_reliability(self) -> float:
-        """100 times the share of fill, cash and position checks that reconcile.
-
-        Raises
-        ------
-        NotMeasurableError
-            Nothing could be checked.
-        """
+        """100 times the share of fill, cash and position checks that reconcile."""
         if not self.n:
             raise NotMeasurableError("data reliability is undefined: no fill, cash or position could be checked")
         return 100.0 * sum(self.passed[kind] for kind in RELIABILITY) / self.n
@@ -132,44 +115,7 @@ def reconcile(
     short: bool = False,
     tolerance: Tolerance | None = None,
 ) -> Reconciliation:
-    """Recompute each step of a record from the book stated before it.
-
-    A step is held against the stated book before it and not against a book replayed from the start, so that one wrong
-    entry counts once and not at every later step. The checks are
-
-    - fill, one for each symbol with a stated fill: its units changed by what the fills say, and every stated price is
-      the price of the rule;
-    - position, one for each held symbol without a stated fill: its units did not change; none is below 0 unless short
-      positions are allowed;
-    - cash, one a step: it changed by the fills' value and cost. A fill counts at its stated price, else at the price of
-      the rule; where the fills do not explain the change in units, the change itself is counted;
-    - nav, where one is stated: cash, and the units at the price of the rule.
-
-    Parameters
-    ----------
-    start : Book
-        Before the first step.
-    steps : sequence of StatedStep
-        Oldest first. Fills of a step without a stated book are carried to the next.
-    fill, cost_bps, short
-        The rules under which the record was made. ``cost_bps`` is added to the costs that fills state.
-    tolerance : Tolerance, optional
-        The record's printed precision; by default one cent and a millionth of a unit.
-
-    Examples
-    --------
-    >>> bar = {"A": Bar(open=50.0, high=52.0, low=49.0, close=51.0)}
-    >>> bought = (StatedFill(symbol="A", quantity=2.0),)
-    >>> right = StatedStep(name="day 1", fills=bought, book=Book(0.0, {"A": 2.0}), bars=bar)
-    >>> wrong = StatedStep(name="day 2", fills=(), book=Book(51.0, {"A": 1.0}), bars=bar)
-    >>> found = reconcile(Book(100.0), [right, wrong])
-    >>> for one in found.mismatches:
-    ...     print(one)
-    day 2: position of A: stated 1, recomputed 2
-    day 2: cash: stated 51, recomputed 50, at the close
-    >>> found.n, found.data_reliability, found.navs
-    (4, 50.0, (100.0, 101.0))
-    """
+    """Recompute each step of a record from the book stated before it."""
     run = _Run(start, fill, cost_bps / 1e4, short, tolerance or Tolerance())
     for step in steps:
         run.take(step)
@@ -199,10 +145,24 @@ class _Run:
         self.carried = []
         explained = {symbol: self._fill_check(step, step.book, symbol, of) for symbol, of in fills.items()}
         for symbol in sorted((set(self.before.positions) | set(step.book.positions)) - set(fills)):
-            self._position_check(step, step.book, symbol)
+            before, after = self.before.positions.get(symbol, 0.0), step.book.positions.get(symbol, 0.0)
+            found: list[Mismatch] = []
+            if abs(after - before) > self.tolerance.units:
+                found.append(self._mismatch(step, "position", symbol, after, before))
+            if after < -self.tolerance.units and not self.short:
+                found.append(self._mismatch(step, "negative-position", symbol, after, 0.0))
+            self._count("position", found)
         self._cash_check(step, step.book, fills, explained)
-        self.navs.append(self._nav(step, step.book))
-        self._nav_check(step)
+        prices = {symbol: self._price(step, symbol) for symbol, units in step.book.positions.items() if units}
+        known = {symbol: price for symbol, price in prices.items() if price is not None}
+        held = {symbol: units for symbol, units in step.book.positions.items() if units}
+        nav = Book(step.book.cash, held).nav(known) if len(known) == len(prices) else None
+        self.navs.append(nav)
+        if step.nav is not None and nav is None:
+            self._note(step, "nav", "", "a held symbol has no price at this step")
+        elif step.nav is not None and nav is not None:
+            off = _differ(step.nav, nav, self.tolerance.cash)
+            self._count("nav", [self._mismatch(step, "nav", "", step.nav, nav)] if off else [])
         self.before = step.book
 
     def result(self) -> Reconciliation:
@@ -256,15 +216,6 @@ class _Run:
                 found.append(self._mismatch(step, "fill-price", symbol, one.price, rule, where))
         return found
 
-    def _position_check(self, step: StatedStep, book: Book, symbol: str) -> None:
-        before, after = self.before.positions.get(symbol, 0.0), book.positions.get(symbol, 0.0)
-        found: list[Mismatch] = []
-        if abs(after - before) > self.tolerance.units:
-            found.append(self._mismatch(step, "position", symbol, after, before))
-        if after < -self.tolerance.units and not self.short:
-            found.append(self._mismatch(step, "negative-position", symbol, after, 0.0))
-        self._count("position", found)
-
     def _cash_check(
         self, step: StatedStep, book: Book, fills: Mapping[str, Sequence[StatedFill]], explained: Mapping[str, bool]
     ) -> None:
@@ -293,22 +244,6 @@ class _Run:
             where = _lies(book.cash - settled, bars, units, self.tolerance.cash)
             found.append(self._mismatch(step, "cash", "", book.cash, expected, where))
         self._count("cash", found)
-
-    def _nav(self, step: StatedStep, book: Book) -> float | None:
-        prices = {symbol: self._price(step, symbol) for symbol, units in book.positions.items() if units}
-        known = {symbol: price for symbol, price in prices.items() if price is not None}
-        held = {symbol: units for symbol, units in book.positions.items() if units}
-        return Book(book.cash, held).nav(known) if len(known) == len(prices) else None
-
-    def _nav_check(self, step: StatedStep) -> None:
-        if step.nav is None:
-            return
-        nav = self.navs[-1]
-        if nav is None:
-            self._note(step, "nav", "", "a held symbol has no price at this step")
-            return
-        off = _differ(step.nav, nav, self.tolerance.cash)
-        self._count("nav", [self._mismatch(step, "nav", "", step.nav, nav)] if off else [])
 
     def _count(self, kind: CheckKind, found: list[Mismatch]) -> None:
         self.checks[kind] += 1

@@ -166,21 +166,26 @@ def selection(left: float, right: float, width: float, top: float, bottom: float
 # There is one path per line, so no band is drawn.
 
 
-Role = Literal["own", "first", "other"]
-"""Whose line it is: the one that the figure is about, the baseline it is held against first, or another baseline."""
+Role = Literal["own", "agent", "first", "other"]
+"""Whose line it is: the one that the figure is about, one of several such, the baseline held against it, or another."""
 
 _LINE: Final = 17.0
+_SERIES: Final = 4
 _OTHERS: Final = ("nvo dash", "nvo dots2", "nvo dash2")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NavLine:
-    """Net asset value from the start (its first entry) to the last day, in any unit; ``end`` is said beside it."""
+    """Net asset value from the start (its first entry) to the last day, in any unit.
+
+    ``end`` is said beside it, and ``fallen`` beside its drawdown where the figure has several agents.
+    """
 
     name: str
     nav: Floats
     end: str
     role: Role
+    fallen: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +214,7 @@ class NavChart:
     @property
     def fallen(self) -> tuple[NavLine, ...]:
         """The lines whose falls are drawn, the one that the figure is about last."""
-        order = ("first", "own")
+        order = ("first", "agent", "own")
         return tuple(sorted((one for one in self.lines if one.role in order), key=lambda one: order.index(one.role)))
 
 
@@ -267,9 +272,13 @@ def _values(chart: NavChart, box: _Box) -> list[svg.Element]:
 
 def _styles(lines: Sequence[NavLine]) -> list[str]:
     """A class for each line; baselines beyond the first differ in their dashes."""
-    found, others = [], 0
+    found: list[str] = []
+    others = agents = 0
     for one in lines:
-        if one.role == "other":
+        if one.role == "agent":
+            found.append(f"k{agents % _SERIES + 1}l{' dash' if agents >= _SERIES else ''}")
+            agents += 1
+        elif one.role == "other":
             found.append(_OTHERS[others % len(_OTHERS)])
             others += 1
         else:
@@ -291,9 +300,10 @@ def _ends(chart: NavChart, heights: Sequence[float], box: _Box) -> list[svg.Elem
     # An ellipsis is wider than other characters are taken to be.
     names = shortened([one.name for one in chart.lines], box.room - beside - 6, 13)
     found: list[svg.Element] = []
+    styles = _styles(chart.lines)
     for k, y in zip(order, places, strict=True):
         one = chart.lines[k]
-        kind = {"own": "tb th", "first": "tb", "other": "t2"}[one.role]
+        kind = {"own": "tb th", "first": "tb", "other": "t2", "agent": styles[k].split()[0].replace("l", "t")}[one.role]
         if abs(y - heights[k]) > 2:
             found.append(path(f"M{num(box.right + 1)} {num(heights[k])}L{num(box.right + 11)} {num(y)}", "hair lead"))
         if two:
@@ -326,6 +336,8 @@ def _falls(chart: NavChart, box: _Box) -> list[svg.Element]:
     for mark in marks:
         found.append(line(box.left, down(mark), box.right, down(mark), "hair"))
         found.append(label(box.left - 6, down(mark) + 4, chart.words.ticks(-mark), "tk", "end"))
+    if lines[-1].role == "agent":
+        return [*found, *_several_falls(chart, lines, fallen, down, box)]
     own = lines[-1]
     moves = _moves(own.nav, fallen[-1], down, box)
     zero = num(down(0))
@@ -338,6 +350,24 @@ def _falls(chart: NavChart, box: _Box) -> list[svg.Element]:
     beside = min(max(y, box.fall[0] + 8), box.fall[1])
     found.append(label(box.right + 14, beside + 4.5, fit(chart.words.deepest, box.room, 13), "tb th"))
     return found
+
+
+def _several_falls(
+    chart: NavChart, lines: Sequence[NavLine], fallen: Sequence[Floats], down: Scale, box: _Box
+) -> list[svg.Element]:
+    """The drawdowns of several agents, with the largest of each at the right."""
+    style = dict(zip((one.name for one in chart.lines), _styles(chart.lines), strict=True))
+    found: list[svg.Element] = []
+    for one, fall in zip(lines, fallen, strict=True):
+        found.append(path(_moves(one.nav, fall, down, box), f"{style[one.name]} thin"))
+    named = [(one, down(float(fall[-1]))) for one, fall in zip(lines, fallen, strict=True) if one.role == "agent"]
+    named.sort(key=lambda pair: pair[1])
+    room = [y for _, y in named], [_LINE] * len(named), box.fall[1] + _LINE
+    if sum(room[1]) <= box.fall[1] - box.fall[0] + 2 * _LINE:
+        for (one, _), y in zip(named, apart(*room), strict=True):
+            kind = style[one.name].split()[0].replace("l", "t")
+            found.append(label(box.right + 14, y + 4.5, fit(one.fallen, box.room, 13), kind))
+    return [*found, line(box.left, down(0), box.right, down(0), "axis")]
 
 
 # --- days -------------------------------------------------------------------------------------------------------------

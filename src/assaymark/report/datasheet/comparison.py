@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Final
 
 import svg
 
 from assaymark.metrology.datasheet import BASE, STRICT
 from assaymark.records import AGGREGATE, Measurement
-from assaymark.report.blocks import Linked, Table
+from assaymark.report.blocks import Block, Inline, Items, Linked, Page, Section, Table, Text, notes, small
 from assaymark.report.charts.canvas import label, num, rect
 from assaymark.report.charts.datasheet_axes import small_segment
 from assaymark.report.charts.datasheet_marks import DotRow, Panel, axis_of, dots, small_curve
@@ -27,10 +27,12 @@ from assaymark.report.datasheet.wording import (
     interval_words,
     missing_words,
     n_words,
+    plot_blocks,
     share_words,
     step_words,
     value_words,
 )
+from assaymark.report.page import JUDGES
 from assaymark.report.text import counted, interval, listing, p_value, shortened, signed
 from assaymark.text import clean, count, number, percent, prose, span
 
@@ -50,16 +52,23 @@ _VERDICTS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A section with its answer, its figures, a table where there is no figure, and what has to be read with it."""
+FOOT: Final = (
+    "Every number is a measurement with its denominator, interval and method. Nothing on this page ranks judges."
+)
 
-    id: str
-    title: str
-    answer: str
-    plots: tuple[Plot, ...] = ()
-    table: Table | None = None
-    notes: tuple[str, ...] = ()
+
+def _section(
+    id: str,
+    title: str,
+    answer: str,
+    plots: Sequence[Plot] = (),
+    table: Table | None = None,
+    said: Sequence[str] = (),
+) -> Section:
+    """A section with its answer, its figures, what has to be read with them, and a table of what has no figure."""
+    blocks: tuple[Block, ...] = (plot_blocks(plots),) if plots else ()
+    tables = (replace(table, summary="All of it as a table"),) if table else ()
+    return Section(id, title, answer, (*blocks, *notes(said), *tables))
 
 
 def pointwise_section(sheet: Opened) -> Section | None:
@@ -84,13 +93,13 @@ def pointwise_section(sheet: Opened) -> Section | None:
         (title_of(m.name), _dimension(m), sheet.to(m, value_words(m)), interval_words(m), n_words(m)) for m in orders
     ]
     heads = ("Quantity", "Dimension", "Estimate", "Interval", "n")
-    return Section(
-        id="pointwise",
-        title="How does it score one text at a time?",
-        answer=_point_answer(floors, slopes, lengths),
-        plots=plots,
-        table=Table(heads, tuple(rows), frozenset({2, 3, 4})) if rows else None,
-        notes=(*_order_notes(orders), *_length_notes(lengths)),
+    return _section(
+        "pointwise",
+        "How does it score one text at a time?",
+        _point_answer(floors, slopes, lengths),
+        plots,
+        Table(heads, tuple(rows), frozenset({2, 3, 4})) if rows else None,
+        (*_order_notes(orders), *_length_notes(lengths)),
     )
 
 
@@ -101,18 +110,20 @@ def repeat_section(sheet: Opened) -> Section | None:
         return None
     title = "Does it answer alike when asked again?"
     if found.value is None:
-        return Section("repeat", title, missing_words(found, "repeat stability"))
+        return _section("repeat", title, missing_words(found, "repeat stability"))
     kappa = found.detail.get("kappa")
-    notes = [f"Over {n_words(found)}: {clean(found.method, 200)}."]
+    said_of = [f"Over {n_words(found)}: {clean(found.method, 200)}."]
     if isinstance(kappa, (int, float)):
         low, high = found.detail.get("kappa_low"), found.detail.get("kappa_high")
         ends = (float(low), float(high)) if isinstance(low, (int, float)) and isinstance(high, (int, float)) else None
         said = interval(float(kappa), *(ends or (None, None)))
-        notes.append(f"Beyond chance, unweighted κ between trials is {said}. A judge that always ties is stable, too.")
+        said_of.append(
+            f"Beyond chance, unweighted κ between trials is {said}. A judge that always ties is stable, too."
+        )
     else:
-        notes.append("Agreement beyond chance is not defined here. A judge that always ties is stable, too.")
+        said_of.append("Agreement beyond chance is not defined here. A judge that always ties is stable, too.")
     answer = f"Two trials of one question gave the same outcome in {share_words(found)} of cases."
-    return Section("repeat", title, answer, notes=tuple(notes))
+    return _section("repeat", title, answer, said=said_of)
 
 
 def drift_section(sheet: Opened) -> Section | None:
@@ -140,8 +151,8 @@ def drift_section(sheet: Opened) -> Section | None:
             ),
         )
     left = f"The figure draws {len(told)} of {len(shifts)}: all that shifted come first; the table has the rest."
-    notes = (left,) if len(told) < len(shifts) else ()
-    return Section("drift", "Is it still the same instrument?", _drift_answer(verdict, moved), plots, notes=notes)
+    said = (left,) if len(told) < len(shifts) else ()
+    return _section("drift", "Has the judge changed?", _drift_answer(verdict, moved), plots, said=said)
 
 
 def of_words(of: str) -> str:
@@ -323,49 +334,77 @@ _UNARMED: Final[tuple[tuple[str, dict[str, str]], ...]] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeLine:
-    """A judge in the list at the head: its name, its page, its model, and its chips."""
-
-    name: str
-    link: str
-    model: str
-    chips: tuple[str, ...]
+def comparison_lead(sheets: Sequence[Opened]) -> str:
+    """How many judges there are."""
+    return f"{counted(len(sheets), 'judge')}, listed alphabetically, not ranked."
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonView:
-    """The page of several judges."""
-
-    lede: str
-    notices: tuple[str, ...]
-    judges: tuple[JudgeLine, ...]
-    maps: tuple[Plot | Missing, ...]
-    grids: tuple[Plot | Missing, ...]
-    table: Table
-    agreement: Table | None
-    non_claims: tuple[str, ...]
-
-
-def comparison_view(sheets: Sequence[Opened], agreement: Sequence[Measurement] = ()) -> ComparisonView:
-    """The view of judges that stand in alphabetical order already."""
+def comparison_page(
+    path: str, sheets: Sequence[Opened], agreement: Sequence[Measurement], styles: Sequence[str]
+) -> Page:
+    """The page of judges that are in alphabetical order already."""
     drawn = sheets[:DRAWN]
-    notices = [_mixed(sheets)] if not all(comparable(sheets[0].sheet, s.sheet) for s in sheets) else []
+    said = [_mixed(sheets)] if not all(comparable(sheets[0].sheet, s.sheet) for s in sheets) else []
     if len(sheets) > DRAWN:
-        notices.append(f"Figures draw the first twelve judges by name; the tables hold all {len(sheets)}.")
+        said.append(f"Figures draw the first twelve judges by name; the tables hold all {len(sheets)}.")
     known_kappas = (m for s in sheets for name in _BASES for m in s.every(name))
     kappas = {m.id: m for m in (*known_kappas, *agreement)}
     whole = any(not s.is_log for s in sheets)
     maps: tuple[Plot | Missing, ...] = (parts_plot(drawn, focus=False), scatter_plot(drawn, focus=False))
-    return ComparisonView(
-        lede=f"{counted(len(sheets), 'judge')} in alphabetical order. A datasheet describes; nothing here ranks.",
-        notices=tuple(notices),
-        judges=tuple(_line(sheet) for sheet in sheets),
-        maps=(axes_plot(drawn, focus=False), *maps) if whole else maps,
-        grids=_grids(drawn) if whole else (),
-        table=_table(sheets),
-        agreement=_agreement(list(kappas.values())),
-        non_claims=tuple(dict.fromkeys(prose(text, 400) for s in sheets for text in s.sheet.non_claims)),
+    table, agreed = _table(sheets), _agreement(list(kappas.values()))
+    sections = [
+        Section("judges", "Which judges?", blocks=(Items(tuple(map(judge_line, sheets))),)),
+        Section(
+            "maps",
+            "How do preferences change when the order is swapped?"
+            if not whole
+            else "Do they choose where texts are equal?",
+            "Each judge keeps the same marker in every figure.",
+            (plot_blocks((axes_plot(drawn, focus=False), *maps) if whole else maps),),
+        ),
+    ]
+    if whole:
+        grids = (_curves(drawn), _segments(drawn))
+        lead = "One small picture a judge, by name, all on the same axes."
+        sections.append(Section("grids", "Which differences do they notice?", lead, (plot_blocks(grids),)))
+    of_all = (
+        "Estimate and interval under the instruction that allows ties. The page of each judge has all, with n and "
+        "method."
+    )
+    sections.append(
+        Section(
+            "table",
+            "The measurements, judge by judge",
+            of_all,
+            (replace(table, summary="") if table.rows else Text("No quantity of this table was measured."),),
+        )
+    )
+    if agreed is not None:
+        lead = (
+            "Unweighted Cohen’s κ of each pair of judges: on the text that each prefers once both orders are "
+            "averaged, then "
+            "on the position, call by call. Both may agree and be wrong."
+        )
+        sections.append(Section("kappa", "Do they prefer the same texts?", lead, (replace(agreed, summary=""),)))
+    not_claimed = tuple(dict.fromkeys(prose(text, 400) for s in sheets for text in s.sheet.non_claims))
+    sections.append(Section("non-claims", "What this page does not claim", blocks=(Items(not_claimed),)))
+    short = {
+        "judges": "Judges",
+        "maps": "Equal texts",
+        "grids": "Differences",
+        "table": "Measurements",
+        "kappa": "Agreement",
+    }
+    return Page(
+        path,
+        "Judge reliability",
+        comparison_lead(sheets),
+        tuple(sections),
+        notes(said, "notice"),
+        contents=tuple((one.id, short.get(one.id, "Not claimed")) for one in sections),
+        foot=FOOT,
+        here=JUDGES,
+        styles=tuple(styles),
     )
 
 
@@ -378,18 +417,14 @@ def _mixed(sheets: Sequence[Opened]) -> str:
     return f"Not all judges saw the same texts under the same prompt. Numbers compare within a group only: {told}."
 
 
-def _line(sheet: Opened) -> JudgeLine:
+def judge_line(sheet: Opened) -> Inline:
+    """A judge in a list: its name, its model and what stands out."""
     chips = () if sheet.is_log else tuple(clean(text.partition(" (")[0], 80) for text in sheet.sheet.sketch)
     model = clean(sheet.sheet.model, 80) or "model not stated"
-    return JudgeLine(sheet.name, sheet.page, model, chips)
+    return Linked(sheet.name, sheet.page), " ", small(model), *((": ", "; ".join(chips)) if chips else ())
 
 
 # --- small multiples ------------------------------------------------------------------------------------------------
-
-
-def _grids(sheets: Sequence[Opened]) -> tuple[Plot | Missing, ...]:
-    """The curves and the operating points, one small picture a judge, all on the same axes."""
-    return _curves(sheets), _segments(sheets)
 
 
 def _curves(sheets: Sequence[Opened]) -> Plot | Missing:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import Measurement
-from assaymark.report.blocks import Filter, Table
+from assaymark.report.blocks import Inline, Row, Section, Styled, Table, notes, row_filters, small, spaced
 from assaymark.report.datasheet.quantities import GROUPS, group_of, rank_of, title_of
 from assaymark.report.datasheet.reading import Opened, bounds, row_anchor
 from assaymark.report.datasheet.wording import about, interval_words, n_words, value_words
-from assaymark.report.records.texts import Ref, Rests
+from assaymark.report.records.texts import Rests
 from assaymark.report.text import state_words
 from assaymark.text import clean, count, number, percent, span
 
@@ -20,68 +18,43 @@ _KEY = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "del
         "threshold", "filler.preference", "criterion.shift", "pair.invalid_share")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class EveryRow:
-    """One measurement, every cell in words. ``key`` is the group of its filter button, ``anchor`` its place.
-
-    ``rests`` are the answers that it was computed from, where they have pages.
-    """
-
-    key: str
-    anchor: str
-    title: str
-    about: str
-    value: str
-    interval: str
-    n: str
-    method: str
-    planted: str
-    defined: bool
-    rests: tuple[Ref, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PlantedView:
-    """What was put into a reference judge next to what was measured of it."""
-
-    answer: str
-    table: Table
-    notes: tuple[str, ...]
-
-
-def every_rows(sheet: Opened, rests: Rests = lambda _: ()) -> tuple[EveryRow, ...]:
+def every_table(sheet: Opened, rests: Rests = lambda _: ()) -> Table:
     """All measurements by kind, arm and step; undefined ones are named, none is left out.
 
     ``rests`` gives the answers that a measurement was computed from.
     """
-    planted = sheet.sheet.planted or {}
-    return tuple(
-        EveryRow(
-            key=group_of(m.name),
-            anchor=row_anchor(m),
-            title=title_of(m.name, log=sheet.is_log),
-            about=about(m, log=sheet.is_log),
-            value=value_words(m) if m.value is not None else _no_value(m)[0],
-            interval=interval_words(m) if m.value is not None else _no_value(m)[1],
-            n=n_words(m),
-            method=_method(m),
-            planted=_planted_words(m, planted),
-            defined=m.value is not None,
-            rests=rests(m),
+    planted, rows, leads = sheet.sheet.planted or {}, [], False
+    for m in sorted(sheet.rows, key=_order):
+        state, why = _no_value(m) if m.value is None else ("", "")
+        found = rests(m)
+        leads = leads or bool(found)
+        rows.append(
+            Row(
+                (
+                    (title_of(m.name, log=sheet.is_log), small(about(m, log=sheet.is_log))),
+                    Styled(state, "un") if state else value_words(m),
+                    *((_planted_words(m, planted),) if planted else ()),
+                    Styled(why, "un") if state else interval_words(m),
+                    n_words(m),
+                    (f"{_method(m)} ", spaced(found)) if found else _method(m),
+                ),
+                row_anchor(m),
+                group_of(m.name),
+            )
         )
-        for m in sorted(sheet.rows, key=_order)
+    words = {key: "Pairs" if sheet.is_log and key == "equal" else word for key, word in GROUPS.items()}
+    method = "Method, and what it rests on" if leads else "Method"
+    return Table(
+        ("Quantity", "Estimate", *(("Planted",) if planted else ()), level_words(sheet), "n", method),
+        tuple(rows),
+        frozenset((1, 2)) if planted else frozenset((1,)),
+        summary="",
+        stacked=True,
+        id="every-rows",
+        style="pl" if planted else "",
+        filters=row_filters([row.key for row in rows], words),
+        what="measurements",
     )
-
-
-def filters(rows: tuple[EveryRow, ...], *, log: bool = False) -> tuple[Filter, ...]:
-    """The buttons above the table, with their counts."""
-    seen = Counter(row.key for row in rows)
-    groups = (
-        Filter(key, "Pairs" if log and key == "equal" else word, count(seen[key]))
-        for key, word in GROUPS.items()
-        if seen[key]
-    )
-    return (Filter("", "All", count(len(rows))), *groups)
 
 
 def level_words(sheet: Opened) -> str:
@@ -96,23 +69,16 @@ def level_words(sheet: Opened) -> str:
     return f"{percent(levels.pop())} interval" if len(levels) == 1 else "Interval"
 
 
-def planted_view(sheet: Opened) -> PlantedView | None:
-    """How the planted values stand to their intervals; None for a judge that nothing was planted in."""
+def planted_section(sheet: Opened) -> Section | None:
+    """How the planted values compare with their intervals; None for a judge that nothing was planted in."""
     planted = sheet.sheet.planted
     if not planted:
         return None
     pairs = [(m, planted[m.id]) for m in sheet.sheet.measurements if m.id in planted]
     read = [(m, value) for m, value in pairs if bounds(m) is not None]
-    inside = sum(_inside(m, value) for m, value in read)
-    answer = (
-        f"{count(inside)} of {count(len(read))} planted values lie inside the measured interval; at 95 % about one of "
-        "twenty is expected outside."
-        if read
-        else "No measured interval stands beside a planted value."
-    )
     chosen = [(m, value) for m, value in pairs if _is_key(sheet, m)]
     chosen += [(m, value) for m, value in read if not _inside(m, value) and (m, value) not in chosen]
-    rows = [
+    rows: list[tuple[Inline, ...]] = [
         (
             ", ".join(filter(None, (title_of(m.name), about(m)))),
             number(value, 3),
@@ -122,16 +88,28 @@ def planted_view(sheet: Opened) -> PlantedView | None:
         )
         for m, value in sorted(chosen, key=lambda pair: _order(pair[0]))
     ]
-    stand = "stand in the table of every measurement; here the main ones, and all that lie outside"
-    notes = [f"{count(len(pairs))} planted values {stand}."]
+    said = [
+        f"{count(len(pairs))} planted values are in the table of every measurement; here the main ones and all outside."
+    ]
     unmatched = sorted(key for key in planted if key not in {m.id for m in sheet.sheet.measurements})
     rows += [(clean(key, 100), number(planted[key], 3), "not measured", "none", "not read") for key in unmatched[:20]]
     if unmatched[20:]:
-        notes.append(f"{count(len(unmatched) - 20)} more planted values have no measurement.")
-    return PlantedView(
-        answer,
-        Table(("Quantity", "Planted", "Measured", "Interval", "Inside"), tuple(rows), frozenset({1, 2, 3})),
-        tuple(notes),
+        said.append(f"{count(len(unmatched) - 20)} more planted values have no measurement.")
+    heads = ("Quantity", "Planted", "Measured", "Interval", "Inside")
+    table = Table(heads, tuple(rows), frozenset({1, 2, 3}), "")
+    return Section("planted", "Planted and measured values", planted_answer(sheet), (table, *notes(said)))
+
+
+def planted_answer(sheet: Opened) -> str:
+    """How many planted values are inside the intervals; empty where nothing was planted."""
+    planted = sheet.sheet.planted or {}
+    read = [(m, planted[m.id]) for m in sheet.sheet.measurements if m.id in planted and bounds(m) is not None]
+    if not read:
+        return "No planted value has a measured interval." if planted else ""
+    inside = sum(_inside(m, value) for m, value in read)
+    return (
+        f"{count(inside)} of {count(len(read))} planted values lie inside the measured interval; at 95 % about one of "
+        "twenty is expected outside."
     )
 
 

@@ -4,33 +4,42 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
-from typing import Any, Final
+from typing import Final
 
 import svg
 
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet import STRICT, Datasheet
 from assaymark.records import Measurement
-from assaymark.report.blocks import Filter, Table
+from assaymark.report.blocks import (
+    Beside,
+    Block,
+    Facts,
+    Group,
+    Inline,
+    Items,
+    Linked,
+    Page,
+    Section,
+    Table,
+    Text,
+    bold,
+    notes,
+    small,
+    strong_link,
+)
 from assaymark.report.charts.canvas import HALF, WIDE, label, line, num, rect
 from assaymark.report.charts.datasheet_marks import Panel
 from assaymark.report.datasheet.comparison import (
-    Section,
-    comparison_view,
+    FOOT,
+    comparison_page,
     drift_section,
     pointwise_section,
     repeat_section,
 )
-from assaymark.report.datasheet.measurements import (
-    EveryRow,
-    PlantedView,
-    every_rows,
-    filters,
-    level_words,
-    planted_view,
-)
+from assaymark.report.datasheet.measurements import every_table, planted_answer, planted_section
 from assaymark.report.datasheet.reading import Opened, comparable, hits, known, of_n, opened, xml_safe
 from assaymark.report.datasheet.sections import (
     ONE,
@@ -47,7 +56,7 @@ from assaymark.report.datasheet.sections import (
     segment_plot,
     slot_note,
 )
-from assaymark.report.datasheet.wording import Missing, Plot, arm_words, missing_words
+from assaymark.report.datasheet.wording import Missing, Plot, arm_words, missing_words, plot_blocks
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, asset
 from assaymark.report.records.texts import Rests
 from assaymark.report.study.plan import Fact
@@ -359,9 +368,6 @@ def _plain_style(page: str, marks: str) -> str:
     return re.sub(r"var\(--([a-z0-9]+)\)", lambda found: tokens[found[1]], style)
 
 
-# One judge's page as data: every figure drawn, every sentence written, nothing left for the template to decide.
-
-
 PEERS: Final = 4
 _ABSENT: Final = (
     ("dark_current", "Dark current", "the log has no calls in which there was nothing to choose between"),
@@ -376,66 +382,77 @@ _ABSENT: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SheetView:
-    """The page of one judge."""
+def judge_page(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened], every: Table, *, up: bool) -> Page:
+    """The page of one judge with the peers that its figures may hold, and those that they may not.
 
-    title: str
-    lede: str
-    hash: str
-    notice: str
-    profile: Profile
-    quiet_answer: str
-    quiet: tuple[Plot | Missing, ...]
-    quiet_notes: tuple[str, ...]
-    seeing_answer: str
-    seeing: tuple[Plot | Missing, ...]
-    ladder: Table | None
-    sections: tuple[Section, ...]
-    absent: tuple[tuple[str, str], ...]
-    planted: PlantedView | None
-    rows: tuple[EveryRow, ...]
-    rests: bool
-    apart: bool
-    filters: tuple[Filter, ...]
-    total: str
-    level: str
-    non_claims: tuple[str, ...]
-
-
-def sheet_view(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened], rests: Rests = lambda _: ()) -> SheetView:
-    """The view of one judge with the peers that its figures may hold, and those that they may not.
-
-    ``rests`` gives the answers that a measurement was computed from.
+    ``every`` is the table of all measurements; it stands on a page of its own where it is long.
     """
-    drawn = (sheet, *fit[:PEERS])
-    rows = every_rows(sheet, rests)
-    planted = planted_view(sheet)
-    sections = (pointwise_section(sheet), repeat_section(sheet), drift_section(sheet))
-    quiet, seeing = _quiet(sheet, drawn), _seeing(sheet, drawn)
-    return SheetView(
-        title=f"{sheet.name}, {'read from a log' if sheet.is_log else 'measured as an instrument'}",
-        lede=_lede(sheet),
-        hash=_hash(sheet),
-        notice="" if planted is None else planted.answer,
-        profile=profile_of(sheet),
-        quiet_answer=quiet_answer(sheet),
-        quiet=quiet,
-        quiet_notes=tuple(filter(None, (slot_note(sheet), *_peer_notes(sheet, fit, unfit)))),
-        seeing_answer=seeing_answer(sheet),
-        seeing=seeing,
-        ladder=ladder_table(sheet),
-        sections=tuple(section for section in sections if section is not None),
-        absent=_absent(sheet),
-        planted=planted,
-        rows=rows,
-        rests=any(row.rests for row in rows),
-        apart=sheet.rows_page != sheet.page,
-        filters=filters(rows, log=sheet.is_log),
-        total=counted(len(rows), "measurement"),
-        level=level_words(sheet),
-        non_claims=tuple(prose(text, 400) for text in sheet.sheet.non_claims),
+    drawn, apart = (sheet, *fit[:PEERS]), sheet.rows_page != sheet.page
+    profile, planted = profile_of(sheet), planted_section(sheet)
+    seeing, ladder, absent = seeing_plots(sheet, drawn), ladder_table(sheet), _absent(sheet)
+    log = sheet.is_log
+    quiet = "How do preferences change when the order is swapped?" if log else "Does it choose where texts are equal?"
+    said = (slot_note(sheet), *_peer_notes(sheet, fit, unfit))
+    sections = [Section("quiet", quiet, quiet_answer(sheet), (plot_blocks(quiet_plots(sheet, drawn)), *notes(said)))]
+    if seeing:
+        rates = (replace(ladder, summary="All rates, step by step and instruction by instruction"),) if ladder else ()
+        heading = "Which differences does it notice?"
+        sections.append(Section("seeing", heading, seeing_answer(sheet), (plot_blocks(seeing), *rates)))
+    found = (pointwise_section(sheet), repeat_section(sheet), drift_section(sheet))
+    sections += [section for section in found if section is not None]
+    if absent:
+        lines = tuple((bold(what), f": not measured, {why}.") for what, why in absent)
+        lead = "Not measured, because it needs texts that were built for it."
+        sections.append(Section("absent", "What can a log not tell?", lead, (Items(lines),)))
+    sections += [planted] if planted else []
+    total = counted(len(every.rows), "measurement")
+    rows: Block = Text("No measurement is in this datasheet.")
+    if every.rows:
+        rows = (
+            Text(Linked(f"All {total}", sheet.rows_page)) if apart else Group(f"Show {total}", (every,), folded="phone")
+        )
+    sections.append(Section("every", "Every measurement", _UNDEFINED, (rows,)))
+    not_claimed = tuple(prose(text, 400) for text in sheet.sheet.non_claims)
+    sections.append(Section("non-claims", "What this datasheet does not claim", blocks=(Items(not_claimed),)))
+    short = {
+        "quiet": "Pairs" if absent else "Equal texts", "seeing": "Differences", "pointwise": "One text",
+        "repeat": "Repeats", "drift": "Drift", "every": "Every measurement", "non-claims": "Not claimed",
+    }  # fmt: skip
+    notice: Inline = (
+        bold("Built-in judge. "),
+        f"A rule with planted flaws. {planted_answer(sheet)} ",
+        Linked("Planted and measured", f"{sheet.page}#planted"),
     )
+    return Page(
+        sheet.page,
+        f"{sheet.name}, {'measured from a log' if log else 'judge datasheet'}",
+        _lede(sheet),
+        tuple(sections),
+        (
+            *notes((notice if planted else "",), "notice"),
+            _profile_block(profile, sheet.page.removesuffix(".html") + ".svg"),
+        ),
+        up=Linked("All judges", COMPARISON) if up else "",
+        contents=tuple((one.id, short[one.id]) for one in sections if one.id in short),
+        foot=(f"Datasheet of {_hash(sheet)}. ", FOOT),
+        here=JUDGES,
+        styles=_STYLES,
+    )
+
+
+def _profile_block(profile: Profile, figure: str) -> Beside:
+    """The judge in plain words, beside what was asked of it."""
+    said = tuple(
+        (*(strong_link(text) if strong else text for text, strong in sentence), " ") for sentence in profile.sentences
+    )
+    blocks: list[Block] = [Text(said or "Nothing was measured.", "profile")]
+    if profile.chips:
+        rules = tuple((bold(chip.text), f". Rule: {chip.rule}" if chip.rule else "") for chip in profile.chips)
+        blocks.append(Items(tuple(chip.text for chip in profile.chips), "chips"))
+        blocks.append(Group("Sketch by stated rules, descriptive only", (Items(rules),), folded="closed"))
+    blocks += notes((profile.no_chips, profile.flips, Linked("Summary as one figure (SVG)", figure)))
+    facts = tuple((fact.term, (fact.value, small(fact.note)) if fact.note else fact.value) for fact in profile.facts)
+    return Beside((tuple(blocks), (Group("The judge", (Facts(facts, wide=False),), level=2),)), "cols")
 
 
 def _lede(sheet: Opened) -> str:
@@ -453,13 +470,14 @@ def _hash(sheet: Opened) -> str:
     return "verdicts of a log" if sheet.is_log else "no manifest"
 
 
-def _quiet(sheet: Opened, drawn: Sequence[Opened]) -> tuple[Plot | Missing, ...]:
+def quiet_plots(sheet: Opened, drawn: Sequence[Opened]) -> tuple[Plot | Missing, ...]:
+    """What a judge does where it should not choose."""
     if sheet.is_log:
         return parts_plot(drawn), scatter_plot(drawn)
     return axes_plot(drawn), parts_plot(drawn), scatter_plot(drawn), near_plot(sheet)
 
 
-def _seeing(sheet: Opened, drawn: Sequence[Opened]) -> tuple[Plot | Missing, ...]:
+def seeing_plots(sheet: Opened, drawn: Sequence[Opened]) -> tuple[Plot | Missing, ...]:
     """The ladder and the strict prompt; a log has neither, and says so once."""
     found = (curve_plot(drawn), segment_plot(sheet))
     return () if sheet.is_log and not any(isinstance(plot, Plot) for plot in found) else found
@@ -486,6 +504,7 @@ def _peer_notes(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened]) -
 
 COMPARISON: Final = "datasheets.html"
 
+_UNDEFINED: Final = "Undefined values are named, never shown as zero."
 _STYLES: Final = ("datasheet.css", "datasheet-marks.css", "judges.css")
 
 
@@ -513,21 +532,15 @@ def render_datasheet(
     fit = opened([peer for peer in others if comparable(sheet, peer)])
     unfit = opened([peer for peer in others if not comparable(sheet, peer)])
     this = Opened.of(sheet)
-    view = sheet_view(this, fit, unfit, rests)
-    page, more = this.page, this.rows_page
-    figure = page.removesuffix(".html") + ".svg"
-    frame = frame or judges_frame(COMPARISON if others else page)
-    values = {
-        "compare": f"../{COMPARISON}" if others else "",
-        "figure": _leaf(figure),
-        "page": _leaf(page),
-        "more": _leaf(more),
-        "v": view,
-    }
-    made = {page: _page(frame, "datasheet.html", view.title, root="../", **values)}
-    if view.apart:
+    every = every_table(this, rests)
+    figure = this.page.removesuffix(".html") + ".svg"
+    frame = frame or judges_frame(COMPARISON if others else this.page)
+    made = {this.page: xml_safe(frame.page(judge_page(this, fit, unfit, every, up=bool(others))))}
+    if this.rows_page != this.page:
+        lead = (f"{_UNDEFINED} ", Linked("Back to the datasheet", this.page))
         title = f"{this.name}, every measurement"
-        made[more] = _page(frame, "datasheet-measurements.html", title, root="../", **values)
+        page = Page(this.rows_page, title, lead, blocks=(every,), foot=FOOT, here=JUDGES, styles=_STYLES)
+        made[this.rows_page] = xml_safe(frame.page(page))
     made[figure] = xml_safe(summary_svg(this, fit, asset("datasheet-marks.css"), asset("datasheet-figure.css")))
     return made
 
@@ -545,15 +558,5 @@ def render_comparison(
         problems = [Problem("", "no datasheets; at least one is needed")]
     if problems:
         raise InputError("comparison of datasheets", problems)
-    view = comparison_view(opened(sheets), agreement)
-    title = "Judges, measured as instruments"
-    return {COMPARISON: _page(frame or judges_frame(), "datasheet-comparison.html", title, v=view)}
-
-
-def _leaf(path: str) -> str:
-    """A page seen from another one of its folder."""
-    return path.rpartition("/")[2]
-
-
-def _page(frame: Frame, template: str, title: str, *, root: str = "", **values: Any) -> str:
-    return xml_safe(frame.render(template, title, here=JUDGES, root=root, styles=_STYLES, **values))
+    page = comparison_page(COMPARISON, opened(sheets), agreement, _STYLES)
+    return {COMPARISON: xml_safe((frame or judges_frame()).page(page))}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from assaymark.metrology.datasheet import BASE, STRICT
 from assaymark.records import Measurement
-from assaymark.report.blocks import Figure, Table
+from assaymark.report.blocks import Beside, Figure, Group, Table, Text
 from assaymark.report.charts.canvas import HALF, NARROW
 from assaymark.report.charts.datasheet_marks import Panel
 from assaymark.report.charts.intervals import JudgeWords
@@ -60,6 +60,16 @@ class Missing:
 
     title: str
     why: str
+
+
+def plot_blocks(plots: Sequence[Plot | Missing]) -> Beside:
+    """Figures beside each other; where one cannot be drawn, its question and why."""
+    return Beside(
+        tuple(
+            (plot.figure,) if isinstance(plot, Plot) else (Group(plot.title, (Text(plot.why, "gone"),)),)
+            for plot in plots
+        )
+    )
 
 
 ARMS: Final[Mapping[str, str]] = {BASE: "ties allowed", STRICT: "strict about ties"}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from assaymark.records import Measurement
-from assaymark.report.page import row_bytes
+from assaymark.report.blocks import Group, Inline, Linked, Row, Share, Table, Text, bold, small
 from assaymark.report.portbench.book import BenchBook, why_none
 from assaymark.report.portbench.inputs import QUESTIONS, QuestionTrace
 from assaymark.report.portbench.levels import BenchClaim, claim_of, said_words, withheld_words
-from assaymark.report.portbench.records import block
-from assaymark.report.portbench.stages import GroupHead, StageCell, design_note, group_heads, stage_cell, unscored_heads
+from assaymark.report.portbench.records import block, talk
+from assaymark.report.portbench.stages import GroupHead, design_note, group_heads, stage_cell, unscored_heads
 from assaymark.report.text import counted, interval, signed
 from assaymark.text import clean, number, span
 
@@ -37,56 +37,14 @@ _TEXT = 6_000
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionRow:
-    """One model: a cell for each column, and in ``whole`` its score over all of them as far as that is supported."""
-
-    model: str
-    note: str
-    cells: tuple[StageCell, ...]
-    whole: str
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionTable:
-    """A column for each template, kind or regime; ``groups`` are rows with or without the head of a tier."""
-
-    id: str
-    title: str
-    heads: tuple[tuple[str, str], ...]
-    whole: bool
-    groups: tuple[tuple[GroupHead | None, tuple[QuestionRow, ...]], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class QuestionsView:
     """The section: supported claims on questions against the pipeline, the tables, and their notes."""
 
     claims: tuple[BenchClaim, ...]
-    tables: tuple[QuestionTable, ...]
-    more: tuple[QuestionTable, ...]
+    tables: tuple[Group, ...]
+    more: tuple[Group, ...]
     notes: tuple[str, ...]
     traces: str
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionView:
-    """One question as it was asked, answered and scored."""
-
-    key: str
-    title: str
-    model: str
-    about: str
-    prompt: str
-    reply: str
-    truth: str
-    score: str
-    state: str
-    call: str = ""
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it will take on a page."""
-        return row_bytes(900, (self.title, self.model, self.about, self.prompt, self.reply, self.truth, self.state))
 
 
 def questions_view(book: BenchBook) -> QuestionsView | None:
@@ -105,14 +63,14 @@ def questions_view(book: BenchBook) -> QuestionsView | None:
     shown_traces = len(book.run.questions)
     return QuestionsView(
         claims=tuple(claim_of(book, verdict) for verdict in said),
-        tables=tuple(table for table in tables["template"] if table.heads),
-        more=tuple(table for key in ("kind", "regime") for table in tables[key] if table.heads),
+        tables=tuple(table for table in tables["template"] if table is not None),
+        more=tuple(table for key in ("kind", "regime") for table in tables[key] if table is not None),
         notes=tuple(_notes(book, items)),
         traces=f"{counted(shown_traces, 'question')} as asked, answered and scored" if shown_traces else "",
     )
 
 
-def _table(book: BenchBook, name: str, condition: str, key: str) -> QuestionTable:
+def _table(book: BenchBook, name: str, condition: str, key: str) -> Group | None:
     """One condition; only what was asked under it has a column."""
     by = {"template": "template", "kind": "formula or judgment", "regime": "market regime"}[key]
     asked = [item for item in book.every("bench.question", condition=condition) if key in item.labels]
@@ -127,40 +85,44 @@ def _table(book: BenchBook, name: str, condition: str, key: str) -> QuestionTabl
     heads: list[GroupHead | None] = [None]
     if whole and condition == "full" and board is not None and {*board.models, *board.unscored} == set(book.names):
         heads = [*group_heads(book, board), *unscored_heads(book, board)]
-    groups = tuple(
-        (
-            head,
-            tuple(_row(book, model, condition, key, values, head) for model in (head.members if head else book.names)),
-        )
-        for head in heads
+    if not values:
+        return None
+    rows: list[Row] = []
+    for head in heads:
+        rows += [] if head is None else [Row((head.shown,))]
+        for model in book.names if head is None else head.members:
+            labels = {"model": model, "condition": condition}
+            items = [book.one("bench.question", **labels, **{key: value}) for value in values]
+            cells = [_signed(book, item) if condition == DIFFERENCE else stage_cell(book, item) for item in items]
+            note = "" if head is None else head.ranks.get(model, "")
+            item = book.one("bench.question", **labels)
+            every = (book.to(item, _whole(item, licensed=head is not None and head.licensed)),) if whole else ()
+            rows.append(Row(((clean(model, 60), small(note) if note else ""), *cells, *every)))
+    named = (((f"{clean(value, 24)} "), small(TEMPLATES.get(value, ""))) for value in values)
+    columns = ("", *("hc",) * len(values), *("iv",) * whole)
+    style = "heat q few" if len(values) < 5 else "heat q"
+    table = Table(
+        ("Model", *named, *(("All, interval",) if whole else ())),
+        tuple(rows),
+        summary="",
+        style=style,
+        label=title,
+        columns=columns,
     )
-    shown_values = tuple((clean(value, 24), TEMPLATES.get(value, "")) for value in values)
-    return QuestionTable(name, title, shown_values, whole, groups)
+    return Group(title, (table,), name)
 
 
 def _of(book: BenchBook, condition: str) -> Iterator[Measurement]:
     return book.every("bench.question", condition=condition)
 
 
-def _row(
-    book: BenchBook, model: str, condition: str, key: str, values: Sequence[str], head: GroupHead | None
-) -> QuestionRow:
-    labels = {"model": model, "condition": condition}
-    items = [book.one("bench.question", **labels, **{key: value}) for value in values]
-    cells = [_signed(book, item) if condition == DIFFERENCE else stage_cell(book, item) for item in items]
-    licensed = head is not None and head.licensed
-    item = book.one("bench.question", **labels)
-    note = "" if head is None else head.ranks.get(model, "")
-    return QuestionRow(clean(model, 60), note, tuple(cells), book.to(item, _whole(item, licensed=licensed)))
-
-
-def _signed(book: BenchBook, item: Measurement | None) -> StageCell:
+def _signed(book: BenchBook, item: Measurement | None) -> Share:
     """A difference with its sign; it is no share of 1, so it has no tint."""
     cell = stage_cell(book, item)
     return (
         cell
         if item is None or item.value is None
-        else replace(cell, share="0", value=book.to(item, signed(item.value)))
+        else replace(cell, share=0.0, value=book.to(item, signed(item.value)))
     )
 
 
@@ -197,24 +159,28 @@ def _notes(book: BenchBook, items: Sequence[Measurement]) -> Iterator[str]:
         yield "Comparing the rankings of questions and pipeline needs three models or more."
 
 
-def question_views(book: BenchBook) -> tuple[QuestionView, ...]:
-    """Question traces by template, condition and model."""
+def question_cards(book: BenchBook, calls: Mapping[str, str]) -> tuple[Group, ...]:
+    """Questions as they were asked, answered and scored, by template, condition and model."""
     ordered = sorted(book.run.questions, key=lambda q: (q.template, q.condition, q.model, q.regime, q.prompt))
-    return tuple(_question(trace) for trace in ordered)
+    return tuple(_card(trace, calls) for trace in ordered)
 
 
-def _question(trace: QuestionTrace) -> QuestionView:
+def _card(trace: QuestionTrace, calls: Mapping[str, str]) -> Group:
     template = clean(trace.template, 12)
     title = f"{template}, {TEMPLATES[template]}" if template in TEMPLATES else template
-    return QuestionView(
+    who = clean(trace.model, 60), f"{clean(trace.condition, 24)} condition", clean(trace.regime, 24)
+    about: list[Inline] = [", ".join(who)]
+    about += [] if trace.state == "ok" else [". ", bold(f"Reply: {clean(trace.state, 200)}")]
+    truth: list[Inline] = [bold("True: "), block(trace.truth, 600)]
+    truth += [" ", Linked("Whole call", calls[trace.key])] if calls.get(trace.key) else []
+    asked = talk(block(trace.prompt, _TEXT), block(trace.reply, _TEXT))
+    return Group(
+        (title, small(f"Score {number(trace.score, 3)}")),
+        (
+            Text(tuple(about), "cap"),
+            Group("Question and reply", (asked,), folded="closed"),
+            Text(tuple(truth), "sum"),
+        ),
         key=template,
-        title=title,
-        model=clean(trace.model, 60),
-        about=f"{clean(trace.condition, 24)} condition, {clean(trace.regime, 24)}",
-        prompt=block(trace.prompt, _TEXT),
-        reply=block(trace.reply, _TEXT),
-        truth=block(trace.truth, 600),
-        score=number(trace.score, 3),
-        state="" if trace.state == "ok" else clean(trace.state, 200),
-        call=trace.key,
+        style="stage",
     )

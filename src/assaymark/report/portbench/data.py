@@ -6,12 +6,11 @@ Nothing here is about a model, so nothing is withheld.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
 
-from assaymark.report.blocks import Figure, Table
+from assaymark.report.blocks import Beside, Figure, Group, Inline, Linked, Page, Panels, Section, Table, Text, bold
 from assaymark.report.charts.canvas import csv_text, paths_text
 from assaymark.report.charts.grids import BarCell, BarRow, bar_table, class_panel, correlation_map
 from assaymark.report.charts.paths import Floats
@@ -24,37 +23,14 @@ from assaymark.text import clean, count, number, percent
 _CORRELATIONS, _CLASSES = "data/correlations.csv", "data/classes.csv"
 _TITLES = {"assets": "Instruments", "macro": "Macro series", "correlations": "Correlations by class", "news": "News"}
 _YEAR = 365.25
-
-
-@dataclass(frozen=True, slots=True)
-class MarketFigures:
-    """The market: its figures with their answers, the panels of the classes, and files of numbers as path and text."""
-
-    held: Figure
-    pairs: Figure
-    classes: Figure
-    correlated: str
-    panels: tuple[tuple[str, str, str], ...]
-    moved: Table
-    span: str
-    files: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotShown:
-    """One snapshot: its heads, the map of its classes, and its tables with name and title."""
-
-    id: str
-    title: str
-    map: Figure
-    tables: tuple[tuple[str, str, Table], ...]
+DATA_STYLES = ("portbench-tables.css", "portbench-data.css")
 
 
 # --- the market -------------------------------------------------------------------------------------------------------
 
 
-def market_figures(book: BenchBook, market: MarketView) -> MarketFigures:
-    """Figures 9 to 12 of PortBench: instruments by class, pairwise correlations, their class means, and histories."""
+def data_page(book: BenchBook, market: MarketView) -> tuple[Page, tuple[tuple[str, str], ...]]:
+    """Figures 9 to 16 of PortBench: the market of the run and its questions, and files of numbers as path and text."""
     names = [_word(one.name) for one in market.classes]
     tickers = [ticker for one in market.classes for ticker in one.tickers]
     rows = [
@@ -65,16 +41,29 @@ def market_figures(book: BenchBook, market: MarketView) -> MarketFigures:
         (_CORRELATIONS, csv_text(("instrument", *tickers), rows)),
         (_CLASSES, paths_text("day", market.days, [(one.name, one.index) for one in market.classes])),
     )
-    return MarketFigures(
-        held=_held(market),
-        pairs=_pairs(market, names),
-        classes=_between("between", names, market.between),
-        correlated=_correlated(names, market.between),
-        panels=tuple(_panel(book, market, one, at) for at, one in enumerate(market.classes, 1)),
-        moved=_moved(market.classes),
-        span=f"{moment(market.days[0])} to {moment(market.days[-1])}",
-        files=files,
+    maps = (
+        (_pairs(market, names), Text(Linked("Every pair (CSV)", _CORRELATIONS))),
+        (_between("between", names, market.between),),
     )
+    panels = tuple(_panel(book, market, one, at) for at, one in enumerate(market.classes, 1))
+    span = (
+        f"{moment(market.days[0])} to {moment(market.days[-1])}, on a log axis. Thin: each asset, 100 at its first "
+        "price. Bold: the equal-weight index of the class. Shaded: stress windows of this run."
+    )
+    sections = [
+        Section("instruments", "Which assets can be held?", blocks=(_held(market),)),
+        Section("correlations", "Which assets move together?", _correlated(names, market.between), (Beside(maps),)),
+        Section(
+            "moves",
+            "How did each class move?",
+            span,
+            (Panels(panels, "tri"), _moved(market.classes), Text(Linked("Class indices (CSV)", _CLASSES))),
+        ),
+    ]
+    if asked := question_figures(book):
+        sections.append(Section("questions", "Which questions are asked?", blocks=asked))
+    lead = "The market and the questions of this run. Nothing here is about a model."
+    return Page("data.html", "Data", lead, tuple(sections), here="data", styles=DATA_STYLES), files
 
 
 def _word(name: str) -> str:
@@ -138,7 +127,7 @@ def _correlated(names: Sequence[str], values: Floats) -> str:
     return f"Mean correlation within a class: {listing(own) or 'not defined'}.{rest}"
 
 
-def _panel(book: BenchBook, market: MarketView, one: ClassView, at: int) -> tuple[str, str, str]:
+def _panel(book: BenchBook, market: MarketView, one: ClassView, at: int) -> tuple[Inline, str]:
     """The name of a class, what its panel says, and the panel."""
     years = [_year(day) for day in market.days]
     spans = [(_year(window.first), _year(window.last)) for window in book.stress]
@@ -148,7 +137,7 @@ def _panel(book: BenchBook, market: MarketView, one: ClassView, at: int) -> tupl
     svg = class_panel(
         f"class-{at}", one.lines, one.index, years, shaded, title, f"{said} on {moment(market.days[-1])}."
     )
-    return _word(one.name), said, svg
+    return (bold(_word(one.name)), f" {said}"), svg
 
 
 def _year(day: str) -> float:
@@ -242,21 +231,36 @@ def _title(view: TemplateView) -> str:
 # --- snapshots --------------------------------------------------------------------------------------------------------
 
 
-def snapshot_view(book: BenchBook, one: SnapshotView, at: int) -> SnapshotShown:
-    """Figures 13, 25 and 26 of PortBench: what a model is shown on one date."""
-    tables = tuple(
-        (name, f"{_TITLES.get(name, name)} ({count(len(rows))})", _layer(heads, rows))
-        for name, heads, rows in one.layers
+def snapshots_page(book: BenchBook, snapshots: Sequence[SnapshotView]) -> Page:
+    """Figures 13, 25 and 26 of PortBench: what a model is shown on some dates."""
+    sections = []
+    for at, one in enumerate(snapshots, 1):
+        tables = [
+            (name, f"{_TITLES.get(name, name)} ({count(len(rows))})", _layer(heads, rows))
+            for name, heads, rows in one.layers
+        ]
+        macro = tuple((Group(title, (table,)),) for name, title, table in tables if name == "macro")
+        chart = _between(f"s{at}", [_word(name) for name in one.classes], one.between)
+        others = (
+            Group(title, (table,), folded="closed") for name, title, table in tables if name != "macro" and table.rows
+        )
+        title = f"{book.window(one.window)}, {moment(one.day)}"
+        sections.append(Section(f"s{at}", title, blocks=(Beside(((chart,), *macro)), *others)))
+    lead = (
+        "What a model is shown at the close of a decision date, as prompts print it. From each window the date on "
+        "which "
+        "its assets were most volatile. S3 also shows the portfolio and the investor."
     )
-    figure = _between(f"s{at}", [_word(name) for name in one.classes], one.between)
-    return SnapshotShown(f"s{at}", f"{book.window(one.window)}, {moment(one.day)}", figure, tables)
+    contents = tuple((one.id, str(one.heading)) for one in sections)
+    path = "snapshots.html"
+    return Page(path, "Snapshots", lead, tuple(sections), contents=contents, here="snapshots", styles=DATA_STYLES)
 
 
 def _layer(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """A table of a prompt; columns of numbers are set to the right."""
     cells = tuple(tuple(clean(cell, 600) for cell in row) for row in rows)
     right = frozenset(at for at in range(1, len(heads)) if cells and all(_numeric(row[at]) for row in cells))
-    return Table(tuple(clean(head, 40).replace("_", " ") for head in heads), cells, right, summary="")
+    return Table(tuple(clean(head, 40).replace("_", " ") for head in heads), cells, right, summary="", style="layer")
 
 
 def _numeric(cell: str) -> bool:

@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from markupsafe import Markup
 
 from assaymark.records import Measurement
-from assaymark.report.blocks import Figure, Table
+from assaymark.report.blocks import Figure, Inline, Table
 from assaymark.report.charts.canvas import NARROW, WIDE
 from assaymark.report.charts.datasheet_axes import Heads, MapPoint, share_map
 from assaymark.report.charts.intervals import interval_strip, score_axis, score_head
 from assaymark.report.portbench.book import BenchBook, why_none
 from assaymark.report.portbench.inputs import ALL
 from assaymark.report.text import interval, listing
-from assaymark.text import clean, span
+from assaymark.text import clean, percent, span
 
 _MOST = 15
 """Marks that can be told apart on one figure."""
 
 
-@dataclass(frozen=True, slots=True)
-class WindowsRow:
-    """One model: the interval of its score in calm and in stress windows, drawn and in words."""
-
-    model: str
-    cells: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class WindowsTable:
-    """Calm against stress windows; ``head`` are the ticks above the intervals."""
-
-    head: str
-    rows: tuple[WindowsRow, ...]
-
-
-def windows_table(book: BenchBook) -> WindowsTable | None:
+def windows_table(book: BenchBook) -> Table | None:
     """CEPS in calm and in stress windows as intervals, because points would order the models; None without both."""
     profile = _profile(book)
     found = {
@@ -45,15 +29,20 @@ def windows_table(book: BenchBook) -> WindowsTable | None:
     if any(all(found[name, kind] is None for name in book.names) for kind in ("normal", "stress")):
         return None
     axis = score_axis([end for item in found.values() if item for end in (item.low, item.high) if end is not None])
-    rows = []
+    rows: list[tuple[Inline, ...]] = []
     for name in book.names:
-        cells = []
+        cells: list[Inline] = [clean(name, 60)]
         for kind in ("normal", "stress"):
             item = found[name, kind]
             low, high = (item.low, item.high) if item else (None, None)
-            cells.append((interval_strip(axis, low, high, None), book.to(item, _range(item))))
-        rows.append(WindowsRow(clean(name, 60), tuple(cells)))
-    return WindowsTable(score_head(axis), tuple(rows))
+            cells += [Markup(interval_strip(axis, low, high, None)), book.to(item, _range(item))]
+        rows.append(tuple(cells))
+    heads: list[Inline] = ["Model"]
+    for words in ("Calm windows", "Stress windows"):
+        heads += [(words, Markup(score_head(axis))), f"{words}, {percent(book.run.level)} interval"]
+    label = "CEPS in calm and in stress windows"
+    columns = ("", "st", "iv", "st", "iv")
+    return Table(tuple(heads), tuple(rows), summary="", style="heat calm", label=label, columns=columns)
 
 
 def _profile(book: BenchBook) -> str:

@@ -15,8 +15,8 @@ from typing import Final
 from assaymark.claims.boards import Leaderboard
 from assaymark.claims.messages import english, stand_ins
 from assaymark.records import Level, Verdict
+from assaymark.report.blocks import Card, Inline, Linked, Quote, Said, Text, bold, spaced
 from assaymark.report.levels import EMPTY, LEVELS, TAGS, TITLES, Segments, WithheldGroup, copied
-from assaymark.report.page import row_bytes
 from assaymark.report.portbench.book import KINDS, BenchBook, board_title, kind_of, shown_names
 from assaymark.report.text import alpha, counted, listing, p_value
 from assaymark.text import NBSP, clean, count, prose
@@ -24,7 +24,6 @@ from assaymark.text import NBSP, clean, count, prose
 PAGE: Final = 140_000
 """Bytes of cards on one page."""
 
-_CARD_BYTES: Final = 900
 _LINKS: Final = 6
 _ROOM: Final = 470
 """Pixels for the sentences of a level, so that all three levels start on the first screen."""
@@ -60,11 +59,17 @@ class BenchClaim:
     total: str
 
     @property
-    def size(self) -> int:
-        """About how many bytes its card will take on a page."""
-        links = [word + link for word, link in self.rests]
-        texts = (self.quote or "", self.text, self.condition, *self.reasons, self.copy, self.total, *links)
-        return row_bytes(_CARD_BYTES + 20 * len(links), texts)
+    def sentence(self) -> Quote:
+        """The supported sentence with what has to be said with it."""
+        return Quote(self.level, self.quote or "", self.condition, self.copy)
+
+    @property
+    def card(self) -> Card:
+        """The claim with its reasons and what it rests on."""
+        said = self.sentence if self.quote else Text(self.text, "text")
+        rests = spaced(Linked(words, link) for words, link in self.rests)
+        about = Text((f"Rests on {self.total}", *((": ", rests) if rests else ())), "tuple")
+        return Card(self.level, self.tag, self.scope, (said, *(Text(reason, "why") for reason in self.reasons), about))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,25 @@ class SaidLevel:
     more: tuple[BenchClaim, ...]
     groups: tuple[WithheldGroup, ...]
     rest: int
+
+    @property
+    def block(self) -> Said:
+        """The level as a page shows it."""
+        groups = tuple(
+            (group.text, tuple(bold(text) if strong else text for text, strong in group.why)) for group in self.groups
+        )
+        few = "more claim" if self.rest == 1 else "more claims"
+        rest: Inline = (f"{self.rest} {few} about pairs and single models: ", Linked("all claims", "claims.html"), ".")
+        return Said(
+            self.level,
+            self.title,
+            self.tag,
+            (*(one.sentence for one in self.shown), *groups),
+            tuple(one.sentence for one in self.more),
+            self.empty,
+            f"{len(self.more)} more at this level",
+            rest if self.rest else "",
+        )
 
 
 def said_levels(book: BenchBook) -> tuple[SaidLevel, ...]:

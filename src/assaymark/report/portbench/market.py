@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from assaymark.records import Measurement
-from assaymark.report.blocks import Table, plain
+from assaymark.report.blocks import Group, Inline, Mark, Panels, Table, bold
 from assaymark.report.charts.canvas import paths_text
-from assaymark.report.charts.paths import Brush, History, HistorySet, brush_of, history_panels
+from assaymark.report.charts.paths import History, HistorySet, brush_of, history_panels
 from assaymark.report.portbench.book import BenchBook, profile_word, why_none
 from assaymark.report.portbench.inputs import NavPath, ProfileView, WindowView
 from assaymark.report.text import counted, listing, moment, plural, signed
@@ -33,7 +33,7 @@ _FIGURES: Final = (
     ("sharpe", "Sharpe", "ratio"),
     ("sortino", "Sortino", "number"),
     ("calmar", "Calmar", "number"),
-    ("drawdown", "Deepest fall, %", "fall"),
+    ("drawdown", "Maximum drawdown, %", "fall"),
     ("turnover", "Turnover, %", "percent"),
     ("holdings", "Holdings", "count"),
     ("largest_weight", "Largest weight, %", "percent"),
@@ -42,42 +42,15 @@ _FIGURES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class PanelView:
-    """One model's panel; ``svg`` is empty where there is no history, and ``why`` then says so."""
-
-    model: str
-    glyph: str
-    word: str
-    svg: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class HistoryView:
-    """The panels of one window and profile with what they share.
-
-    ``brush`` reads a stretch of days off all of them; ``values`` is the text of the file that ``data`` names; both are
-    empty where paths differ in their days.
-    """
+    """The panels of one window and profile; ``values`` is the text of the file that the panels link to, or empty."""
 
     id: str
     window: str
     title: str
     caption: str
-    shared: str
-    panels: tuple[PanelView, ...]
-    brush: Brush | None
-    data: str
+    panels: Panels
     values: str
-
-
-@dataclass(frozen=True, slots=True)
-class PerformanceView:
-    """The figures of one window and profile."""
-
-    id: str
-    title: str
-    table: Table
 
 
 def history_views(book: BenchBook) -> tuple[HistoryView, ...]:
@@ -95,13 +68,14 @@ def _within(views: Sequence[HistoryView], most: int) -> tuple[HistoryView, ...]:
     """The views, the first of them with their brushes: numbers for all of a large run would make the page too long."""
     points, kept = 0, []
     for view in views:
-        points += 0 if view.brush is None else len(view.brush.days) * len(view.brush.lines)
-        kept.append(view if points <= most else replace(view, brush=None))
+        brush = view.panels.brush
+        points += 0 if brush is None else len(brush.days) * len(brush.lines)
+        kept.append(view if points <= most else replace(view, panels=replace(view.panels, brush=None)))
     return tuple(kept)
 
 
 def chosen_history(book: BenchBook) -> HistoryView | None:
-    """The one that the first page shows: the strictest profile in the window with the deepest fall."""
+    """The one that the first page shows: the strictest profile in the window with the largest drawdown."""
     profile = book.strictest
     if profile is None:
         return None
@@ -139,10 +113,12 @@ def _view(book: BenchBook, window: WindowView, profile: ProfileView) -> HistoryV
         window=window.name,
         title=f"{book.window(window.name)}, {clean(profile.name, 40)} profile",
         caption=_caption(by_model[drawn[0]], baseline, profile),
-        shared=shared,
-        panels=panels,
-        brush=brush_of([moment(day) for day in days], lines),
-        data=f"data/nav-{at[0]}-{at[1]}.csv" if values else "",
+        panels=Panels(
+            panels,
+            brush=brush_of([moment(day) for day in days], lines),
+            data=f"data/nav-{at[0]}-{at[1]}.csv" if values else "",
+            shared=shared,
+        ),
         values=values,
     )
 
@@ -157,35 +133,36 @@ def _caption(path: NavPath, baseline: NavPath | None, profile: ProfileView) -> s
     start = f"Start = 100 on {moment(path.days[0])}" if path.days else "Start = 100"
     grey = "Grey: equal weight." if baseline is not None else "Equal weight was not run in this window."
     return (
-        f"Net asset value over {counted(len(path.nav), 'trading day')}. {start}. Blue: the model. {grey} Below: fall "
-        f"from the peak in percent, with the deepest point. Dashed: the {percent(profile.drawdown_tolerance)} that "
+        f"Net asset value over {counted(len(path.nav), 'trading day')}. {start}. Blue: the model. {grey} Below: "
+        f"drawdown in percent, with the maximum drawdown. Dashed: the {percent(profile.drawdown_tolerance)} that "
         "this profile tolerates."
     )
 
 
-def _panel(book: BenchBook, name: str, window: WindowView, profile: ProfileView, svg: str) -> PanelView:
+def _panel(book: BenchBook, name: str, window: WindowView, profile: ProfileView, svg: str) -> tuple[Inline, str]:
     item = book.one("bench.drawdown", model=name, profile=profile.name, window=window.name)
-    glyph = word = ""
+    caption: list[Inline] = [bold(clean(name, 60))]
     if item is not None and item.value is not None:
         broken = item.value > profile.drawdown_tolerance + 1e-9
-        glyph, word = ("fail", "beyond the limit") if broken else ("pass", "within the limit")
+        caption.append(Mark("contradicted", "beyond the limit", "over") if broken else " within the limit")
     why = "No history: this episode was not run to its end."
     if item is not None and item.value is None:
         why = f"No history: {item.state.removeprefix('no score: ')}."
-    return PanelView(clean(name, 60), glyph, word, svg, "" if svg else clean(why, 160))
+    return tuple(caption), svg or clean(why, 160)
 
 
 # --- figures of performance -------------------------------------------------------------------------------------------
 
 
-def performance_views(book: BenchBook, windows: Sequence[WindowView]) -> tuple[PerformanceView, ...]:
+def performance_views(book: BenchBook, windows: Sequence[WindowView]) -> tuple[Group, ...]:
     """A table for each of some windows and each profile, models by name and baselines below."""
-    found = []
+    found: list[Group] = []
     for window in windows:
         for profile in book.run.profiles:
             at = list(book.run.windows).index(window) + 1, list(book.run.profiles).index(profile) + 1
             title = f"{book.window(window.name)}, {clean(profile.name, 40)} profile"
-            found.append(PerformanceView(f"perf-{at[0]}-{at[1]}", title, _performance(book, window, profile)))
+            table = _performance(book, window, profile)
+            found.append(Group(title, (table,), f"perf-{at[0]}-{at[1]}", "closed" if found else "open"))
     return tuple(found)
 
 
@@ -218,7 +195,7 @@ def _performance(book: BenchBook, window: WindowView, profile: ProfileView) -> T
         ]
         rows.append((f"{baseline_word(name)} (baseline)", *cells))
     heads = ("Model", *(head for _, head, _ in _FIGURES))
-    return Table(heads, tuple(rows), frozenset(range(1, len(heads))))
+    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), "", style="perf")
 
 
 def _model_figure(book: BenchBook, figure: str, labels: dict[str, str]) -> Measurement | None:
@@ -249,13 +226,11 @@ def _figure_words(item: Measurement, value: float, kind: str) -> str:
             return number(value)
 
 
-def history_bytes(views: Sequence[HistoryView], tables: Sequence[PerformanceView]) -> int:
-    """About how many bytes histories and figures of performance take on a page."""
-    drawn = (text for view in views for text in (view.shared, *(panel.svg for panel in view.panels)))
-    brushes = (values for view in views if view.brush for _, values in view.brush.lines)
-    cells = (plain(cell) for one in tables for row in one.table.lines for cell in row.cells)
-    panels = sum(len(view.panels) for view in views)
-    return 300 * panels + len("".join((*drawn, *brushes)).encode()) + sum(80 + len(cell) for cell in cells)
+def history_bytes(view: HistoryView) -> int:
+    """About how many bytes the drawings of a history take on a page."""
+    brush = () if view.panels.brush is None else (values for _, values in view.panels.brush.lines)
+    drawn = (view.panels.shared, *(svg for _, svg in view.panels.panels), *brush)
+    return 300 * len(view.panels.panels) + len("".join(drawn).encode())
 
 
 def performance_answer(book: BenchBook) -> str:

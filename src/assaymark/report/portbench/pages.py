@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
 
-from assaymark.report.blocks import row_filters
+from assaymark.report.blocks import (
+    Beside,
+    Block,
+    Facts,
+    Group,
+    Inline,
+    Items,
+    Linked,
+    Listing,
+    Page,
+    Section,
+    Tally,
+    Text,
+    bold,
+    notes,
+    row_filters,
+    spaced,
+    weight,
+)
 from assaymark.report.levels import LEVELS, TAGS, TALLY
 from assaymark.report.measurements import measured_links, measurement_pages
 from assaymark.report.page import (
     ALONE,
+    PAGE_BYTES,
     SCRIPTS,
     Frame,
     Link,
@@ -19,18 +38,17 @@ from assaymark.report.page import (
     in_parts,
     paged,
     paged_by,
-    pager,
     part_names,
 )
-from assaymark.report.portbench.asked import QuestionView, question_views, questions_view
-from assaymark.report.portbench.book import STAGES, BenchBook, profile_word
-from assaymark.report.portbench.data import market_figures, question_figures, snapshot_view
+from assaymark.report.portbench.asked import question_cards, questions_view
+from assaymark.report.portbench.book import BenchBook, profile_word
+from assaymark.report.portbench.data import data_page, snapshots_page
 from assaymark.report.portbench.every import every_measurement
 from assaymark.report.portbench.further import signals_figure, windows_table
-from assaymark.report.portbench.inputs import BenchRun, EpisodeTrace
+from assaymark.report.portbench.inputs import BenchRun
 from assaymark.report.portbench.levels import PAGE, every_claim, said_levels, tally
 from assaymark.report.portbench.market import (
-    PerformanceView,
+    HistoryView,
     chosen_history,
     history_bytes,
     history_views,
@@ -40,19 +58,17 @@ from assaymark.report.portbench.market import (
 )
 from assaymark.report.portbench.records import BenchTrail
 from assaymark.report.portbench.sections import (
-    BarTable,
-    ScatterView,
     alignment_table,
     safety_tables,
     scatter_views,
     stress_answer,
     stress_table,
 )
-from assaymark.report.portbench.stages import StageTable, lede, stage_note, stage_tables
-from assaymark.report.portbench.traces import DateView, date_views, episode_paths, episode_rows
+from assaymark.report.portbench.stages import lede, stage_note, stage_tables
+from assaymark.report.portbench.traces import date_section, episode_paths, episodes_table
 from assaymark.report.records.calls import ReadCalls, call_pages
 from assaymark.report.text import counted, moment, short_hash
-from assaymark.text import clean, count, percent
+from assaymark.text import clean, count
 
 _HISTORIES, _EPISODES, _QUESTIONS = "histories.html", "episodes.html", "questions.html"
 _PROFILES: Final = "profiles.html"
@@ -97,93 +113,219 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
     Every answer to a question stands below ``answers/`` and every call below ``calls/``.
     """
     unlinked = BenchBook.of(run)
-    episodes = tuple(_planned(run.episodes))
-    trail = BenchTrail.of(run.asked, [(one.episode, one.places) for one in episodes])
+    stems = episode_paths(run.episodes)
+    cut = [
+        paged_by(
+            [*enumerate(one.dates, 1)],
+            lambda date: weight(date_section(*date, {}, opened=False)),
+            PAGE_BYTES,
+        )
+        for one in run.episodes
+    ]
+    names = [part_names(stem, len(parts)) for stem, parts in zip(stems, cut, strict=True)]
+    places = [
+        [f"{name}#d{at}" for name, part in zip(mine, parts, strict=True) for at, _ in part]
+        for mine, parts in zip(names, cut, strict=True)
+    ]
+    trail = BenchTrail.of(run.asked, [*zip(run.episodes, places, strict=True)])
     measured = in_parts("measurements", paged(every_measurement(unlinked, trail.rests)))
-    links = measured_links(measured)
-    book = replace(unlinked, links=links)
-    views = _ByProfile.of(book)
-    frame = _frame(book, views, site)
+    book = replace(unlinked, links=measured_links(measured))
+    further = _further(book)
+    frame = _frame(book, site, profiles=bool(further))
     calls: dict[str, str] = {}
     if read is not None:
         uses = trail.uses()
         yield from call_pages(read(list(uses)), uses, frame, calls)
     yield from trail.answer_pages(frame, calls)
-    yield "index.html", _index(book, views, frame)
-    yield from _claims(book, frame, links)
+    yield "index.html", frame.page(_index(book))
+    cards = paged_by([one.card for one in every_claim(book, book.links)], weight, PAGE)
+    lead = (
+        "Every candidate claim with its verdict; unsupported claims are listed without direction. Models are in "
+        "alphabetical order."
+    )
+    for path, rows, parts in beside(in_parts("claims", cards).items()):
+        listing = Listing(rows, row_filters([row.level for row in rows], TAGS), "claims", "claim-rows")
+        yield path, frame.page(Page(path, "All claims", lead, blocks=(listing,), parts=parts, here="claims"))
     yield from measurement_pages(frame, measured)
-    yield from _profiles(book, views, frame)
+    if further:
+        lead = "The figures of the first page for each of the other profiles."
+        yield _PROFILES, frame.page(Page(_PROFILES, "Profiles", lead, further, here="profiles", styles=_TABLES))
     yield from _histories(book, frame)
-    yield from _episodes(book, frame, episodes, calls)
-    yield from _questions(book, frame, calls, trail)
-    yield from _data(book, frame)
+    if run.episodes:
+        lead = (
+            "One model under one profile through one window, with prompt, reply, truth and arithmetic of every date. "
+            "Rows are sorted by model."
+        )
+        table = episodes_table(book, stems)
+        yield _EPISODES, frame.page(Page(_EPISODES, "Episodes", lead, blocks=(table,), here="episodes"))
+    for one, mine, dates in zip(run.episodes, names, cut, strict=True):
+        title = f"{clean(one.model, 60)}, {clean(one.profile, 40)} profile"
+        lead = f"{book.window(one.window)}. Prompt, reply, truth and score of every date ({run.convention} formulas)."
+        for path, part, parts in beside(zip(mine, dates, strict=True)):
+            sections = tuple(date_section(at, date, calls, opened=not first) for first, (at, date) in enumerate(part))
+            up = Linked("All episodes", _EPISODES)
+            yield path, frame.page(Page(path, title, lead, sections, up=up, parts=parts, styles=_ASKED))
+    links = [Linked(clean(model, 60), own[0][0]) for model, own in trail.pages.items()]
+    lead_of: Inline = (
+        "Some questions with prompt, reply, truth and score. ",
+        *(("All answers: ", spaced(links, ", ")) if links else ()),
+    )
+    cards_of = paged_by(question_cards(book, calls), weight, PAGE_BYTES)
+    for path, shown, parts in beside(in_parts("questions", cards_of).items()):
+        if shown:
+            listing = Listing(shown, row_filters(sorted(row.key for row in shown)), "questions", "question-rows")
+            page = Page(path, "Questions", lead_of, blocks=(listing,), parts=parts, here="questions", styles=_ASKED)
+            yield path, frame.page(page)
+    if run.data is not None:
+        page, files = data_page(book, run.data)
+        yield page.path, frame.page(page)
+        yield from files
+        if run.data.snapshots:
+            yield "snapshots.html", frame.page(snapshots_page(book, run.data.snapshots))
 
 
-@dataclass(frozen=True, slots=True)
-class _ByProfile:
-    """What there is a view of for each board or profile: the first page shows the first of each."""
-
-    tables: Sequence[StageTable]
-    scatters: Sequence[ScatterView]
-    safety: Sequence[BarTable]
-    performance: Sequence[PerformanceView]
-
-    @classmethod
-    def of(cls, book: BenchBook) -> _ByProfile:
-        calm = [book.normal] if book.normal is not None and book.has_pipeline else []
-        return cls(stage_tables(book), scatter_views(book), safety_tables(book), performance_views(book, calm))
-
-    @property
-    def further(self) -> bool:
-        """Whether there is more than the first page shows."""
-        return any(len(views) > 1 for views in (self.tables, self.scatters, self.safety, self.performance))
+def _section(id: str, heading: str, lead: Inline, *blocks: Block | None) -> Iterator[Section]:
+    """A section where there is something in it."""
+    if kept := tuple(block for block in blocks if block is not None):
+        yield Section(id, heading, lead, kept)
 
 
-# --- pages ------------------------------------------------------------------------------------------------------------
-
-
-def _index(book: BenchBook, views: _ByProfile, frame: Frame) -> str:
-    run = book.run
-    levels = tally(run.verdicts)
+def _index(book: BenchBook) -> Page:
+    run, levels = book.run, [one.block for one in said_levels(book)]
+    reached = tally(run.verdicts)
+    total = f"All {counted(len(run.verdicts), 'claim')}" if len(run.verdicts) != 1 else "The one claim"
+    more: list[Inline] = [Linked(f"{total}, with reasons", "claims.html")]
+    more += [Linked("Judges’ scores of the models’ rationales", run.panel)] if run.panel else []
+    built_in: Inline = (
+        bold("Built-in models. "),
+        "Every model here is a rule, so that the best and the worst possible score are known. ",
+        Linked("What each of them does", "index.html#models"),
+    )
+    known = bool(run.models) and all(model.reference for model in run.models)
     history = chosen_history(book)
-    brushed = history is not None and history.brush is not None
-    return frame.render(
-        "portbench.html",
+    brushed = history is not None and history.panels.brush is not None
+    return Page(
+        "index.html",
         clean(run.title or "PortBench", 120),
+        lede(book),
+        (*_pipeline_sections(book, history), _questions_section(book), _run_section(book)),
+        (
+            *notes((built_in if known else "", *(clean(note, 400) for note in run.notes)), "notice"),
+            Beside(((levels[0],), (levels[1], levels[2])), "trio"),
+            Text(spaced(more, " · ")),
+        ),
+        tallies=tuple(Tally(level, count(reached[level]), TALLY[level]) for level in LEVELS),
         here="results",
         styles=(*_TABLES, *("brush.css",) * brushed),
         scripts=(*SCRIPTS, *("brush.js",) * brushed),
-        lede=lede(book),
-        reference=bool(run.models) and all(model.reference for model in run.models),
-        known=[
-            (clean(model.name, 60), clean(model.words, 200)) for model in book.models if model.reference and model.words
-        ],
-        run_notes=[clean(note, 400) for note in run.notes],
-        panel=run.panel or "",
-        tally=[(level, count(levels[level]), TALLY[level]) for level in LEVELS],
-        total=f"All {counted(len(run.verdicts), 'claim')}" if len(run.verdicts) != 1 else "The one claim",
-        stressed=bool(book.stress),
-        several=len(run.profiles) > 1,
-        levels=said_levels(book),
-        level_words=percent(run.level),
-        stages=[(name, words) for name, (words, _) in STAGES.items()],
-        tables=views.tables,
-        stage_note=stage_note(book),
-        calm=windows_table(book),
-        signals=signals_figure(book),
-        history=history,
-        scatters=views.scatters,
-        stress_answer=stress_answer(book),
-        stress=stress_table(book),
-        safety=views.safety,
-        alignment=alignment_table(book),
-        performance=views.performance,
-        performance_answer=performance_answer(book),
-        questions=questions_view(book),
-        pipeline_missing="" if book.has_pipeline else book.missing("pipeline"),
-        questions_missing="" if book.has_questions else book.missing("qa"),
-        facts=_facts(book),
     )
+
+
+def _pipeline_sections(book: BenchBook, history: HistoryView | None) -> Iterator[Section]:
+    """What the first page shows of the pipeline: all profiles together, or the strictest."""
+    tables, scatters, safety = stage_tables(book), scatter_views(book), safety_tables(book)
+    stages: list[Inline] = [f"{stage_note(book)} A dotted line links a number to its measurement."]
+    stages += [" ", Linked("Every profile", _PROFILES)] if len(tables) > 1 else []
+    missing = "" if book.has_pipeline else book.missing("pipeline")
+    lead = missing or (_STAGES_LEAD if tables else "No leaderboard was made in this run.")
+    yield Section(
+        "stages",
+        "Where do models lose points?",
+        lead,
+        (tables[0], Text(tuple(stages))) if tables and not missing else (),
+    )
+    calm, signals = windows_table(book), signals_figure(book)
+    yield from _section(
+        "quality",
+        "Does quality hold under stress?" if calm else "Do signals become trades?",
+        "CEPS in calm and in stress windows. Intervals only, because points would rank the models." if calm else "",
+        calm,
+        signals,
+    )
+    if history is not None:
+        stressed = (
+            "The strictest profile, in the stress window with the largest drawdown of this run. "
+            if book.stress
+            else "No stress window was run, so losses under stress are unknown. "
+        )
+        yield Section(
+            "histories",
+            "Maximum drawdown under stress" if book.stress else "Maximum drawdown",
+            (stressed, Linked("Every window and profile", _HISTORIES)),
+            (
+                Group(history.title, (Text(history.caption, "cap"), history.panels), history.id),
+                Text("One history per model: a single observation, so no band is drawn."),
+            ),
+        )
+    safe = None
+    if safety:
+        others = (Text(Linked("The other profiles", f"{_PROFILES}#safety")),) if len(safety) > 1 else ()
+        safe = Group("Safe under stress by CEPS", (Text(_SAFETY, "cap"), safety[0], *others))
+    more = Text(Linked("The other profiles", f"{_PROFILES}#stress")) if len(scatters) > 1 else None
+    found = (scatters[0] if scatters else None, more, stress_table(book), safe)
+    yield from _section("stress", "Calm returns against stressed losses", stress_answer(book), *found)
+    several = len(book.run.profiles) > 1
+    yield from _section(
+        "profiles",
+        "Does it change with the investor?" if several else "Does it fit the investor?",
+        f"An alignment of 1 keeps every limit of a profile{', whichever profile it is' if several else ''}.",
+        alignment_table(book),
+    )
+    if book.normal is not None and book.has_pipeline:
+        performance = performance_views(book, [book.normal])
+        link = Text(Linked("The other profiles", f"{_PROFILES}#performance")) if len(performance) > 1 else None
+        answer = (f"{performance_answer(book)} ", Linked("Every window", f"{_HISTORIES}#performance"))
+        yield from _section("performance", "What did the portfolios do?", answer, *performance[:1], link)
+
+
+def _questions_section(book: BenchBook) -> Section:
+    heading, view = "What does it know without a portfolio?", questions_view(book)
+    if view is None:
+        return Section("questions", heading, book.missing("qa"))
+    said = (Items(tuple(one.sentence for one in view.claims), f"claims {view.claims[0].level}"),) if view.claims else ()
+    more = (Group("Formula against judgment, and by market regime", view.more, folded="closed"),) if view.more else ()
+    traces = (Text(Linked(view.traces, _QUESTIONS)),) if view.traces else ()
+    lead = (
+        "Mean scores on static questions, T1 to T7, each asked in its own call. Models of a tier are in alphabetical "
+        "order."
+    )
+    return Section("questions", heading, lead, (*said, *view.tables, *more, *notes(view.notes), *traces))
+
+
+def _run_section(book: BenchBook) -> Section:
+    known = [
+        (bold(clean(one.name, 60)), f": {clean(one.words, 200)}") for one in book.models if one.reference and one.words
+    ]
+    built_in = (Group("Built-in models", (Items(tuple(known)),)),) if known else ()
+    return Section("models", "What was run", blocks=(Facts(tuple(_facts(book))), *built_in))
+
+
+def _further(book: BenchBook) -> tuple[Section, ...]:
+    """The profiles that the first page does not show."""
+    tables, scatters, safety = stage_tables(book)[1:], scatter_views(book)[1:], safety_tables(book)[1:]
+    calm = [book.normal] if book.normal is not None and book.has_pipeline else []
+    performance = performance_views(book, calm)[1:]
+    answer = (f"{performance_answer(book)} ", Linked("Every window", f"{_HISTORIES}#performance"))
+    return (
+        *_section(
+            "stages", "Where do models lose points?", _STAGES_LEAD, *tables, Text(stage_note(book)) if tables else None
+        ),
+        *_section("stress", "Calm returns against stressed losses", stress_answer(book), *scatters),
+        *_section("safety", "Safe under stress by CEPS", _SAFETY, *safety),
+        *_section("performance", "What did the portfolios do?", answer, *performance),
+    )
+
+
+_STAGES_LEAD: Final = (
+    "Mean score at each step, from reading the market (S1) to watching risk (S5), and CEPS over all of them. Models "
+    "of a "
+    "tier are in alphabetical order."
+)
+_SAFETY: Final = (
+    "The mean CEPS of each stress window against the least that PortBench calls safe. Tick: reached; cross: not. "
+    "Models "
+    "that share a tier are without their points. A score near its threshold does not differ significantly from it."
+)
 
 
 def _facts(book: BenchBook) -> list[tuple[str, str]]:
@@ -210,39 +352,6 @@ def _facts(book: BenchBook) -> list[tuple[str, str]]:
     ]
 
 
-def _claims(book: BenchBook, frame: Frame, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for path, rows, parts in beside(in_parts("claims", paged(every_claim(book, links), PAGE)).items()):
-        values: dict[str, Any] = {
-            "rows": rows,
-            "filters": row_filters([row.level for row in rows], TAGS),
-            "total": counted(len(rows), "claim"),
-            "pager": parts,
-        }
-        yield path, frame.render("portbench-claims.html", "All claims", here="claims", **values)
-
-
-def _profiles(book: BenchBook, views: _ByProfile, frame: Frame) -> Iterator[tuple[str, str]]:
-    if views.further:
-        yield (
-            _PROFILES,
-            frame.render(
-                "portbench-profiles.html",
-                "Every profile by itself",
-                here="profiles",
-                styles=_TABLES,
-                level_words=percent(book.run.level),
-                stages=[(name, words) for name, (words, _) in STAGES.items()],
-                stage_note=stage_note(book),
-                stress_answer=stress_answer(book),
-                tables=views.tables[1:],
-                scatters=views.scatters[1:],
-                safety=views.safety[1:],
-                performance=views.performance[1:],
-                performance_answer=performance_answer(book),
-            ),
-        )
-
-
 def _histories(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
     """Windows one after the other, on as many pages as they need."""
     views = history_views(book)
@@ -252,123 +361,35 @@ def _histories(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
         (window, [view for view in views if view.window == window.name], performance_views(book, [window]))
         for window in stress_first(book)
     ]
-    pages = paged_by(by_window, lambda one: history_bytes(one[1], one[2]), _PAGE_OF_HISTORIES)
-    for path, part, parts in beside(in_parts("histories", pages).items()):
-        yield (
-            path,
-            frame.render(
-                "portbench-histories.html",
-                "Histories",
-                here="histories",
-                views=[view for _, mine, _ in part for view in mine],
-                styles=(*_TABLES, "brush.css"),
-                scripts=(*SCRIPTS, "brush.js"),
-                performance=[table for _, _, tables in part for table in tables],
-                performance_answer=performance_answer(book),
-                pager=parts,
-            ),
-        )
-    yield from ((view.data, view.values) for view in views if view.data)
-
-
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    """An episode with its dates, cut into pages; ``places`` is where each date stands."""
-
-    episode: EpisodeTrace
-    path: str
-    names: list[str]
-    parts: tuple[tuple[DateView, ...], ...]
-
-    @property
-    def places(self) -> list[str]:
-        return [f"{name}#{date.id}" for name, part in zip(self.names, self.parts, strict=True) for date in part]
-
-
-def _planned(episodes: Sequence[EpisodeTrace]) -> Iterator[_Planned]:
-    for episode, path in zip(episodes, episode_paths(episodes), strict=True):
-        parts = paged(date_views(episode))
-        yield _Planned(episode, path, part_names(path, len(parts)), parts)
-
-
-def _episodes(
-    book: BenchBook, frame: Frame, episodes: Sequence[_Planned], calls: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
-    if not episodes:
-        return
-    rows = episode_rows(book, [one.path for one in episodes])
-    total = counted(len(rows), "episode")
-    filters = row_filters(sorted(row.model for row in rows))
-    yield (
-        _EPISODES,
-        frame.render("portbench-episodes.html", "Episodes", here="episodes", rows=rows, filters=filters, total=total),
+    pages = paged_by(by_window, lambda one: sum(map(history_bytes, one[1])) + weight(one[2]), _PAGE_OF_HISTORIES)
+    lead = (
+        "Net asset value and drawdown in every window and profile. One history per model: a single observation, no "
+        "band."
     )
-    for one in episodes:
-        yield from _episode(book, frame, one, calls)
-
-
-def _episode(book: BenchBook, frame: Frame, one: _Planned, calls: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """One episode, in parts where it is long."""
-    episode = one.episode
-    leaves = [name.rpartition("/")[2] for name in one.names]
-    title = f"{clean(episode.model, 60)}, {clean(episode.profile, 40)} profile"
-    values: dict[str, Any] = {
-        "window": book.window(episode.window),
-        "convention": book.run.convention,
-        "root": "../",
-        "styles": _ASKED,
-    }
-    for at, dates in enumerate(one.parts):
-        values |= {"dates": dates, "calls": calls, "pager": pager(leaves, at)}
-        yield one.names[at], frame.render("portbench-episode.html", title, here="", **values)
-
-
-def _questions(book: BenchBook, frame: Frame, calls: Mapping[str, str], trail: BenchTrail) -> Iterator[tuple[str, str]]:
-    if not book.run.questions:
-        return
-    pages: tuple[tuple[QuestionView, ...], ...] = paged(question_views(book))
-    for path, rows, parts in beside(in_parts("questions", pages).items()):
-        values: dict[str, Any] = {"rows": rows, "filters": row_filters(sorted(row.key for row in rows)), "calls": calls}
-        values["every"] = [(clean(model, 60), own[0][0]) for model, own in trail.pages.items()]
-        total = counted(len(rows), "question")
-        yield (
+    for path, part, parts in beside(in_parts("histories", pages).items()):
+        shown = [view for _, mine, _ in part for view in mine]
+        tables = tuple(table for _, _, tables in part for table in tables)
+        page = Page(
             path,
-            frame.render(
-                "portbench-questions.html",
-                "Questions",
-                here="questions",
-                styles=_ASKED,
-                total=total,
-                pager=parts,
-                **values,
+            "Histories",
+            lead,
+            (
+                *(Section(view.id, view.title, blocks=(Text(view.caption, "cap"), view.panels)) for view in shown),
+                Section("performance", "Performance", performance_answer(book), tables),
             ),
+            contents=(*((view.id, view.title) for view in shown), ("performance", "Performance")),
+            parts=parts,
+            here="histories",
+            styles=(*_TABLES, "brush.css"),
+            scripts=(*SCRIPTS, "brush.js"),
         )
+        yield path, frame.page(page)
+    yield from ((view.panels.data, view.values) for view in views if view.values)
 
 
-def _data(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
-    """The data behind the run: the market, the set of questions, and what a model is shown."""
-    market = book.run.data
-    if market is None:
-        return
-    values: dict[str, Any] = {"styles": (*_TABLES, "portbench-data.css")}
-    found = market_figures(book, market)
-    asked = question_figures(book)
-    yield "data.html", frame.render("portbench-data.html", "Data", here="data", market=found, asked=asked, **values)
-    yield from found.files
-    if market.snapshots:
-        views = [snapshot_view(book, one, at) for at, one in enumerate(market.snapshots, 1)]
-        yield (
-            "snapshots.html",
-            frame.render("portbench-snapshots.html", "Snapshots", here="snapshots", views=views, **values),
-        )
-
-
-# --- the frame --------------------------------------------------------------------------------------------------------
-
-
-def _frame(book: BenchBook, views: _ByProfile, site: Site) -> Frame:
+def _frame(book: BenchBook, site: Site, *, profiles: bool) -> Frame:
     """What stands around every page; the menu has the pages of this run."""
-    absent = set() if views.further else {"profiles"}
+    absent = set() if profiles else {"profiles"}
     if not book.has_histories:
         absent.add("histories")
     if not book.run.episodes:

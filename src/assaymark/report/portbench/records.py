@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from assaymark.records import Measurement, content_id
-from assaymark.report.blocks import only
+from assaymark.report.blocks import Beside, Group, Linked, Passage, only
 from assaymark.report.page import Frame, file_stems, paged
 from assaymark.report.portbench.inputs import AskedQuestion, EpisodeTrace
 from assaymark.report.records.answers import AnswerRow, each_answer_page
 from assaymark.report.records.judgments import PAGE, page_paths
-from assaymark.report.records.texts import Ref
 from assaymark.report.text import counted
 from assaymark.text import clean, count, number, visible
 
@@ -50,21 +49,21 @@ class BenchTrail:
                 places[model, one.condition, one.question] = anchors[_anchor(one)]
         return cls([one for rows in by_model.values() for one in rows], pages, places, episodes)
 
-    def uses(self) -> dict[str, list[Ref]]:
+    def uses(self) -> dict[str, list[Linked]]:
         """What rests on each call, by its key: stages of episodes, then answers."""
-        found: defaultdict[str, list[Ref]] = defaultdict(list)
+        found: defaultdict[str, list[Linked]] = defaultdict(list)
         for episode, dates in self.episodes:
             for date, place in zip(episode.dates, dates, strict=True):
                 for stage in date.stages:
                     if stage.key:
                         who = f"{episode.model}, {episode.profile}, {episode.window}"
-                        found[stage.key].append(Ref(f"{who}: {stage.stage} on {date.day}", place))
+                        found[stage.key].append(Linked(f"{who}: {stage.stage} on {date.day}", place))
         for one in self.asked:
             words = f"{one.model} on {one.question}, {one.condition}"
-            found[one.key].append(Ref(words, self.places[one.model, one.condition, one.question]))
+            found[one.key].append(Linked(words, self.places[one.model, one.condition, one.question]))
         return found
 
-    def rests(self, item: Measurement) -> tuple[Ref, ...]:
+    def rests(self, item: Measurement) -> tuple[Linked, ...]:
         """What a measurement of a benchmark was computed from."""
         if item.name == _OF_QUESTIONS:
             return self._answers(item)
@@ -77,12 +76,12 @@ class BenchTrail:
         if not found or "model" not in item.labels:
             return ()
         if len(found) == 1 and found[0]:
-            return (Ref("1 episode", found[0][0].partition("#")[0]),)
+            return (Linked("1 episode", found[0][0].partition("#")[0]),)
         if len(found) == sum(episode.model == item.labels["model"] for episode, _ in self.episodes):
-            return (Ref(counted(len(found), "episode"), f"episodes.html#{only(clean(item.labels['model'], 60))}"),)
-        return (Ref(f"{count(len(found))} among the episodes", "episodes.html"),)
+            return (Linked(counted(len(found), "episode"), f"episodes.html#{only(clean(item.labels['model'], 60))}"),)
+        return (Linked(f"{count(len(found))} among the episodes", "episodes.html"),)
 
-    def _answers(self, item: Measurement) -> tuple[Ref, ...]:
+    def _answers(self, item: Measurement) -> tuple[Linked, ...]:
         wanted = {key: item.labels[key] for key in _BY if key in item.labels}
         if " less " in wanted.get("condition", ""):
             del wanted["condition"]
@@ -96,16 +95,21 @@ class BenchTrail:
         first, pages = found[0], self.pages[found[0].model]
         mine = [one for one in self.asked if one.model == first.model]
         if len(found) == len(mine):
-            return (Ref(counted(len(found), "answer"), pages[0][0]),)
+            return (Linked(counted(len(found), "answer"), pages[0][0]),)
         if len(pages) == 1 and found == [one for one in mine if one.template == first.template]:
-            return (Ref(counted(len(found), "answer"), f"{pages[0][0]}#{only(clean(first.template, 12))}"),)
+            return (Linked(counted(len(found), "answer"), f"{pages[0][0]}#{only(clean(first.template, 12))}"),)
         return (
-            Ref(f"{count(len(found))} among the answers", self.places[first.model, first.condition, first.question]),
+            Linked(f"{count(len(found))} among the answers", self.places[first.model, first.condition, first.question]),
         )
 
     def answer_pages(self, frame: Frame, calls: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """The pages of answers, one at a time, as path and HTML."""
-        yield from each_answer_page("trail-questions.html", "questions", self.pages, frame, calls)
+        lead = (
+            "Every question with its score and the state of its reply. Rows are sorted by template. Means: ",
+            Linked("measurements", "measurements.html"),
+        )
+        heads = ("Question", "What it is", "Asked", "Score", "Call")
+        yield from each_answer_page(lead, heads, "questions", self.pages, frame, calls)
 
 
 def _anchor(one: AskedQuestion) -> str:
@@ -139,3 +143,11 @@ def block(text: str, limit: int) -> str:
     safe = visible(kept)
     left = len(text) - limit
     return safe if left <= 0 else f"{safe}\n[{count(left)} more characters are not shown]"
+
+
+def talk(asked: str, said: str) -> Beside:
+    """A prompt beside its reply."""
+    texts = (
+        (Group(name, (Passage(text or "(empty)", style=""),)),) for name, text in (("Prompt", asked), ("Reply", said))
+    )
+    return Beside(tuple(texts), "talk")

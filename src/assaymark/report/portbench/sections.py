@@ -7,33 +7,14 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from assaymark.records import Measurement
-from assaymark.report.blocks import Figure, Table
+from assaymark.report.blocks import Figure, Group, Inline, Share, Table, Text, small
 from assaymark.report.charts.scatter import StressPoint, stress_scatter
 from assaymark.report.portbench.book import ROUNDING, BenchBook, profile_word, why_none
 from assaymark.report.portbench.inputs import ProfileView
 from assaymark.report.portbench.market import baseline_word, baselines
+from assaymark.report.portbench.stages import pass_mark
 from assaymark.report.text import interval, listing, plural
 from assaymark.text import clean, number, percent, span
-
-
-@dataclass(frozen=True, slots=True)
-class BarCell:
-    """A number with a bar of its size; ``share`` is None where no number is shown. ``mark`` is pass, fail or empty."""
-
-    share: str | None
-    value: str
-    note: str
-    mark: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class BarTable:
-    """Models in rows, numbers with bars in columns."""
-
-    caption: str
-    heads: tuple[tuple[str, str], ...]
-    rows: tuple[tuple[str, tuple[BarCell, ...]], ...]
-    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +33,7 @@ class _Drawn:
         return point.name, sharpe, book.to(self.deepest, percent(point.fall, 1)), kept
 
 
-@dataclass(frozen=True, slots=True)
-class ScatterView:
-    """The figure of one profile."""
-
-    profile: str
-    figure: Figure
-    left_out: str
-
-
-def scatter_views(book: BenchBook) -> tuple[ScatterView, ...]:
+def scatter_views(book: BenchBook) -> tuple[Figure, ...]:
     """A figure for each profile, the strictest first."""
     window = book.normal
     if window is None or not book.stress:
@@ -78,13 +50,13 @@ def scatter_views(book: BenchBook) -> tuple[ScatterView, ...]:
 
 def _scatter(
     book: BenchBook, profile: ProfileView, drawn: Sequence[_Drawn], missing: Sequence[str], name: str
-) -> ScatterView:
+) -> Figure:
     points = [one.point for one in drawn]
     window = book.normal
     assert window is not None
-    title = (
-        f"Sharpe ratio in {book.window(window.name)} and deepest fall under stress, {clean(profile.name, 40)} profile"
-    )
+    where, who = book.window(window.name), clean(profile.name, 40)
+    where, who = book.window(window.name), clean(profile.name, 40)
+    title = f"Sharpe ratio in {where} and maximum drawdown under stress, {who} profile"
     wide, narrow = stress_scatter(
         name, points, profile.drawdown_tolerance, book.window(window.name), title, _desc(points)
     )
@@ -94,14 +66,17 @@ def _scatter(
         f"{percent(profile.drawdown_tolerance)} in every stress window. Open with a cross: does not. Diamonds: "
         "baselines."
     )
-    heads = ("Model or baseline", f"Sharpe ratio, {level} interval", "Deepest fall under stress", "Limit")
+    heads = ("Model or baseline", f"Sharpe ratio, {level} interval", "Maximum drawdown under stress", "Limit")
     table = Table(heads, tuple(one.numbers(book) for one in drawn), frozenset({1, 2}))
     left_out = f"Not drawn, because a number is missing: {listing(missing)}. " if missing else ""
-    return ScatterView(profile_word(profile.name), Figure(title, caption, wide, narrow, table=table), left_out)
+    note = "No whisker on the vertical axis: each stress window happened once. No ranking by Sharpe ratio is supported."
+    return Figure(title, caption, wide, narrow, note=left_out + note, table=table)
 
 
 def _desc(points: Sequence[StressPoint]) -> str:
-    return "; ".join(f"{p.name}: Sharpe {number(p.sharpe)}, deepest fall {percent(p.fall, 1)}" for p in points) + "."
+    return (
+        "; ".join(f"{p.name}: Sharpe {number(p.sharpe)}, maximum drawdown {percent(p.fall, 1)}" for p in points) + "."
+    )
 
 
 def _points(book: BenchBook, profile: ProfileView) -> tuple[list[_Drawn], list[str]]:
@@ -145,49 +120,52 @@ def _point(
 # --- tables with bars -------------------------------------------------------------------------------------------------
 
 
-def alignment_table(book: BenchBook) -> BarTable | None:
+def _bars(caption: str, heads: Sequence[Inline], rows: Sequence[tuple[Inline, ...]]) -> Table:
+    return Table(("Model", *heads), tuple(rows), summary="", style="bars", label=caption)
+
+
+def alignment_table(book: BenchBook) -> Group | None:
     """How well portfolios fit each profile, and how much that differs between profiles."""
     labels = {"stage": "PAS", "windows": "all"}
     if not any(book.every("bench.stage", **labels)):
         return None
-    heads = [(profile_word(profile.name), "alignment") for profile in book.run.profiles]
-    rows = []
+    rows: list[tuple[Inline, ...]] = []
     for name in book.names:
-        cells = [
-            bar_cell(book, book.one("bench.stage", model=name, profile=profile.name, **labels))
-            for profile in book.run.profiles
-        ]
-        rows.append((clean(name, 60), (*cells, bar_cell(book, book.one("bench.adaptation", model=name), digits=3))))
+        items = [book.one("bench.stage", model=name, profile=one.name, **labels) for one in book.run.profiles]
+        spread = bar_cell(book, book.one("bench.adaptation", model=name), digits=3)
+        rows.append((clean(name, 60), *(bar_cell(book, item) for item in items), spread))
     note = (
         "Alignment is the mean of three terms: share of equities and crypto against the cap, bonds and cash against "
         "the floor, value at risk against the limit; 1 is within all three. Adaptation is the standard deviation of a "
         "model’s mean alignment between profiles: near 0 it fits all profiles equally well or badly."
     )
-    return BarTable("Fit to each investor", (*heads, ("Adaptation", "spread")), tuple(rows), note)
+    heads = [(profile_word(one.name), small("alignment")) for one in book.run.profiles]
+    caption = "Fit to each investor"
+    return Group(caption, (_bars(caption, (*heads, ("Adaptation", small("spread"))), rows), Text(note)))
 
 
-def stress_table(book: BenchBook) -> BarTable | None:
+def stress_table(book: BenchBook) -> Group | None:
     """What is left of the tolerance under stress, by profile."""
     if "bench.stress" not in book.by_name:
         return None
-    heads = tuple((profile_word(p.name), f"tolerates {percent(p.drawdown_tolerance)}") for p in book.run.profiles)
-    rows = []
+    heads = [(profile_word(p.name), small(f"tolerates {percent(p.drawdown_tolerance)}")) for p in book.run.profiles]
+    rows: list[tuple[Inline, ...]] = []
     for name in book.names:
-        cells = []
+        cells: list[Inline] = [clean(name, 60)]
         for profile in book.run.profiles:
-            cell = bar_cell(book, book.one("bench.stress", model=name, profile=profile.name))
             kept = book.gate(name, profile.name)
-            mark = "" if kept is None else "pass" if kept else "fail"
-            cells.append(BarCell(cell.share, cell.value, cell.note, mark))
-        rows.append((clean(name, 60), tuple(cells)))
+            bar = bar_cell(book, book.one("bench.stress", model=name, profile=profile.name))
+            cells.append(bar if kept is None else (bar, pass_mark(kept)))
+        rows.append(tuple(cells))
     note = (
-        "Score: what is left of the tolerance after the deepest fall, as a share of it, averaged over the stress "
+        "Score: what is left of the tolerance after the maximum drawdown, as a share of it, averaged over the stress "
         "windows. Tick: within the limit in every stress window; cross: beyond it in at least one."
     )
-    return BarTable("Stress score and limit", heads, tuple(rows), note)
+    caption = "Stress score and limit"
+    return Group(caption, (_bars(caption, heads, rows), Text(note)))
 
 
-def safety_tables(book: BenchBook) -> tuple[BarTable, ...]:
+def safety_tables(book: BenchBook) -> tuple[Group, ...]:
     """CEPS of each stress window against the least that is called safe (Table 6 of PortBench), a table a profile."""
     found = []
     for profile in book.run.profiles:
@@ -195,43 +173,38 @@ def safety_tables(book: BenchBook) -> tuple[BarTable, ...]:
         scenarios = list(dict.fromkeys(item.labels["scenario"] for item in items))
         if not items:
             continue
-        heads = []
+        heads: list[Inline] = []
         for scenario in scenarios:
             least = next((i.detail.get("threshold") for i in items if i.labels["scenario"] == scenario), None)
-            words = f"safe from {number(float(least))}" if isinstance(least, (int, float)) else ""
+            words = small(f"safe from {number(float(least))}") if isinstance(least, (int, float)) else ""
             heads.append((book.window(scenario), words))
-        rows = tuple(
-            (
-                clean(name, 60),
-                tuple(
-                    _safe(book, book.one("bench.risk_safe", model=name, profile=profile.name, scenario=scenario))
-                    for scenario in scenarios
-                ),
-            )
-            for name in book.names
-        )
+        rows: list[tuple[Inline, ...]] = []
+        for name in book.names:
+            labels = {"model": name, "profile": profile.name}
+            cells = (_safe(book, book.one("bench.risk_safe", scenario=scenario, **labels)) for scenario in scenarios)
+            rows.append((clean(name, 60), *cells))
         caption = f"{profile_word(profile.name)} profile: quality of decisions under stress"
-        found.append(BarTable(caption, tuple(heads), rows, ""))
+        found.append(Group(caption, (_bars(caption, heads, rows),), folded="open"))
     return tuple(found)
 
 
-def _safe(book: BenchBook, item: Measurement | None) -> BarCell:
+def _safe(book: BenchBook, item: Measurement | None) -> Inline:
     cell = bar_cell(book, item)
     if item is None or item.value is None:
         return cell
-    mark = "pass" if item.detail.get("safe") else "fail"
+    safe = bool(item.detail.get("safe"))
     if book.shares_tier(item.labels["profile"], item.labels["model"]):
-        words = "reached" if mark == "pass" else "not reached"
-        return BarCell(None, ", ".join(filter(None, (cell.note, words))), "", mark)
-    return BarCell(cell.share, cell.value, cell.note, mark)
+        words = "reached" if safe else "not reached"
+        cell = Share(None, ", ".join(filter(None, (cell.below, words))), style="bar")
+    return cell, pass_mark(safe)
 
 
-def bar_cell(book: BenchBook, item: Measurement | None, digits: int = 2) -> BarCell:
+def bar_cell(book: BenchBook, item: Measurement | None, digits: int = 2) -> Share:
     """A number in [0, 1] with its interval."""
     if item is None or item.value is None:
-        return BarCell(None, why_none(item), "")
+        return Share(None, why_none(item), style="bar")
     ends = "" if item.low is None or item.high is None else span(item.low, item.high, digits)
-    return BarCell(f"{min(max(item.value, 0.0), 1.0):.2f}", book.to(item, number(item.value, digits)), ends)
+    return Share(item.value, book.to(item, number(item.value, digits)), ends, "bar")
 
 
 def stress_answer(book: BenchBook) -> str:

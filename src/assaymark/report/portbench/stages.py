@@ -6,8 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from markupsafe import Markup
+
 from assaymark.claims.boards import Leaderboard
 from assaymark.records import Level, Measurement
+from assaymark.report.blocks import Block, Group, Inline, Mark, Row, Share, Styled, Table, Text, bold, notes, small
 from assaymark.report.charts.intervals import ScoreAxis, interval_strip, score_axis, score_head
 from assaymark.report.levels import TAGS
 from assaymark.report.portbench.book import STAGES, BenchBook, board_title, pipeline_boards, profile_word, why_none
@@ -15,49 +18,6 @@ from assaymark.report.portbench.inputs import ALL
 from assaymark.report.study.controls import weakest
 from assaymark.report.text import counted, listing, ordinal_span, plural, shown
 from assaymark.text import clean, count, number, percent, span
-
-
-@dataclass(frozen=True, slots=True)
-class StageCell:
-    """A mean score as it is set; ``share`` is its tint, None for a cell without a number."""
-
-    share: str | None
-    value: str
-    half: str
-
-
-@dataclass(frozen=True, slots=True)
-class GateMark:
-    """Whether a limit is kept, as glyph and word; ``glyph`` is empty where no verdict says it."""
-
-    glyph: str
-    word: str
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
-class StageRow:
-    """One model: its score as ``point`` where its rank is supported; else ``ranks`` are those it can have."""
-
-    model: str
-    ranks: str
-    note: str
-    cells: tuple[StageCell, ...]
-    strip: str
-    point: str
-    interval: str
-    gate: GateMark
-
-
-@dataclass(frozen=True, slots=True)
-class StageGroup:
-    """A tier: its ranks, the level at which it is set apart from the others, and its models by name."""
-
-    places: str
-    words: str
-    level: Level | None
-    tag: str
-    rows: tuple[StageRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,47 +35,44 @@ class GroupHead:
     licensed: bool
     ranks: Mapping[str, str]
 
-
-@dataclass(frozen=True, slots=True)
-class StageTable:
-    """One leaderboard; ``head`` are the ticks above the intervals, ``ceiling`` and ``best`` what the answers score.
-
-    ``note`` has what its differences can and cannot show: their test, dependence of neighbours, the detectable gap.
-    """
-
-    id: str
-    title: str
-    gate: str
-    head: str
-    groups: tuple[StageGroup, ...]
-    ceiling: tuple[StageCell, ...]
-    best: str
-    empty: str
-    note: str
+    @property
+    def shown(self) -> Inline:
+        """The head as a row of a table shows it."""
+        level = () if self.level is None else (" ", Mark(self.level, self.tag))
+        return (bold(self.places), f" {self.words}" if self.words else "", *level)
 
 
-def stage_tables(book: BenchBook) -> tuple[StageTable, ...]:
+def stage_tables(book: BenchBook) -> tuple[Group, ...]:
     """A table for every leaderboard of the pipeline, the one over all profiles first."""
-    return tuple(_table(book, board) for board in pipeline_boards(book.run))
+    return tuple(_table(book, board, f"board-{at}") for at, board in enumerate(pipeline_boards(book.run), 1))
 
 
-def _table(book: BenchBook, board: Leaderboard) -> StageTable:
+def _table(book: BenchBook, board: Leaderboard, anchor: str) -> Group:
     ends = [end for item in board.levels.values() for end in (item.low, item.high) if end is not None]
     ends += [item.value for item in board.levels.values() if item.value is not None and not ends]
-    axis = score_axis(ends)
-    profile = board.board.name
-    ceiling = book.one("bench.ceiling", profile=profile, stage="CEPS")
-    return StageTable(
-        id=f"board-{[s.board.name for s in pipeline_boards(book.run)].index(profile) + 1}",
-        title=board_title(profile),
-        gate="Stress limits" if profile == ALL else "Stress limit",
-        head=score_head(axis),
-        groups=_groups(book, board, axis),
-        ceiling=_ceiling(book, profile),
-        best=book.to(ceiling, shown(ceiling)),
-        empty="" if board.models else "No model has a score on this board.",
-        note=design_note(book, profile),
+    axis, profile = score_axis(ends), board.board.name
+    heads: tuple[Inline, ...] = (
+        "Model",
+        *((f"{name} ", small(words)) for name, (words, _) in STAGES.items()),
+        ("CEPS", Markup(score_head(axis))),
+        f"CEPS, {percent(book.run.level)} interval",
+        "Stress limits" if profile == ALL else "Stress limit",
     )
+    rows: list[Row] = []
+    for head in (*group_heads(book, board), *unscored_heads(book, board)):
+        rows.append(Row((head.shown,)))
+        rows += [_row(book, board, name, axis, head) for name in head.members]
+    ceiling = [book.one("bench.ceiling", profile=profile, stage=stage) for stage in STAGES]
+    if all(ceiling):
+        best = book.one("bench.ceiling", profile=profile, stage="CEPS")
+        cells = (stage_cell(book, item) for item in ceiling)
+        rows.append(Row(((bold("Ceiling"), " true answers at every stage"),)))
+        rows.append(Row((("true answers", small("no model")), *cells, "", book.to(best, shown(best)), "")))
+    columns = ("", *("hc",) * len(STAGES), "st", "iv", "gt")
+    title, note = board_title(profile), design_note(book, profile)
+    blocks: list[Block] = [Table(heads, tuple(rows), summary="", style="heat", label=title, columns=columns)]
+    blocks += [] if board.models else [Text("No model has a score on this board.", "none")]
+    return Group(title, (*blocks, *notes((note,))), anchor)
 
 
 def design_note(book: BenchBook, board: str) -> str:
@@ -137,19 +94,6 @@ def design_note(book: BenchBook, board: str) -> str:
         power = percent(float(reach.detail["power"]))
         said.append(f"Smallest detectable difference (power {power}): {leader} for a leader, {pair} for a single pair.")
     return " ".join(said)
-
-
-def _groups(book: BenchBook, board: Leaderboard, axis: ScoreAxis) -> tuple[StageGroup, ...]:
-    return tuple(
-        StageGroup(
-            places=head.places,
-            words=head.words,
-            level=head.level,
-            tag=head.tag,
-            rows=tuple(_row(book, board, name, axis, head) for name in head.members),
-        )
-        for head in (*group_heads(book, board), *unscored_heads(book, board))
-    )
 
 
 def unscored_heads(book: BenchBook, board: Leaderboard) -> Iterator[GroupHead]:
@@ -194,7 +138,7 @@ def _everybody(size: int) -> tuple[str, str]:
     return f"All {count(size)}", "cannot be ranked"
 
 
-def _row(book: BenchBook, board: Leaderboard, model: str, axis: ScoreAxis, head: GroupHead) -> StageRow:
+def _row(book: BenchBook, board: Leaderboard, model: str, axis: ScoreAxis, head: GroupHead) -> Row:
     profile = board.board.name
     item = board.levels.get(model) or book.one("bench.level", model=model, board=profile)
     known = next((one for one in book.models if one.name == model), None)
@@ -204,47 +148,50 @@ def _row(book: BenchBook, board: Leaderboard, model: str, axis: ScoreAxis, head:
     ends = span(low, high) if low is not None and high is not None else "no interval"
     if item is None or item.value is None:
         ends = why_none(item)
-    return StageRow(
-        model=clean(model, 60),
-        ranks=head.ranks.get(model, ""),
-        note="reference model" if known is not None and known.reference and mixed else "",
-        cells=tuple(stage_cell(book, book.one("bench.stage", **_labels(model, profile, stage))) for stage in STAGES),
-        strip=interval_strip(axis, low, high, point) if item is not None and item.value is not None else "",
-        point=book.to(item, number(point)) if point is not None else "",
-        interval=ends if point is not None else book.to(item, ends),
-        gate=_gate(book, model, [p.name for p in book.run.profiles] if profile == ALL else [profile]),
+    said = (head.ranks.get(model, ""), "reference model" if known is not None and known.reference and mixed else "")
+    strip = Markup(interval_strip(axis, low, high, point)) if item is not None and item.value is not None else ""
+    whole: Inline = book.to(item, ends)
+    if point is not None:
+        whole = (book.to(item, number(point)), f" ({ends})")
+    return Row(
+        (
+            (clean(model, 60), *(small(words) for words in said if words)),
+            *(stage_cell(book, book.one("bench.stage", **_labels(model, profile, stage))) for stage in STAGES),
+            strip,
+            whole,
+            _gate(book, model, [p.name for p in book.run.profiles] if profile == ALL else [profile]),
+        )
     )
-
-
-def _ceiling(book: BenchBook, profile: str) -> tuple[StageCell, ...]:
-    """What the answers themselves score on each stage; nothing where that was not measured."""
-    found = [book.one("bench.ceiling", profile=profile, stage=stage) for stage in STAGES]
-    return tuple(stage_cell(book, item) for item in found) if all(found) else ()
 
 
 def _labels(model: str, profile: str, stage: str) -> dict[str, str]:
     return {"model": model, "profile": profile, "stage": stage, "windows": "all"}
 
 
-def stage_cell(book: BenchBook, item: Measurement | None) -> StageCell:
+def stage_cell(book: BenchBook, item: Measurement | None) -> Share:
     """A mean score with half of its interval."""
     if item is None or item.value is None:
-        return StageCell(None, why_none(item), "")
+        return Share(None, why_none(item))
     half = ""
     if item.low is not None and item.high is not None:
         half = f"±{max(item.high - item.value, item.value - item.low):.2f}".replace("±0.", "±.")
-    return StageCell(f"{min(max(item.value, 0.0), 1.0):.2f}", book.to(item, number(item.value)), half)
+    return Share(item.value, book.to(item, number(item.value)), half)
 
 
-def _gate(book: BenchBook, model: str, profiles: Sequence[str]) -> GateMark:
-    """One limit, or those of all profiles."""
+def pass_mark(passes: bool) -> Mark:
+    """The mark of a limit that is kept or broken."""
+    return Mark("supported" if passes else "contradicted", style="gm")
+
+
+def _gate(book: BenchBook, model: str, profiles: Sequence[str]) -> Inline:
+    """Whether a limit, or those of all profiles, are kept."""
     kept = {name: book.gate(model, name) for name in profiles}
     if not kept or any(value is None for value in kept.values()):
-        return GateMark("", "not decided", "")
+        return Styled("not decided", "gap")
     broken = [profile_word(name).lower() for name, value in kept.items() if not value]
-    if not broken:
-        return GateMark("pass", "passes", f"all {count(len(kept))} profiles" if len(kept) > 1 else "")
-    return GateMark("fail", "fails", listing(broken) if len(kept) > 1 else "")
+    several = len(kept) > 1
+    note = listing(broken) if broken else f"all {count(len(kept))} profiles"
+    return (pass_mark(not broken), bold("fails" if broken else "passes"), *((small(note),) if several else ()))
 
 
 def stage_note(book: BenchBook) -> str:

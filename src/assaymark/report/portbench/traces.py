@@ -6,13 +6,26 @@ Replies of models are hostile input: they pass `block`, are cut to a length, and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from assaymark.report.page import file_stems, row_bytes
+from assaymark.report.blocks import (
+    Block,
+    Group,
+    Inline,
+    Items,
+    Linked,
+    Row,
+    Section,
+    Table,
+    Text,
+    bold,
+    row_filters,
+    small,
+)
+from assaymark.report.page import file_stems
 from assaymark.report.portbench.book import STAGES, BenchBook
 from assaymark.report.portbench.inputs import DateTrace, EpisodeTrace, StageTrace
-from assaymark.report.portbench.records import block
+from assaymark.report.portbench.records import block, talk
 from assaymark.report.text import counted, moment
 from assaymark.text import clean, count, number, span
 
@@ -24,62 +37,6 @@ STATES: Final[Mapping[str, str]] = {
     "truncated": "cut off",
 }
 _TEXT, _ROWS, _CELL, _LINES, _COLUMNS = 4_000, 400, 120, 40, 12
-
-
-@dataclass(frozen=True, slots=True)
-class StageView:
-    """One stage on one date, ready to show. ``state`` is empty where the reply could be read as asked."""
-
-    title: str
-    score: str
-    kind: str
-    state: str
-    prompt: str
-    reply: str
-    cut: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    left_out: str
-    arithmetic: tuple[str, ...]
-    key: str = ""
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it will take on a page."""
-        cells = [cell for row in self.rows for cell in row]
-        texts = (self.title, self.state, self.prompt, self.reply, self.cut, *self.columns, *cells, *self.arithmetic)
-        return row_bytes(900 + 10 * len(cells) + 14 * len(self.rows), texts)
-
-
-@dataclass(frozen=True, slots=True)
-class DateView:
-    """One decision date."""
-
-    id: str
-    title: str
-    ceps: str
-    pas: str
-    scores: str
-    troubled: str
-    stages: tuple[StageView, ...]
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it will take on a page."""
-        return 400 + sum(stage.size for stage in self.stages)
-
-
-@dataclass(frozen=True, slots=True)
-class EpisodeRow:
-    """One line of the list of episodes."""
-
-    path: str
-    model: str
-    profile: str
-    window: str
-    dates: str
-    ceps: str
-    troubled: str
 
 
 def episode_paths(episodes: Sequence[EpisodeTrace]) -> tuple[str, ...]:
@@ -94,60 +51,51 @@ def episode_paths(episodes: Sequence[EpisodeTrace]) -> tuple[str, ...]:
     return file_stems("episodes", [(one.model, one.profile, one.window) for one in episodes])
 
 
-def date_views(episode: EpisodeTrace) -> tuple[DateView, ...]:
-    """The dates of an episode in their order."""
-    return tuple(_date(trace, at) for at, trace in enumerate(episode.dates, 1))
-
-
-def _date(trace: DateTrace, at: int) -> DateView:
+def date_section(at: int, trace: DateTrace, calls: Mapping[str, str], *, opened: bool) -> Section:
+    """One decision date: its scores, then every stage with prompt, reply, truth and arithmetic."""
     troubled = [stage for stage in trace.stages if stage.state != "ok"]
     words = "; ".join(
         f"{clean(stage.stage, 8)} {STATES.get(stage.state, clean(stage.state, 40))}" for stage in troubled
     )
-    return DateView(
-        id=f"d{at}",
-        title=moment(trace.day),
-        ceps=number(trace.ceps, 3),
-        pas=number(trace.pas, 3),
-        scores=", ".join(f"{clean(stage.stage, 8)} {number(stage.score)}" for stage in trace.stages),
-        troubled=words,
-        stages=tuple(_stage(stage) for stage in trace.stages),
-    )
+    scores = ", ".join(f"{clean(stage.stage, 8)} {number(stage.score)}" for stage in trace.stages)
+    lead: list[Inline] = [f"CEPS {number(trace.ceps, 3)}, alignment {number(trace.pas, 3)}. {scores}."]
+    lead += [" ", bold(words)] if words else []
+    stages = tuple(_stage(stage, calls) for stage in trace.stages)
+    group = Group("The stages of this date", stages, folded="open" if opened else "closed")
+    return Section(f"d{at}", moment(trace.day), tuple(lead), (group,))
 
 
-def _stage(trace: StageTrace) -> StageView:
+def _stage(trace: StageTrace, calls: Mapping[str, str]) -> Group:
     name = clean(trace.stage, 8)
+    columns = tuple(clean(column, 60) for column in trace.columns[:_COLUMNS])
     rows = tuple(
-        tuple(clean(cell, _CELL) for cell in row[:_COLUMNS]) + ("",) * (min(len(trace.columns), _COLUMNS) - len(row))
+        tuple(clean(cell, _CELL) for cell in row[:_COLUMNS]) + ("",) * (len(columns) - len(row))
         for row in trace.rows[:_ROWS]
     )
+    state, reason = STATES.get(trace.state, clean(trace.state, 40)), clean(trace.reason, 400)
+    blocks: list[Block] = []
+    if state:
+        blocks.append(Text(bold(f"{state[:1].upper()}{state[1:]}{f': {reason}' if reason else ''}"), "state"))
+    if trace.prompt or trace.reply:
+        blocks.append(talk(block(trace.prompt, _TEXT), block(trace.reply, _TEXT)))
+    else:
+        blocks.append(Text("Computed from the weights; the model is not asked.", "cap"))
+    cut = trace.cut or max(len(trace.prompt), len(trace.reply)) > _TEXT
+    if calls.get(trace.key):
+        blocks.append(Text(("Excerpts. " if cut else "", Linked("Whole call", calls[trace.key]))))
+    elif cut:
+        where = f" under the key {clean(trace.key, 80)}" if trace.key else ""
+        blocks.append(Text(f"Excerpts. The whole call is in the ledger{where}."))
+    blocks += [Table(columns, rows, summary="", style="tall")] if rows else []
     left = len(trace.rows) - len(rows)
-    state = STATES.get(trace.state, clean(trace.state, 40))
-    reason = clean(trace.reason, 400)
-    return StageView(
-        title=f"{name}: {STAGES[name][1]}" if name in STAGES else name,
-        score=number(trace.score, 3),
-        kind="" if trace.prompt or trace.reply else "Computed from the weights; the model is not asked.",
-        state=f"{state[:1].upper()}{state[1:]}{f': {reason}' if reason else ''}" if state else "",
-        prompt=block(trace.prompt, _TEXT),
-        reply=block(trace.reply, _TEXT),
-        cut=_cut(trace),
-        columns=tuple(clean(column, 60) for column in trace.columns[:_COLUMNS]),
-        rows=rows,
-        left_out=f"{counted(left, 'more row')} are not shown." if left > 0 else "",
-        arithmetic=tuple(clean(line, 400) for line in trace.arithmetic[:_LINES]),
-        key=trace.key,
-    )
+    blocks += [Text(f"{counted(left, 'more row')} are not shown.")] if left > 0 else []
+    arithmetic = tuple(clean(line, 400) for line in trace.arithmetic[:_LINES])
+    blocks += [Items(arithmetic, "sum")] if arithmetic else []
+    title = f"{name}: {STAGES[name][1]}" if name in STAGES else name
+    return Group((title, small(f"Score {number(trace.score, 3)}")), tuple(blocks), style="stage")
 
 
-def _cut(trace: StageTrace) -> str:
-    if not trace.cut and max(len(trace.prompt), len(trace.reply)) <= _TEXT:
-        return ""
-    where = f" under the key {clean(trace.key, 80)}" if trace.key else ""
-    return f"Excerpts. The whole call stands in the ledger{where}."
-
-
-def episode_rows(book: BenchBook, paths: Sequence[str]) -> tuple[EpisodeRow, ...]:
+def episodes_table(book: BenchBook, paths: Sequence[str]) -> Table:
     """The list of episodes, by model, profile and window in the order of the plan."""
     profiles = [profile.name for profile in book.run.profiles]
     windows = [window.name for window in book.run.windows]
@@ -158,19 +106,27 @@ def episode_rows(book: BenchBook, paths: Sequence[str]) -> tuple[EpisodeRow, ...
         when = windows.index(one.window) if one.window in windows else len(windows)
         return one.model, at, when, path
 
-    ordered = sorted(zip(book.run.episodes, paths, strict=True), key=place)
-    return tuple(_row(book, one, f"{path}.html") for one, path in ordered)
-
-
-def _row(book: BenchBook, one: EpisodeTrace, path: str) -> EpisodeRow:
-    troubled = sum(stage.state != "ok" for trace in one.dates for stage in trace.stages)
-    scores = [] if one.model in book.unscored else [trace.ceps for trace in one.dates]
-    return EpisodeRow(
-        path=path,
-        model=clean(one.model, 60),
-        profile=clean(one.profile, 40),
-        window=book.window(one.window),
-        dates=count(len(one.dates)),
-        ceps=span(min(scores), max(scores)) if scores else "no score" if one.dates else "no date",
-        troubled=count(troubled) if troubled else "none",
+    rows = []
+    for one, path in sorted(zip(book.run.episodes, paths, strict=True), key=place):
+        troubled = sum(stage.state != "ok" for trace in one.dates for stage in trace.stages)
+        scores = [] if one.model in book.unscored else [trace.ceps for trace in one.dates]
+        model = clean(one.model, 60)
+        cells = (
+            Linked(model, f"{path}.html"),
+            clean(one.profile, 40),
+            book.window(one.window),
+            count(len(one.dates)),
+            span(min(scores), max(scores)) if scores else "no score" if one.dates else "no date",
+            count(troubled) if troubled else "none",
+        )
+        rows.append(Row(cells, key=model))
+    return Table(
+        ("Episode", "Profile", "Window", "Dates", "CEPS of a date", "Stages not read as asked"),
+        tuple(rows),
+        frozenset((3, 4, 5)),
+        "",
+        stacked=True,
+        id="episode-rows",
+        filters=row_filters(sorted(row.key for row in rows)),
+        what="episodes",
     )

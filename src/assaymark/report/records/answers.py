@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from assaymark.records import Judgment, Measurement, PairCall, content_id
-from assaymark.report.blocks import row_filters
+from assaymark.report.blocks import Inline, Linked, Page, Row, Table, bold, row_bytes, row_filters
 from assaymark.report.datasheet.wording import arm_words, condition_words, step_words, variant_words
-from assaymark.report.page import JUDGES, Frame, beside, file_stems, paged, row_bytes
+from assaymark.report.page import JUDGES, Frame, beside, file_stems, paged
 from assaymark.report.records.calls import ReadCalls, call_pages
-from assaymark.report.records.judgments import PAGE, page_paths
-from assaymark.report.records.texts import BELOW, Ref
+from assaymark.report.records.judgments import PAGE, call_cell, page_paths
+from assaymark.report.records.texts import BELOW
 from assaymark.report.text import counted
 from assaymark.text import clean, count
 
@@ -85,7 +85,7 @@ class Booklet:
     pages: Mapping[str, tuple[tuple[str, tuple[AnswerRow, ...]], ...]]
     counts: Mapping[str, Counter[_Kind]]
     first: Mapping[tuple[str, _Kind], str]
-    singles: Mapping[str, Ref]
+    singles: Mapping[str, Linked]
 
     @classmethod
     def of(cls, answers: Answers) -> Booklet:
@@ -94,7 +94,7 @@ class Booklet:
         pages: dict[str, tuple[tuple[str, tuple[AnswerRow, ...]], ...]] = {}
         counts: dict[str, Counter[_Kind]] = {}
         first: dict[tuple[str, _Kind], str] = {}
-        singles: dict[str, Ref] = {}
+        singles: dict[str, Linked] = {}
         for judge, stem in zip(judges, file_stems(FOLDER, [(judge,) for judge in judges]), strict=True):
             pairs = sorted(answers.pairs.get(judge, ()), key=_place)
             texts = sorted(answers.texts.get(judge, ()), key=lambda one: (one.trajectory, one.trial))
@@ -105,33 +105,33 @@ class Booklet:
             for one in pairs:
                 first.setdefault((judge, _kind(one)), places[_pair_anchor(one)])
             if texts:
-                singles[judge] = Ref(counted(len(texts), "answer"), places[_text_anchor(texts[0])])
+                singles[judge] = Linked(counted(len(texts), "answer"), places[_text_anchor(texts[0])])
         return cls(answers, pages, counts, first, singles)
 
-    def rests(self, item: Measurement) -> tuple[Ref, ...]:
+    def rests(self, item: Measurement) -> tuple[Linked, ...]:
         """The answers that a measurement of a datasheet was computed from; nothing where none are kept."""
         judges = [item.labels[key] for key in ("judge", "a", "b") if key in item.labels]
         return tuple(ref for judge in judges for ref in self._of(item, judge, named=len(judges) > 1))
 
-    def _of(self, item: Measurement, judge: str, *, named: bool) -> Iterator[Ref]:
+    def _of(self, item: Measurement, judge: str, *, named: bool) -> Iterator[Linked]:
         by = f" by {clean(judge, 60)}" if named else ""
         if item.name.startswith("point."):
             if judge in self.singles:
-                yield Ref(self.singles[judge].words + by, self.singles[judge].href)
+                yield Linked(self.singles[judge] + by, self.singles[judge].href)
             return
         kinds = [kind for kind in self.counts.get(judge, ()) if _is_about(item, kind)]
         if kinds and not item.name.startswith("drift"):
             total = sum(self.counts[judge][kind] for kind in kinds)
-            yield Ref(counted(total, "answer") + by, self.first[judge, min(kinds)])
+            yield Linked(counted(total, "answer") + by, self.first[judge, min(kinds)])
 
-    def keys(self) -> dict[str, list[Ref]]:
+    def keys(self) -> dict[str, list[Linked]]:
         """What was asked in each call, by its key, in the order of the pages."""
-        found: defaultdict[str, list[Ref]] = defaultdict(list)
+        found: defaultdict[str, list[Linked]] = defaultdict(list)
         for judge, pages in self.pages.items():
             for path, rows in pages:
                 for row in rows:
                     if row.call_key:
-                        found[row.call_key].append(Ref(f"{judge} on {row.title}", f"{path}#{row.anchor}"))
+                        found[row.call_key].append(Linked(f"{judge} on {row.title}", f"{path}#{row.anchor}"))
         return found
 
 
@@ -141,31 +141,47 @@ def answer_pages(book: Booklet, frame: Frame, read: ReadCalls | None) -> Iterato
     if read is not None:
         uses = book.keys()
         yield from call_pages(read(list(uses)), uses, frame, calls, folder=CALLS)
-    yield from each_answer_page("trail-answers.html", JUDGES, book.pages, frame, calls)
+    lead = ("One row an answer, by instruction and kind of pair. See also: ", Linked("datasheets", "datasheets.html"))
+    heads = ("Texts", "What they are", "Asked", "Trial", "Answer", "Call")
+    yield from each_answer_page(lead, heads, JUDGES, book.pages, frame, calls)
 
 
 def each_answer_page(
-    template: str,
+    lead: Inline,
+    heads: tuple[str, ...],
     here: str,
     books: Mapping[str, Sequence[tuple[str, Sequence[AnswerRow]]]],
     frame: Frame,
     calls: Mapping[str, str],
 ) -> Iterator[tuple[str, str]]:
-    """The pages of everybody who answered, one at a time, as path and HTML."""
+    """The pages of everybody who answered, one at a time, as path and HTML; without a head "Trial" none is shown."""
     for who, pages in books.items():
         for path, rows, parts in beside(pages):
-            yield (
-                path,
-                frame.render(
-                    template,
-                    f"Answers of {clean(who, 80)}",
-                    **{**BELOW, "here": here},
-                    rows=[(row, calls.get(row.call_key, "")) for row in rows],
-                    filters=row_filters(sorted(row.key for row in rows)),
-                    total=counted(len(rows), "answer"),
-                    pager=parts,
-                ),
+            shown = tuple(
+                Row(
+                    (
+                        *(row.title, row.about, row.asked),
+                        *([row.trial] if "Trial" in heads else []),
+                        row.answer if row.usable else bold(row.answer),
+                        call_cell(row.call_key, calls),
+                    ),
+                    row.anchor,
+                    row.key,
+                )
+                for row in rows
             )
+            table = Table(
+                heads,
+                shown,
+                frozenset((3,)),
+                summary="",
+                stacked=True,
+                id="answer-rows",
+                filters=row_filters(sorted(row.key for row in rows)),
+                what="answers",
+            )
+            page = Page(path, f"Answers of {clean(who, 80)}", lead, blocks=(table,), parts=parts, here=here)
+            yield path, frame.page(replace(page, styles=BELOW["styles"]))
 
 
 def _kind(one: PairCall) -> _Kind:

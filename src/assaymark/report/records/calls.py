@@ -6,17 +6,31 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Generic
+from typing import Final
 
 from markupsafe import Markup
 
 from assaymark.engine import CallSpec, Reply
-from assaymark.engine.calls import Text
+from assaymark.engine.calls import Text as CallText
 from assaymark.records import Evidence, Measurement
-from assaymark.report.blocks import row_filters
-from assaymark.report.page import Frame, R, row_bytes
-from assaymark.report.records.judgments import OVERVIEW, Group, Part, Shelf, Subject, subject, subject_of
-from assaymark.report.records.texts import BELOW, DECISIONS, Ref, ShownText, shown_text
+from assaymark.report.blocks import (
+    Block,
+    Facts,
+    Group,
+    Inline,
+    Linked,
+    Listing,
+    Page,
+    Passage,
+    Text,
+    code,
+    row_bytes,
+    row_filters,
+    spaced,
+)
+from assaymark.report.page import Frame
+from assaymark.report.records.judgments import OVERVIEW, JudgeGroup, Part, Shelf, Subject, subject, subject_of
+from assaymark.report.records.texts import BELOW, DECISIONS, shown_text
 from assaymark.report.study.plan import money
 from assaymark.report.text import counted
 from assaymark.text import clean, count
@@ -28,6 +42,7 @@ FOLDER: Final = "calls"
 _FACTS: Final = 600
 _ARGS: Final = 2000
 _FRAME: Final = 400
+_WHOLE: Final = "The ledger holds the {} whole: `assaymark serve` {}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +55,7 @@ class AskedCall:
 
     key: str
     call: CallSpec
-    new: tuple[Text, ...]
+    new: tuple[CallText, ...]
     reply: Reply | None
     attempts: int = 0
     usd: float | None = None
@@ -51,63 +66,23 @@ ReadCalls = Callable[[Sequence[str]], Iterator[AskedCall]]
 """Reads the calls with these keys from a ledger, in this order."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallView:
-    """One call, ready to show. ``asked`` are role, and words with a link for each text of the message."""
-
-    anchor: str
-    key: str
-    model: str
-    title: str
-    uses: tuple[Ref, ...]
-    facts: tuple[tuple[str, str], ...]
-    asked: tuple[tuple[str, tuple[Ref, ...]], ...]
-    reply: ShownText | None
-    raw: ShownText | None
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it will take."""
-        links = [*self.uses, *(link for _, links in self.asked for link in links)]
-        texts = [words for link in links for words in (link.words, link.href)]
-        texts += [text for fact in self.facts for text in fact]
-        shown = sum(0 if one is None else one.size for one in (self.reply, self.raw))
-        return row_bytes(_FACTS + 40 * len(texts), texts) + shown
-
-
-@dataclass(frozen=True, slots=True)
-class TextView:
-    """One text that calls showed."""
-
-    anchor: str
-    digest: str
-    characters: str
-    shown: ShownText
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it will take."""
-        return _FRAME + self.shown.size
-
-
 @dataclass(slots=True)
-class _Pages(Generic[R]):
+class _Pages:
     """A long list that is cut into pages while it is made: only the page under way is in memory."""
 
     folder: str
     stem: str
     done: int = 0
     size: int = 0
-    rows: list[R] = field(default_factory=list)
+    rows: list[Group] = field(default_factory=list)
 
     def name(self, at: int) -> str:
         """The file of a page, counted from 1."""
         return f"{self.stem}-{at:03d}.html"
 
-    def add(self, row: R) -> tuple[R, ...]:
+    def add(self, row: Group, size: int) -> tuple[Group, ...]:
         """Put a row on the page under way; the rows of the page before it where that is full now, else nothing."""
-        size = row.size
-        full: tuple[R, ...] = ()
+        full: tuple[Group, ...] = ()
         if self.rows and self.size + size > PAGE:
             full = tuple(self.rows)
             self.rows, self.size, self.done = [], 0, self.done + 1
@@ -123,93 +98,84 @@ class _Pages(Generic[R]):
 
 def call_pages(
     calls: Iterable[AskedCall],
-    uses: Mapping[str, Sequence[Ref]],
+    uses: Mapping[str, Sequence[Linked]],
     frame: Frame,
     places: MutableMapping[str, str],
     *,
     folder: str = FOLDER,
 ) -> Iterator[tuple[str, str]]:
     """The pages of calls and of their texts, one at a time, as path and HTML."""
-    texts, cards = _Pages[TextView](folder, "texts"), _Pages[CallView](folder, "page")
-    found: dict[str, Ref] = {}
+    texts, cards = _Pages(folder, "texts"), _Pages(folder, "page")
+    found: dict[str, Linked] = {}
     for one in calls:
         for text in one.new:
             if text.sha256 not in found:
-                view = _text_view(text)
-                full = texts.add(view)
-                found[text.sha256] = Ref(view.characters, f"{texts.here}#{view.anchor}")
+                words, shown, anchor = (
+                    counted(len(text.text), "character"),
+                    shown_text(text.text),
+                    f"t{text.sha256[:16]}",
+                )
+                digest = Text(("sha256 ", code(text.sha256)), "cap")
+                left = (Text(_WHOLE.format("text", "shows it with its calls")),) if shown.left_out else ()
+                row = Group(words, (digest, Passage(shown.markup), *left), anchor, style="call")
+                full = texts.add(row, _FRAME + shown.size)
+                found[text.sha256] = Linked(words, f"{folder}/{texts.here}#{anchor}")
                 if full:
-                    yield _text_page(texts, texts.done, full, frame, last=False)
-        card = _call_view(one, uses.get(one.key, ()), found)
-        ready = cards.add(card)
-        places[one.key] = f"{folder}/{cards.here}#{card.anchor}"
+                    yield _page(texts, texts.done, full, frame, last=False)
+        card, size = _card(one, uses.get(one.key, ()), found)
+        ready = cards.add(card, size)
+        places[one.key] = f"{folder}/{cards.here}#{card.id}"
         if ready:
-            yield _call_page(cards, cards.done, ready, frame, last=False)
-    if texts.rows:
-        yield _text_page(texts, texts.done + 1, tuple(texts.rows), frame, last=True)
-    if cards.rows:
-        yield _call_page(cards, cards.done + 1, tuple(cards.rows), frame, last=True)
+            yield _page(cards, cards.done, ready, frame, last=False)
+    for pages in (texts, cards):
+        if pages.rows:
+            yield _page(pages, pages.done + 1, tuple(pages.rows), frame, last=True)
 
 
-def _call_page(
-    pages: _Pages[CallView], at: int, rows: Sequence[CallView], frame: Frame, *, last: bool
-) -> tuple[str, str]:
-    name = pages.name(at)
-    return f"{pages.folder}/{name}", frame.render(
-        "trail-calls.html",
-        f"Calls, part {at}",
-        **BELOW,
-        rows=rows,
-        filters=row_filters(sorted(row.model for row in rows)),
-        total=counted(len(rows), "call"),
-        pager=_neighbours(pages, at, last=last),
-    )
-
-
-def _text_page(
-    pages: _Pages[TextView], at: int, rows: Sequence[TextView], frame: Frame, *, last: bool
-) -> tuple[str, str]:
-    return f"{pages.folder}/{pages.name(at)}", frame.render(
-        "trail-texts.html",
-        f"Texts that were shown, part {at}",
-        **BELOW,
-        rows=rows,
-        pager=_neighbours(pages, at, last=last),
-    )
-
-
-def _neighbours(pages: _Pages[R], at: int, *, last: bool) -> Markup:
-    """Links to the parts before and after; how many there are is not known before the last one is made."""
+def _page(pages: _Pages, at: int, rows: tuple[Group, ...], frame: Frame, *, last: bool) -> tuple[str, str]:
+    """A page of calls or of texts, with links to the parts before and after: how many come is not known yet."""
     links = [Markup('<a href="{}">{}</a>').format(pages.name(at - 1), f"Part {at - 1}")] if at > 1 else []
     links.append(Markup('<b aria-current="page">{}</b>').format(f"Part {at}"))
     links += [] if last else [Markup('<a href="{}">{}</a>').format(pages.name(at + 1), f"Part {at + 1}")]
-    if len(links) < 2:
-        return Markup("")
-    return Markup('<div class="pager" role="group" aria-label="Parts">{}</div>').format(Markup(" ").join(links))
-
-
-def _text_view(text: Text) -> TextView:
-    words = counted(len(text.text), "character")
-    return TextView(f"t{text.sha256[:16]}", text.sha256, words, shown_text(text.text))
-
-
-def _call_view(one: AskedCall, uses: Sequence[Ref], texts: Mapping[str, Ref]) -> CallView:
-    call, reply = one.call, one.reply
-    asked: list[tuple[str, tuple[Ref, ...]]] = []
-    asked += [(message.role, tuple(texts[part.sha256] for part in message.parts)) for message in call.messages]
-    if call.schema is not None:
-        asked.append(("form of the reply", (texts[call.schema.sha256],)))
-    return CallView(
-        anchor=f"c{one.key[:16]}",
-        key=one.key,
-        model=clean(call.model, 80),
-        title=clean(uses[0].words if uses else call.model, 160),
-        uses=tuple(uses),
-        facts=tuple((name, clean(value, _ARGS)) for name, value in _facts(one)),
-        asked=tuple(asked),
-        reply=None if reply is None else shown_text(reply.text),
-        raw=shown_text(reply.raw) if reply is not None and reply.raw else None,
+    parts = Markup('<div class="pager" role="group" aria-label="Parts">{}</div>').format(Markup(" ").join(links))
+    path, parts = f"{pages.folder}/{pages.name(at)}", parts if len(links) > 1 else Markup("")
+    if pages.stem == "texts":
+        lead = (
+            "Each text that calls showed, once, by its sha256. A message is its texts in the order that the call names."
+        )
+        return path, frame.page(Page(path, f"Prompt texts, part {at}", lead, blocks=rows, parts=parts, **BELOW))
+    lead = (
+        "Each call with what was asked and answered. Replies are shown exactly as they came; invisible characters show "
+        "as code points. The key of a call covers everything that can change its answer."
     )
+    listing = Listing(rows, row_filters(sorted(row.key for row in rows)), "calls", "calls")
+    return path, frame.page(Page(path, f"Calls, part {at}", lead, blocks=(listing,), parts=parts, **BELOW))
+
+
+def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, Linked]) -> tuple[Group, int]:
+    """One call, and about how many bytes it takes."""
+    call, reply = one.call, one.reply
+    asked: list[tuple[str, list[Linked]]] = []
+    asked += [(message.role, [texts[part.sha256] for part in message.parts]) for message in call.messages]
+    if call.schema is not None:
+        asked.append(("reply schema", [texts[call.schema.sha256]]))
+    known = [(name, clean(value, _ARGS)) for name, value in _facts(one)]
+    facts: list[tuple[str, Inline]] = [*known]
+    facts += [("Used by", spaced(Linked(clean(use, 160), use.href) for use in uses))] if uses else []
+    facts.append(("Asked", spaced((f"{role}: ", spaced(links, ", ")) for role, links in asked)))
+    facts.append(("Key", code(one.key)))
+    blocks: list[Block] = [Facts(tuple(facts), wide=False)]
+    shown = [] if reply is None else [shown_text(reply.text), *([shown_text(reply.raw)] if reply.raw else [])]
+    if not shown:
+        blocks.append(Text("There is no reply."))
+    for text, name in zip(shown, ("", "Response body as the provider sent it"), strict=False):
+        blocks.append(Passage(text.markup, name))
+        blocks += [Text(_WHOLE.format("reply", "shows it"))] if text.left_out and not name else []
+    links = [*uses, *(link for _, found in asked for link in found)]
+    texts_of = [*links, *(link.href for link in links), *(text for fact in known for text in fact)]
+    size = row_bytes(_FACTS + 40 * len(texts_of), texts_of) + sum(text.size for text in shown)
+    title = clean(uses[0] if uses else call.model, 160)
+    return Group(title, tuple(blocks), f"c{one.key[:16]}", key=clean(call.model, 80), style="call"), size
 
 
 def _facts(one: AskedCall) -> Iterator[tuple[str, str]]:
@@ -266,14 +232,14 @@ class Rests:
     """
 
     shelf: Shelf
-    decisions: Mapping[Subject, Ref]
+    decisions: Mapping[Subject, Linked]
     decided: Counter[Subject]
     numbers: Counter[str]
     given: Counter[tuple[Part, str, Subject, str]]
     asked: Counter[tuple[Part, str, Subject, str]]
 
     @classmethod
-    def of(cls, shelf: Shelf, decisions: Mapping[Subject, Ref], evidence: Sequence[Evidence]) -> Rests:
+    def of(cls, shelf: Shelf, decisions: Mapping[Subject, Linked], evidence: Sequence[Evidence]) -> Rests:
         """Count the records of a study once; ``decisions`` leads to the first of each subject."""
         given, asked = Counter[tuple[Part, str, Subject, str]](), Counter[tuple[Part, str, Subject, str]]()
         for group in shelf.groups:
@@ -287,29 +253,29 @@ class Rests:
         decided = Counter(map(subject_of, shelf.decisions.values()))
         return cls(shelf, decisions, decided, Counter(agents.get(one.decision, "") for one in evidence), given, asked)
 
-    def on(self, item: Measurement) -> tuple[Ref, ...]:
+    def on(self, item: Measurement) -> tuple[Linked, ...]:
         """What a measurement rests on; without a count where its name does not tell which records those are."""
         name, agent = item.name, item.labels.get("agent")
         if name.startswith(_NUMBERS):
             total = self.numbers.total()
             mine = counted(total, "number") if agent is None else f"{count(self.numbers[agent])} among all numbers"
-            return (Ref(mine, LEDGER),)
+            return (Linked(mine, LEDGER),)
         if name.startswith(_DECIDED):
             return (self._decided(agent),)
         part = next((part for start, part in _PARTS.items() if name.startswith(start)), "panel")
         groups = [one for one in self.shelf.groups if one.part == part and _is_of(one, item)]
         subjects = self._subjects(item)
         if not groups or subjects is None:
-            return (Ref("judgments", OVERVIEW),)
+            return (Linked("judgments", OVERVIEW),)
         return tuple(self._judgments(item, groups, subjects))
 
-    def _decided(self, agent: str | None) -> Ref:
+    def _decided(self, agent: str | None) -> Linked:
         if agent is None:
             total = sum(n for about, n in self.decided.items() if not about.control)
-            return Ref(f"{count(total)} among all decisions", DECISIONS)
+            return Linked(f"{count(total)} among all decisions", DECISIONS)
         about = Subject(False, agent)
-        place, n = self.decisions.get(about, Ref("", DECISIONS)).href, self.decided[about]
-        return Ref(counted(n, "decision") if "#only-" in place else f"{count(n)} among all decisions", place)
+        place, n = self.decisions.get(about, Linked("", DECISIONS)).href, self.decided[about]
+        return Linked(counted(n, "decision") if "#only-" in place else f"{count(n)} among all decisions", place)
 
     def _subjects(self, item: Measurement) -> list[Subject] | None:
         """Whom it is about: named ones, else every agent; None where its name does not tell."""
@@ -324,7 +290,9 @@ class Rests:
         honest = item.name.startswith((*_HONEST, *_PARTS))
         return [one for one in every if not one.control] if honest else None
 
-    def _judgments(self, item: Measurement, groups: Sequence[Group], subjects: Sequence[Subject]) -> Iterator[Ref]:
+    def _judgments(
+        self, item: Measurement, groups: Sequence[JudgeGroup], subjects: Sequence[Subject]
+    ) -> Iterator[Linked]:
         """One link where that says all; one for each judge of two, or for each agent of a pair."""
         if len(groups) == 2 and "a" in item.labels:
             for group in groups:
@@ -335,7 +303,9 @@ class Rests:
         else:
             yield self._ref(item, groups, subjects)
 
-    def _ref(self, item: Measurement, groups: Sequence[Group], subjects: Sequence[Subject], of: str = "") -> Ref:
+    def _ref(
+        self, item: Measurement, groups: Sequence[JudgeGroup], subjects: Sequence[Subject], of: str = ""
+    ) -> Linked:
         """A link whose number is that of the rows it leads to; where these are more, it says that it is among them."""
         n, place = self._n(item, groups, subjects), OVERVIEW
         keys = {(one.part, one.judge) for one in groups}
@@ -353,9 +323,9 @@ class Rests:
         )
         several = alone and len(subjects) == 1 and "#only-" not in place
         words = counted(n, "judgment") if n == there and not several else f"{count(n)} among the judgments"
-        return Ref(words + of, place)
+        return Linked(words + of, place)
 
-    def _n(self, item: Measurement, groups: Sequence[Group], subjects: Sequence[Subject]) -> int:
+    def _n(self, item: Measurement, groups: Sequence[JudgeGroup], subjects: Sequence[Subject]) -> int:
         counts = self.asked if item.name == _ASKED else self.given
         keys, wanted = {(one.part, one.judge) for one in groups}, set(subjects)
         form = item.labels.get("format")
@@ -366,7 +336,7 @@ class Rests:
         )
 
 
-def _is_of(group: Group, item: Measurement) -> bool:
+def _is_of(group: JudgeGroup, item: Measurement) -> bool:
     """Whether the judgments of a group went into a measurement, as its labels say."""
     judges = [item.labels[key] for key in ("judge", "a", "b") if key in item.labels]
     return (not judges or group.judge in judges) and group.family != item.labels.get("dropped")

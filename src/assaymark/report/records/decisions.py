@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from assaymark.records import Decision, content_id
-from assaymark.report.blocks import only, row_filters
-from assaymark.report.page import Frame, beside, paged_by, row_bytes
+from assaymark.report.blocks import Linked, Page, Row, Table, only, row_bytes, row_filters, small, spaced
+from assaymark.report.page import Frame, beside, paged_by
 from assaymark.report.records.judgments import PAGE, Shelf, Subject, subject_of
-from assaymark.report.records.texts import BELOW, Ref
-from assaymark.report.text import counted
+from assaymark.report.records.texts import BELOW
 from assaymark.text import clean, count
 
 DECIDED_FOLDER: Final = "decisions"
@@ -20,20 +18,6 @@ DECIDED_FOLDER: Final = "decisions"
 _ROW: Final = 300
 _LINK: Final = 70
 _ORDERS: Final = 4
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionRow:
-    """One decision, ready to show."""
-
-    anchor: str
-    about: str
-    record: str
-    when: str
-    cluster: str
-    decided: str
-    judgments: tuple[Ref, ...]
-    call: str
 
 
 def planned(shelf: Shelf) -> tuple[tuple[str, tuple[Decision, ...]], ...]:
@@ -53,7 +37,7 @@ def decision_places(pages: Sequence[tuple[str, Sequence[Decision]]]) -> dict[str
     return {one.record_id: f"{path}#{anchor(one)}" for path, rows in pages for one in rows}
 
 
-def decisions_by(pages: Sequence[tuple[str, Sequence[Decision]]]) -> dict[Subject, Ref]:
+def decisions_by(pages: Sequence[tuple[str, Sequence[Decision]]]) -> dict[Subject, Linked]:
     """How many decisions there are of each agent, or kind of control text, and where: these alone, else the first."""
     seen = Counter(subject_of(one) for _, rows in pages for one in rows)
     first: dict[Subject, str] = {}
@@ -63,31 +47,36 @@ def decisions_by(pages: Sequence[tuple[str, Sequence[Decision]]]) -> dict[Subjec
             first.setdefault(subject_of(one), f"{path}#{anchor(one)}")
             on[subject_of(one)].add(path)
     exact = {about: f"{min(paths)}#{only(about.words)}" for about, paths in on.items() if len(paths) == 1}
-    return {about: Ref(count(seen[about]), exact.get(about, place)) for about, place in first.items()}
+    return {about: Linked(count(seen[about]), exact.get(about, place)) for about, place in first.items()}
 
 
 def decision_pages(
     pages: Sequence[tuple[str, Sequence[Decision]]], shelf: Shelf, frame: Frame, calls: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     """The pages of decisions, one at a time, as path and HTML; ``calls`` is where each call stands, by its key."""
-    links: defaultdict[str, list[Ref]] = defaultdict(list)
-    for group, one, place in shelf.places():
-        if one.trial == 1:
-            links[one.trajectory].append(Ref(group.title, place))
+    links: defaultdict[str, list[Linked]] = defaultdict(list)
+    for group, judgment, place in shelf.places():
+        if judgment.trial == 1:
+            links[judgment.trajectory].append(Linked(group.title, place))
     for path, rows, parts in beside(pages):
-        shown = [_row(one, links.get(one.record_id, ()), calls) for one in rows]
-        yield (
-            path,
-            frame.render(
-                "trail-decisions.html",
-                "Decisions",
-                **BELOW,
-                rows=shown,
-                filters=row_filters(sorted(row.about for row in shown)),
-                total=counted(len(shown), "decision"),
-                pager=parts,
-            ),
+        shown: list[Row] = []
+        for one in rows:
+            about, call = subject_of(one).words, calls.get(one.call.raw_object or "", "")
+            when = (f"{one.decided_at:%Y-%m-%d %H:%M} ", small(clean(one.cluster, 60)))
+            judged = spaced(links.get(one.record_id, ()), ", ") or "none"
+            cells = (about, clean(one.record_id, 60), when, _orders(one), judged)
+            shown.append(Row((*cells, Linked("call", call) if call else "not kept"), anchor(one), about))
+        table = Table(
+            ("By", "Decision", "When", "Decided", "Judgments", "Call"),
+            tuple(shown),
+            summary="",
+            stacked=True,
+            id="decision-rows",
+            filters=row_filters(sorted(row.key for row in shown)),
+            what="decisions",
         )
+        lead = "Decisions by agent and date, each with its judgments and the call in which it was made."
+        yield path, frame.page(Page(path, "Decisions", lead, blocks=(table,), parts=parts, **BELOW))
 
 
 def anchor(decision: Decision) -> str:
@@ -97,19 +86,6 @@ def anchor(decision: Decision) -> str:
 
 def _place(one: Decision) -> tuple[Subject, float, str]:
     return subject_of(one), one.decided_at.timestamp(), one.record_id
-
-
-def _row(one: Decision, judgments: Sequence[Ref], calls: Mapping[str, str]) -> DecisionRow:
-    return DecisionRow(
-        anchor=anchor(one),
-        about=subject_of(one).words,
-        record=clean(one.record_id, 60),
-        when=f"{one.decided_at:%Y-%m-%d %H:%M}",
-        cluster=clean(one.cluster, 60),
-        decided=_orders(one),
-        judgments=tuple(judgments),
-        call=calls.get(one.call.raw_object or "", ""),
-    )
 
 
 def _orders(one: Decision) -> str:

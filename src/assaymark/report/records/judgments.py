@@ -6,12 +6,29 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar
+
+from markupsafe import Markup
 
 from assaymark.records import Decision, Judgment, content_id
-from assaymark.report.blocks import Filter, only
-from assaymark.report.page import Frame, beside, file_stems, paged_by, row_bytes
-from assaymark.report.records.texts import BELOW, Ref
+from assaymark.report.blocks import (
+    Block,
+    Filter,
+    Inline,
+    Linked,
+    Page,
+    Row,
+    Section,
+    Table,
+    Text,
+    bold,
+    only,
+    row_bytes,
+    row_filters,
+    small,
+)
+from assaymark.report.page import Frame, beside, file_stems, paged_by
+from assaymark.report.records.texts import BELOW
 from assaymark.report.text import cell_title, counted
 from assaymark.text import clean, count
 
@@ -27,8 +44,8 @@ T = TypeVar("T")
 Part = Literal["panel", "anchors", "outside", "grades"]
 PARTS: Final[Mapping[Part, str]] = {
     "panel": "",
-    "anchors": "under other anchors",
-    "outside": "as the outside judge",
+    "anchors": "under another rubric wording",
+    "outside": "as the held-out judge",
     "grades": "after the outcome",
 }
 """The parts of a run's judgments: the panel's, those of the anchor probe, and those of the outside judge."""
@@ -80,7 +97,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class JudgeGroup:
     """The judgments of one judge in one part, and how they are cut into pages: ``pages`` are path and judgments."""
 
     part: Part
@@ -113,7 +130,7 @@ class Shelf:
 
     judged: Judged
     decisions: Mapping[str, Decision]
-    groups: tuple[Group, ...]
+    groups: tuple[JudgeGroup, ...]
     first: Mapping[tuple[Part, str, Subject], str]
 
     @classmethod
@@ -128,7 +145,7 @@ class Shelf:
         keys = sorted(by_judge, key=lambda key: (order[key[0]], key[1]))
         stems = file_stems(FOLDER, [(judge,) if part == "panel" else (part, judge) for part, judge in keys])
         stems = tuple(f"{stem}~1" if stem.lower() == f"{FOLDER}/index" else stem for stem in stems)
-        groups: list[Group] = []
+        groups: list[JudgeGroup] = []
         first: dict[tuple[Part, str, Subject], str] = {}
         for key, stem in zip(keys, stems, strict=True):
             rows = sorted(by_judge[key], key=lambda one: _place(one, decisions))
@@ -137,7 +154,7 @@ class Shelf:
             for path, page in pages:
                 for one in page:
                     first.setdefault((*key, subject(one, decisions)), f"{path}#{anchor(one)}")
-            groups.append(Group(*key, rows[0].family, pages))
+            groups.append(JudgeGroup(*key, rows[0].family, pages))
         return cls(judged, decisions, tuple(groups), first)
 
     def exactly(self, key: tuple[Part, str, Subject]) -> str:
@@ -147,7 +164,7 @@ class Shelf:
         found = [path for path, rows in pages if any(subject(one, self.decisions) == key[2] for one in rows)]
         return f"{found[0]}#{only(key[2].words)}" if len(found) == 1 else self.first.get(key, "")
 
-    def places(self) -> Iterator[tuple[Group, Judgment, str]]:
+    def places(self) -> Iterator[tuple[JudgeGroup, Judgment, str]]:
         """Every judgment with the place where it stands, in the order of the pages."""
         for group in self.groups:
             for path, rows in group.pages:
@@ -212,51 +229,8 @@ NOT_OK: Final = 100
 """Judgments without a score that the overview names; the pages of the judges have them all."""
 
 _QUOTES: Final = 3
-_BAD: Final = "not-ok"
-
-
-@dataclass(frozen=True, slots=True)
-class JudgmentRow:
-    """One judgment, ready to show. ``also`` is what it says beside its scores, or why it has none."""
-
-    anchor: str
-    key: str
-    ok: bool
-    about: str
-    record: str
-    record_href: str
-    when: str
-    cluster: str
-    trial: str
-    scores: tuple[str, ...]
-    also: str
-    call: str
-    call_key: str
-    first: str
-    first_key: str
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeLine:
-    """One judge in the overview."""
-
-    title: str
-    href: str
-    family: str
-    judgments: str
-    ok: str
-    not_ok: str
-    trials: str
-
-
-@dataclass(frozen=True, slots=True)
-class SubjectLine:
-    """One agent, or one kind of control text, in the overview: its decisions, and a link for each judge."""
-
-    anchor: str
-    title: str
-    decisions: Ref
-    cells: tuple[Ref, ...]
+_RECORD: Final = "A judgment is a record; which claims it supports is decided by the "
+_FIRST: Final = Linked("verdicts", "index.html")
 
 
 def judgment_pages(
@@ -265,30 +239,40 @@ def judgment_pages(
     frame: Frame,
     calls: Mapping[str, str],
     decisions: Mapping[str, str],
-    made: Mapping[Subject, Ref],
+    made: Mapping[Subject, Linked],
 ) -> Iterator[tuple[str, str]]:
     """The overview, then the pages of each judge, one at a time, as path and HTML."""
-    yield OVERVIEW, _overview(shelf, frame, made)
+    yield OVERVIEW, frame.page(_overview(shelf, made))
+    titles = tuple(title for _, title in dimensions)
+    heads = ("Agent", "Decision", "Trial", *titles, "Notes", "Call")
     for group in shelf.groups:
         for path, rows, parts in beside(group.pages):
-            shown = [_row(one, shelf.decisions, dimensions, calls, decisions) for one in rows]
-            yield (
-                path,
-                frame.render(
-                    "trail-judgments.html",
-                    f"Judgments of {group.title}",
-                    **BELOW,
-                    rows=shown,
-                    heads=[title for _, title in dimensions],
-                    rubric=clean(rows[0].rubric, 120),
-                    filters=_filters(shown),
-                    total=counted(len(shown), "judgment"),
-                    pager=parts,
-                ),
+            shown = tuple(_row(one, shelf.decisions, dimensions, calls, decisions) for one in rows)
+            bad = sum(one.status != "ok" for one in rows)
+            without = (Filter("not-ok", "Without scores", count(bad)),) if bad else ()
+            table = Table(
+                heads,
+                shown,
+                frozenset(range(2, 3 + len(titles))),
+                summary="",
+                stacked=True,
+                id="judgment-rows",
+                filters=(*row_filters([row.key for row in shown]), *without),
+                what="judgments",
             )
+            rubric = f". Rows are sorted by agent and date, never by score. Rubric: {clean(rows[0].rubric, 120)}. "
+            lead = (_RECORD, _FIRST, rubric, Linked("All judges", OVERVIEW))
+            title = f"Judgments of {group.title}"
+            yield path, frame.page(Page(path, title, lead, blocks=(table,), parts=parts, **BELOW))
 
 
-# --- one judge ------------------------------------------------------------------------------------------------------
+def call_cell(key: str, calls: Mapping[str, str]) -> Inline:
+    """The first characters of a call's key, leading to the call where it has a place."""
+    if not key:
+        return "no call"
+    if calls.get(key):
+        return Linked(key[:8], calls[key])
+    return Markup('<code title="{}">{}</code>').format(clean(key, 64), clean(key, 64)[:8])
 
 
 def _row(
@@ -297,25 +281,20 @@ def _row(
     dimensions: Sequence[tuple[str, str]],
     calls: Mapping[str, str],
     places: Mapping[str, str],
-) -> JudgmentRow:
-    decision, about = decisions.get(one.trajectory), subject(one, decisions)
-    return JudgmentRow(
-        anchor=anchor(one),
-        key=about.words,
-        ok=one.status == "ok",
-        about=about.words,
-        record=clean(one.trajectory, 60),
-        record_href=places.get(one.trajectory, ""),
-        when="" if decision is None else f"{decision.decided_at:%Y-%m-%d}",
-        cluster="" if decision is None else clean(decision.cluster, 60),
-        trial=count(one.trial),
-        scores=tuple(f"{one.scores[name]:g}" if name in one.scores else "" for name, _ in dimensions),
-        also=_also(one),
-        call=calls.get(one.call_key, ""),
-        call_key=clean(one.call_key, 64),
-        first=calls.get(one.first_key, ""),
-        first_key=clean(one.first_key, 64),
-    )
+) -> Row:
+    decision, about, ok = decisions.get(one.trajectory), subject(one, decisions).words, one.status == "ok"
+    record: list[Inline] = [Linked(clean(one.trajectory, 60), places.get(one.trajectory, ""))]
+    if decision is not None:
+        record += [" ", small(f"{decision.decided_at:%Y-%m-%d}, {clean(decision.cluster, 60)}")]
+    scores = [
+        f"{one.scores[name]:g}" if name in one.scores else "not scored" if ok else "none" for name, _ in dimensions
+    ]
+    call = call_cell(one.call_key, calls)
+    if calls.get(one.first_key):
+        call = (call, small(" first: "), call_cell(one.first_key, calls))
+    also = _also(one) if ok else bold(_also(one))
+    cells = (about, tuple(record), count(one.trial), *scores, also, call)
+    return Row(cells, anchor(one), about, "" if ok else "not-ok")
 
 
 def _also(one: Judgment) -> str:
@@ -324,7 +303,7 @@ def _also(one: Judgment) -> str:
     if one.status == "ok" and one.reason:
         said.append(clean(one.reason, 200))
     if one.first_key:
-        said.append("asked once more: the first reply was no JSON")
+        said.append("asked once more: the first reply was not JSON")
     if one.lookahead_check:
         said.append(f"look-ahead {clean(one.lookahead_check, 40)}")
     if one.evidence:
@@ -333,73 +312,73 @@ def _also(one: Judgment) -> str:
     return "; ".join(said)
 
 
-def _filters(rows: Sequence[JudgmentRow]) -> tuple[Filter, ...]:
-    seen = Counter(row.key for row in rows)
-    bad = sum(not row.ok for row in rows)
-    made = [Filter("", "All", count(len(rows))), *(Filter(key, key, count(n)) for key, n in seen.items())]
-    return (*made, Filter(_BAD, "Without scores", count(bad))) if bad else tuple(made)
-
-
-# --- the overview ---------------------------------------------------------------------------------------------------
-
-
-def _overview(shelf: Shelf, frame: Frame, made: Mapping[Subject, Ref]) -> str:
-    tally = shelf.tally()
-    return frame.render(
-        "trail-overview.html",
-        "Judgments",
-        **BELOW,
-        answer=_answer(shelf),
-        judges=[_judge(group) for group in shelf.groups],
-        subjects=[_subject(about, shelf, made, tally) for about in shelf.subjects()],
-        **_without_scores(shelf),
-    )
-
-
-def _answer(shelf: Shelf) -> str:
-    judgments = sum(1 for group in shelf.groups for _ in group.judgments)
-    if not judgments:
-        return "No judgment is kept with these pages."
-    said = f"{counted(judgments, 'judgment')} of {counted(len(shelf.decisions), 'decision')}"
-    return f"{said}; each leads to its call, as it was asked and as it was answered."
-
-
-def _judge(group: Group) -> JudgeLine:
-    rows = list(group.judgments)
-    ok = sum(one.status == "ok" for one in rows)
-    trials = {one.trial for one in rows}
-    return JudgeLine(
-        title=group.title,
-        href=_here(group.path),
-        family=clean(group.family, 80),
-        judgments=count(len(rows)),
-        ok=count(ok),
-        not_ok=count(len(rows) - ok),
-        trials=count(len(trials)),
-    )
-
-
-def _subject(
-    about: Subject, shelf: Shelf, made: Mapping[Subject, Ref], tally: Counter[tuple[Part, str, Subject, bool]]
-) -> SubjectLine:
-    cells = []
+def _overview(shelf: Shelf, made: Mapping[Subject, Linked]) -> Page:
+    total = sum(1 for group in shelf.groups for _ in group.judgments)
+    if not total:
+        said = "No judgment is kept with these pages."
+        return Page(OVERVIEW, "Judgments", (_RECORD, _FIRST, ". ", said), **BELOW)
+    judges: list[tuple[Inline, ...]] = []
     for group in shelf.groups:
-        key = (group.part, group.judge, about)
-        total = tally[*key, True] + tally[*key, False]
-        cells.append(Ref(count(total) if total else "none", _here(shelf.exactly(key))))
-    return SubjectLine(about.anchor, about.words, made.get(about, Ref("0")), tuple(cells))
-
-
-def _without_scores(shelf: Shelf) -> dict[str, Any]:
-    """The judgments that gave no score, named with the reason."""
+        rows = list(group.judgments)
+        ok = sum(one.status == "ok" for one in rows)
+        numbers = (len(rows), ok, len(rows) - ok, len({one.trial for one in rows}))
+        judges.append((Linked(group.title, group.path), clean(group.family, 80), *map(count, numbers)))
+    tally = shelf.tally()
+    subjects: list[Row] = []
+    for about in shelf.subjects():
+        cells: list[Inline] = []
+        for group in shelf.groups:
+            key = (group.part, group.judge, about)
+            n = tally[*key, True] + tally[*key, False]
+            cells.append(Linked(count(n) if n else "none", shelf.exactly(key)))
+        subjects.append(Row((about.words, made.get(about, "0"), *cells), about.anchor))
     bad = [(group, one, place) for group, one, place in shelf.places() if one.status != "ok"]
-    rows = [
-        (group.title, subject(one, shelf.decisions).words, Ref(clean(one.trajectory, 60), _here(place)), _also(one))
+    named = tuple(
+        (group.title, subject(one, shelf.decisions).words, Linked(clean(one.trajectory, 60), place), _also(one))
         for group, one, place in bad[:NOT_OK]
-    ]
-    return {"bad": rows, "bad_total": counted(len(bad), "judgment"), "bad_more": max(0, len(bad) - NOT_OK)}
-
-
-def _here(path: str) -> str:
-    """A page of this folder, seen from another one of it."""
-    return path.removeprefix(f"{FOLDER}/")
+    )
+    without: list[Block] = [Table(("Judge", "Agent", "Decision", "Reason"), named, summary="", stacked=True)]
+    if len(bad) > NOT_OK:
+        without.append(Text(f"{len(bad) - NOT_OK} more are on the pages of the judges."))
+    heads = ("Agent", "Decisions", *(group.title for group in shelf.groups))
+    of_judges = ("Judge", "Family", "Judgments", "With scores", "Without", "Trials")
+    return Page(
+        OVERVIEW,
+        "Judgments",
+        (
+            _RECORD,
+            _FIRST,
+            f". {counted(total, 'judgment')} of {counted(len(shelf.decisions), 'decision')}; each links to its call.",
+        ),
+        (
+            Section(
+                "judges",
+                "Which judges?",
+                blocks=(Table(of_judges, tuple(judges), frozenset(range(2, 6)), "", stacked=True),),
+            ),
+            Section(
+                "agents",
+                "Which agents did they judge?",
+                "Judgments by judge and agent, agents by name. A number links to exactly these judgments where they "
+                "fit on one page, else to the first.",
+                (
+                    Table(
+                        heads,
+                        tuple(subjects),
+                        frozenset(range(1, len(heads))),
+                        "",
+                        label="Judgments by agent",
+                    ),
+                ),
+            ),
+            Section(
+                "without",
+                "Which gave no score?",
+                f"{counted(len(bad), 'judgment')} gave none and count in no number."
+                if bad
+                else "None: all have scores.",
+                tuple(without) if bad else (),
+            ),
+        ),
+        **BELOW,
+    )

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from assaymark.records import Decision, Evidence
+from assaymark.report.blocks import Linked
 from assaymark.report.page import Frame
 from assaymark.report.records.calls import ReadCalls, Rests, call_pages
 from assaymark.report.records.decisions import decision_pages, decision_places, decisions_by, planned
 from assaymark.report.records.judgments import Judged, Shelf, judgment_pages, subject_of
-from assaymark.report.records.texts import Ref
 
 Calls = Literal["all", "judged", "none"]
 """Which calls have pages: every call that a record rests on, those of the judges alone, or none."""
@@ -39,16 +39,16 @@ class Trail:
         decided = planned(shelf)
         return cls(shelf, tuple(dimensions), decided, decision_places(decided))
 
-    def uses(self, wanted: Calls = "all") -> dict[str, list[Ref]]:
+    def uses(self, wanted: Calls = "all") -> dict[str, list[Linked]]:
         """What rests on each call, by its key, in the order of the pages."""
-        found: defaultdict[str, list[Ref]] = defaultdict(list)
+        found: defaultdict[str, list[Linked]] = defaultdict(list)
         if wanted == "none":
             return found
         people = self.shelf.judged.people
         for group, one, place in self.shelf.places():
             if one.judge not in people:
                 trial = f", trial {one.trial}" if one.trial > 1 else ""
-                ref = Ref(f"{group.title} on {one.trajectory}{trial}", place)
+                ref = Linked(f"{group.title} on {one.trajectory}{trial}", place)
                 if one.first_key:
                     found[one.first_key].append(ref)
                 found[one.call_key].append(ref)
@@ -56,7 +56,7 @@ class Trail:
             for decision in rows:
                 if decision.call.raw_object:
                     words = f"{subject_of(decision).words} decides, {decision.record_id}"
-                    found[decision.call.raw_object].append(Ref(words, self.decisions[decision.record_id]))
+                    found[decision.call.raw_object].append(Linked(words, self.decisions[decision.record_id]))
         return found
 
     def rests(self, evidence: Sequence[Evidence]) -> Rests:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from markupsafe import Markup
 
 from assaymark.records import Measurement
+from assaymark.report.blocks import Linked
 from assaymark.text import count
 
 # What leads from one page of a run to a row on another.
@@ -22,19 +23,19 @@ RECORDS: Final = "records"
 DECISIONS: Final = "decisions/page-001.html"
 """Where the decisions of a run begin."""
 
-BELOW: Final[Mapping[str, Any]] = {"here": RECORDS, "root": "../", "styles": ("trail.css",)}
-"""How every page of records is rendered: each lies one folder below the pages of its run."""
+
+class Below(TypedDict):
+    """What the pages of records share."""
+
+    here: str
+    styles: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
-    """Words that lead to a place, relative to the folder of the report; ``href`` is empty where there is none."""
-
-    words: str
-    href: str = ""
+BELOW: Final[Below] = {"here": RECORDS, "styles": ("trail.css",)}
+"""Every page of records has this entry of the menu and this style."""
 
 
-Rests = Callable[[Measurement], tuple[Ref, ...]]
+Rests = Callable[[Measurement], tuple[Linked, ...]]
 """Gives the records that a measurement was computed from."""
 
 WHOLE: Final = 300_000

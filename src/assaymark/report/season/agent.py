@@ -16,8 +16,8 @@ from assaymark.claims.messages import said
 from assaymark.claims.season_types import Place
 from assaymark.judging.season.table import AgreementRow, SeasonRow
 from assaymark.records import Level
-from assaymark.report.blocks import Filter
-from assaymark.report.page import SCRIPTS, paged, pager, row_bytes
+from assaymark.report.blocks import Filter, row_bytes
+from assaymark.report.page import SCRIPTS, paged, pager
 from assaymark.report.season.agent_scores import (
     FIRST_MISMATCHES,
     EarnedView,
@@ -371,7 +371,7 @@ def _refusal(words: ModelWords, symbol: str, reason: str, text: str) -> str:
 PART_BYTES: Final = 380_000
 """Bytes of rows on a part of a ledger or of the decisions: little enough for a phone."""
 
-_LAST_CARDS, _MODEL_CARD_BYTES = 5, 24_000
+LAST_CARDS, _MODEL_CARD_BYTES = 5, 24_000
 _STYLES: Final = ("season-model.css",)
 
 
@@ -529,11 +529,11 @@ def _part(book: ModelBook, frame: Frame, page: tuple[str, str, str], **values: A
 def _latest(cards: Sequence[DecisionCard]) -> Sequence[DecisionCard]:
     """The last decisions, as far as the agent's page has room for them."""
     size = 0
-    for at, card in enumerate(reversed(cards[-_LAST_CARDS:])):
+    for at, card in enumerate(reversed(cards[-LAST_CARDS:])):
         size += card.size
         if size > _MODEL_CARD_BYTES:
             return cards[len(cards) - at :]
-    return cards[-_LAST_CARDS:]
+    return cards[-LAST_CARDS:]
 
 
 def ledger_labels(words: ModelWords) -> Mapping[str, str]:

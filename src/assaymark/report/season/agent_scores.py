@@ -13,11 +13,10 @@ from markupsafe import Markup
 from assaymark.judging.season.plans import TEMPORAL, SubComponent
 from assaymark.judging.season.scoring import band
 from assaymark.records import Measurement
-from assaymark.report.blocks import Figure, Table
+from assaymark.report.blocks import Figure, Table, row_bytes
 from assaymark.report.charts.canvas import paths_text
 from assaymark.report.charts.intervals import JudgeWords
 from assaymark.report.charts.paths import Floats, NavChart, NavLine, NavWords, Role, brush_of, falls, nav_figure
-from assaymark.report.page import row_bytes
 from assaymark.report.portbench.market import EQUAL_WEIGHT
 from assaymark.report.season.index import ModelBook, ModelWords
 from assaymark.report.season.inputs import SeasonGradeView, SeasonPath

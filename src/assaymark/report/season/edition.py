@@ -19,7 +19,7 @@ NAV: Final = ("index", "claims", "panel", "measurements", "rules", "changelog")
 """The pages of the menu, by name."""
 
 _STYLES: Final = ("page.css", "season.css")
-_TABLES: Final = ("season-tables.css", "judges.css")
+TABLES: Final = ("season-tables.css", "judges.css")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +37,7 @@ class Edition:
     frame: Frame
 
     def render(
-        self, template: str, path: str, title: str, *, here: str = "", styles: Sequence[str] = _TABLES, **values: Any
+        self, template: str, path: str, title: str, *, here: str = "", styles: Sequence[str] = TABLES, **values: Any
     ) -> str:
         """One page."""
         return self.frame.render(

@@ -16,9 +16,8 @@ from typing import Final
 from markupsafe import Markup, escape
 
 from assaymark.records import Measurement
-from assaymark.report.blocks import Filter, Table
+from assaymark.report.blocks import Filter, Table, row_bytes
 from assaymark.report.evidence import STATES
-from assaymark.report.page import row_bytes
 from assaymark.report.season.index import ModelBook, ModelWords
 from assaymark.report.season.inputs import SeasonClaimLine
 from assaymark.text import clean

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 from assaymark.claims.messages import Said, said, stand_ins
 from assaymark.claims.season_types import SeasonVerdict
 from assaymark.records import Level, Measurement
+from assaymark.report.blocks import Block, Card, Group, Inline, Items, Linked, Quote, Styled, Text, bold, notes, spaced
+from assaymark.report.blocks import Said as Part
 from assaymark.report.levels import LEVELS, WithheldGroup
 from assaymark.report.season.words import Words
 from assaymark.text import clean
@@ -71,26 +73,19 @@ class SaidLevel:
     more_groups: tuple[WithheldGroup, ...]
     rest: int
 
+    def block(self, words: Words) -> Part:
+        """The level as a page shows it."""
 
-@dataclass(frozen=True, slots=True)
-class ClaimCard:
-    """One verdict with all that it rests on. ``claim`` is None where it is not supported, and then ``text`` names it.
+        def lines(claims: Sequence[SaidClaim], groups: Sequence[WithheldGroup]) -> Iterator[Quote | tuple[str, Inline]]:
+            yield from (Quote(one.level, one.quote, one.condition, one.copy) for one in claims)
+            for group in groups:
+                yield group.text, tuple(bold(text) if strong else text for text, strong in group.why)
 
-    ``status`` are the three fields of the verdict as (name, state, whether it decided); ``rests`` are measurements as
-    (what, value, link to its row), with the word for "not shown" where a value would show what is not supported.
-    ``other_rules`` are sentences on the level under other rules.
-    """
-
-    level: Level
-    tag: str
-    scope: str
-    claim: SaidClaim | None
-    text: str
-    reasons: tuple[str, ...]
-    status: tuple[tuple[str, str, bool], ...]
-    rests: tuple[tuple[str, str, str], ...]
-    more: int
-    other_rules: tuple[str, ...] = ()
+        shown, more = tuple(lines(self.shown, self.groups)), tuple(lines(self.more, self.more_groups))
+        key = "index.more_withheld" if self.level == "no-claim" else "index.more"
+        rest: Inline = Linked(words("index.rest", n=self.rest), "claims.html") if self.rest else ""
+        folded = words(key, n=len(more)) if more else ""
+        return Part(self.level, self.title, self.tag, shown, more, self.empty, folded, rest)
 
 
 def tally(book: SeasonLookup, words: Words) -> list[tuple[Level, str, str]]:
@@ -190,12 +185,12 @@ def said_claim(book: SeasonLookup, one: SeasonVerdict, words: Words) -> SaidClai
     return SaidClaim(one.verdict.publication_level, quote, condition, " ".join(copy.split()))
 
 
-def claim_cards(book: SeasonLookup, words: Words) -> tuple[ClaimCard, ...]:
+def claim_cards(book: SeasonLookup, words: Words) -> tuple[Card, ...]:
     """Every verdict, in the order in which they are read."""
     return tuple(_card(book, one, words) for one in book.run.decided.verdicts)
 
 
-def _card(book: SeasonLookup, one: SeasonVerdict, words: Words) -> ClaimCard:
+def _card(book: SeasonLookup, one: SeasonVerdict, words: Words) -> Card:
     verdict = one.verdict
     level = verdict.publication_level
     ids = list(dict.fromkeys(verdict.measurements))
@@ -204,22 +199,27 @@ def _card(book: SeasonLookup, one: SeasonVerdict, words: Words) -> ClaimCard:
     if hidden:  # what differs from agent to agent would show who leads
         ids = [name for name in ids if name.startswith(_SHARED)]
     items = [book.by_id[name] for name in ids[:_RESTS] if name in book.by_id]
-    return ClaimCard(
-        level=level,
-        tag=words(f"level.{level}.tag"),
-        scope=words.term("claims.kind", one.kind),
-        claim=said_claim(book, one, words) if level != "no-claim" else None,
-        text="" if level != "no-claim" else withheld_text(one, words),
-        reasons=tuple(words.text(reason) for reason in reasons_of(book, one)),
-        status=tuple(
-            (words(f"claims.status.{name}"), words.term("claims.state", state), name in verdict.binding)
-            for name, state in zip(_STATUS, states, strict=True)
-            if not (hidden and name == "stability")
-        ),
-        rests=tuple(_rest(book, one, item, words) for item in items),
-        more=len(ids) - len(items),
-        other_rules=tuple(_other_rules(one, words)),
+    if level == "no-claim":
+        blocks: list[Block] = [Text(withheld_text(one, words), "text")]
+    else:
+        quoted = said_claim(book, one, words)
+        blocks = [Quote(level, quoted.quote, quoted.condition, quoted.copy)]
+    why = tuple(words.text(reason) for reason in reasons_of(book, one))
+    blocks += [Items(why, "whys")] if why else []
+    fields = (
+        (bold if name in verdict.binding else str)(
+            f"{words(f'claims.status.{name}')}: {words.term('claims.state', state)}"
+        )
+        for name, state in zip(_STATUS, states, strict=True)
+        if not (hidden and name == "stability")
     )
+    blocks += [Text(spaced(fields, " · "), "tuple"), *notes(tuple(_other_rules(one, words)))]
+    rests: list[Inline] = [_rest(book, one, item, words) for item in items]
+    more = len(ids) - len(items)
+    rests += [Linked(words("claims.more", n=more), "measurements.html")] if more else []
+    if rests:
+        blocks.append(Group(words("claims.rests", n=len(ids)), (Items(tuple(rests), "whys"),), folded="closed"))
+    return Card(level, words(f"level.{level}.tag"), words.term("claims.kind", one.kind), tuple(blocks))
 
 
 def _other_rules(one: SeasonVerdict, words: Words) -> Iterator[str]:
@@ -234,7 +234,7 @@ def _other_rules(one: SeasonVerdict, words: Words) -> Iterator[str]:
             yield words(key, rules=words.catalogue.names(rules), level=words(f"level.{level}.tag"))
 
 
-def _rest(book: SeasonLookup, one: SeasonVerdict, item: Measurement, words: Words) -> tuple[str, str, str]:
+def _rest(book: SeasonLookup, one: SeasonVerdict, item: Measurement, words: Words) -> Inline:
     """A measurement in words: what of whom, its value where that shows nothing that is not supported, its row."""
     subjects = sorted(
         baseline_words(value, words) if key == "baseline" else clean(value, 60)
@@ -245,10 +245,10 @@ def _rest(book: SeasonLookup, one: SeasonVerdict, item: Measurement, words: Word
         subjects.append(f"{words('measured.label.dropped')} {clean(item.labels['dropped'], 60)}")
     what = words.term("measure", item.name.removeprefix("season."))
     named = f"{what} ({words.catalogue.names(subjects)})" if subjects else what
-    value = measured(item, words) if _tellable(book, one, item) else words("frame.withheld")
+    value = measured(item, words) if _tellable(book, one, item) else Styled(words("frame.withheld"), "gap")
     if spread := book.spread(item):
         value = words("measured.spread", n=book.graded(item), low=spread[0], high=spread[1])
-    return named, value, book.links[item.id]
+    return Linked(named, book.links[item.id]), ": ", value
 
 
 def baseline_words(name: str, words: Words) -> str:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from assaymark.records import Measurement
+from assaymark.report.blocks import Linked
 from assaymark.report.measurements import MeasuredRow, rows_of
 from assaymark.report.page import in_parts, paged_by
-from assaymark.report.records.texts import Ref
 from assaymark.report.season.levels import baseline_words, state_words, value_words
 from assaymark.report.season.words import Words
 from assaymark.text import clean
@@ -54,7 +54,7 @@ def _row(book: SeasonLookup, row: MeasuredRow, item: Measurement, words: Words, 
         value=range_words(book, item, words) or words.term("state", hidden) if hidden else _value(item, words),
         interval="" if hidden else _interval(item, words),
         n=f"{words.count(item.n)} {words.of(item.n, item.n_of)}".strip(),
-        rests=tuple(Ref(ref.words, up + ref.href) for ref in _rests(book, item, words)),
+        rests=tuple(Linked(ref, up + ref.href) for ref in _rests(book, item, words)),
     )
 
 
@@ -93,7 +93,7 @@ def _interval(item: Measurement, words: Words) -> str:
     return ends if item.level is None else f"{ends}, {words.percent(item.level, 0)}"
 
 
-def _rests(book: SeasonLookup, item: Measurement, words: Words) -> Iterator[Ref]:
+def _rests(book: SeasonLookup, item: Measurement, words: Words) -> Iterator[Linked]:
     """The first record of each judge, or of the agent, that it was computed from; none of books and datasheets."""
     agent = item.labels.get("agent") or item.labels.get("of", "")
     if item.name in _BOOKS:
@@ -111,7 +111,7 @@ def _rests(book: SeasonLookup, item: Measurement, words: Words) -> Iterator[Ref]
     for kind, who, about in found:
         place = book.run.records.get((kind, who, about))
         if place is not None:
-            yield Ref(words(f"measured.{kind}", who=clean(who, 60)), place)
+            yield Linked(words(f"measured.{kind}", who=clean(who, 60)), place)
 
 
 ROWS: Final = 500

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from assaymark.claims.messages import Catalogue, catalogue, languages
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season.plans import PROCESS, ScoringPlan, SubComponent, load_scoring, scoring_names
@@ -17,26 +19,37 @@ from assaymark.report.blocks import (
     Group,
     Inline,
     Items,
+    Linked,
+    Listing,
     Page,
     Passage,
+    Row,
     Section,
+    Styled,
     Table,
+    Tally,
     Text,
+    bold,
     code,
+    level_words,
+    notes,
     small,
+    spaced,
+    strong_link,
 )
 from assaymark.report.levels import LEVELS
 from assaymark.report.measurements import STYLES
-from assaymark.report.page import ALONE, Site, beside, in_parts, paged_by
+from assaymark.report.page import ALONE, SCRIPTS, Site, beside, in_parts, paged_by
 from assaymark.report.portbench.records import block
+from assaymark.report.season.accounts import DATA, accounts_section, go_deeper, holdings_blocks, latest_blocks
 from assaymark.report.season.agent import model_pages
-from assaymark.report.season.edition import Edition, editions
-from assaymark.report.season.index import SeasonLookup
+from assaymark.report.season.edition import TABLES, Edition, editions
+from assaymark.report.season.index import ModelWords, SeasonLookup
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.leaderboard import board_view, formula
 from assaymark.report.season.levels import claim_cards, said_levels, tally
 from assaymark.report.season.measurements import worded_rows
-from assaymark.report.season.panel import blinding_view, panel_view, preference_level, preference_rows
+from assaymark.report.season.panel import panel_page
 from assaymark.report.season.records import OVERVIEW
 from assaymark.report.season.words import Words
 from assaymark.text import clean
@@ -44,6 +57,7 @@ from assaymark.text import clean
 # The pages of rules, made from the locked season file and its scoring plan, and of what changed between plans.
 
 
+_RULES: Final = ("season-panel.css",)
 _PROMPTS: Final = 600_000
 """Characters of all prompts on the page, which stays below a megabyte."""
 
@@ -73,6 +87,7 @@ def _rules(edition: Edition) -> str:
         words("rules.title"),
         words("rules.lede"),
         here="rules",
+        styles=_RULES,
         blocks=(Facts(facts),),
         sections=(
             Section(
@@ -213,7 +228,9 @@ def _changelog(edition: Edition) -> str:
         tag = words("changelog.here") if plan.version == own.version else ""
         sections.append(Section(f"v-{len(plans) - at}", f"{version}: {title}", "", tuple(blocks), tag))
     title = words("changelog.title")
-    return edition.page(Page("changelog.html", title, words("changelog.lede"), (*sections[::-1],), here="changelog"))
+    return edition.page(
+        Page("changelog.html", title, words("changelog.lede"), (*sections[::-1],), here="changelog", styles=_RULES)
+    )
 
 
 def differences(before: ScoringPlan, after: ScoringPlan) -> tuple[list[tuple[str, Any, Any]], list[str]]:
@@ -311,7 +328,7 @@ def _check(codes: Sequence[str]) -> None:
 
 def edition_pages(edition: Edition) -> Iterator[tuple[str, str]]:
     """The pages of one language, as paths below its folder."""
-    yield "index.html", _index(edition)
+    yield from _index(edition)
     yield from _claims(edition)
     yield "panel.html", _panel(edition)
     yield from _measurements(edition)
@@ -320,26 +337,84 @@ def edition_pages(edition: Edition) -> Iterator[tuple[str, str]]:
     yield from model_pages(edition.book, edition.words, edition.render, _to_root(edition))
 
 
-def _index(edition: Edition) -> str:
-    book, words = edition.book, edition.words
+def _index(edition: Edition) -> Iterator[tuple[str, str]]:
+    """The first page, and the values behind its figure."""
+    book, words = edition.book, ModelWords(edition.words.catalogue)
     run = book.run
-    return edition.render(
-        "season.html",
+    accounts, data = accounts_section(book, words)
+    levels = [one.block(words) for one in said_levels(book, words)]
+    source = words("index.source", source=clean(run.source, 300)) if run.source else ""
+    everything = words("index.reasons", all=words("index.all", n=len(run.decided.verdicts)))
+    held, latest = holdings_blocks(book, words), latest_blocks(book, words)
+    columns = [
+        (Group(words.say(f"accounts.{name}"), blocks),)
+        for name, blocks in (("holdings", held), ("latest", latest))
+        if blocks
+    ]
+    sections = [accounts] if accounts else []
+    sections.append(_board(book, words))
+    if columns:
+        now = words.say("accounts.now_lede", day=words.day(run.last))
+        sections.append(Section("now", words.say("accounts.now"), now, (Beside(tuple(columns)),)))
+    deeper = (Items(tuple(go_deeper(words))),)
+    sections.append(Section("deeper", words.say("accounts.deeper.title"), "", deeper))
+    if run.notes:
+        texts = tuple(words.text(note) for note in run.notes)
+        sections.append(Section("notes", words("index.notes"), "", (Items(texts),)))
+    page = Page(
         "index.html",
         clean(run.title or run.name, 120),
+        season_lede(edition),
+        tuple(sections),
+        (
+            *notes((_reference(edition), source), "notice"),
+            Beside(((levels[0], levels[1]), (levels[2],)), "trio"),
+            Text(Linked(everything, "claims.html")),
+        ),
+        tallies=tuple(Tally(level, total, said) for level, total, said in tally(book, words)),
         here="index",
-        lede=season_lede(edition),
-        source=words("index.source", source=clean(run.source, 300)) if run.source else "",
-        reference=_reference(edition),
-        tally=tally(book, words),
-        levels=said_levels(book, words),
-        total=words("index.all", n=len(run.decided.verdicts)),
-        board=board_view(book, words),
-        preference=preference_rows(book, words),
-        level=preference_level(book, words),
-        blinding=blinding_view(book, words),
-        notes=[words.text(note) for note in run.notes],
+        styles=(*TABLES, "brush.css"),
+        scripts=(*SCRIPTS, "brush.js"),
     )
+    yield "index.html", edition.page(page)
+    if data:
+        yield DATA, data
+
+
+def _board(book: SeasonLookup, words: Words) -> Section:
+    """The leaderboard, tier by tier, with the baselines below."""
+    view = board_view(book, words)
+    rows: list[Row] = []
+    for one in view.rows:
+        ranks: Inline = Styled(one.band, "un") if not one.places else (bold(one.places), small(one.note))
+        total: Inline = (
+            one.total if one.note else strong_link(one.total),
+            *map(small, filter(None, (one.band, one.tier))),
+        )
+        drawn = Markup('<span role="img" aria-label="{}">{}</span>').format(one.drawn, Markup(one.strip))
+        cells = (Styled(cell.text, "un") if cell.missing else cell.text for _, cell in (*one.cells, ("", one.returned)))
+        verdict = (level_words(one.level, one.tag), small(one.why))
+        agent = (Linked(one.agent, one.link), small(one.family))
+        rows.append(Row((agent, ranks, total, drawn, *cells, verdict)))
+    empty = ("",) * len(view.columns)
+    for name, value in view.baselines:
+        rows.append(Row((name, "", Styled(words("board.unjudged"), "un"), "", *empty, value, ""), style="base"))
+    heads: tuple[Inline, ...] = (
+        words("board.agent"),
+        words("board.position"),
+        (words("board.total"), small(words("board.scale"))),
+        (Markup('<span class="skip">{}</span>').format(words("board.drawn")), Markup(view.head)),
+        *view.columns,
+        words("board.return"),
+        words("board.verdict"),
+    )
+    styles = ("", "p", "t", "b", *("r",) * len(view.columns), "r", "v")
+    table = Table(heads, tuple(rows), summary="", stacked=True, style="board season", columns=styles)
+    said = (" ".join(view.notes),)
+    design = Text(spaced(view.design, " ")) if view.design else None
+    unranked = (Text(view.unranked, "notice"),) if view.unranked else ()
+    blocks = (*unranked, table, *((design,) if design else ()), *notes(said))
+    return Section("board", words("board.title"), view.judges, blocks)
 
 
 def season_lede(edition: Edition) -> str:
@@ -376,39 +451,21 @@ def _reference(edition: Edition) -> str:
 
 def _claims(edition: Edition) -> Iterator[tuple[str, str]]:
     words = edition.words
-    cards = claim_cards(edition.book, words)
-    pages = in_parts("claims", paged_by(cards, lambda _: 1, CARDS))
+    pages = in_parts("claims", paged_by(claim_cards(edition.book, words), lambda _: 1, CARDS))
     tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
     for name, rows, parts in beside(pages.items(), part=words("frame.part"), parts=words("frame.parts")):
-        yield (
-            name,
-            edition.render(
-                "season-claims.html",
-                name,
-                words("claims.title"),
-                here="claims",
-                rows=rows,
-                filters=words.filters([row.level for row in rows], tags),
-                total=words("index.all", n=len(rows)),
-                pager=parts,
-            ),
+        found = words.filters([row.level for row in rows], tags)
+        listing = (
+            Listing(rows, found, words("claims.what"), "claim-rows") if rows else Text(words("claims.none"), "none")
         )
+        page = Page(name, words("claims.title"), words("claims.lede"), blocks=(listing,), parts=parts, here="claims")
+        yield name, edition.page(page)
 
 
 def _panel(edition: Edition) -> str:
-    book, words = edition.book, edition.words
-    return edition.render(
-        "season-panel.html",
-        "panel.html",
-        words("panel.title"),
-        here="panel",
-        panel=panel_view(book, words),
-        preference=preference_rows(book, words),
-        level=preference_level(book, words),
-        blinding=blinding_view(book, words),
-        records=f"{_to_root(edition)}{OVERVIEW}" if book.run.records else "",
-        site=_to_root(edition),
-    )
+    site = _to_root(edition)
+    records = f"{site}{OVERVIEW}" if edition.book.run.records else ""
+    return edition.page(panel_page(edition.book, edition.words, site, records))
 
 
 def _measurements(edition: Edition) -> Iterator[tuple[str, str]]:

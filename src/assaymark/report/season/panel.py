@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Final
 
+from markupsafe import Markup
+
 from assaymark.records import Measurement
-from assaymark.report.blocks import Linked
-from assaymark.report.charts.canvas import Scale
+from assaymark.report.blocks import (
+    Block,
+    Group,
+    Inline,
+    Items,
+    Keys,
+    Linked,
+    Page,
+    Section,
+    Styled,
+    Table,
+    Text,
+    bold,
+    notes,
+    small,
+)
 from assaymark.report.charts.intervals import JudgeWords
 from assaymark.report.season.index import SeasonLookup
 from assaymark.report.season.inputs import SeasonJudge
@@ -25,43 +40,24 @@ LARGE: Final = 10.0
 """Points from which a gap of one observation is called large, whatever else is known of it."""
 
 _LINES: Final = 40
-_WHY: Final = {
+REASONS: Final = {
     "names an agent, a model or its maker": "author",
     "identifiers of records and episodes": "identifier",
     "a listed name stands in it, and it is in the universe": "universe",
 }
+"""The key of the words for each reason of an audit line."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreferenceRow:
-    """One judge on its own family and on all others, in points of score minus panel median; ``link`` is its row."""
-
-    judge: str
-    own: str
-    others: str
-    gap: str
-    large: bool
-    interval: str
-    single: bool
-    reading: str
-    link: str
-
-
-@dataclass(frozen=True, slots=True)
-class BlindingView:
-    """What blinding did, and how often judges guessed right: sentences, and names as (name, state, count, why)."""
-
-    sentences: tuple[str, ...]
-    names: tuple[tuple[str, str, str, str], ...]
-    rest: int
-
-
-def preference_rows(book: SeasonLookup, words: Words) -> tuple[PreferenceRow, ...]:
-    """One row a judge that was measured; none at all where there is no gap to show."""
-    measured = [(judge, book.one("season.self_preference", judge=judge.name)) for judge in book.run.judges]
-    if not any(item is not None and item.value is not None for _, item in measured):
-        return ()
-    return tuple(_preference(book, judge, item, words) for judge, item in measured if item is not None)
+def preference_table(book: SeasonLookup, words: Words) -> Table | None:
+    """Each judge on its own family and on all others, in points of score minus panel median; None without a gap."""
+    items = [(judge, book.one("season.self_preference", judge=judge.name)) for judge in book.run.judges]
+    rows = tuple(_preference(book, judge, item, words) for judge, item in items if item is not None)
+    if not any(item is not None and item.value is not None for _, item in items):
+        return None
+    heads = (*map(words, ("preference.judge", "preference.own", "preference.others", "preference.gap")),
+             preference_level(book, words), words("preference.reading"))  # fmt: skip
+    columns = ("", "r", "r", "r", "iv", "rd")
+    return Table(heads, rows, frozenset((1, 2, 3)), "", stacked=True, style="prefs", columns=columns)
 
 
 def preference_level(book: SeasonLookup, words: Words) -> str:
@@ -70,7 +66,7 @@ def preference_level(book: SeasonLookup, words: Words) -> str:
     return words("preference.interval", level=words.percent(levels[0] if levels else 0.95, 0))
 
 
-def _preference(book: SeasonLookup, judge: SeasonJudge, item: Measurement, words: Words) -> PreferenceRow:
+def _preference(book: SeasonLookup, judge: SeasonJudge, item: Measurement, words: Words) -> tuple[Inline, ...]:
     own, others = detail_number(item, "own"), detail_number(item, "others")
     n, rests = int(detail_number(item, "n_own") or 0), ""
     if item.n_of == "periods":
@@ -81,16 +77,15 @@ def _preference(book: SeasonLookup, judge: SeasonJudge, item: Measurement, words
     interval = words.term("state", state if state != "ok" else "no interval")
     if bounds is not None:
         interval = f"{words.span(*bounds, 0, sign=True)} ({rests or f'n = {n}'})"
-    return PreferenceRow(
-        judge=clean(judge.name, 60),
-        own=_points(own, words),
-        others=_points(others, words),
-        gap=_points(gap, words),
-        large=gap is not None and bounds is None and abs(gap) >= LARGE,
-        interval=interval,
-        single=bounds is None,
-        reading=_reading(book, judge, item, bounds, n, words),
-        link=book.link(item),
+    shown = _points(gap, words)
+    large = gap is not None and bounds is None and abs(gap) >= LARGE
+    return (
+        clean(judge.name, 60),
+        _points(own, words),
+        _points(others, words),
+        Linked(shown, book.link(item)) if book.link(item) or not large else bold(shown),
+        bold(interval) if bounds is None else interval,
+        _reading(book, judge, item, bounds, n, words),
     )
 
 
@@ -138,8 +133,8 @@ def change_without(book: SeasonLookup, agent: str, judge: str) -> float | None:
     return None if without is None or row is None or row.total is None else without - row.total
 
 
-def blinding_view(book: SeasonLookup, words: Words) -> BlindingView:
-    """The audit of the blinding over all records."""
+def blinding_blocks(book: SeasonLookup, words: Words) -> tuple[Block, ...]:
+    """The audit of the blinding over all records, and how often judges named the right author."""
     counts: dict[tuple[str, str, str], int] = {}
     for lines in book.run.blinding.values():
         for line in lines:
@@ -152,10 +147,21 @@ def blinding_view(book: SeasonLookup, words: Words) -> BlindingView:
     if not any(book.one("season.author_probe", judge=judge.name) for judge in book.run.judges):
         sentences.append(words("probe.none"))
     names = [
-        (clean(name, 80), words.term("blinding", state), words.count(n), words.term("blinding.why", _WHY.get(why, why)))
+        (
+            clean(name, 80),
+            words.term("blinding", state),
+            words.count(n),
+            words.term("blinding.why", REASONS.get(why, why)),
+        )
         for (name, state, why), n in sorted(counts.items())
     ]
-    return BlindingView(tuple(sentences), tuple(names[:_LINES]), max(len(names) - _LINES, 0))
+    blocks: list[Block] = [Items(tuple(sentences), "lines")]
+    if names:
+        heads = tuple(map(words, ("blinding.name", "blinding.done", "blinding.count", "blinding.reason")))
+        table = Table(heads, tuple(names[:_LINES]), frozenset((2,)), "", stacked=True)
+        rest = (words("blinding.rest", n=len(names) - _LINES),) if len(names) > _LINES else ()
+        blocks.append(Group(words("blinding.names"), (table, *notes(rest)), folded="closed"))
+    return tuple(blocks)
 
 
 def probe_words(book: SeasonLookup, judge: str, words: Words) -> str:
@@ -193,82 +199,60 @@ def detail_number(item: Measurement, key: str) -> float | None:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
-_LINKED: Final = ("invalid", "alone", "verbosity")
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeRow:
-    """One judge: who it is, where its datasheet lies (empty without one), and what was measured of it.
-
-    ``links`` lead to the rows of what was measured, by the names of the fields.
-    """
-
-    name: str
-    family: str
-    model: str
-    kind: str
-    trials: str
-    datasheet: str
-    invalid: str
-    alone: str
-    verbosity: str
-    links: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class AgreementLine:
-    """One agent as its judges graded it; the points are composites. ``low`` is empty where nobody graded it."""
-
-    agent: str
-    link: str
-    low: str
-    high: str
-    spread: str
-    band: str
-    strip: str
-    drawn: str
-    absent: str
-
-
-@dataclass(frozen=True, slots=True)
-class PanelView:
-    """The panel page. ``changes`` are rows of (agent, change of its total without each judge and a link to its row).
-
-    Agents that share a tier are one row of ``changes``: by how much the total of any of them moves at most, since a
-    change beside the range of the judges would give the total. ``composites`` are the points that each judge gave, for
-    agents with a total of their own. ``measured`` leads to the row of
-    kappa, and is empty where there is none. ``noise`` has (of, value, from, link to its row).
-    """
-
-    lede: str
-    judges: tuple[JudgeRow, ...]
-    verbosity: bool
-    kappa: str
-    measured: str
-    head: str
-    agreement: tuple[AgreementLine, ...]
-    composites: tuple[JudgeWords, ...]
-    noise: tuple[tuple[str, str, str, str], ...]
-    changes: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-
-
-def panel_view(book: SeasonLookup, words: Words) -> PanelView:
-    """Everything that is known of the judges; agents stand in alphabetical order throughout."""
-    run = book.run
-    names = [words.term("claim.band", band) for band in ("weak", "mixed", "strong")]
-    scale = book_scale(book)
-    judges = tuple(_judge(book, one, words) for one in run.judges)
-    return PanelView(
-        lede=_lede(book, words),
-        judges=judges,
-        verbosity=any(one.verbosity for one in judges),
-        kappa=kappa_words(book, words),
-        measured=book.link(book.one("season.kappa")),
-        head=band_head(run.scoring.bands, scale, (names[0], names[1], names[2])),
-        agreement=tuple(_agreement(book, agent, scale, words) for agent in book.agents),
-        composites=tuple(_composites(book, words)),
-        noise=tuple(_noise(book, words)),
-        changes=tuple(_changes(book, words)) if len(run.judges) > 1 else (),
+def panel_page(book: SeasonLookup, words: Words, site: str, records: str) -> Page:
+    """Everything that is known of the judges; agents are in alphabetical order throughout. ``site`` leads to its "
+    "folder."""
+    preference, changes, floors = (
+        preference_table(book, words),
+        tuple(_changes(book, words)),
+        tuple(_noise(book, words)),
+    )
+    kappa = kappa_words(book, words)
+    measured_at = book.link(book.one("season.kappa"))
+    of_changes = (words("board.agent"), *(words("without.head", judge=clean(one.name, 60)) for one in book.run.judges))
+    of_floors = (words("noise.of"), words("noise.floor"), words("noise.from"))
+    right = frozenset(range(1, len(of_changes)))
+    without = Table(of_changes, changes, right, "", style="narrowed")
+    points = Keys(tuple(_composites(book, words)))
+    return Page(
+        "panel.html",
+        words("panel.title"),
+        _lede(book, words),
+        (
+            Section("judges", words("panel.judges"), words("panel.alone_lede"), (_judges(book, words, site),)),
+            Section(
+                "agreement",
+                words("agreement.title"),
+                (kappa, *((" ", Linked(words("measured.open"), measured_at)) if measured_at else ())),
+                (_agreements(book, words), points, Text(words("agreement.note"))),
+            ),
+            Section(
+                "self-preference",
+                words("preference.title"),
+                words("preference.lede" if preference else "preference.nobody"),
+                (preference,) if preference else (),
+            ),
+            Section(
+                "without",
+                words("without.title"),
+                words("without.lede" if changes else "without.none"),
+                (without,) if changes else (),
+            ),
+            Section(
+                "noise",
+                words("noise.title"),
+                words("noise.lede" if floors else "noise.none"),
+                (Table(of_floors, floors, summary="", style="narrowed"),) if floors else (),
+            ),
+            Section(
+                "blinding",
+                words("blinding.title"),
+                "",
+                (*blinding_blocks(book, words), *notes((Linked(words("panel.records"), records) if records else "",))),
+            ),
+        ),
+        here="panel",
+        styles=("season-tables.css", "season-panel.css", "judges.css"),
     )
 
 
@@ -285,20 +269,28 @@ def _lede(book: SeasonLookup, words: Words) -> str:
     return f"{text[:1].upper()}{text[1:]} {conflict}"
 
 
-def _judge(book: SeasonLookup, judge: SeasonJudge, words: Words) -> JudgeRow:
-    kind = "human" if judge.human else "reference" if judge.reference else "model"
-    return JudgeRow(
-        name=clean(judge.name, 60),
-        family=clean(judge.family, 60),
-        model=clean(judge.model, 80),
-        kind=words(f"panel.kind.{kind}"),
-        trials=words.count(judge.trials),
-        datasheet=_link(judge.datasheet),
-        invalid=_invalid(book.one("season.invalid", judge=judge.name), words),
-        alone=_value(book.one("season.alone", judge=judge.name), words),
-        verbosity=_value(book.one("season.verbosity", judge=judge.name), words, missing=""),
-        links={name: book.link(book.one(f"season.{name}", judge=judge.name)) for name in _LINKED},
-    )
+def _judges(book: SeasonLookup, words: Words, site: str) -> Table:
+    verbose = any(book.one("season.verbosity", judge=judge.name) for judge in book.run.judges)
+    rows: list[tuple[Inline, ...]] = []
+    for judge in book.run.judges:
+        kind = "human" if judge.human else "reference" if judge.reference else "model"
+        invalid, alone, verbosity = (
+            book.one(f"season.{name}", judge=judge.name) for name in ("invalid", "alone", "verbosity")
+        )
+        sheet = _link(judge.datasheet)
+        cells: list[Inline] = [
+            (clean(judge.name, 60), small(words("panel.family", family=clean(judge.family, 60)))),
+            (clean(judge.model, 80), small(words(f"panel.kind.{kind}"))),
+            words.count(judge.trials),
+            Linked(words("panel.open"), site + sheet) if sheet else Styled(words("panel.no_datasheet"), "un"),
+            Linked(_invalid(invalid, words), book.link(invalid)),
+            Linked(_value(alone, words), book.link(alone)),
+        ]
+        cells += [Linked(_value(verbosity, words, missing=""), book.link(verbosity))] if verbose else []
+        rows.append(tuple(cells))
+    names = ["preference.judge", "panel.model", "panel.trials", "panel.datasheet", "panel.replies", "panel.alone"]
+    heads = tuple(map(words, [*names, *(["panel.verbosity"] if verbose else [])]))
+    return Table(heads, tuple(rows), frozenset((2,)), "", stacked=True, style="jury")
 
 
 def _link(target: str | None) -> str:
@@ -333,28 +325,33 @@ def kappa_words(book: SeasonLookup, words: Words) -> str:
     return words("kappa.said", kappa=words.number(item.value, 2), ends=ends, n=words.count(item.n))
 
 
-def _agreement(book: SeasonLookup, agent: str, scale: Scale, words: Words) -> AgreementLine:
-    row = book.rows.get(agent)
-    found = None if row is None else row.agreement
-    points = judged_points(book, agent)
-    absent = words.names(row.absent) if row is not None and row.absent else ""
-    ends = book.judged(agent, "season.composite")
-    low = high = spread = ""
-    if found is not None and ends is not None:
-        low, high, spread = (
-            Linked(words.number(value), f"{book.pages[agent]}#graded") for value in (*ends, ends[1] - ends[0])
-        )
-    return AgreementLine(
-        agent=clean(agent, 60),
-        link=book.pages[agent],
-        low=low,
-        high=high,
-        spread=spread,
-        band=band_words(row, words),
-        strip=band_strip(book.run.scoring.bands, scale, book.run.decided.place(agent).level, points),
-        drawn=drawn_words(points, words),
-        absent=absent,
+def _agreements(book: SeasonLookup, words: Words) -> Table:
+    """How far apart the judges are on each agent; the points are composites."""
+    bands, scale = book.run.scoring.bands, book_scale(book)
+    names = [words.term("claim.band", band) for band in ("weak", "mixed", "strong")]
+    rows: list[tuple[Inline, ...]] = []
+    for agent in book.agents:
+        row, points = book.rows.get(agent), judged_points(book, agent)
+        ends = book.judged(agent, "season.composite")
+        numbers: list[Inline] = [Styled(words("board.ungraded"), "un"), "", ""]
+        if row is not None and row.agreement is not None and ends is not None:
+            to = f"{book.pages[agent]}#graded"
+            numbers = [Linked(words.number(value), to) for value in (*ends, ends[1] - ends[0])]
+        absent = words("agreement.absent", judges=words.names(row.absent)) if row is not None and row.absent else ""
+        strip = band_strip(bands, scale, book.run.decided.place(agent).level, points)
+        drawn = Markup('<span role="img" aria-label="{}">{}</span>').format(drawn_words(points, words), Markup(strip))
+        name = Linked(clean(agent, 60), book.pages[agent])
+        rows.append((name, *numbers, drawn, (band_words(row, words), small(absent) if absent else "")))
+    heads: tuple[Inline, ...] = (
+        *map(words, ("board.agent", "agreement.low", "agreement.high", "agreement.spread")),
+        (
+            Markup('<span class="skip">{}</span>').format(words("board.drawn")),
+            Markup(band_head(bands, scale, (names[0], names[1], names[2]))),
+        ),
+        words("agreement.band"),
     )
+    columns = ("", "r", "r", "r", "b", "")
+    return Table(heads, tuple(rows), summary="", stacked=True, style="board season agr", columns=columns)
 
 
 def _composites(book: SeasonLookup, words: Words) -> list[JudgeWords]:
@@ -366,9 +363,8 @@ def _composites(book: SeasonLookup, words: Words) -> list[JudgeWords]:
     return found
 
 
-def _noise(book: SeasonLookup, words: Words) -> list[tuple[str, str, str, str]]:
+def _noise(book: SeasonLookup, words: Words) -> Iterator[tuple[Inline, ...]]:
     """The floors: of the panel on one record, and of each agent on identical input."""
-    found = []
     judges = [(book.one("season.judge_noise", judge=one.name), one.name) for one in book.run.judges]
     agents = [(book.one("season.noise", of=name), name) for name in book.agents]
     for item, name in ((book.one("season.noise", of="panel"), ""), *judges, *agents):
@@ -379,23 +375,26 @@ def _noise(book: SeasonLookup, words: Words) -> list[tuple[str, str, str, str]]:
         freedom = detail_number(item, "freedom")
         rests = words("noise.rests", n=words.count(item.n), of=words.of(item.n, item.n_of))
         rests = rests if freedom is None else words("noise.free", rests=rests, n=int(freedom))
-        found.append((title, value, rests, book.link(item)))
-    return found
+        yield title, Linked(value, book.link(item)), rests
 
 
-def _changes(book: SeasonLookup, words: Words) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
-    found, none = [], words("state.not defined")
-    most: dict[str, float] = {}
+def _changes(book: SeasonLookup, words: Words) -> Iterator[tuple[Inline, ...]]:
+    """By how much each agent's total changes without each judge.
+
+    Agents that share a tier are one row: by how much the total of any of them moves at most, since a change beside the
+    range of the judges would give the total.
+    """
+    none, most = words("state.not defined"), dict[str, float]()
+    judges = book.run.judges if len(book.run.judges) > 1 else ()
     for agent in book.agents:
-        changes = {judge.name: change_without(book, agent, judge.name) for judge in book.run.judges}
+        changes = {judge.name: change_without(book, agent, judge.name) for judge in judges}
         if not book.run.decided.place(agent).shown:
             known = [(name, abs(one)) for name, one in changes.items() if one is not None]
             most |= {name: max(size, most.get(name, 0.0)) for name, size in known}
         elif any(change is not None for change in changes.values()):
             texts = [none if one is None else words.number(one, 1, sign=True) for one in changes.values()]
             links = [book.link(book.one("season.without", agent=agent, judge=name)) for name in changes]
-            found.append((clean(agent, 60), tuple(zip(texts, links, strict=True))))
+            yield clean(agent, 60), *(Linked(text, link) for text, link in zip(texts, links, strict=True))
     if most:
-        sizes = [words("without.most", change=most[one.name]) if one.name in most else none for one in book.run.judges]
-        found.append((words("without.tiers"), tuple((size, "") for size in sizes)))
-    return found
+        sizes = [words("without.most", change=most[one.name]) if one.name in most else none for one in judges]
+        yield words("without.tiers"), *sizes

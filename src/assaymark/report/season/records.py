@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from assaymark.records import content_id
-from assaymark.report.blocks import row_filters
-from assaymark.report.page import Frame, beside, paged, row_bytes
+from assaymark.report.blocks import Items, Linked, Page, Row, Table, bold, row_bytes, row_filters, spaced
+from assaymark.report.page import Frame, beside, paged
 from assaymark.report.records.calls import ReadCalls, call_pages
-from assaymark.report.records.judgments import PAGE, page_paths
-from assaymark.report.records.texts import Ref
+from assaymark.report.records.judgments import PAGE, call_cell, page_paths
+from assaymark.report.records.texts import Below
 from assaymark.report.text import counted
 from assaymark.text import clean
 
@@ -22,7 +22,7 @@ OVERVIEW: Final = f"{SEASON_FOLDER}/index.html"
 RecordKind = Literal["grades", "guesses", "decisions"]
 KINDS: Final[Mapping[RecordKind, tuple[str, str]]] = {
     "grades": ("Grades", "What each judge gave each record, refusals and nonsense included."),
-    "guesses": ("Guesses at authors", "Whose record it is, as judges guessed from the blinded text."),
+    "guesses": ("Author-identification check", "Which agent wrote it, as judges guessed from the blinded text."),
     "decisions": ("Decisions", "What each agent decided on each day, by the call in which it was asked."),
 }
 _ROW: Final = 260
@@ -84,33 +84,41 @@ def season_record_pages(trail: SeasonTrail, frame: Frame) -> Iterator[tuple[str,
         uses = _uses(planned)
         yield from call_pages(trail.read(list(uses)), uses, frame, calls)
     shown = [(*KINDS[kind], pages) for kind, pages in planned.items() if pages[0][1]]
-    yield (
-        OVERVIEW,
-        frame.render(
-            "trail-season.html",
-            "Records",
-            **_BELOW,
-            kinds=[(title, said, pages[0][0].rpartition("/")[2], _total(pages)) for title, said, pages in shown],
-        ),
+    lead = (
+        "Grades and decisions as they came, with their calls. Supported claims: ",
+        Linked("first page", "index.html"),
     )
+    kinds = tuple((Linked(title, pages[0][0]), f", {_total(pages)}. {said}") for title, said, pages in shown)
+    yield OVERVIEW, frame.page(Page(OVERVIEW, "Records", lead, blocks=(Items(kinds),), **_BELOW))
     for title, said, pages in shown:
         for path, rows, parts in beside(pages):
-            yield (
-                path,
-                frame.render(
-                    "trail-records.html",
-                    title,
-                    **_BELOW,
-                    said=said,
-                    rows=[_view(row, calls) for row in rows],
-                    filters=row_filters(sorted(clean(row.who, 80) for row in rows)),
-                    total=counted(len(rows), "record"),
-                    pager=parts,
+            table = Table(
+                ("By", "Of", "Content", "Calls"),
+                tuple(
+                    Row(
+                        (
+                            clean(row.who, 80),
+                            clean(row.of, 120),
+                            clean(row.said, 400) if row.usable else bold(clean(row.said, 400)),
+                            spaced((call_cell(key, calls) for key in row.keys), ", ") or "not kept",
+                        ),
+                        row.anchor,
+                        clean(row.who, 80),
+                    )
+                    for row in rows
                 ),
+                summary="",
+                stacked=True,
+                id="record-rows",
+                filters=row_filters(sorted(clean(row.who, 80) for row in rows)),
+                what="records",
             )
+            of = (f"{said} Rows are sorted by name and day, never by score. ", *lead[-1:])
+            up = Linked("Records", OVERVIEW)
+            yield path, frame.page(Page(path, title, of, blocks=(table,), up=up, parts=parts, **_BELOW))
 
 
-_BELOW: Final[Mapping[str, Any]] = {"here": "panel", "root": "../", "styles": ("trail.css",)}
+_BELOW: Final[Below] = {"here": "panel", "styles": ("trail.css",)}
 
 
 def _pages(kind: RecordKind, records: Sequence[SeasonRecord]) -> tuple[tuple[str, tuple[SeasonRecord, ...]], ...]:
@@ -118,21 +126,15 @@ def _pages(kind: RecordKind, records: Sequence[SeasonRecord]) -> tuple[tuple[str
     return page_paths(f"{SEASON_FOLDER}/{kind}", paged(rows, PAGE))
 
 
-def _uses(planned: Mapping[RecordKind, Sequence[tuple[str, Sequence[SeasonRecord]]]]) -> dict[str, list[Ref]]:
-    found: defaultdict[str, list[Ref]] = defaultdict(list)
+def _uses(planned: Mapping[RecordKind, Sequence[tuple[str, Sequence[SeasonRecord]]]]) -> dict[str, list[Linked]]:
+    found: defaultdict[str, list[Linked]] = defaultdict(list)
     for pages in planned.values():
         for path, rows in pages:
             for row in rows:
                 for key in row.keys:
-                    found[key].append(Ref(f"{row.who}: {row.of}", f"{path}#{row.anchor}"))
+                    found[key].append(Linked(f"{row.who}: {row.of}", f"{path}#{row.anchor}"))
     return found
 
 
 def _total(pages: Sequence[tuple[str, Sequence[SeasonRecord]]]) -> str:
     return counted(sum(len(rows) for _, rows in pages), "record")
-
-
-def _view(row: SeasonRecord, calls: Mapping[str, str]) -> tuple[SeasonRecord, str, str, str, list[Ref]]:
-    """A record with its texts as a page shows them."""
-    links = [Ref(key[:8], calls.get(key, "")) for key in row.keys]
-    return row, clean(row.who, 80), clean(row.of, 120), clean(row.said, 400), links

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -24,7 +24,6 @@ from assaymark.judging.pairs import (
     TIE_ALLOWED,
     Pair,
     PointStimulus,
-    PointVariant,
     Task,
     build_stimuli,
     check,
@@ -67,96 +66,58 @@ from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_t
 from assaymark.workflow.tables import MEASUREMENTS, PAIRS, POINTS, Store, log_agreement, log_table
 from assaymark.workflow.track import Progress, silent
 
-# The datasheet of a rubric judge: texts of known quality one at a time, through the ordinary judge prompt.
-
-
-_Scores = Mapping[str, float]
-"""What one grading gave, by dimension and for their mean."""
-
 
 def measure_pointwise(
-    folder: RunFolder,
-    judge: JudgeSpec,
-    models: Mapping[str, Model],
-    tasks: Sequence[Task],
-    *,
-    rubric: str,
-    seed: int,
-    progress: Progress,
-) -> tuple[tuple[Measurement, ...], list[Judgment]]:
+    folder: RunFolder, judge: JudgeSpec, models: Mapping[str, Model], tasks: Sequence[Task], *, rubric: str,
+    seed: int, progress: Progress,
+) -> tuple[tuple[Measurement, ...], list[Judgment]]:  # fmt: skip
     """What a rubric judge gives to nothing, for each requirement met and for length, by dimension and on their mean."""
     wanted = load_rubric(rubric)
     stimuli = point_stimuli(tasks, seed)
     planned = point_calls(stimuli, judge, wanted)
+    unusable = unusable_of(planned, lambda one, reply: judgment(one, reply, wanted).reason)
     replies = ask(
-        folder,
-        [item.call for item in planned],
-        models,
-        judge=judge.name,
-        what="asking for grades by",
-        progress=progress,
-        unusable=unusable_of(planned, lambda one, reply: judgment(one, reply, wanted).reason),
-    )
+        folder, [item.call for item in planned], models, judge=judge.name, what="asking for grades by",
+        progress=progress, unusable=unusable,
+    )  # fmt: skip
     graded = [judgment(item, replies[item.call.key], wanted) for item in planned]
     return point_measurements(stimuli, graded, wanted.names, judge=judge.name, seed=seed), graded
 
 
 def point_calls(stimuli: Sequence[PointStimulus], judge: JudgeSpec, rubric: Rubric) -> list[PlannedCall]:
-    """Every call of a judge on single texts, through the ordinary judge prompt."""
+    """Every call of a judge on single texts, through the ordinary judge prompt; calls are seeded by the judge."""
     decisions, contexts = point_records(stimuli)
-    study = Study(
-        name="datasheet",
-        seed=0,  # calls are seeded by the judge
-        judges=(judge,),
-        records=Records(derivations=("honest", "vacuum", "ladder", "length_matched"), exclude_flags=()),
-    )
+    records = Records(derivations=("honest", "vacuum", "ladder", "length_matched"), exclude_flags=())
+    study = Study(name="datasheet", seed=0, judges=(judge,), records=records)
     return plan_calls(decisions, contexts, study, rubric)
 
 
 def point_measurements(
-    stimuli: Sequence[PointStimulus],
-    graded: Sequence[Judgment],
-    dimensions: Sequence[str],
-    *,
-    judge: str,
-    seed: int,
+    stimuli: Sequence[PointStimulus], graded: Sequence[Judgment], dimensions: Sequence[str], *, judge: str, seed: int
 ) -> tuple[Measurement, ...]:
-    """The grades of single texts as measurements: of the mean of all dimensions, then of each.
-
-    Grades that are not ``ok`` are left out, and a text without any is not there.
-    """
-    scores: defaultdict[str, list[_Scores]] = defaultdict(list)
+    """The grades of single texts as measurements: of the mean of all dimensions, then of each."""
+    scores: defaultdict[str, list[Mapping[str, float]]] = defaultdict(list)
     for one in graded:
         if one.status == "ok":
             mean = sum(one.scores.values()) / len(one.scores)
             scores[one.trajectory].append({AGGREGATE: mean, **one.scores})
-    vacuum, ladder, filler = (_given(stimuli, scores, kind) for kind in ("vacuum", "ladder", "filler"))
+    given = [(one, each) for one in stimuli for each in scores.get(one.id, ())]
+    vacuum, ladder, filler = (
+        [(one, each) for one, each in given if one.variant == kind] for kind in ("vacuum", "ladder", "filler")
+    )
     tokens = {one.id: one.tokens for one in stimuli}
     rng = np.random.default_rng([seed, 9])
     found: list[Measurement] = []
     for name in (AGGREGATE, *dimensions):
         found += pointwise_measurements(
-            [given[name] for _, given in ladder],
-            [one.task for one, _ in ladder],
-            [float(one.level) for one, _ in ladder],
-            judge=judge,
-            dimension=name,
-            vacuum_scores=[given[name] for _, given in vacuum],
-            vacuum_tasks=[one.task for one, _ in vacuum],
-            filler_scores=[given[name] for _, given in filler],
-            filler_tasks=[one.task for one, _ in filler],
+            [each[name] for _, each in ladder], [one.task for one, _ in ladder],
+            [float(one.level) for one, _ in ladder], judge=judge, dimension=name,
+            vacuum_scores=[each[name] for _, each in vacuum], vacuum_tasks=[one.task for one, _ in vacuum],
+            filler_scores=[each[name] for _, each in filler], filler_tasks=[one.task for one, _ in filler],
             filler_levels=[float(one.level) for one, _ in filler],
-            filler_tokens=[one.tokens - tokens[one.parent or one.id] for one, _ in filler],
-            rng=rng,
-        )
+            filler_tokens=[one.tokens - tokens[one.parent or one.id] for one, _ in filler], rng=rng,
+        )  # fmt: skip
     return tuple(found)
-
-
-def _given(
-    stimuli: Sequence[PointStimulus], scores: Mapping[str, Sequence[_Scores]], kind: PointVariant
-) -> list[tuple[PointStimulus, _Scores]]:
-    """Every set of scores that the texts of one kind were given, with its text."""
-    return [(one, given) for one in stimuli if one.variant == kind for given in scores.get(one.id, ())]
 
 
 LOG_NON_CLAIMS: Final = (
@@ -182,40 +143,12 @@ class Made(Result):
         yield Note(f"page: {self.page}")
 
 
-# --- from calls of our own ------------------------------------------------------------------------------------------
-
-
 def measure_judges(
-    folder: RunFolder,
-    judges: Sequence[JudgeSpec],
-    models: Mapping[str, Model],
-    *,
-    tasks: Path | None = None,
-    seed: int = 7,
-    strict: bool = True,
-    pointwise: bool = False,
-    rubric: str = "v1.0",
-    study: bool = False,
-    comparator: str | None = None,
-    old: Sequence[Path] = (),
-    progress: Progress = silent,
-) -> Made:
-    """Put texts with known differences before each judge, and write its datasheet.
-
-    Judges are shown pairs, in both orders; with ``pointwise`` also single texts under a rubric. The reference judges
-    that read rubrics are shown single texts only, those that read pairs only pairs. Everything goes through the ledger
-    of ``folder``: a call that has a reply there is never made again. The stimuli pass their gates before any call.
-    With ``study`` the folder may hold a study, whose report then shows the datasheets. ``comparator`` is the judge
-    among them that stands beside the others as a ceiling; every datasheet then says that it is not the truth.
-
-    Raises
-    ------
-    InputError
-        Tasks that are wrong, stimuli that fail a gate, judges that nobody provides, an earlier datasheet of no judge
-        here, or a folder that holds a study; every problem of a kind at once.
-    ModelError
-        Calls failed for good; what was answered is kept, and the same command goes on.
-    """
+    folder: RunFolder, judges: Sequence[JudgeSpec], models: Mapping[str, Model], *, tasks: Path | None = None,
+    seed: int = 7, strict: bool = True, pointwise: bool = False, rubric: str = "v1.0", study: bool = False,
+    comparator: str | None = None, old: Sequence[Path] = (), progress: Progress = silent,
+) -> Made:  # fmt: skip
+    """Put texts with known differences before each judge, and write its datasheet."""
     if not study:
         _require_own_folder(folder)
     _require_seed(seed)
@@ -237,18 +170,35 @@ def measure_judges(
     points: list[Judgment] = []
     sheets = []
     for at, judge in enumerate(judges):
-        sheet = _Sheet(judge, manifest.sha256, np.random.default_rng([seed, at]))
+        sheet = Datasheet(
+            judge=judge.name, measurements=(), sketch=(), calls={"all": 0, "ok": 0, "invalid": 0}, tasks=0,
+            source="run", model=judge.model, family=judge.family, manifest=manifest.sha256,
+        )  # fmt: skip
         if judge.model not in PLANTED:
-            calls[judge.name], fingerprint = _ask(folder, judge, pairs, variants, models, progress)
-            sheet.of_pairs(calls[judge.name], variants, fingerprint)
+            calls[judge.name], prints = _ask(folder, judge, pairs, variants, models, progress)
+            sheet = datasheet_of(
+                calls[judge.name], rng=np.random.default_rng([seed, at]), model=judge.model, family=judge.family,
+                fingerprint=prints, manifest=manifest.sha256, prompts=pair_prompt_hashes(variants),
+                planted=planted_values(judge, variants) if judge.model in PLANTED_PAIRS else None,
+            )  # fmt: skip
         if judge.model in PLANTED or (pointwise and judge.model not in PLANTED_PAIRS):
+            # What single texts under a rubric show, beside the pairs if there are any.
             found, graded = measure_pointwise(folder, judge, models, given, rubric=rubric, seed=seed, progress=progress)
-            sheet.of_points(found, graded)
+            ok = sum(one.status == "ok" for one in graded)
+            counts = {"all": len(graded), "ok": ok, "invalid": len(graded) - ok}
+            sheet = replace(
+                sheet, measurements=(*sheet.measurements, *found),
+                calls={name: sheet.calls[name] + count for name, count in counts.items()},
+                tasks=sheet.tasks or len({one.trajectory.partition(".point.")[0] for one in graded}),
+            )  # fmt: skip
             points += graded
-        sheets.append(_beside(sheet.made, comparator))
+        if comparator is not None:
+            said = f"That {comparator} is right: it stands beside the others as a ceiling, not as the truth."
+            sheet = replace(sheet, non_claims=(*sheet.non_claims, said))
+        sheets.append(sheet)
     basis: dict[str, str | None] = {"stimuli": manifest.sha256, "judges": sha256_text(canonical_json(list(calls)))}
     if calls:
-        Store(folder).write(PAIRS, [one for found in calls.values() for one in found], basis)
+        Store(folder).write(PAIRS, [one for each in calls.values() for one in each], basis)
     if points:
         Store(folder).write(POINTS, points, basis)
     write_atomic(folder.path / "stimuli.json", stimuli_json(pairs, manifest))
@@ -261,72 +211,13 @@ def measure_judges(
     return _written(folder, _against(sheets, earlier), agreement)
 
 
-def _beside(sheet: Datasheet, comparator: str | None) -> Datasheet:
-    """The sheet with the word about the judge that the others are held against, if there is one."""
-    if comparator is None:
-        return sheet
-    said = f"That {comparator} is right: it stands beside the others as a ceiling, not as the truth."
-    return replace(sheet, non_claims=(*sheet.non_claims, said))
-
-
-class _Sheet:
-    """A datasheet in the making: of pairs, of single texts, or of both."""
-
-    def __init__(self, judge: JudgeSpec, manifest: str, rng: np.random.Generator) -> None:
-        self.judge = judge
-        self.rng = rng
-        self.made = Datasheet(
-            judge=judge.name,
-            measurements=(),
-            sketch=(),
-            calls={"all": 0, "ok": 0, "invalid": 0},
-            tasks=0,
-            source="run",
-            model=judge.model,
-            family=judge.family,
-            manifest=manifest,
-        )
-
-    def of_pairs(self, calls: Sequence[PairCall], variants: Sequence[str], fingerprint: str | None) -> None:
-        """Everything that pairs show."""
-        self.made = datasheet_of(
-            calls,
-            rng=self.rng,
-            model=self.judge.model,
-            family=self.judge.family,
-            fingerprint=fingerprint,
-            manifest=self.made.manifest,
-            prompts=pair_prompt_hashes(variants),
-            planted=planted_values(self.judge, variants) if self.judge.model in PLANTED_PAIRS else None,
-        )
-
-    def of_points(self, found: Sequence[Measurement], graded: Sequence[Judgment]) -> None:
-        """What single texts under a rubric show, beside the pairs if there are any."""
-        bad = sum(one.status != "ok" for one in graded)
-        counts = {"all": len(graded), "ok": len(graded) - bad, "invalid": bad}
-        self.made = replace(
-            self.made,
-            measurements=(*self.made.measurements, *found),
-            calls={name: self.made.calls[name] + count for name, count in counts.items()},
-            tasks=self.made.tasks or len({one.trajectory.partition(".point.")[0] for one in graded}),
-        )
-
-
 def judges_of(models: Sequence[str], trials: int, args: Mapping[str, JSON] | None = None) -> list[JudgeSpec]:
-    """Judges by the names of their models; each is called by what follows the first slash.
-
-    ``args`` are for all of them but our own.
-
-    Raises
-    ------
-    InputError
-        A name is not of the form ``provider/name``.
-    """
+    """Judges by the names of their models; each is called by what follows the first slash."""
     problems, found = [], []
     for model in models:
         _, slash, name = model.partition("/")
+        own = {} if model.startswith("reference/") else dict(args or {})
         try:
-            own = {} if model.startswith("reference/") else dict(args or {})
             found.append(JudgeSpec(name=name, model=model, family=name, trials=trials, args=own))
         except ValidationError:
             problems.append(Problem(model, f"a model is named provider/name{'' if slash else ' (got no slash)'}"))
@@ -336,16 +227,14 @@ def judges_of(models: Sequence[str], trials: int, args: Mapping[str, JSON] | Non
 
 
 def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model]) -> None:
-    problems = []
-    names = [judge.name for judge in judges]
+    problems = [] if judges else [Problem("", "no judge is named")]
     for judge in judges:
         if (problem := unknown_model(judge.model, models)) is not None:
             problems.append(Problem(judge.name, problem))
         found = (*pair_argument_problems(judge.model, judge.args), *provider_argument_problems(judge.model, judge.args))
         problems += [Problem(judge.name, what) for what in found]
-    problems += [Problem(name, "is named twice") for name in sorted({name for name in names if names.count(name) > 1})]
-    if not judges:
-        problems.append(Problem("", "no judge is named"))
+    names = Counter(judge.name for judge in judges)
+    problems += [Problem(name, "is named twice") for name in sorted(names) if names[name] > 1]
     if problems:
         raise InputError("--judge", problems)
 
@@ -358,46 +247,24 @@ def _first_calls(judges: Sequence[JudgeSpec], pairs: Sequence[Pair]) -> Iterator
 
 
 def _ask(
-    folder: RunFolder,
-    judge: JudgeSpec,
-    pairs: Sequence[Pair],
-    variants: Sequence[str],
-    models: Mapping[str, Model],
+    folder: RunFolder, judge: JudgeSpec, pairs: Sequence[Pair], variants: Sequence[str], models: Mapping[str, Model],
     progress: Progress,
-) -> tuple[list[PairCall], str | None]:
+) -> tuple[list[PairCall], str | None]:  # fmt: skip
     """One judge's answers, and what it calls itself."""
     planned = plan_pair_calls(pairs, judge, variants)
+    unusable = unusable_of(planned, lambda one, reply: pair_call(one, reply).reason)
     replies = ask(
-        folder,
-        [item.call for item in planned],
-        models,
-        judge=judge.name,
-        what="asking",
-        progress=progress,
-        unusable=unusable_of(planned, lambda one, reply: pair_call(one, reply).reason),
-    )
+        folder, [item.call for item in planned], models, judge=judge.name, what="asking", progress=progress,
+        unusable=unusable,
+    )  # fmt: skip
     prints = {reply.fingerprint for reply in replies.values() if reply.fingerprint}
-    calls = [pair_call(item, replies[item.call.key]) for item in planned]
-    return calls, ", ".join(sorted(prints)) or None
-
-
-# --- from somebody's log --------------------------------------------------------------------------------------------
+    return [pair_call(item, replies[item.call.key]) for item in planned], ", ".join(sorted(prints)) or None
 
 
 def measure_log(
     folder: RunFolder, log: Path, mapping: VerdictMap | None = None, *, seed: int = 7, old: Sequence[Path] = ()
 ) -> Made:
-    """Datasheets of the judges in a log of pairwise verdicts that assaymark did not make.
-
-    A log says nothing about which text is better, so there is no dark current, no sensitivity and no threshold in it:
-    what there is, is the decomposition over all its pairs, agreement between judges, and stability over repetitions.
-
-    Raises
-    ------
-    InputError
-        The log is wrong: every problem with its row. An earlier datasheet is of no judge in it, or the folder holds a
-        study.
-    """
+    """Datasheets of the judges in a log of pairwise verdicts that assaymark did not make."""
     _require_own_folder(folder)
     _require_seed(seed)
     if not log.exists():
@@ -409,32 +276,20 @@ def measure_log(
     for judge in found.judges:
         table = log_table(found, judge)
         measurements = table_measurements(table, rng=rng)
-        invalid = int(np.count_nonzero(table.verdict == 4))
-        sheets.append(
-            Datasheet(
-                judge=judge,
-                measurements=measurements,
-                sketch=tuple(chip.text for chip in sketch(measurements)),
-                calls={"all": table.verdict.size, "ok": table.verdict.size - invalid, "invalid": invalid},
-                tasks=len(table.tasks),
-                source="log",
-                arms=(BASE,),
-                non_claims=LOG_NON_CLAIMS,
-            )
-        )
+        size, invalid = table.verdict.size, int(np.count_nonzero(table.verdict == 4))
+        sheet = Datasheet(
+            judge=judge, measurements=measurements, sketch=tuple(chip.text for chip in sketch(measurements)),
+            calls={"all": size, "ok": size - invalid, "invalid": invalid}, tasks=len(table.tasks), source="log",
+            arms=(BASE,), non_claims=LOG_NON_CLAIMS,
+        )  # fmt: skip
+        sheets.append(sheet)
     agreement = log_agreement(found, rng)
     with new_folder(folder.path):
         return _written(folder, _against(sheets, earlier), agreement)
 
 
 def log_map(path: Path | None, only: Sequence[str]) -> VerdictMap | None:
-    """The column map of a log: from its file, with the rows to read.
-
-    Raises
-    ------
-    InputError
-        The file is no such map, or a filter is not of the form ``COLUMN=VALUE``.
-    """
+    """The column map of a log: from its file, with the rows to read."""
     wanted = dict(pair.partition("=")[::2] for pair in only)
     wrong = [pair for pair in only if "=" not in pair]
     if wrong:
@@ -445,19 +300,13 @@ def log_map(path: Path | None, only: Sequence[str]) -> VerdictMap | None:
     return found.model_copy(update={"filter": {**found.filter, **wanted}}) if wanted else found
 
 
-# --- both -----------------------------------------------------------------------------------------------------------
-
-
 def read_datasheet(path: Path) -> Datasheet:
     """A datasheet from its JSON file."""
     return parse(Datasheet, read_text(path, "datasheet"), source=str(path))
 
 
 def _earlier(old: Sequence[Path], judges: Sequence[str]) -> dict[str, Datasheet]:
-    """The earlier datasheets by the judge that each is compared with; none is left out without a word.
-
-    A single one is that of a single judge, whatever the judge was called then.
-    """
+    """The earlier datasheets by the judge that each is compared with; none is left out without a word."""
     sheets = [read_datasheet(path) for path in old]
     if len(sheets) == len(judges) == 1:
         return {judges[0]: replace(sheets[0], judge=judges[0])}
@@ -476,12 +325,8 @@ def _earlier(old: Sequence[Path], judges: Sequence[str]) -> dict[str, Datasheet]
 
 def _against(sheets: Sequence[Datasheet], earlier: Mapping[str, Datasheet]) -> list[Datasheet]:
     """The sheets, each with the drift since the earlier one of its judge, where there is one."""
-    return [
-        replace(sheet, measurements=(*sheet.measurements, *compare(earlier[sheet.judge], sheet)))
-        if sheet.judge in earlier
-        else sheet
-        for sheet in sheets
-    ]
+    drift = [compare(earlier[one.judge], one) if one.judge in earlier else () for one in sheets]
+    return [replace(one, measurements=(*one.measurements, *found)) for one, found in zip(sheets, drift, strict=True)]
 
 
 def _require_own_folder(folder: RunFolder) -> None:
@@ -498,17 +343,10 @@ def _require_seed(seed: int) -> None:
 
 
 def datasheet_pages(
-    sheets: Sequence[Datasheet],
-    agreement: Sequence[Measurement] = (),
-    frame: Frame | None = None,
-    *,
-    answers: Answers | None = None,
-    read: ReadCalls | None = None,
-) -> Iterator[tuple[str, str]]:
-    """The page of each judge, and the page that holds them side by side, in the frame of their run.
-
-    With ``answers``, the pages of these and, where ``read`` gives them, of their calls come first.
-    """
+    sheets: Sequence[Datasheet], agreement: Sequence[Measurement] = (), frame: Frame | None = None, *,
+    answers: Answers | None = None, read: ReadCalls | None = None,
+) -> Iterator[tuple[str, str]]:  # fmt: skip
+    """The page of each judge, and the page that holds them side by side, in the frame of their run."""
     frame = frame or judges_frame()
     book = Booklet.of(answers or Answers())
     yield from answer_pages(book, frame, read)
@@ -537,11 +375,7 @@ def stored_agreement(folder: RunFolder) -> list[Measurement]:
 
 
 def datasheet_name(judge: str) -> str:
-    """The file name of a judge's datasheet, without its ending: that of its page.
-
-    >>> datasheet_name("slot-biased"), datasheet_name("../Quay J")
-    ('slot-biased', 'quay-j-0a2715ab')
-    """
+    """The file name of a judge's datasheet, without its ending: that of its page."""
     return Path(datasheet_path(judge)).stem
 
 
@@ -557,10 +391,7 @@ def _written(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence
 
 
 def datasheet_report(folder: RunFolder, *, calls: Calls = "all") -> Made:
-    """Write the pages of judges that were measured by themselves again, from what lies in their folder.
-
-    ``calls`` is as for the report of a study.
-    """
+    """Write the pages of judges that were measured by themselves again, from what lies in their folder."""
     sheets, agreement = stored_datasheets(folder), stored_agreement(folder)
     replace_files(folder.report, _pages(folder, sheets, agreement, calls))
     return _made(folder, sheets, agreement)

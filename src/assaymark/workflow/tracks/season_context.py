@@ -18,7 +18,7 @@ import numpy as np
 
 from assaymark.agents.llm import fenced
 from assaymark.engine.calls import Text
-from assaymark.judging.season.market_lines import ACTION
+from assaymark.judging.season.record import ACTION
 from assaymark.market import Filing, Listing, MacroReading
 from assaymark.market.clock import Day, shown_prices
 from assaymark.market.history import FIELDS

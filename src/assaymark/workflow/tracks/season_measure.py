@@ -18,8 +18,8 @@ from assaymark.judging.evidence import Material, chance_corrected
 from assaymark.judging.season.ledger import BORNE_OUT
 from assaymark.judging.season.record import Filled, StepRecord
 from assaymark.judging.season.replies import ReplyState
-from assaymark.judging.season.round_trips import thrashing
 from assaymark.judging.season.scoring import JudgeScore
+from assaymark.judging.season.table import thrashing
 from assaymark.metrology.checks import Ints
 from assaymark.metrology.contrasts import daily_excess
 from assaymark.metrology.measure_panel import lacking_records

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assaymark.claims.evidence import SPAN
-from assaymark.claims.season_panel import CONSTANT, MISSING, SINGLE
+from assaymark.claims.season_types import CONSTANT, MISSING, SINGLE
 from assaymark.errors import NotMeasurableError
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.scoring import band

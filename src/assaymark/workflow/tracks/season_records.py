@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
 from assaymark.importers import IMPORTERS, RecordedBook, RecordedTrack
-from assaymark.importers.capitalbench.decisions import CLOCK_CONFLICT
+from assaymark.importers.capitalbench import CLOCK_CONFLICT
 from assaymark.judging.season.record import BOOK_STAGES
 from assaymark.portfolio.broker import Book
 from assaymark.records import Agent, Context, Decision, content_id

@@ -1,0 +1,567 @@
+"""CapitalBench: frozen-input allocation rounds, from two files to decisions, contexts and outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from assaymark.errors import InputError
+from assaymark.importers.capitalbench_rounds import Round, RoundReader, finite
+from assaymark.importers.read import NAME, SHA256, Progress, json_objects, midnight, moment, require, shaped
+from assaymark.importers.report import NO_TEXT, Imported, Tally, has_text
+from assaymark.records import (
+    JSON,
+    Action,
+    Agent,
+    CallFacts,
+    Context,
+    Decision,
+    Outcome,
+    Provenance,
+    Rationale,
+    RationaleKind,
+)
+
+PROVENANCE: Final = Provenance(source="ishtiaqrahman/capitalbench", licence="CC BY 4.0")
+"""Where the records come from unless the caller knows more (a commit, another mirror)."""
+
+CLOCK_CONFLICT: Final = "clock-conflict"
+"""The flag of a call that started before the material's own cutoff: one of the two times is wrong."""
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
+
+
+Name = Annotated[str, Field(pattern=NAME)]
+Percent = Annotated[float, Field(ge=0, le=100)]
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1)]
+NotNegative = Annotated[float, Field(ge=0)]
+
+
+class Call(_Shape):
+    """How the answer was obtained, as measured by the arena."""
+
+    api_model_name: str
+    started_at_utc: str
+    completed_at_utc: str
+    latency_seconds: NotNegative
+    input_tokens: Count | None
+    output_tokens: Count | None
+    reasoning_tokens: Count | None
+    total_tokens: Count | None
+    raw_response_sha256: Annotated[str, Field(pattern=SHA256)]
+    validation_status: Literal["valid"]
+
+
+class Resolved(_Shape):
+    """What happened: decimal text, empty where the arena computed none."""
+
+    portfolio_return: str
+    sp500_return: str
+    alpha_vs_sp500: str
+    beats_sp500: Literal["True", "False", ""]
+
+
+class Holding(_Shape):
+    """One holding of a portfolio; the last three only from v2 on."""
+
+    option_id: Name
+    allocation_pct: Percent
+    rationale: str
+    expected_return_pct: float | None = None
+    time_window_catalyst: str = ""
+    invalidation_condition: str = ""
+
+
+class Candidate(_Shape):
+    """One row of the v2 candidate ledger: an option the agent weighed, kept or turned down."""
+
+    option_id: Name
+    decision: Literal["selected", "rejected"]
+    evidence: list[str]
+    continuation_case: str
+    reversal_case: str
+    time_window_catalyst: str
+    invalidation_condition: str
+    forecast_low_pct: float
+    forecast_base_pct: float
+    forecast_high_pct: float
+
+
+class Assessment(_Shape):
+    """One v3 candidate assessment: the agent's own ranks, chances and evidence."""
+
+    option_id: Name
+    rank: Positive
+    mechanism: str
+    recent_return_interpretation: str
+    origin_lanes: list[str]
+    evidence: list[str]
+    p_beat_spy_pct: Percent
+    p_top3_pct: Percent
+    excess_return_p10_pct: float
+    excess_return_p50_pct: float
+    excess_return_p90_pct: float
+
+
+class PortfolioV3(_Shape):
+    """What a v3 agent said, and (``deterministic_allocation``) what the arena made of it."""
+
+    candidate_assessments: list[Assessment]
+    candidate_slate_option_ids: list[str]
+    confidence_derivation: str
+    deterministic_allocation: dict[str, Any]
+    dispersion_state: str
+    dominant_pattern: str
+    market_rationale: str
+    methodology_version: str
+    prefer_spy: bool
+    top3_option_ids: list[str]
+
+
+class NoMetadata(_Shape):
+    """The empty metadata of every shape but v3."""
+
+
+class MetadataV3(_Shape):
+    """The metadata that make a submission v3."""
+
+    portfolio_v3: PortfolioV3
+
+
+class Submission(_Shape):
+    """What all four shapes share."""
+
+    round_id: str
+    model_id: Name
+    provider: Name
+    mode: str
+    run_type: str
+    is_official_score: bool
+    replicate_count: Positive
+    replicate_index: Positive
+    confidence: Annotated[float, Field(ge=0, le=1)]
+    rationale_summary: str
+    key_risks: list[str]
+    usage: dict[str, float | None]
+    cost_usd: NotNegative | None = None
+
+
+class OptionSubmission(Submission):
+    """The first shape: one option, everything on it."""
+
+    selected_option_id: Name
+    metadata: NoMetadata
+
+
+class Weights(Submission):
+    """A portfolio."""
+
+    portfolio: Annotated[list[Holding], Field(min_length=1)]
+    portfolio_rationale: str
+
+
+class WeightsV1(Weights):
+    """A portfolio with a reason per holding."""
+
+    metadata: NoMetadata
+
+
+class WeightsV2(Weights):
+    """A portfolio with forecasts and a candidate ledger; the pilot had no ledger yet."""
+
+    portfolio_expected_return_pct: float
+    benchmark_expected_return_pct: float
+    expected_alpha_vs_sp500_pct: float
+    metadata: NoMetadata
+    candidate_ledger: list[Candidate] = []
+
+
+class WeightsV3(Weights):
+    """Ranked candidates from the agent; portfolio, its weights and its reasons from the arena."""
+
+    metadata: MetadataV3
+
+
+S = TypeVar("S", bound=Submission)
+
+
+class Record(_Shape, Generic[S]):
+    """One line of the decisions file."""
+
+    round_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$", max_length=120)]
+    run_id: Name
+    path: str
+    submission: S
+    call: Call
+    outcome: Resolved | None
+
+    @property
+    def id(self) -> str:
+        """Round and agent, and the replicate where it is not the first."""
+        made = f"{self.round_id}/{self.submission.model_id}"
+        return made if self.submission.replicate_index == 1 else f"{made}/r{self.submission.replicate_index}"
+
+
+_RECORDS: Final[Mapping[str, type[Record[Any]]]] = {
+    "option": Record[OptionSubmission],
+    "weights-v1": Record[WeightsV1],
+    "weights-v2": Record[WeightsV2],
+    "weights-v3": Record[WeightsV3],
+}
+"""The reader of each of the four shapes, by their names in ``Decision.format``."""
+
+
+def _format_of(submission: Mapping[str, Any]) -> str:
+    """Which of the four shapes a submission has, told by the keys that only that shape has."""
+    metadata = submission.get("metadata")
+    if isinstance(metadata, dict) and "portfolio_v3" in metadata:
+        return "weights-v3"
+    if "selected_option_id" in submission:
+        return "option"
+    has_forecasts = "candidate_ledger" in submission or "portfolio_expected_return_pct" in submission
+    return "weights-v2" if has_forecasts else "weights-v1"
+
+
+def _rationales_of(submission: Submission) -> tuple[Rationale, ...]:
+    """The texts in the order a judge reads them, then those that are only fact-checked, then the arena's.
+
+    Summary, portfolio rationale, key risks and candidates are judged. Reasons for single holdings follow (kind
+    ``holding``): they are checked against the facts and not judged. What the arena wrote is kind ``arena``. A text
+    that repeats one before it is left out: in v3 the summary is the agent's market rationale, and a v2 holding mostly
+    repeats the catalyst of its candidate.
+    """
+    found: dict[str, RationaleKind] = {}
+    for kind, text in _texts(submission):
+        if text.strip():
+            found.setdefault(text, kind)
+    return tuple(Rationale(text=text, kind=kind) for text, kind in found.items())
+
+
+def _texts(submission: Submission) -> Iterator[tuple[RationaleKind, str]]:
+    yield "summary", submission.rationale_summary
+    if isinstance(submission, WeightsV3):
+        yield "summary", submission.metadata.portfolio_v3.market_rationale
+    if isinstance(submission, Weights):
+        yield "portfolio", submission.portfolio_rationale
+    for risk in submission.key_risks:
+        yield "risk", risk
+    # forecasts, chances and ranges are fields, not text: they stay in ``stages``; lanes are the arena's
+    if isinstance(submission, WeightsV3):
+        for own in submission.metadata.portfolio_v3.candidate_assessments:
+            yield (
+                "candidate",
+                _block(
+                    f"{own.option_id} (rank {own.rank})",
+                    *(("Evidence", line) for line in own.evidence),
+                    ("Mechanism", own.mechanism.replace("_", " ")),
+                    ("Recent return read as", own.recent_return_interpretation.replace("_", " ")),
+                ),
+            )
+        for held in submission.portfolio:
+            yield "arena", f"{held.option_id}: {held.rationale}" if held.rationale.strip() else ""
+    elif isinstance(submission, Weights):
+        ledger = submission.candidate_ledger if isinstance(submission, WeightsV2) else []
+        for one in ledger:
+            yield (
+                "candidate",
+                _block(
+                    f"{one.option_id} ({one.decision})",
+                    *(("Evidence", line) for line in one.evidence),
+                    ("Continuation case", one.continuation_case),
+                    ("Reversal case", one.reversal_case),
+                    ("Catalyst", one.time_window_catalyst),
+                    ("Invalidation", one.invalidation_condition),
+                ),
+            )
+        said = {
+            (one.option_id, text) for one in ledger for text in (one.time_window_catalyst, one.invalidation_condition)
+        }
+        for held in submission.portfolio:
+            reasons = (("Catalyst", held.time_window_catalyst), ("Invalidation", held.invalidation_condition))
+            yield (
+                "holding",
+                _block(
+                    f"{held.option_id}: {held.rationale}" if held.rationale.strip() else "",
+                    *((title, text) for title, text in reasons if (held.option_id, text) not in said),
+                ),
+            )
+
+
+def _block(head: str, *parts: tuple[str, str]) -> str:
+    return "\n".join(filter(None, [head, *(f"{title}: {text}" for title, text in parts if text.strip())]))
+
+
+def import_capitalbench(
+    files: Mapping[str, bytes],
+    *,
+    keep_going: bool = False,
+    progress: Progress | None = None,
+    provenance: Provenance = PROVENANCE,
+) -> Imported:
+    """CapitalBench's decisions, the contexts they were made in, and the outcomes as a separate table.
+
+    ``files`` are ``decisions.jsonl`` and ``contexts.jsonl``, plain or gzip. Contexts are always ``partial``: the
+    rendered appendix that the agents saw was not kept. Prices that scored a round never enter a context. A decision
+    whose call started before the cutoff is kept and flagged ``clock-conflict``. `InputError`: a file is missing or
+    damaged; or, unless ``keep_going``, all that is wrong in them.
+    """
+    tally = Tally()
+    rounds, broken = _read_rounds(files, tally, progress)
+    unknown: dict[str, list[str]] = {}
+    decisions: dict[str, Decision] = {}
+    places: dict[str, str] = {}
+    outcomes: list[Outcome] = []
+    lines = 0
+    name, data = require(files, "decisions.jsonl")
+    for place, line, tree in json_objects("decisions", name, data, tally, progress):
+        lines += 1
+        read = None if tree is None else _record(place, line, tree, tally)
+        if read is None:
+            continue
+        record, shape = read
+        if record.round_id in broken:
+            broken[record.round_id] += 1
+            continue
+        if (of := rounds.get(record.round_id)) is None:
+            unknown.setdefault(record.round_id, []).append(place)
+            continue
+        found = list(_faults(record, of.options))
+        if record.id in places:
+            first = places[record.id]
+            found.append(f"submission.model_id: named twice on one round with one replicate (first at {first})")
+        try:
+            started = _started(record)
+            decision = _decision(record, shape, of, started, provenance)
+            outcome = None if record.outcome is None else _outcome(record.outcome, record.id, of)
+        except ValueError as exc:
+            found.append(str(exc))
+        for what in found:
+            tally.problem(f"{place}, {what.partition(': ')[0]}", what.partition(": ")[2])
+        if found:
+            continue
+        places[record.id] = place
+        decisions[record.id] = decision
+        outcomes += [] if outcome is None else [outcome]
+        if started > of.manifest.decision_deadline:
+            tally.counts["calls started after the round's deadline"] += 1
+    for round_id, unplaced in unknown.items() if rounds or broken else ():
+        more = f" and {len(unplaced) - 1} more decisions" if len(unplaced) > 1 else ""
+        tally.problem(f"{unplaced[0]}, round_id", f"a record without a context: no such round (got {round_id!r}){more}")
+    for round_id, left_out in broken.items():
+        if left_out:
+            tally.problem(f"{name}, {round_id}", f"{left_out} decisions without a context: their round is broken")
+    if tally.problems and not keep_going:
+        raise InputError("capitalbench", tally.problems)
+    tally.unresolved(decisions.values(), {one.record_id for one in outcomes}, "outcome")
+    notes = ["entry and exit prices are left out of every context: they scored the rounds"]
+    if conflicts := sum(CLOCK_CONFLICT in decision.flags for decision in decisions.values()):
+        notes.append(f"{conflicts} calls started before their material's cutoff: kept, flagged {CLOCK_CONFLICT}")
+    contexts: dict[str, Context] = {of.context_id: of.context for of in rounds.values()}
+    made = tuple(decisions.values())
+    return tally.imported("capitalbench", made, contexts, outcomes, bad=lines - len(made), notes=notes)
+
+
+def _read_rounds(
+    files: Mapping[str, bytes], tally: Tally, progress: Progress | None
+) -> tuple[dict[str, Round], dict[str, int]]:
+    """The good rounds, and a count (of decisions, to be made) for each broken one."""
+    rounds: dict[str, Round] = {}
+    broken: dict[str, int] = {}
+    reader, lines = RoundReader(tally), 0
+    name, data = require(files, "contexts.jsonl")
+    for place, _, tree in json_objects("rounds", name, data, tally, progress):
+        lines += 1
+        if tree is None:
+            continue
+        wrong = [key for key, value in tree.items() if not isinstance(value, str)]
+        for key in wrong:
+            tally.problem(f"{place}, {key}", f"must be text (got {type(tree[key]).__name__})")
+        round_id = tree.get("round_id")
+        if not wrong and round_id in rounds:
+            tally.problem(f"{place}, round_id", f"stands twice (got {round_id!r})")
+            continue
+        made = None if wrong else reader.read(place, tree)
+        if made is not None:
+            rounds[made.id] = made
+        elif isinstance(round_id, str):
+            broken[round_id] = 0
+    if not lines:
+        tally.problem(name, "holds no round: no line with anything in it")
+    return rounds, broken
+
+
+def _record(place: str, line: bytes, tree: Mapping[str, Any], tally: Tally) -> tuple[Record[Any], str] | None:
+    """The line in the shape that it has."""
+    submission = tree.get("submission")
+    if not isinstance(submission, dict):
+        tally.problem(f"{place}, submission", f"must be an object (got {type(submission).__name__})")
+        return None
+    shape = _format_of(submission)
+    record = shaped(_RECORDS[shape], line, place, tally)
+    return None if record is None else (record, shape)
+
+
+def _faults(record: Record[Any], options: frozenset[str]) -> Iterator[str]:
+    """What is wrong with a record although every field of it has the right type: ``field: what``."""
+    submission = record.submission
+    if submission.round_id != record.round_id:
+        yield f"submission.round_id: is another round's (got {submission.round_id!r})"
+    if submission.replicate_index > submission.replicate_count:
+        yield f"submission.replicate_index: exceeds replicate_count (got {submission.replicate_index})"
+    named: dict[str, Iterable[Any]] = {}
+    if isinstance(submission, Weights):
+        named["portfolio"] = submission.portfolio
+    if isinstance(submission, WeightsV2):
+        named["candidate_ledger"] = submission.candidate_ledger
+    if isinstance(submission, WeightsV3):
+        named["metadata.portfolio_v3.candidate_assessments"] = submission.metadata.portfolio_v3.candidate_assessments
+    ids = {place: [one.option_id for one in found] for place, found in named.items()}
+    if isinstance(submission, OptionSubmission):
+        ids["selected_option_id"] = [submission.selected_option_id]
+    for place, names in ids.items():
+        for name in names:
+            if name not in options:
+                yield f"submission.{place}: is none of the round's options (got {name!r})"
+        for name in sorted({n for n in names if names.count(n) > 1}):
+            yield f"submission.{place}: names {name!r} twice"
+    if isinstance(submission, Weights):
+        total = sum(holding.allocation_pct for holding in submission.portfolio)
+        if total > 100 + 1e-9:
+            yield f"submission.portfolio: allocations sum to {total:g} (allowed at most 100)"
+
+
+def _started(record: Record[Any]) -> datetime:
+    """When the call started, which must lie before its end."""
+    times = []
+    for part in ("started_at_utc", "completed_at_utc"):
+        try:
+            times.append(moment(getattr(record.call, part)))
+        except ValueError as exc:
+            raise ValueError(f"call.{part}: {exc}") from None
+    if times[1] < times[0]:
+        raise ValueError(f"call.completed_at_utc: is before the start ({times[1].isoformat()})")
+    return times[0]
+
+
+def _decision(record: Record[Any], shape: str, of: Round, started: datetime, provenance: Provenance) -> Decision:
+    """The decision. ``decided_at`` is the start of the call: nothing published later can have reached the agent."""
+    submission, call = record.submission, record.call
+    missing = ["raw response (its sha256 is kept)"]
+    if isinstance(submission, WeightsV2) and not submission.candidate_ledger:
+        missing.append("candidate ledger")
+    rationales = _rationales_of(submission)
+    if not has_text(rationales):
+        missing.append(NO_TEXT)
+    try:
+        # the ISO week of the date in a round's id is the regime that inference resamples
+        year, week, _ = date.fromisoformat("-".join(record.round_id.split("-")[1:4])).isocalendar()
+    except ValueError:
+        what = f"round_id: must hold a date, as in CB-2026-05-17-1M (got {record.round_id!r})"
+        raise ValueError(what) from None
+    if isinstance(submission, OptionSubmission):
+        actions = [Action(instrument=submission.selected_option_id, kind="target_weight", weight=1.0)]
+    else:
+        actions = [
+            Action(
+                instrument=one.option_id,
+                kind="target_weight",
+                weight=one.allocation_pct / 100,
+                expected_return=None if one.expected_return_pct is None else one.expected_return_pct / 100,
+            )
+            for one in submission.portfolio
+        ]
+    return Decision(
+        record_id=record.id, episode_id=record.round_id, step=0, cluster=f"{year}-W{week:02d}", decided_at=started,
+        agent=Agent(
+            id=submission.model_id,
+            family=submission.provider,
+            model=call.api_model_name,
+            params={"mode": submission.mode},
+        ),
+        context_id=of.context_id, actions=tuple(actions), rationales=rationales, format=shape,
+        provenance=replace(provenance, path=record.path),
+        confidence=submission.confidence, stages=_stages_of(record, [action.instrument for action in actions]),
+        call=CallFacts(
+            seconds=call.latency_seconds,
+            timing_source="measured",
+            input_tokens=call.input_tokens,
+            output_tokens=call.output_tokens,
+            reasoning_tokens=call.reasoning_tokens,
+            cost_usd=submission.cost_usd,
+        ),
+        replicate=submission.replicate_index, flags=(CLOCK_CONFLICT,) if started < of.context.cutoff else (),
+        missing=tuple(missing),
+    )  # fmt: skip
+
+
+def _stages_of(record: Record[Any], selected: list[JSON]) -> Mapping[str, JSON]:
+    """The structured parts: what is held, forecasts in percent, candidates, and who set weights and confidence."""
+    submission = record.submission
+    stages: dict[str, JSON] = {
+        "selected": selected,
+        "raw_response_sha256": record.call.raw_response_sha256,
+        "run": record.run_id,
+        "weights_by": "agent",
+        "confidence_by": "agent",
+    }
+    if isinstance(submission, WeightsV2):
+        stages["forecast"] = {
+            "portfolio_pct": submission.portfolio_expected_return_pct,
+            "benchmark_pct": submission.benchmark_expected_return_pct,
+            "alpha_pct": submission.expected_alpha_vs_sp500_pct,
+            "holdings": {
+                one.option_id: one.expected_return_pct
+                for one in submission.portfolio
+                if one.expected_return_pct is not None
+            },
+        }
+        stages["candidates"] = [one.model_dump() for one in submission.candidate_ledger]
+    if isinstance(submission, WeightsV3):
+        said = submission.metadata.portfolio_v3
+        stages |= {
+            "weights_by": "arena",
+            "confidence_by": "arena",
+            "confidence_rule": said.confidence_derivation,
+            "candidates": [one.model_dump() for one in said.candidate_assessments],
+            "views": {
+                "dispersion_state": said.dispersion_state,
+                "dominant_pattern": said.dominant_pattern,
+                "prefer_spy": said.prefer_spy,
+                "top3": list(said.top3_option_ids),
+            },
+        }
+    return stages
+
+
+def _outcome(resolved: Resolved, name: str, of: Round) -> Outcome | None:
+    """What the portfolio returned over the horizon, beside the S&P 500; None while nothing is resolved.
+
+    The first shape has no portfolio return; there it is the benchmark's plus alpha, as the arena defines alpha. The
+    day of exit counts until its end (UTC), for the closing price comes late in it.
+    """
+    own, benchmark, alpha = (
+        finite(text, f"outcome.{part}") if (text := getattr(resolved, part)) else None
+        for part in ("portfolio_return", "sp500_return", "alpha_vs_sp500")
+    )
+    source = "portfolio_return"
+    if own is None and benchmark is not None and alpha is not None:
+        own, source = benchmark + alpha, "sp500_return + alpha_vs_sp500"
+    if own is None:
+        return None
+    if benchmark is not None and alpha is not None and abs(own - benchmark - alpha) > 1e-6:
+        raise ValueError(f"outcome.alpha_vs_sp500: is not the return less the benchmark's (got {alpha:g})")
+    return Outcome(
+        record_id=name,
+        horizon=of.manifest.horizon,
+        value=own,
+        benchmark=benchmark,
+        resolved_at=midnight(of.manifest.exit_date) + timedelta(days=1),
+        source=source,
+    )

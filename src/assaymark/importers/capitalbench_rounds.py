@@ -1,0 +1,707 @@
+"""A frozen-input round as a `Context`: what the agents were shown, as far as it was kept, and what was not kept."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta, timezone
+from json.encoder import encode_basestring as quoted
+from typing import Annotated, Any, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from assaymark.errors import Problem
+from assaymark.importers.read import (
+    SHA256,
+    ShapeError,
+    as_shape,
+    csv_rows,
+    day,
+    joined,
+    midnight,
+    moment,
+    note,
+    object_as_shape,
+    yaml_tree,
+)
+from assaymark.importers.report import Tally
+from assaymark.records import Constraint, Context, Fact, Instrument, canonical_json, sha256_text
+
+_MONTH = (
+    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
+    r"|Nov(?:ember)?|Dec(?:ember)?)\.?"
+)
+_SPAN = r"(?:year|yr|month|week|day|session|hour|minute|quarter|trading[- ]day|DMA|d|y|w)s?\b"
+_INDEX = r"(?:Nasdaq|Russell|Nikkei|FTSE|CSI|STOXX|Euro Stoxx|KOSPI|ASX|CAC|DAX|Dow|IBEX|TOPIX|MSCI|Fortune)"
+
+# What holds digits and is no value. Order matters: the longest forms first.
+_MASKS = re.compile(
+    "|".join(
+        [
+            r"https?://\S+",
+            r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|\s?UTC)?",
+            r"\b\d{1,2}:\d\d(?::\d\d)?(?:\s?[ap]\.?m\.?)?|\b\d{1,2}\s?[ap]\.m\.",
+            rf"\b{_MONTH}\s\d{{1,2}}(?:st|nd|rd|th)?(?:\s?[-–—/]\s?(?:{_MONTH}\s)?\d{{1,2}})?(?:,?\s(?:19|20)\d\d)?(?![\d.,]*\d|%)",
+            rf"\b\d{{1,2}}\s{_MONTH}(?:\s(?:19|20)\d\d)?\b",
+            r"\b(?:Q[1-4]|[1-4]Q|H[12]|FY)[ -]?'?(?:20)?\d\d\b|\bQ[1-4]\b|\bH[12]\b",
+            r"\bS&P(?:\s|/ASX\s|/TSX\s|\sSmallCap\s|\sMidCap\s)?\s?\d{3,4}\b",
+            rf"\b{_INDEX}(?:\sEurope)?[- ]\d{{2,4}}\b",
+            rf"(?<![\d.,$])\d+(?:\.\d+)?(?:\s?(?:-|–|to)\s?\d+)?[- ]?{_SPAN}",
+            r"(?<![\d.,$])\d+-(?=,| and| or| to)",
+            r"\b\d{1,4}(?:st|nd|rd|th)\b",
+            r"(?<![$€£¥\d.,])\b(?:19|20)\d\d(?:\s?[-–]\s?(?:19|20)?\d\d)?\b(?!%|\.\d|,\d)",
+        ]
+    ),
+    re.I,
+)
+_DIGIT = re.compile(r"\d")
+_PLAIN = re.compile(r"[+\-−]?\$?\d{1,3}(?:,\d{3})*(?:\.\d+)?\s?%?")
+
+_NUMBER = re.compile(
+    r"(?<![A-Za-z0-9_.])(?<![A-Za-z]-)(?P<sign>(?<![\d%)])[+\-−])?(?:(?P<currency>(?:US|NT|HK|C|A)?\$|€|£|¥)(?P<minus>[-−])?)?"
+    r"(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\d_]|[.,]\d)"
+    r"(?P<scale>\s?(?:trillion|billion|million|thousand|tn|bn|mn)\b|[KMBT]\b)?"
+    r"(?P<unit>\s?%|\s?per\s?cent\b|[\s-]percentage[\s-]points?\b|\s?pp\b|[\s-]?(?:basis[\s-]points?|bps?)\b|x\b|\s?points?\b)?"
+    r"(?![A-Za-z])"
+)
+
+_SCALES = {"k": 1e3, "th": 1e3, "m": 1e6, "mi": 1e6, "mn": 1e6, "b": 1e9, "bi": 1e9, "bn": 1e9} | dict.fromkeys(
+    ("t", "tr", "tn"), 1e12
+)
+_CURRENCIES = {
+    "$": "usd", "US$": "usd", "NT$": "twd", "HK$": "hkd", "C$": "cad", "A$": "aud", "€": "eur", "£": "gbp", "¥": "jpy",
+}  # fmt: skip
+
+# "down to 4.2%" names a level, so no "to" among the words that may stand between.
+_DOWN = re.compile(
+    r"\b(?:decreased|declined|fell|fall|falling|dropped|lost|slipped|contracted|shrank|down|minus|lower|decrease|decline|drop)"
+    r"(?:\s(?:by|of|a|an|another|about|around|nearly|roughly|some|approximately|combined|further|more than)){0,3}\s*$",
+    re.I,
+)
+_LOWER_AFTER = re.compile(r"\s(?:lower|decline|decrease|drop)\b", re.I)
+_SAME_VERB = re.compile(r"\b(?:and|or)\s*$")
+_OTHER_VERB = re.compile(r"\b(?:was|were|to|from|at|versus|up)\b|[.;]")
+_RANGE = re.compile(r"\s?(?:to|-|–|—|and|or|/)\s?$")
+
+
+class Number(NamedTuple):
+    """One number of a text in base units: 768.6 billion dollars is 768.6e9 usd, 0.4% is 0.4 percent."""
+
+    start: int
+    end: int
+    value: float
+    unit: str
+
+
+def numbers(text: str) -> tuple[Number, ...]:
+    """The values a text states, in order; dates, years, horizons and index names are none.
+
+    A number without a unit takes that of the next one across a range, and is otherwise an ``index`` when it has
+    decimals and a ``count`` when it has none. Words of decrease before it (or "lower" behind it) make it negative.
+    """
+    if not _DIGIT.search(text):
+        return ()
+    # Most table cells are one plain number; searching them for dates and names is half the cost of a briefing.
+    masked = text if _PLAIN.fullmatch(text) else _MASKS.sub(lambda m: " " * len(m[0]), text)
+    found: list[Number] = []
+    with_unit: list[bool] = []
+    for match in _NUMBER.finditer(masked):
+        scale, printed = (match["scale"] or "").strip().lower(), match["digits"].replace(",", "")
+        factor = next((_SCALES[scale[:n]] for n in (2, 1) if scale[:n] in _SCALES), 1.0)
+        value = float(printed) * factor
+        if not math.isfinite(value):
+            continue
+        if match["sign"] or match["minus"]:
+            value = -value if match["minus"] or match["sign"] != "+" else value
+        elif value:
+            since = found[-1].end if found else 0
+            between = masked[max(since, match.start() - 60) : match.start()]
+            # a decrease said of one number may still hold for the next: "down 1.0% for the session and 1.6% ..."
+            carried = bool(
+                found and found[-1].value < 0 and len(between) < 45 and _SAME_VERB.search(between)
+            ) and not _OTHER_VERB.search(between)
+            if _DOWN.search(between) or _LOWER_AFTER.match(masked, match.end()) or carried:
+                value = -value
+        found.append(Number(match.start(), match.end(), value, _unit(match, factor, "." in printed)))
+        with_unit.append(bool(match["unit"] or match["currency"] or match["scale"]))
+    for i in range(len(found) - 2, -1, -1):
+        across = masked[found[i].end : found[i + 1].start]
+        if not with_unit[i] and with_unit[i + 1] and _RANGE.fullmatch(across):
+            found[i] = found[i]._replace(unit=found[i + 1].unit)
+    return tuple(found)
+
+
+def _unit(match: re.Match[str], factor: float, decimals: bool) -> str:
+    word = (match["unit"] or "").strip(" -").lower()
+    if word.startswith("b"):
+        return "bps"
+    if word.startswith(("%", "per", "pp")):
+        return "percent"
+    if word == "x":
+        return "multiple"
+    if match["currency"]:
+        return _CURRENCIES[match["currency"]]
+    return "index" if word.startswith("point") or (decimals and factor == 1.0) else "count"
+
+
+_ESCAPE = re.compile(r"\\([\\&\-.>~*_|+#$()\[\]])")
+_EMPHASIS = re.compile(r"\*\*|__|`")
+_RULE = re.compile(r"^\|?[\s:|-]+\|?$")
+_CELLS = re.compile(r"(?<!\\)\|")
+# "U.S. Treasury" is one sentence: a capital before the stop ends nothing.
+_SENTENCE = re.compile(r"(?<=[a-z0-9%)\"]\.)\s+(?=[A-Z\"(*])")
+_WORD = re.compile(r"[^\s,;:()\"]+")
+_ASIDE = re.compile(
+    r"date|period|source|status|publisher|_id$|^id$|note|missing|comparison_type|window|entity|deadline|cutoff", re.I
+)
+
+_OPTION_COLUMNS = ("option_id", "asset proxy", "symbol", "option")
+_LABEL_WORDS = 6
+_LABEL_LENGTH = 60
+
+# One endless line with a number in every word must not cost its length squared.
+_REACH = 200
+_NOTE_LENGTH = 2000
+
+
+_FACTORS = (("trillion", 1e12), ("billion", 1e9), ("million", 1e6), ("thousand", 1e3))
+_UNITS = (
+    ("basis point", "bps"),
+    ("bps", "bps"),
+    ("percent", "percent"),
+    ("%", "percent"),
+    ("$", "usd"),
+    ("usd", "usd"),
+    ("dollar", "usd"),
+    ("ratio", "multiple"),
+    ("multiple", "multiple"),
+    ("index", "index"),
+    ("point", "index"),
+)
+
+
+def briefing_facts(text: str, options: Mapping[str, str], available_at: datetime) -> tuple[Fact, ...]:
+    """The facts a briefing states, in its order: one per number, with the row or sentence that holds it."""
+    facts: list[Fact] = []
+
+    def add(instrument: str, label: str, value: float, unit: str, note: str) -> None:
+        facts.append(
+            Fact(
+                id=f"b{len(facts) + 1}",
+                instrument=instrument,
+                field=label,
+                value=value,
+                unit=unit,
+                available_at=available_at,
+                source="briefing.md",
+                note=note,
+            )
+        )
+
+    header: tuple[str, ...] | None = None
+    heading = ""
+    lines = [_plain(line) for line in text.splitlines()]
+    for number, line in enumerate(lines):
+        if line.startswith("|"):
+            if _RULE.match(line):
+                continue
+            cells = tuple(cell.strip().replace("\\|", "|") for cell in _CELLS.split(line.strip().strip("|")))
+            if header is None and number + 1 < len(lines) and _RULE.match(lines[number + 1]):
+                header = cells
+                continue
+            for stated in _of_row(cells, header or (), options):
+                add(*stated)
+            continue
+        header = None
+        if line.startswith("#"):
+            heading = line.lstrip("# ").strip()
+            continue
+        for sentence in _SENTENCE.split(line.lstrip("-*• \t")):
+            for found in numbers(sentence):
+                before = _WORD.findall(sentence, max(found.start - _REACH, 0), found.start)[-_LABEL_WORDS:]
+                label = " ".join(before) or heading
+                start = 0 if len(sentence) <= _NOTE_LENGTH else max(found.start - _REACH, 0)
+                add("", label[-_LABEL_LENGTH:].strip(), found.value, found.unit, sentence[start:][:_NOTE_LENGTH])
+    return tuple(facts)
+
+
+def _plain(line: str) -> str:
+    """A line without Markdown's escapes and emphasis; escaped bars stay escaped for the cells."""
+    line = line.strip()
+    if "\\" in line:
+        line = _ESCAPE.sub(lambda m: m[0] if m[1] == "|" else m[1], line)
+    # Looked for first: most lines have none, and the search for three marks at once is slow.
+    return _EMPHASIS.sub("", line) if "**" in line or "__" in line or "`" in line else line
+
+
+def _of_row(
+    cells: tuple[str, ...], header: tuple[str, ...], options: Mapping[str, str]
+) -> Iterator[tuple[str, str, float, str, str]]:
+    """The numbers of one table row; a unit column gives the bare ones their unit."""
+    # Only in a table of options is a row about one: a macro row called "Gold" is not about a fund.
+    about = cells[:2] if header and header[0].lower() in _OPTION_COLUMNS else ()
+    subject = next((options[cell.upper()] for cell in about if cell.upper() in options), "")
+    words = next((cell for cell, name in zip(cells, header, strict=False) if name.lower().startswith("unit")), "")
+    words = words.lower()
+    factor = next((f for word, f in _FACTORS if word in words), 1.0)
+    for place, cell in enumerate(cells[1:], start=1):
+        name = header[place] if place < len(header) else ""
+        if _ASIDE.search(name) or name.lower().startswith("unit"):
+            continue
+        label = name if subject else f"{cells[0]}, {name}".strip(", ")
+        for found in numbers(cell):
+            value, unit = found.value, found.unit
+            # a cell that says its own unit keeps it
+            if words and unit in ("index", "count") and not re.search(r"[a-z%]", cell[found.start : found.end], re.I):
+                default = "count" if factor != 1.0 else unit
+                value, unit = value * factor, next((one for mark, one in _UNITS if mark in words), default)
+            yield subject, label[:_LABEL_LENGTH], value, unit, " | ".join(cells)[:_NOTE_LENGTH]
+
+
+RETURNS, DECISION, QUALITY = (
+    "universe_trailing_returns.csv",
+    "universe_decision_context.csv",
+    "universe_quality_evidence.json",
+)
+"""The three market files of a round that hold facts."""
+
+_COLUMN_UNITS: tuple[tuple[str, str], ...] = (
+    ("rank_", "rank"),
+    ("path_observations", "count"),
+    ("as_of_adj_close", "price"),
+    ("corr_", "correlation"),
+    ("beta_", "beta"),
+    ("volume_zscore", "zscore"),
+    *(
+        (start, "ratio")
+        for start in (
+            "return_", "active_return_", "prior_", "volatility_", "max_drawdown_", "up_day_share_", "distance_",
+        )
+    ),
+)  # fmt: skip
+_COLUMNS_ASIDE = frozenset({
+    "option_id", "symbol", "name", "asset_class", "category", "option_group", "risk_bucket", "status", "message",
+    "as_of_date_requested", "as_of_price_date",
+})  # fmt: skip
+_RANKS = (
+    "quality_evidence_score",
+    "prior_active_rank",
+    "recent_active_reversal_rank",
+    "low_volatility_rank",
+    "shallow_drawdown_rank",
+)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class _Lenient(BaseModel):
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+
+
+class _QualityRow(_Strict):
+    option_id: str
+    low_volatility_rank: float
+    prior_active_rank: float
+    quality_evidence_score: float
+    recent_active_reversal_rank: float
+    shallow_drawdown_rank: float
+
+
+class _Quality(_Strict):
+    """The quality evidence: percentile ranks within the universe, and their weighted sum."""
+
+    as_of_date_requested: str
+    complete_options: int
+    coverage: float
+    methodology_version: str
+    minimum_required_coverage: float
+    profile: str
+    rows: list[_QualityRow]
+    total_active_options: int
+    version: str
+    weights: dict[str, float]
+
+
+def _table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: datetime) -> tuple[Fact, ...]:
+    """The facts of one market CSV, all available at the cutoff: one per cell that is not empty."""
+    short = "ret" if name == RETURNS else "ctx"
+    facts: list[Fact] = []
+    columns: list[tuple[str, str, str]] = []  # name, unit, and the column with the first day of its span
+    seen: set[str] = set()
+    wrong: list[Problem] = []
+    for line, row in csv_rows(text, lambda number, what: wrong.append(Problem(f"line {number}", what))):
+        for column in () if columns else row:
+            if column in _COLUMNS_ASIDE or column.startswith("price_date_"):
+                continue
+            unit = next((unit for start, unit in _COLUMN_UNITS if column.startswith(start)), None)
+            unit = "text" if column == "economic_exposure_cluster" else unit
+            if unit is None:  # its unit would be a guess
+                raise ValueError(f"unknown column {column!r}")
+            since = f"price_date_{column.rsplit('_', 1)[-1]}" if column.startswith("return_") else ""
+            columns.append((column, unit, since if since in row else ""))
+        option = row.get("option_id", "")
+        if option not in options:
+            raise ValueError(f"line {line}, option_id: is none of the round's options (got {option!r})")
+        if option in seen:
+            raise ValueError(f"line {line}, option_id: stands twice (got {option!r})")
+        seen.add(option)
+        as_of = midnight(day(row["as_of_price_date"])) if row.get("as_of_price_date") else None
+        if as_of is not None and as_of > cutoff:
+            seen_at = f"as of {as_of:%Y-%m-%d}, cutoff {cutoff:%Y-%m-%d %H:%M}"
+            raise ValueError(f"line {line}: a fact from the future ({seen_at})")
+        facts.extend(
+            Fact(
+                id=f"{short}:{option}.{column}",
+                instrument=option,
+                field=column,
+                value=row[column] if unit == "text" else finite(row[column], f"line {line}, {column}"),
+                unit=unit,
+                available_at=cutoff,
+                as_of=as_of,
+                source=name,
+                note=f"since {row[since]}" if since else "",
+            )
+            for column, unit, since in columns
+            if row[column]
+        )
+    if wrong:
+        raise ShapeError(wrong)
+    return tuple(facts)
+
+
+def finite(text: str, place: str) -> float:
+    """The number in a cell or field that is not empty."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"{place}: must be a finite number or empty (got {text[:40]!r})")
+    return value
+
+
+def _quality_facts(text: str, options: Mapping[str, Any], cutoff: datetime) -> tuple[Fact, ...]:
+    """The facts of the quality evidence: five ranks and scores an option, in 0..1."""
+    quality = object_as_shape(_Quality, text)
+    found = [row.option_id for row in quality.rows]
+    if unknown := [option for option in found if option not in options]:
+        raise ValueError(f"rows.option_id: is none of the round's options (got {unknown[0]!r})")
+    if twice := [option for option in found if found.count(option) > 1]:
+        raise ValueError(f"rows.option_id: stands twice (got {twice[0]!r})")
+    as_of = midnight(day(quality.as_of_date_requested))
+    return tuple(
+        Fact(
+            id=f"qual:{row.option_id}.{column}",
+            instrument=row.option_id,
+            field=column,
+            value=getattr(row, column),
+            unit="score" if column.endswith("score") else "rank",
+            available_at=cutoff,
+            as_of=as_of,
+            source=QUALITY,
+        )
+        for row in quality.rows
+        for column in _RANKS
+    )
+
+
+_MENTION = re.compile(r"(?:research|information|data)\s+cut-?off|available\s+through|frozen\s+at", re.I)
+_ISO = re.compile(
+    r"(?P<day>20\d\d-\d\d-\d\d)[T ](?P<clock>\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?)\s?"
+    r"(?P<zone>Z\b|UTC\b|GMT\b|[+-]\d\d:\d\d)"
+)
+_WORDS = re.compile(
+    r"(?P<day>[A-Z][a-z]+ \d{1,2}, 20\d\d),?(?: at)? (?P<clock>\d{1,2}:\d\d(?::\d\d)?)\s?(?P<half>[AaPp]\.?[Mm]\.?)?"
+    r"\s?(?P<zone>UTC\b|GMT\b|[A-Z][A-Za-z]+/[A-Za-z_]+)"
+)
+
+# How far behind its mention a cutoff is looked for: sentences are shorter, and a hostile line can be endless.
+_CUTOFF_REACH = 300
+
+
+def stated(text: str) -> tuple[datetime, int] | None:
+    """The cutoff a text states and the line where it does, or None.
+
+    Only a time that follows a mention of the cutoff counts: in its line or, below a heading, in the next line that
+    holds something. A decision deadline is never taken for it.
+    """
+    lines = text.splitlines()
+    for number, line in enumerate(lines, start=1):
+        for mention in _MENTION.finditer(line):
+            places = [(number, line[mention.end() :])]
+            if line.startswith("#"):
+                places += [(n, s) for n, s in enumerate(lines[number : number + 5], number + 1) if s.strip()][:1]
+            for at, words in places:
+                if (found := _first_time(words[:_CUTOFF_REACH])) is not None:
+                    return found, at
+    return None
+
+
+def _first_time(text: str) -> datetime | None:
+    """The first complete point in time of a text before it speaks of a deadline; one without a zone is none."""
+    text = re.split(r"deadline", text, maxsplit=1, flags=re.I)[0]
+    iso, words = _ISO.search(text), _WORDS.search(text)
+    found = iso if iso and (not words or iso.start() < words.start()) else words
+    if found is None:
+        return None
+    zone, half = found["zone"], (found["half"] or "") if found is words else ""
+    hours, minutes, seconds = (*found["clock"].split(":"), "0")[:3]
+    try:
+        date = datetime.strptime(found["day"], "%Y-%m-%d" if found is iso else "%B %d, %Y")
+        hour = int(hours) % 12 + (12 if half[:1] in "Pp" else 0) if half else int(hours)
+        local = date + timedelta(hours=hour, minutes=int(minutes), seconds=float(seconds))
+        if zone in ("Z", "UTC", "GMT"):
+            return local.replace(tzinfo=UTC)
+        if "/" in zone:
+            return local.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
+        offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[4:6]))
+        return local.replace(tzinfo=timezone(-offset if zone[0] == "-" else offset)).astimezone(UTC)
+    except (ValueError, ZoneInfoNotFoundError, OverflowError):
+        return None
+
+
+_NEEDED = ("briefing.md", "hashes.json", "manifest.yaml", "options.yaml", "prompt.md")
+"""Without these a round is no context."""
+
+_MARKET = (RETURNS, DECISION, QUALITY)
+
+_OUTCOME_FILES = ("entry_prices.csv", "exit_prices.csv")
+"""Prices that scored the round. Exit prices are what happened next. Entry prices were often fixed after the call (the
+entry can be the close that follows it), so neither is ever shown, hashed into a context, or made a fact."""
+
+_ALLOWED = ("round_id", *_NEEDED, *_MARKET, *_OUTCOME_FILES)
+"""Every key that a line of the contexts file may have."""
+
+_RENDERED = "rendered model input (round metadata and mechanical appendix)"
+"""What every agent saw and no round kept."""
+
+
+_LIMITS: Mapping[str, tuple[str, float, str, str]] = {
+    "min_holdings": ("min_holdings", 1.0, "count", "portfolio"),
+    "max_holdings": ("max_holdings", 1.0, "count", "portfolio"),
+    "allocation_increment_pct": ("weight_increment", 0.01, "nav", "holding"),
+    "min_allocation_pct": ("min_weight", 0.01, "nav", "holding"),
+    "max_total_allocation_pct": ("max_total_weight", 0.01, "nav", "portfolio"),
+    "max_economic_exposure_pct": ("max_weight", 0.01, "nav", "economic_exposure_cluster"),
+    "allow_cash": ("allow_cash", 1.0, "bool", "portfolio"),
+    "allow_benchmark_asset": ("allow_benchmark", 1.0, "bool", "portfolio"),
+}
+
+
+class _Option(_Lenient):
+    id: Annotated[str, Field(min_length=1)]
+    name: str
+    symbol: str | None = None
+    tiingo_symbol: str | None = None
+    asset_class: str = ""
+    option_group: str = ""
+
+
+class _Options(_Lenient):
+    options: Annotated[list[_Option], Field(min_length=1)]
+
+
+class _Manifest(_Lenient):
+    """The fields of ``manifest.yaml`` that are used; the arena adds others as it goes."""
+
+    round_id: str
+    horizon: str
+    entry_date: date
+    exit_date: date
+    created_at: str
+    decision_deadline: AwareDatetime
+    notes: str = ""
+    portfolio_constraints: dict[str, float | None] = {}
+
+
+class _HashList(_Strict):
+    """The files a round froze, by path, with their hashes."""
+
+    algorithm: Annotated[str, Field(pattern="^sha256$")]
+    files: dict[str, Annotated[str, Field(pattern=SHA256)]]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round that was read: its context with its id, its options, and its manifest, which scoring needs."""
+
+    id: str
+    context_id: str
+    context: Context
+    options: frozenset[str]
+    manifest: _Manifest
+
+
+class RoundReader:
+    """Reads rounds one after another; files that many rounds share are parsed once."""
+
+    def __init__(self, tally: Tally) -> None:
+        self.tally = tally
+        self._universes: dict[str, dict[str, Instrument]] = {}
+        self._briefings: dict[tuple[str, str, datetime], tuple[Fact, ...]] = {}
+
+    def read(self, place: str, files: Mapping[str, str]) -> Round | None:
+        """The round in one line of the contexts file, or None after its problems were noted."""
+        absent = [wanted for wanted in ("round_id", *_NEEDED) if not files.get(wanted)]
+        if absent:
+            self.tally.problem(place, f"a round without {', '.join(absent)}; needed: {', '.join(_NEEDED)}")
+            return None
+        before = len(self.tally.problems)
+        place = f"{place} ({files['round_id']})"
+        for key in sorted(set(files) - set(_ALLOWED)):
+            self.tally.problem(joined(place, key), f"unknown key (allowed: {', '.join(_ALLOWED)})")
+        missing = self._verified(place, files)
+        universe = self._universe(place, files["options.yaml"])
+        manifest = self._manifest(joined(place, "manifest.yaml"), files)
+        cutoff = self._cutoff(joined(place, "manifest.yaml"), files, manifest) if manifest else None
+        facts = self._facts(place, files, universe, cutoff[0]) if universe and cutoff else ()
+        if len(self.tally.problems) > before or not (manifest and universe and cutoff):
+            return None
+        task, briefing, options = (files[name].strip() for name in ("prompt.md", "briefing.md", "options.yaml"))
+        limits = {
+            name: (_LIMITS.get(name, (name, 1.0, "count", "portfolio")), value)
+            for name, value in manifest.portfolio_constraints.items()
+            if value is not None  # an empty rule is no rule
+        }
+        context = Context(
+            completeness="partial",
+            cutoff=cutoff[0],
+            cutoff_source=cutoff[1],
+            # the text put to the agents, as far as it was kept, in the arena's order
+            prompt=f"{task}\n\n## Briefing\n\n{briefing}\n\n## Options\n\n{options}\n",
+            facts=facts,
+            instruments=tuple(universe.values()),
+            constraints=tuple(
+                Constraint(kind=kind, limit=float(value) * factor, unit=unit, scope=scope)
+                for (kind, factor, unit, scope), value in limits.values()
+            ),
+            missing=(_RENDERED, *missing),
+        )
+        return Round(files["round_id"], context_id(context), context, frozenset(universe), manifest)
+
+    def _verified(self, place: str, files: Mapping[str, str]) -> tuple[str, ...]:
+        """Checks every hash that can be checked (by file name); returns what the round froze and does not hold."""
+        try:
+            listed = object_as_shape(_HashList, files["hashes.json"])
+        except ValueError as exc:
+            note(self.tally, joined(place, "hashes.json"), exc)
+            return ()
+        missing = []
+        for path, expected in sorted(listed.files.items()):
+            name = path.rsplit("/", 1)[-1]
+            if name not in files or name in _OUTCOME_FILES:
+                missing.append(path)
+                self.tally.unverifiable[name] += 1
+                self.tally.missing(f"file {name}", files["round_id"])
+                continue
+            seen = hashlib.sha256(files[name].encode("utf-8", "surrogatepass")).hexdigest()
+            if seen == expected:
+                self.tally.verified[name] += 1
+            else:
+                what = f"does not match its hash (got {seen[:12]}, listed {expected[:12]})"
+                self.tally.problem(joined(place, path), what)
+        return tuple(missing)
+
+    def _universe(self, place: str, text: str) -> dict[str, Instrument]:
+        """The options as instruments by id; empty after a problem."""
+        if text not in self._universes:
+            place = joined(place, "options.yaml")
+            try:
+                options = as_shape(_Options, yaml_tree(text)).options
+            except ValueError as exc:
+                note(self.tally, place, exc)
+                return {}
+            self._universes[text] = {
+                one.id: Instrument(
+                    id=one.id,
+                    symbol=one.symbol,
+                    name=one.name,
+                    asset_class=one.asset_class,
+                    group=one.option_group,
+                    aliases=tuple(
+                        filter(
+                            None,
+                            dict.fromkeys((one.id, one.id.replace("_", " "), one.symbol, one.tiingo_symbol, one.name)),
+                        )
+                    ),
+                )
+                for one in options
+            }
+            if len(self._universes[text]) < len(options):
+                self.tally.problem(place, "an option id stands twice")
+        return self._universes[text]
+
+    def _manifest(self, place: str, files: Mapping[str, str]) -> _Manifest | None:
+        try:
+            tree = yaml_tree(files["manifest.yaml"])
+            if isinstance(tree, dict) and tree.get("portfolio_constraints", 0) is None:
+                del tree["portfolio_constraints"]
+            manifest = as_shape(_Manifest, tree)
+        except ValueError as exc:
+            note(self.tally, place, exc)
+            return None
+        if manifest.round_id != files["round_id"]:
+            self.tally.problem(place, f"round_id: is another round's (got {manifest.round_id!r})")
+        return manifest
+
+    def _cutoff(self, place: str, files: Mapping[str, str], manifest: _Manifest) -> tuple[datetime, str] | None:
+        """Time and source: the briefing, else the manifest's notes, else when it was made; never the deadline."""
+        if in_briefing := stated(files["briefing.md"]):
+            return in_briefing[0], f"briefing.md line {in_briefing[1]}"
+        if in_notes := stated(manifest.notes):
+            return in_notes[0], "manifest.yaml notes"
+        try:
+            made = moment(manifest.created_at)
+        except ValueError as exc:
+            self.tally.problem(joined(place, "created_at"), str(exc))
+            return None
+        self.tally.missing("stated cutoff (created_at stands in)", files["round_id"])
+        return made, "manifest.yaml created_at"
+
+    def _facts(
+        self, place: str, files: Mapping[str, str], universe: Mapping[str, Instrument], cutoff: datetime
+    ) -> tuple[Fact, ...]:
+        facts: tuple[Fact, ...] = ()
+        for name in _MARKET:
+            if name not in files:
+                continue
+            try:
+                if name == QUALITY:
+                    facts += _quality_facts(files[name], universe, cutoff)
+                else:
+                    facts += _table_facts(name, files[name], universe, cutoff)
+            except ValueError as exc:
+                note(self.tally, joined(place, name), exc)
+        if RETURNS not in files and DECISION not in files:
+            self.tally.missing("market table", files["round_id"])
+        key = (files["briefing.md"], files["options.yaml"], cutoff)
+        if key not in self._briefings:
+            # how a table row may begin that is about an instrument
+            rows = {alias.upper(): one.id for one in universe.values() for alias in one.aliases}
+            self._briefings[key] = briefing_facts(files["briefing.md"], rows, cutoff)
+        return facts + self._briefings[key]
+
+
+def context_id(context: Context) -> str:
+    """`content_id` of a context, five times as fast: its thousand facts are flat and share their few times."""
+    moments = {at for fact in context.facts for at in (fact.available_at, fact.as_of)}
+    times = {at: canonical_json(at) for at in moments}
+    facts = ",".join(_fact_json(fact, times) for fact in context.facts)
+    # In JSON text a quote inside a string is escaped, so the key can stand there only once.
+    return sha256_text(canonical_json(replace(context, facts=())).replace('"facts":[]', f'"facts":[{facts}]', 1))
+
+
+def _fact_json(fact: Fact, times: Mapping[datetime | None, str]) -> str:
+    """The canonical JSON of one fact, keys in alphabetical order; its value was found finite when it was read."""
+    value = quoted(fact.value) if isinstance(fact.value, str) else repr(fact.value)
+    return (
+        f'{{"as_of":{times[fact.as_of]},"available_at":{times[fact.available_at]},"field":{quoted(fact.field)}'
+        f',"id":{quoted(fact.id)},"instrument":{quoted(fact.instrument)},"note":{quoted(fact.note)}'
+        f',"source":{quoted(fact.source)},"unit":{quoted(fact.unit)},"value":{value}}}'
+    )

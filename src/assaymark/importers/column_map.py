@@ -1,0 +1,193 @@
+"""The column map of a generic import: a TOML file that says which column of yours is what."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from assaymark.errors import InputError
+from assaymark.importers.read import ShapeError, as_shape
+from assaymark.plan import read_toml
+from assaymark.records import Completeness
+
+_AFTERWARDS = "outcomes?|exit|reali[sz]ed|future|forward|fwd|pnl|resolved|resolution|after|next"
+_OUTCOME = re.compile(rf"(?:^|[_\s.-])(?:{_AFTERWARDS})(?:$|[_\s.-]|\d)", re.I)
+
+
+_MEASURES = frozenset({
+    "return", "returns", "ret", "price", "prices", "close", "pnl", "alpha", "performance", "change", "move",
+})  # fmt: skip
+_LATER = frozenset({"after", "forward", "fwd", "next", "future", "subsequent", "realized", "realised", "resolved"})
+# What was known before although it speaks of afterwards: estimates, ratios on them, trading after hours.
+_BEFOREHAND = frozenset({
+    "expected", "forecast", "forecasts", "estimate", "estimated", "estimates", "consensus", "target", "implied",
+    "guidance", "projected", "to", "earnings", "ratio", "pe", "tax", "hours", "market", "vol", "volatility",
+    "variance", "correlation",
+})  # fmt: skip
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+
+
+def names_later(name: str) -> bool:
+    """Whether a file or column name says that it holds what happened afterwards: exit_prices.csv, fwd_return."""
+    return bool(_OUTCOME.search(name))
+
+
+def names_outcome(field: str) -> bool:
+    """Whether the name of a fact says that it happened afterwards: exit_price, realized_return_1w, returnAfter1w.
+
+    Narrower than `names_later`: facts are rightly called next_meeting, forward_pe or realized_volatility.
+    """
+    words = {word.lower() for word in _WORDS.findall(field)}
+    if words & {"outcome", "outcomes"} or ("exit" in words and words & (_MEASURES | {"value", "nav", "date"})):
+        return True
+    return bool(words & _LATER and words & _MEASURES) and not words & _BEFOREHAND
+
+
+Column = Annotated[str, Field(min_length=1)]
+
+
+class Part(BaseModel):
+    """Base of the parts of a map: immutable, and an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Files(Part):
+    """The files, beside the map."""
+
+    decisions: str
+    facts: str | None = None
+    constraints: str | None = None
+    outcomes: str | None = None
+
+
+class Source(Part):
+    """Where the records come from, for every record's provenance."""
+
+    source: Annotated[str, Field(min_length=1)]
+    licence: str | None = None
+    commit: str | None = None
+
+
+class Columns(Part):
+    """Columns of the decisions file; the first five are needed."""
+
+    agent: Column
+    family: Column
+    episode: Column
+    decided_at: Column
+    context: Column
+    step: Column | None = None
+    replicate: Column | None = None
+    cluster: Column | None = None
+    model: Column | None = None
+    prompt: Column | None = None
+    cutoff: Column | None = None
+    confidence: Column | None = None
+    seconds: Column | None = None
+    instrument: Column | None = None
+    action: Column | None = None
+    weight: Column | None = None
+    quantity: Column | None = None
+    price: Column | None = None
+    derivation: Column | None = None
+    parent: Column | None = None
+
+
+class Texts(Part):
+    """Columns with the agent's reasons, by kind; several columns of one kind are kept in order."""
+
+    summary: tuple[Column, ...] = ()
+    portfolio: tuple[Column, ...] = ()
+    risk: tuple[Column, ...] = ()
+    candidate: tuple[Column, ...] = ()
+    holding: tuple[Column, ...] = ()
+    stage: tuple[Column, ...] = ()
+    arena: tuple[Column, ...] = ()
+
+
+class FactColumns(Part):
+    """Columns of the facts file."""
+
+    context: Column = "context"
+    instrument: Column = "instrument"
+    field: Column = "field"
+    value: Column = "value"
+    unit: Column = "unit"
+    available_at: Column = "available_at"
+    as_of: Column | None = None
+    source: Column | None = None
+    note: Column | None = None
+
+
+class ConstraintColumns(Part):
+    """Columns of the constraints file: the numeric rules that the agents were given."""
+
+    context: Column = "context"
+    kind: Column = "kind"
+    limit: Column = "limit"
+    unit: Column = "unit"
+    scope: Column | None = None
+
+
+class OutcomeColumns(Part):
+    """Columns of the outcomes file."""
+
+    agent: Column = "agent"
+    episode: Column = "episode"
+    value: Column = "value"
+    horizon: Column = "horizon"
+    step: Column | None = None
+    replicate: Column | None = None
+    benchmark: Column | None = None
+    resolved_at: Column | None = None
+
+
+class ColumnMap(Part):
+    """A whole map."""
+
+    version: Literal["1"] = "1"
+    files: Files
+    provenance: Source
+    columns: Columns
+    rationales: Texts = Texts()
+    weights: dict[str, str] = Field(default_factory=dict, description="column of a weight -> instrument")
+    known_scores: dict[str, str] = Field(default_factory=dict, description="column of a known score -> dimension")
+    weight_unit: Literal["fraction", "percent"] = "fraction"
+    completeness: Completeness = "partial"
+    facts: FactColumns = FactColumns()
+    constraints: ConstraintColumns = ConstraintColumns()
+    outcomes: OutcomeColumns = OutcomeColumns()
+
+    @model_validator(mode="after")
+    def _no_outcome_in_context(self) -> ColumnMap:
+        shown = [self.columns.prompt, self.columns.context]
+        for part in (self.rationales, self.facts, self.constraints):
+            for named in part.model_dump().values():
+                shown += [named] if isinstance(named, str) else list(named or ())
+        found = [name for name in shown if name and names_later(name)]
+        if found:
+            raise ValueError(
+                f"column {found[0]!r} names an outcome: what happened afterwards is never context or rationale; "
+                "give it in files.outcomes"
+            )
+        for part_name, name in (("facts", self.files.facts), ("constraints", self.files.constraints)):
+            if name and names_later(name.rsplit("/", 1)[-1]):
+                raise ValueError(f"files.{part_name}: {name!r} names outcomes; give it in files.outcomes")
+        return self
+
+
+def parse_map(text: str, *, source: str = "map.toml") -> ColumnMap:
+    """A column map from its TOML."""
+    try:
+        return as_shape(ColumnMap, read_toml(text, source=source))
+    except ShapeError as exc:
+        raise InputError(source, exc.problems) from None
+
+
+def template() -> str:
+    """A commented map to start from, with example lines of each file; it parses as it stands."""
+    return (files("assaymark.importers") / "column_map.toml").read_text(encoding="utf-8")
