@@ -19,12 +19,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import LinearConstraint, minimize
 
-from assaymark.benchmark.baselines import baseline_weights, run_baselines
-from assaymark.benchmark.episode import EpisodeState, MarketWindow
-from assaymark.benchmark.market import BenchMarket, choose_universe
+from assaymark.benchmark.episode import EpisodeState, MarketWindow, baseline_weights, run_baselines
+from assaymark.benchmark.market import BenchMarket, choose_universe, windows_of
 from assaymark.benchmark.profiles import BALANCED
 from assaymark.benchmark.questions import answer_text, generate_questions, score_answer
-from assaymark.benchmark.windows import windows_of
 from assaymark.engine.calls import Reply
 from assaymark.market import History, synthetic_history
 from assaymark.protocol import AgentSpec

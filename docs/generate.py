@@ -1,12 +1,12 @@
-"""Regenerate what the documentation prints from code and runs, so that no number in it is typed.
+"""Regenerate documentation pages from code and finished runs.
 
 python docs/generate.py                          the command line, the schemas, what the demo shows
 python docs/generate.py capitalbench RUN         the worked example, from a finished run folder
 python docs/generate.py valueblind RUN           the shipped study, from a finished run folder
-python docs/generate.py judge-logs FULL REPEATED what two logs of real judges come to, from their CSV files
-python docs/generate.py benchmarks RESULTS.json...  the measured ratios, from what bench/ wrote in each session
-python docs/generate.py faults RESULTS.json      what became of each fault, from what tests/faults wrote
-python docs/generate.py aitrader RUN [RUN ...]   the worked result on real logs, one finished run folder a track
+python docs/generate.py judge-logs FULL REPEATED measurements of two judge logs, from their CSV files
+python docs/generate.py benchmarks RESULTS.json...  measured speed, from the results of bench/
+python docs/generate.py faults RESULTS.json      injected faults, from the results of tests/faults
+python docs/generate.py aitrader RUN [RUN ...]   the AI-Trader page, one finished run folder per track
 python docs/generate.py portbench RUN            the benchmark's page and decision 0003, from a finished run folder
 """
 
@@ -50,13 +50,13 @@ def schema() -> str:
 
 
 def context_schema() -> str:
-    """The JSON Schema of what an agent outside is sent."""
+    """The JSON Schema of a request to an external agent."""
     found = TypeAdapter(AgentRequest).json_schema(mode="serialization")
     return _titled(found, "What assaymark sends to an agent")
 
 
 def agent_reply_schema() -> str:
-    """The JSON Schema of what an agent outside may answer: the reply of every agent, and what it may say of itself."""
+    """The JSON Schema of an external agent's reply, with its optional fields."""
     found = reply_schema()
     parts, found["required"] = found["properties"], ["orders", "rationale"]
     order, parts["orders"]["maxItems"] = parts["orders"]["items"], MOST_ORDERS

@@ -25,7 +25,7 @@ from assaymark.benchmark import (
     weight_accuracy,
 )
 from assaymark.benchmark.episode import MarketWindow
-from assaymark.benchmark.market import BenchMarket, Known, choose_universe
+from assaymark.benchmark.market import BenchMarket, Known, choose_universe, windows_of
 from assaymark.benchmark.oracle import (
     Risk,
     Scene,
@@ -41,7 +41,6 @@ from assaymark.benchmark.oracle import (
 from assaymark.benchmark.questions import Context, Question, score_answer
 from assaymark.benchmark.questions.payloads import PairAllocation, Weights
 from assaymark.benchmark.stage_prompts import THRESHOLD
-from assaymark.benchmark.windows import windows_of
 from assaymark.market import synthetic_history
 
 DAY = date(2024, 3, 1)
@@ -97,7 +96,7 @@ def _both(what: str, given: str, found: list[str]) -> Row:
 def _views() -> Iterator[Row]:
     here, at = world(), known().tickers.index(ASSET)
     before = float(np.prod(1.0 + known().returns[:, at]) - 1.0)
-    after = float(ahead_of(here.market, here.market.row_of(DAY), here.horizon).total[known().part[at]])
+    after = float(ahead_of(here.market, here.market.row_of(DAY), here.horizon)[0][known().part[at]])
     given = f"{ASSET} on {DAY}: {100 * before:+.1f} % in the 60 days before, {100 * after:+.1f} % in the 21 after"
     yield _both("S1, the true view", given, [f"{scene(one).views[at]:+.3f}" for one in CONVENTIONS])
     said = scene("reference").views
@@ -110,7 +109,7 @@ def _signals() -> Iterator[Row]:
     prompts = [f"above {THRESHOLD[one]}, so {said}" for one, said in zip(CONVENTIONS, told, strict=True)]
     truth = signals_of(np.array([0.18]))[0]
     yield _both("S2, the threshold in the prompt", f"a view of 0.18, of which the truth is `{truth}`", prompts)
-    counts = [Counter(scene(one).signals) for one in CONVENTIONS]
+    counts = [Counter(signals_of(scene(one).views)) for one in CONVENTIONS]
     shown = [", ".join(f"{found[name]} {name}" for name in ("buy", "hold", "sell")) for found in counts]
     yield _both("S2, the true signals", f"the market of {DAY}", shown)
 
@@ -135,10 +134,10 @@ def _weights() -> Iterator[Row]:
 def _oracle() -> Iterator[Row]:
     here, at = world(), known().tickers.index(ASSET)
     row = here.market.row_of(DAY)
-    means = [ahead_of(here.market, row, here.horizon, convention=one).daily[:, at].mean() for one in CONVENTIONS]
+    means = [ahead_of(here.market, row, here.horizon, convention=one)[1][:, at].mean() for one in CONVENTIONS]
     given = f"{ASSET} on {DAY}: the mean daily return that the oracle is given"
     yield _both("oracle, where the horizon begins", given, [f"{1e4 * one:.1f} bps" for one in means])
-    buys = np.array([one == "buy" for one in scene("paper").signals])
+    buys = np.array([one == "buy" for one in signals_of(scene("paper").views)])
     found = []
     for one in CONVENTIONS:
         weights, status = oracle_weights(scene(one).mean, scene(one).covariance, buys, convention=one)

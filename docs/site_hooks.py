@@ -68,6 +68,6 @@ def _pointed(text: str, here: Path, uri: str) -> str:
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """Give the search of the theme a name, for those who hear the page."""
+    """Label the theme's search dialog for screen readers."""
     dialog = 'data-md-component="search" role="dialog"'
     return output.replace(dialog, f'{dialog} aria-label="Search"')

@@ -62,7 +62,7 @@ def test_a_recipe_that_can_be_run_runs(session):
 def test_what_the_recipes_name_is_where_they_say():
     named = {
         "engine/providers/base.py": "class SdkModel",
-        "engine/providers/registry.py": "google_provider",
+        "engine/providers/registry.py": "GoogleModel",
         "importers/formats.py": "IMPORTERS",
         "report/measurements.py": "_TITLES",
         "report/study/pages.py": "def each_page",

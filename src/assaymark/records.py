@@ -354,7 +354,10 @@ def measurement_id(name: str, labels: Mapping[str, str]) -> str:
 
 @record
 class Claim(Shown):
-    """A sentence somebody may want to publish."""
+    """A sentence somebody may want to publish.
+
+    ``subjects`` are agents, the one claimed higher first; for the scope ``adversarial-cell`` the one name of the cell.
+    """
 
     id: str
     scope: Scope

@@ -7,10 +7,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from assaymark.benchmark.baselines import BASELINES, baseline_weights, run_baselines
-from assaymark.benchmark.episode import MarketWindow
-from assaymark.benchmark.market import BenchMarket, choose_universe
-from assaymark.benchmark.windows import window_named, windows_of
+from assaymark.benchmark.episode import BASELINES, MarketWindow, baseline_weights, run_baselines
+from assaymark.benchmark.market import BenchMarket, choose_universe, window_named, windows_of
 from assaymark.errors import NotMeasurableError, UnknownNameError
 from assaymark.market import synthetic_history
 from assaymark.portfolio import performance, risk_shares

@@ -31,9 +31,6 @@ TABLES: dict[str, type[BaseModel]] = {
 }
 
 
-# --- the plan ---------------------------------------------------------------------------------------------------------
-
-
 def test_the_shipped_plan_is_what_the_commands_run_when_nothing_is_said():
     assert parse_plan(PLAN) == parse_plan(plan_text(None, Wanted())[0])
 
@@ -61,9 +58,6 @@ def test_every_field_stands_in_the_plan_with_a_comment(table, name):
 
 def test_lines_of_the_plan_are_short():
     assert [line for line in PLAN.splitlines() if len(line) > 120] == []
-
-
-# --- the page ---------------------------------------------------------------------------------------------------------
 
 
 def beside_the_page(name: str) -> ModuleType:

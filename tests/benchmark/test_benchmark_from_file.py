@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from assaymark.benchmark.episode import MarketWindow
-from assaymark.benchmark.market import BenchMarket, choose_universe
-from assaymark.benchmark.windows import SEED_WINDOWS, window_named, windows_of
+from assaymark.benchmark.market import SEED_WINDOWS, BenchMarket, choose_universe, window_named, windows_of
 from assaymark.errors import InputError
 from assaymark.market import History, history_of, snapshot_from_file, weekdays
 
@@ -56,11 +55,11 @@ def test_the_window_of_the_seed_runs_on_it_and_decides_on_trading_days(store):
         "2016-02-02",
     ]
     for day in one.decisions:
-        found = one.snapshot(day, one.start())
-        assert len(found.assets) == 12
-        assert [line.members for line in found.classes] == [2] * 6
+        found = one.known(day)
+        assert len(found.lines) == 12
+        assert [line.members for line in found.lines_by_class] == [2] * 6
         assert found.macro == ()
-        assert {line.duration for line in found.assets} == {None}
+        assert {line.duration for line in found.lines} == {None}
 
 
 def test_a_holiday_has_no_return_and_its_move_is_in_the_day_after(store):

@@ -76,9 +76,6 @@ def test_names_of_profiles():
         profile_named("balance")
 
 
-# --- exposures --------------------------------------------------------------------------------------------------------
-
-
 @given(st.lists(st.tuples(st.sampled_from(CLASS_NAMES), st.floats(1e-3, 1)), min_size=1, max_size=12))
 def test_exposures_are_sums_by_class(assets):
     names = [name for name, _ in assets]
@@ -109,9 +106,6 @@ def test_exposures_refuse():
         exposures(["a"], ["equity"])
 
 
-# --- alignment --------------------------------------------------------------------------------------------------------
-
-
 @given(shares, shares, losses, profiles)
 def test_alignment_is_the_mean_of_its_three_terms(e, b, var, profile):
     cap = max(1 - max(e - profile.equity_cap, 0) / profile.equity_cap, 0)
@@ -131,8 +125,7 @@ def test_a_portfolio_never_fits_a_wider_profile_worse(e, b, var):
 
 
 @pytest.mark.parametrize(
-    ("e", "b", "var", "terms"),
-    [(0.8, 0.4, -0.01, 2), (0.4, 0.0, -0.01, 2), (0.4, 0.4, -0.02, 2), (1.0, 0.0, -0.05, 0)],
+    ("e", "b", "var", "terms"), [(0.8, 0.4, -0.01, 2), (0.4, 0.0, -0.01, 2), (0.4, 0.4, -0.02, 2), (1.0, 0.0, -0.05, 0)]
 )
 def test_a_term_is_gone_at_twice_its_limit(e, b, var, terms):
     assert profile_alignment(e, b, var, CONSERVATIVE) == pytest.approx(terms / 3)
@@ -141,9 +134,6 @@ def test_a_term_is_gone_at_twice_its_limit(e, b, var, terms):
 def test_alignment_tells_every_problem():
     with pytest.raises(InputError, match="3 problems"):
         profile_alignment(1.1, -0.1, float("nan"), BALANCED)
-
-
-# --- adaptation -------------------------------------------------------------------------------------------------------
 
 
 @given(st.lists(shares, min_size=3, max_size=3))

@@ -25,9 +25,6 @@ def pairs(one):
     return st.lists(st.tuples(one, one), min_size=1, max_size=12)
 
 
-# --- CEPS -------------------------------------------------------------------------------------------------------------
-
-
 @given(five, st.floats(0, 1))
 def test_ceps_is_equations_1_to_3(scores, penalty):
     mean = math.fsum(scores) / 5
@@ -88,9 +85,6 @@ def test_ceps_tells_both_problems():
     assert "penalty: must be from 0 to 1 (got -0.1)" in str(told.value)
 
 
-# --- S1 ---------------------------------------------------------------------------------------------------------------
-
-
 @given(pairs(view))
 def test_s1_is_equation_4(both):
     said, true = zip(*both, strict=True)
@@ -142,9 +136,6 @@ def test_s1_refuses(said, true, message):
         s1_score(said, true)
 
 
-# --- S2 ---------------------------------------------------------------------------------------------------------------
-
-
 @given(pairs(signal))
 def test_s2_is_the_share_of_right_signals(both):
     said, true = zip(*both, strict=True)
@@ -181,9 +172,6 @@ def test_s2_refuses(said, true, message):
         s2_score(said, true)
 
 
-# --- S4 ---------------------------------------------------------------------------------------------------------------
-
-
 @given(turnover, turnover)
 def test_s4_is_the_smaller_over_the_larger(one, other):
     low, high = sorted((one, other))
@@ -203,9 +191,6 @@ def test_s4_of_nothing_traded():
 def test_s4_refuses(wrong):
     with pytest.raises(InputError, match="turnover_star: must be 0 or more"):
         s4_score(0.1, wrong)
-
-
-# --- S5 ---------------------------------------------------------------------------------------------------------------
 
 
 @given(st.booleans(), st.booleans(), loss, loss, loss, loss)

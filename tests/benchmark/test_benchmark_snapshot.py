@@ -12,10 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assaymark.benchmark.episode import MarketWindow
-from assaymark.benchmark.market import BenchMarket, Known, choose_universe
+from assaymark.benchmark.market import (
+    BenchMarket,
+    Known,
+    choose_universe,
+    class_means,
+    own_regimes,
+    window_named,
+    windows_of,
+)
 from assaymark.benchmark.replies import market_numbers
-from assaymark.benchmark.snapshot import PortfolioState, class_means, own_regimes
-from assaymark.benchmark.windows import window_named, windows_of
 from assaymark.errors import InputError
 from assaymark.market import (
     CLASS_NAMES,
@@ -237,13 +243,11 @@ def test_one_that_lists_late_has_a_gap_or_is_gone_takes_no_part():
     assert bench.closes[-1, at] == bench.closes[last, at]
 
 
-def test_the_portfolio_is_shown_as_it_is():
-    state = PortfolioState(0.949, np.full(81, 1 / 81), -0.051)
-    found = market().snapshot(market().row_of(date(2024, 3, 1)), state)
-    assert found.portfolio is state
+def test_what_is_known_is_of_the_whole_market():
+    found = market().known(market().row_of(date(2024, 3, 1)))
     assert found.day == date(2024, 3, 1)
     assert len(found.macro) == 12
-    assert found.taking_part.size == len(found.assets)
+    assert found.part.size == len(found.lines)
     assert found.between.shape == (6, 6)
 
 

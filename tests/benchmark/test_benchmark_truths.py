@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from assaymark.benchmark.episode import MarketWindow
-from assaymark.benchmark.market import BenchMarket, choose_universe
+from assaymark.benchmark.market import BenchMarket, choose_universe, window_named, windows_of
 from assaymark.benchmark.oracle import ahead_of, oracle_weights, risk_of, signals_of, views_of
 from assaymark.benchmark.profiles import AGGRESSIVE, BALANCED, CONSERVATIVE, PROFILES
 from assaymark.benchmark.scores import s1_score, s2_score, s4_score, s5_score, weight_accuracy
-from assaymark.benchmark.windows import window_named, windows_of
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.market import synthetic_history
 from assaymark.portfolio import max_drawdown, max_sharpe, value_at_risk
@@ -36,13 +35,9 @@ def truths(name="normal", at=0, *, buys=None, profile=BALANCED, convention="pape
     one = window(name)
     everything = np.ones(40, dtype=bool)
     return one.truths(
-        one.decisions[at],
-        buys=everything if buys is None else buys,
-        held=one.start().weights,
-        profile=profile,
-        convention=convention,
-        **changes,
-    )
+        one.decisions[at], buys=everything if buys is None else buys, held=one.start().weights, profile=profile,
+        convention=convention, **changes,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -78,10 +73,10 @@ def test_the_horizon_is_after_the_decision_and_for_the_reference_begins_on_it(pa
     row, days = int(one.rows[0]), one.horizon
     assert days == {"weekly": 5, "monthly": 21, "quarterly": 63}[pace]
     paper = ahead_of(one.market, row, days)
-    assert paper.daily.tobytes() == one.market.returns[row + 1 : row + 1 + days].tobytes()
+    assert paper[1].tobytes() == one.market.returns[row + 1 : row + 1 + days].tobytes()
     other = ahead_of(one.market, row, days, convention="reference")
-    assert other.daily.tobytes() == one.market.returns[row : row + days].tobytes()
-    assert np.prod(1 + paper.daily, axis=0) - 1 == pytest.approx(paper.total)
+    assert other[1].tobytes() == one.market.returns[row : row + days].tobytes()
+    assert np.prod(1 + paper[1], axis=0) - 1 == pytest.approx(paper[0])
 
 
 def test_a_horizon_behind_the_end_is_refused():

@@ -93,9 +93,6 @@ def test_only_alpha_0_leaves_the_oracle_without_its_accuracy():
     assert s3_score(w, w, ALIKE, TWO) == pytest.approx(0.5 + 0.5 * (0.5 + 0.25) / 2)
 
 
-# --- conventions ------------------------------------------------------------------------------------------------------
-
-
 def test_the_reference_cannot_tell_portfolios_of_81_assets_apart():
     one, other = np.zeros(81), np.zeros(81)
     one[0] = other[1] = 1.0
@@ -107,9 +104,6 @@ def test_the_reference_cannot_tell_portfolios_of_81_assets_apart():
 def test_one_class_held_hedges_nothing(held):
     assert inter_class_score(held, ALIKE, TWO) == 0.0
     assert inter_class_score(held, ALIKE, TWO, convention="reference") == 1.0
-
-
-# --- edges ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("across", "score"), [(-1.0, 1.0), (0.0, 0.5), (1.0, 0.0)])
@@ -137,9 +131,7 @@ def test_the_mean_of_a_class_is_over_all_its_pairs_held_or_not():
 
 def test_undefined_pairs_are_left_out_of_every_mean():
     """A cash instrument that never moves has no correlation with anything."""
-    corr = np.array(
-        [[1.0, 0.4, 0.2, np.nan], [0.4, 1.0, 0.2, np.nan], [0.2, 0.2, 1.0, np.nan], [np.nan] * 4],
-    )
+    corr = np.array([[1.0, 0.4, 0.2, np.nan], [0.4, 1.0, 0.2, np.nan], [0.2, 0.2, 1.0, np.nan], [np.nan] * 4])
     classes = ["equity", "equity", "bond", "cash"]
     w = [0.25, 0.25, 0.25, 0.25]
     assert intra_class_score(w, corr, classes) == pytest.approx(1 - 0.5 * 0.4)

@@ -10,9 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assaymark.benchmark.market import BenchMarket, choose_universe
+from assaymark.benchmark.market import (
+    HORIZONS,
+    SEED_WINDOWS,
+    BenchMarket,
+    Window,
+    choose_universe,
+    decision_rows,
+    window_named,
+    windows_of,
+)
 from assaymark.benchmark.profiles import RISK_SAFE
-from assaymark.benchmark.windows import HORIZONS, SEED_WINDOWS, Window, decision_rows, window_named, windows_of
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import synthetic_history, synthetic_market, weekdays
 

@@ -17,8 +17,19 @@ import assaymark.benchmark.reference
 from assaymark.benchmark.episode import EpisodeRules, EpisodeState
 from assaymark.benchmark.profiles import BALANCED, CONSERVATIVE, PROFILES
 from assaymark.benchmark.questions.solver import guess, solve
-from assaymark.benchmark.reference import PREFIX, SKILLS, ReferenceBenchmarkModel, reference_benchmark_models
-from assaymark.benchmark.reference.models import BOOKS, FAULTS, VIEWS, Limits, Sheet, sheet_of, within
+from assaymark.benchmark.reference import (
+    FAULTS,
+    PREFIX,
+    RULES,
+    SKILLS,
+    Limits,
+    ReferenceBenchmarkModel,
+    Sheet,
+    faulty,
+    reference_benchmark_models,
+    sheet_of,
+    within,
+)
 from assaymark.benchmark.replies import parse_signals, parse_views, parse_weights, rationale_of
 from assaymark.benchmark.stage_prompts import market_text
 from assaymark.benchmark.stages import EpisodeResult
@@ -46,37 +57,28 @@ def asked(text: str, **more) -> CallSpec:
 def test_ten_models_and_what_each_is():
     models = reference_benchmark_models()
     assert len(models) == 10
-    assert list(SKILLS) == list(VIEWS) == list(BOOKS)
-    listed = re.findall(r"^(\w+) .* (\d\.\d\d)$", assaymark.benchmark.reference.models.__doc__ or "", re.MULTILINE)
-    assert {word: float(skill) for word, skill in listed} == dict(SKILLS)
+    assert list(SKILLS) == list(RULES)
+    assert set(models) == {PREFIX + word for word in RULES}
 
 
 def test_they_can_reach_nothing_but_the_prompt():
-    """What came next is known by truths, panel, window and market; none of these may be imported here."""
-    folder = Path(assaymark.benchmark.reference.__file__).parent
-    for file in sorted(folder.glob("*.py")):
-        assert not re.search(
-            r"import .*\b(truths|sandbox|panel|market_window|market)\b|benchmark\.(truths|sandbox|panel|market_window)|"
-            r"assaymark\.market|questions\.generate",
-            file.read_text(encoding="utf-8"),
-        ), file.name
+    """What came next is known by the market, the oracle and episodes; none of these may be imported here."""
+    text = Path(assaymark.benchmark.reference.__file__).read_text(encoding="utf-8")
+    assert not re.search(r"assaymark\.market|benchmark\.(market|oracle|episode)|questions\.generate", text)
 
 
 @pytest.mark.parametrize("window", ["normal", "covid-2020"])
 def test_the_sheet_is_the_snapshot(window):
     place = world(window)
-    shown = place.snapshot(place.decisions[0], place.start())
+    shown = place.known(place.decisions[0])
     sheet = sheet_of((market_text(shown).text,))
-    assert sheet.tickers == tuple(one.ticker for one in shown.assets)
-    assert sheet.numbers["ret60_pct"] == pytest.approx([one.return_60 for one in shown.assets], abs=5.1e-5)
-    assert sheet.numbers["vol_pct"] == pytest.approx([one.volatility for one in shown.assets], abs=5.1e-5)
-    names = [one.asset_class for one in shown.classes]
+    assert sheet.tickers == tuple(one.ticker for one in shown.lines)
+    assert sheet.numbers["ret60_pct"] == pytest.approx([one.return_60 for one in shown.lines], abs=5.1e-5)
+    assert sheet.numbers["vol_pct"] == pytest.approx([one.volatility for one in shown.lines], abs=5.1e-5)
+    names = [one.asset_class for one in shown.lines_by_class]
     first, last = names.index(sheet.classes[0]), names.index(sheet.classes[-1])
     assert sheet.correlation[0, -1] == pytest.approx(shown.between[first, last], abs=0.0051)
     assert np.diag(sheet.correlation) == pytest.approx(1.0)
-
-
-# --- questions --------------------------------------------------------------------------------------------------------
 
 
 def question(number: int) -> str:
@@ -113,9 +115,6 @@ def test_what_is_none_of_the_pipeline_but_looks_like_it_is_a_failed_attempt():
         answered(ReferenceBenchmarkModel("bold"), asked("TASK S1, views.", args={"style": "oak"}))
     with pytest.raises(InputError, match="no table of assets"):
         sheet_of(())
-
-
-# --- the pipeline -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("word", [word for word in SKILLS if word != "garbled"])
@@ -186,8 +185,6 @@ def test_a_rationale_comes_with_every_stage():
     assert said[2].startswith("The rule 'steady' gives weight to")
 
 
-# --- faults -----------------------------------------------------------------------------------------------------------
-
 TICKERS = ("SPY", "TLT", "BIL", "BTC")
 MEANT = {
     "S1": dict(zip(TICKERS, (0.5, -0.3, 0.0, 0.9), strict=True)),
@@ -214,7 +211,7 @@ def test_every_fault_has_its_state(fault):
     parsers = {"S1": parse_views, "S2": parse_signals, "S3": parse_weights}
     seen = []
     for stage, parse in parsers.items():
-        text, finish = FAULTS[fault](stage, MEANT[stage])
+        text, finish = faulty(fault, stage, MEANT[stage])
         found, state = parse(Reply(text=text, model="m", finish=finish), TICKERS)
         seen.append(state.state)
         if state.state == "ok":
@@ -232,8 +229,6 @@ def test_garbled_shows_every_state_in_a_few_windows():
     )
     assert set(states) == {"ok", "partial", "invalid", "refused", "truncated"}
 
-
-# --- the limits -------------------------------------------------------------------------------------------------------
 
 CLASSES = ("equity", "crypto", "bond", "cash", "commodity", "real_estate")
 
@@ -254,9 +249,6 @@ def test_weights_are_brought_within_any_limits(parts, limits):
         assert found == pytest.approx(weights)
 
 
-# --- the answer key ---------------------------------------------------------------------------------------------------
-
-
 def test_true_answers_earn_the_full_score():
     episode = EpisodeState(AGENT, BALANCED, world("covid-2020"))
     while episode.next_call() is not None:
@@ -267,7 +259,7 @@ def test_true_answers_earn_the_full_score():
 def test_correlations_that_make_no_covariance_leave_inverse_volatility():
     correlation = np.array([[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]])
     sheet = Sheet(("A", "B", "C"), ("bond", "bond", "cash"), {"vol_pct": np.array([0.1, 0.2, 0.4])}, correlation)
-    found = BOOKS["literal"](sheet, np.array([0.5, 0.5, 0.5]), np.ones(3, dtype=bool), Limits(0.5, 0.1))
+    found = RULES["literal"].book(sheet, np.array([0.5, 0.5, 0.5]), np.ones(3, dtype=bool), Limits(0.5, 0.1))
     assert found == pytest.approx([4 / 7, 2 / 7, 1 / 7])
 
 

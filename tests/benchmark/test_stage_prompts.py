@@ -47,7 +47,7 @@ def test_the_table_of_assets_is_complete():
         assert len(rows) == 82
         assert all(len(row) == len(COLUMNS) for row in rows)
         assert "nan" not in user(call).lower().split()
-    lines = {one.ticker: one for one in place.snapshot(place.decisions[0], place.start()).assets}
+    lines = {one.ticker: one for one in place.known(place.decisions[0]).lines}
     for row in tables(user(first))["assets"][1:]:
         line = lines[row[0]]
         assert float(row[2]) == pytest.approx(line.close, rel=1e-5)

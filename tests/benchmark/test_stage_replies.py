@@ -200,9 +200,6 @@ def test_a_number_is_read_in_full(view):
     assert found == pytest.approx([view, view], abs=1e-15)
 
 
-# --- signals ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -223,9 +220,6 @@ def test_a_signal_that_does_not_say_one_thing_is_hold(value):
     signals, state = parse_signals(reply(f"SPY: {value}\nBTC-USD: sell\n^VIX: buy\nBIL: buy"), TICKERS)
     assert signals == ("hold", "sell", "buy", "buy")
     assert state.state == "partial"
-
-
-# --- weights ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

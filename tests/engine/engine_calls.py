@@ -77,3 +77,11 @@ class Places:
         if isinstance(answer, Exception):
             raise answer
         return Reply(text=answer, model=call.model)
+
+
+def answer(ledger, specs, text="fine", **facts):
+    """Plan, begin and finish these calls."""
+    ledger.plan(specs)
+    reply = Reply(text=text, model="m-1", **facts)
+    ledger.finish([(attempt, reply) for attempt in ledger.begin([spec.key for spec in specs])])
+    return reply

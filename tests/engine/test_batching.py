@@ -21,12 +21,6 @@ KEYS = [spec.key for spec in ASKED]
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    with Ledger.open(tmp_path / "ledger.db") as opened:
-        yield opened
-
-
-@pytest.fixture
 def house(tmp_path):
     (tmp_path / "house").mkdir()
     return House(tmp_path / "house")

@@ -8,21 +8,14 @@ import time
 from collections import Counter
 from dataclasses import replace
 
-import pytest
 from engine_calls import Places, Scripted, call, calls, echo
 
-from assaymark.engine import Ledger, Limits, Patience, run_calls
+from assaymark.engine import Limits, Patience, run_calls
 from assaymark.engine.rate_limits import door_of
 from assaymark.errors import ModelError
 
 NAME = "reference/echo"
 QUICK = {"backoff_s": 0.001, "deadline_s": 5.0}
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    with Ledger.open(tmp_path / "ledger.db") as opened:
-        yield opened
 
 
 class Clocked(Scripted):

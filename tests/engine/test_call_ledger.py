@@ -10,7 +10,7 @@ import sys
 from contextlib import closing
 
 import pytest
-from engine_calls import RUBRIC, call, calls
+from engine_calls import RUBRIC, answer, call, calls
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -32,14 +32,6 @@ def path(tmp_path):
 def ledger(path):
     with Ledger.open(path) as opened:
         yield opened
-
-
-def answer(ledger, specs, text="fine", **facts):
-    """Plan, begin and finish these calls."""
-    ledger.plan(specs)
-    reply = Reply(text=text, model="m-1", **facts)
-    ledger.finish([(attempt, reply) for attempt in ledger.begin([spec.key for spec in specs])])
-    return reply
 
 
 def tamper(path, statement, *values):

@@ -120,14 +120,14 @@ def test_more_tokens_never_cost_less_and_a_cache_never_costs_more(tokens, output
 
 
 def test_an_estimate_says_what_it_assumes():
-    found = priced("acme/m").estimate(call())
+    found = priced("acme/m").estimate_all([call()])
     assert (found.tokens, found.output_tokens) == (100, ASSUMED_OUTPUT_TOKENS)
     assert found.cost == pytest.approx((100 * 2 + 1000 * 8) / 1e6)
     assert found.basis == "characters / 4; output tokens: 1,000 a reply, assumed"
 
 
 def test_an_estimate_takes_the_longest_reply_that_a_call_allows():
-    found = priced("acme/m", batch=0.5).estimate(call(max_tokens=50, characters=401), batch=True)
+    found = priced("acme/m", batch=0.5).estimate_all([call(max_tokens=50, characters=401)], batch=True)
     assert (found.tokens, found.output_tokens) == (101, 50)
     assert found.cost == pytest.approx((101 * 2 + 50 * 8) / 2e6)
     assert found.basis == "characters / 4; output tokens: 50 a reply, its max_tokens"
@@ -135,12 +135,12 @@ def test_an_estimate_takes_the_longest_reply_that_a_call_allows():
 
 def test_a_schema_is_input_too():
     with_schema = CallSpec(model="acme/m", messages=call().messages, template="", schema=Text.of("y" * 40))
-    assert priced("acme/m").estimate(with_schema).tokens == 110
+    assert priced("acme/m").estimate_all([with_schema]).tokens == 110
 
 
 def test_one_unknown_price_makes_the_whole_estimate_unknown():
     prices = priced("acme/m")
-    assert prices.estimate_all([call(), call()]).cost == pytest.approx(2 * prices.estimate(call()).cost)
+    assert prices.estimate_all([call(), call()]).cost == pytest.approx(2 * prices.estimate_all([call()]).cost)
     mixed = prices.estimate_all([call(), call("other/m")])
     assert (mixed.tokens, mixed.cost) == (200, None)
     assert prices.estimate_all([]).cost == 0

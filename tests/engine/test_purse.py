@@ -22,12 +22,6 @@ NAME = "reference/echo"
 QUICK = {"backoff_s": 0.001, "deadline_s": 5.0}
 
 
-@pytest.fixture
-def ledger(tmp_path):
-    with Ledger.open(tmp_path / "ledger.db") as opened:
-        yield opened
-
-
 class Billed:
     """Answers each call after a moment, at a price of so many tokens."""
 
@@ -203,7 +197,7 @@ def test_a_budget_is_a_number_of_dollars(limit):
 def test_a_bound_is_above_the_estimate():
     prices = load_prices()
     spec = call(1, model="openai/gpt-4o")
-    assert prices.bound(spec).usd > prices.estimate(spec).cost
+    assert prices.bound(spec).usd > prices.estimate_all([spec]).cost
     assert prices.bound(call(1, model="openai-chat/mine")) is None
 
 

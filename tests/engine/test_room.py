@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 
-import pytest
 from agent_servers import agent_call, http, serving
 from engine_calls import calls
 
@@ -37,12 +36,6 @@ class Large:
         self.read.append(call.key)
         self.most = max(self.most, len(self.read) - sum(1 for _ in self._ledger.replies(self.read)))
         return Reply(text="long", model=call.model)
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    with Ledger.open(tmp_path / "ledger.db") as opened:
-        yield opened
 
 
 def test_only_a_few_are_there_until_they_are_on_the_disk(ledger):

@@ -13,17 +13,11 @@ from functools import partial
 import pytest
 from engine_calls import Scripted, call, calls, echo, in_a_loop
 
-from assaymark.engine import Ledger, Reply, run_calls
+from assaymark.engine import Reply, run_calls
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
 
 NAME = "reference/echo"
 QUICK = {"backoff_s": 0.001, "deadline_s": 5.0}
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    with Ledger.open(tmp_path / "ledger.db") as opened:
-        yield opened
 
 
 def flaky(failures, *, retryable=True):

@@ -7,22 +7,15 @@ import sys
 
 import pytest
 import sqlalchemy as sa
-from engine_calls import RUBRIC, call, calls
+from engine_calls import RUBRIC, answer, call, calls
 
-from assaymark.engine import CallSpec, Ledger, Message, Reply, Text
+from assaymark.engine import CallSpec, Ledger, Message, Text
 from assaymark.engine.blobs import INLINE_BYTES
 from assaymark.engine.database import _see_to_durability, is_url
 from assaymark.errors import LedgerError
 
 CALL = call()
 SECRET = "canary-4711"
-
-
-def answer(ledger, specs, text="fine", **facts):
-    ledger.plan(specs)
-    reply = Reply(text=text, model="m-1", **facts)
-    ledger.finish([(attempt, reply) for attempt in ledger.begin([spec.key for spec in specs])])
-    return reply
 
 
 def change(url, statement):

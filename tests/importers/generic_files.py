@@ -43,6 +43,15 @@ def files(**changes: str | bytes | None) -> dict[str, bytes]:
     return {name: text.encode() if isinstance(text, str) else text for name, text in given.items() if text is not None}
 
 
+NAMES = {"map": "map.toml", "d": "d.csv", "f": "f.csv", "o": "o.csv", "c": "c.csv"}
+
+
+def imported(**changes):
+    """The import of the files with these changes, by the first letter of their names; other words are options."""
+    texts = {NAMES[name]: changes.pop(name) for name in list(changes) if name in NAMES}
+    return import_generic(files(**texts), **changes)
+
+
 COMPLETE = MAP.replace('version = "1"', 'version = "1"\ncompleteness = "complete"')
 WHOLE = FACTS.replace("m1,B,growth,,", "m1,B,growth,0.01,")
 

@@ -7,7 +7,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from generic_files import COMPLETE, FACTS, HEAD, MAP, ONE, OUTCOMES, TWO, WHOLE, files, seen
+from generic_files import COMPLETE, FACTS, HEAD, MAP, ONE, OUTCOMES, TWO, WHOLE, files, imported, seen
 
 from assaymark.errors import InputError
 from assaymark.importers import import_generic, template
@@ -16,7 +16,7 @@ from assaymark.records import content_id
 
 
 def test_a_plain_import():
-    result = import_generic(files())
+    result = imported()
     alpha, beta = result.decisions
     assert (alpha.record_id, alpha.cluster, alpha.format) == ("r1/alpha", "2026-W19", "generic")
     assert [(a.instrument, a.kind, a.weight) for a in alpha.actions] == [("A", "target_weight", 0.5)]
@@ -103,9 +103,7 @@ def test_jsonl_with_lists_weights_and_packed_bytes():
 )
 def test_a_wrong_row_is_named(row, message):
     with pytest.raises(InputError, match=message):
-        import_generic(
-            files(**{"d.csv": HEAD + row, "o.csv": None, "map.toml": MAP.replace('outcomes = "o.csv"\n', "")})
-        )
+        imported(d=HEAD + row, o=None, map=MAP.replace('outcomes = "o.csv"\n', ""))
 
 
 @pytest.mark.parametrize(
@@ -147,7 +145,7 @@ def test_prices_of_the_exit_are_refused_by_name_and_by_content():
     )
     prices = "round,option_id,symbol,date,close,source\nm1,GOLD,IAU,2026-06-10,76.79,price\n"
     with pytest.raises(InputError, match=r"date: dated 2026-06-10, after the decision .* an outcome is never context"):
-        import_generic(files(**{"map.toml": disguised, "f.csv": prices}))
+        imported(map=disguised, f=prices)
 
 
 @pytest.mark.parametrize("column", ["outcome", "return_after_1w", "exit_price", "fwd_return", "realized_pnl"])
@@ -155,7 +153,7 @@ def test_an_outcome_column_is_never_a_fact_or_a_text(column):
     head, _, rest = FACTS.partition("\n")
     more = "\n".join(f"{line},1" for line in rest.splitlines())
     with pytest.raises(InputError, match=f"column '{column}' names an outcome; outcomes are declared"):
-        import_generic(files(**{"f.csv": f"{head},{column}\n{more}\n"}))
+        imported(f=f"{head},{column}\n{more}\n")
     with pytest.raises(InputError, match=f"column '{column}' names an outcome"):
         parse_map(MAP.replace('"why"', f'"{column}"'))
 
@@ -164,13 +162,13 @@ def test_a_dated_row_from_after_the_decision_is_an_outcome():
     head, _, rest = FACTS.partition("\n")
     more = "\n".join(f"{line},2026-05-11" for line in rest.splitlines())
     with pytest.raises(InputError, match=r"day: dated 2026-05-11, after the decision .*an outcome is never context"):
-        import_generic(files(**{"f.csv": f"{head},day\n{more}\n"}))
+        imported(f=f"{head},day\n{more}\n")
 
 
 def test_two_prompts_for_one_context_are_refused():
     text = MAP.replace('facts = "f.csv"\noutcomes = "o.csv"\n', "").replace('"sure"', '"sure"\nprompt = "size"')
     with pytest.raises(InputError, match="'m1' already stands for another prompt"):
-        import_generic(files(**{"map.toml": text.replace('weight = "size"\n', "")}))
+        imported(map=text.replace('weight = "size"\n', ""))
 
 
 def test_a_stated_cutoff_is_used_and_must_not_follow_the_decision():
@@ -187,11 +185,11 @@ def test_a_stated_cutoff_is_used_and_must_not_follow_the_decision():
 def test_whole_numbers_and_actions_are_checked():
     text = MAP.replace('confidence = "sure"', 'step = "sure"\naction = "risks"').replace('risk = ["risks"]', "")
     with pytest.raises(InputError, match=r"sure: must be a whole number \(got 0\.6\)(?s:.*)risks: must be one of buy"):
-        import_generic(files(**{"map.toml": text}))
+        imported(map=text)
 
 
 def test_keep_going_counts_both():
-    result = import_generic(files(**{"d.csv": HEAD + ONE + TWO.replace("0.7", "7")}), keep_going=True)
+    result = imported(d=HEAD + ONE + TWO.replace("0.7", "7"), keep_going=True)
     assert (result.report.good, result.report.bad) == (1, 1)
     assert any("sure: must be" in str(p) for p in result.report.problems)
 
@@ -204,7 +202,7 @@ def test_an_unreadable_json_line_is_named():
 
 def test_progress_is_told():
     told = []
-    import_generic(files(), progress=lambda *seen: told.append(seen))
+    imported(progress=lambda *seen: told.append(seen))
     assert told == [("facts", 3, 3), ("decisions", 2, 2), ("outcomes", 2, 2)]
 
 
@@ -233,7 +231,7 @@ def test_a_context_that_lost_a_fact_is_partial_and_says_which(facts, lost):
 
 
 def test_an_empty_value_alone_makes_a_context_partial():
-    result = import_generic(files(**{"map.toml": COMPLETE}))
+    result = imported(map=COMPLETE)
     (context,) = result.contexts.values()
     assert (context.completeness, context.missing) == ("partial", ("growth of B: no value",))
 
@@ -257,7 +255,7 @@ def test_a_prompt_of_two_hundred_thousand_characters_is_read():
     text = MAP.replace('outcomes = "o.csv"\n', "").replace('risk = ["risks"]', "")
     text = text.replace('weight = "size"', 'prompt = "risks"').replace('instrument = "ticker"\n', "")
     prompt = "Choose A or B. " * 14_000
-    result = import_generic(files(**{"map.toml": text, "d.csv": HEAD + ONE.replace("A may fall.", prompt)}))
+    result = imported(map=text, d=HEAD + ONE.replace("A may fall.", prompt))
     (context,) = result.contexts.values()
     assert len(context.prompt) == len(prompt) > 200_000
 
@@ -266,7 +264,7 @@ def test_every_bad_row_is_named_and_the_next_one_read():
     third, fourth = (TWO.replace("beta", name).replace("bolt", name) for name in ("gamma", "delta"))
     rows = HEAD + ONE.replace("\n", ",x\n") + TWO + third.replace(",0.7", "") + fourth
     with pytest.raises(InputError, match=r"d\.csv line 2: has 11 cells(?s:.*)d\.csv line 4: has 9 cells"):
-        import_generic(files(**{"d.csv": rows}))
-    result = import_generic(files(**{"d.csv": rows}), keep_going=True)
+        imported(d=rows)
+    result = imported(d=rows, keep_going=True)
     assert [d.agent.id for d in result.decisions] == ["beta", "delta"]
     assert (result.report.good, result.report.bad) == (2, 2)

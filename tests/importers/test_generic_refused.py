@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from generic_files import COMPLETE, FACTS, HEAD, MAP, ONE, OUTCOMES, TWO, WHOLE, files, problems, seen
+from generic_files import COMPLETE, FACTS, HEAD, MAP, ONE, OUTCOMES, TWO, WHOLE, files, imported, problems, seen
 
 from assaymark.errors import InputError
 from assaymark.importers import import_generic
@@ -14,7 +14,7 @@ from assaymark.importers.column_map import parse_map
 def test_a_field_that_names_an_outcome_is_refused_once(field):
     rows = "".join(f"m1,{name},{field},0.1,ratio,2026-05-01T20:00:00Z\n" for name in "ABC")
     with pytest.raises(InputError, match="outcome offered as context") as caught:
-        import_generic(files(**{"f.csv": FACTS + rows}))
+        imported(f=FACTS + rows)
     (problem,) = caught.value.problems
     assert str(problem).startswith(f"f.csv line 5, field: outcome offered as context: {field!r} names what happened")
     assert "(3 rows); give it in files.outcomes" in str(problem)
@@ -26,20 +26,20 @@ def test_a_field_that_names_an_outcome_is_refused_once(field):
 )  # fmt: skip
 def test_a_field_that_was_known_before_is_a_fact(field):
     rows = f"m1,A,{field},0.1,ratio,2026-05-01T20:00:00Z\n"
-    (context,) = import_generic(files(**{"f.csv": FACTS + rows})).contexts.values()
+    (context,) = imported(f=FACTS + rows).contexts.values()
     assert field in [fact.field for fact in context.facts]
 
 
 def test_an_agent_of_two_families_is_left_out_and_told_once():
     rows = HEAD + ONE + ONE.replace("r1", "r2").replace("acme", "bolt") + ONE.replace("r1", "r3") + TWO
     with pytest.raises(InputError, match="is of two families") as caught:
-        import_generic(files(**{"d.csv": rows}))
+        imported(d=rows)
     (problem,) = caught.value.problems
     assert str(problem) == (
         "d.csv line 3, maker: 'alpha' is of two families (got 'bolt', and 'acme' at d.csv line 2); "
         "an agent has one in all of its decisions"
     )
-    result = import_generic(files(**{"d.csv": rows}), keep_going=True)
+    result = imported(d=rows, keep_going=True)
     assert [d.agent.id for d in result.decisions] == ["beta"]
     assert (result.report.bad, result.report.counts["outcomes of decisions that were left out"]) == (3, 1)
 
@@ -48,7 +48,7 @@ def test_a_decision_with_a_second_prompt_is_left_out():
     text = MAP.replace('facts = "f.csv"\noutcomes = "o.csv"\n', "").replace('risk = ["risks"]', "")
     text = text.replace('weight = "size"', 'prompt = "risks"').replace('instrument = "ticker"\n', "")
     rows = HEAD + ONE + TWO.replace("cheap.,", "cheap.,B may fall.")
-    result = import_generic(files(**{"map.toml": text, "d.csv": rows}), keep_going=True)
+    result = imported(map=text, d=rows, keep_going=True)
     assert [d.agent.id for d in result.decisions] == ["alpha"]
     assert result.report.bad == 1
 
@@ -58,15 +58,15 @@ def test_an_outcome_told_twice_is_refused_and_neither_kept():
     with pytest.raises(
         InputError, match=r"o\.csv line 4, horizon: a second outcome of 'r1/alpha' for 'one week' \(fir"
     ):
-        import_generic(files(**{"o.csv": told}))
-    result = import_generic(files(**{"o.csv": told}), keep_going=True)
+        imported(o=told)
+    result = imported(o=told, keep_going=True)
     assert [(o.horizon, o.value) for o in result.outcomes] == [("one month", 0.05)]
 
 
 def test_an_outcome_with_a_problem_is_not_kept():
     text = MAP + '[outcomes]\nresolved_at = "when"\n'
     told = "agent,episode,horizon,value,when\nalpha,r1,one week,0.02,noon\n"
-    result = import_generic(files(**{"map.toml": text, "o.csv": told}), keep_going=True)
+    result = imported(map=text, o=told, keep_going=True)
     assert result.outcomes == ()
 
 
@@ -74,21 +74,21 @@ def test_the_outcome_of_a_replicate_is_its_own():
     text = MAP.replace('confidence = "sure"', 'replicate = "sure"') + '[outcomes]\nreplicate = "run"\n'
     rows = HEAD + ONE.replace("0.6", "1") + ONE.replace("0.6", "2")
     told = "agent,episode,run,horizon,value\nalpha,r1,1,one week,0.1\nalpha,r1,2,one week,0.2\n"
-    result = import_generic(files(**{"map.toml": text, "d.csv": rows, "o.csv": told}))
+    result = imported(map=text, d=rows, o=told)
     assert [(o.record_id, o.value) for o in result.outcomes] == [("r1/alpha", 0.1), ("r1/alpha/r2", 0.2)]
 
 
 def test_two_values_for_one_cell_are_refused_and_told_once():
     more = "m1,A,growth,0.07,ratio,2026-05-01T20:00:00Z\nm1,A,growth,0.08,ratio,2026-05-01T20:00:00Z\n"
     with pytest.raises(InputError, match="two values") as caught:
-        import_generic(files(**{"f.csv": FACTS + more}))
+        imported(f=FACTS + more)
     (problem,) = caught.value.problems
     assert str(problem).startswith(
         "f.csv line 5, value: two values for growth of A in 'm1' (got '0.07 ratio', and '0.04 ratio' at f.csv line 2)"
     )
     again = "m1,A,growth,0.04,ratio,2026-05-01T20:00:00Z\n"
     texts = "".join(f"m1,A,headline,{word},text,2026-05-01T20:00:00Z\n" for word in ("one", "two"))
-    assert import_generic(files(**{"f.csv": FACTS + again + texts})).report.counts["facts"] == 5
+    assert imported(f=FACTS + again + texts).report.counts["facts"] == 5
 
 
 def test_one_cell_has_a_value_for_each_day():
@@ -98,18 +98,16 @@ def test_one_cell_has_a_value_for_each_day():
         "m1,A,price,1,usd,2026-05-01T20:00:00Z,2026-04-30T00:00:00Z\n"
         "m1,A,price,2,usd,2026-05-01T20:00:00Z,2026-05-01T00:00:00Z\n"
     )
-    assert import_generic(files(**{"map.toml": text, "f.csv": rows})).report.counts["facts"] == 2
+    assert imported(map=text, f=rows).report.counts["facts"] == 2
 
 
 @pytest.mark.parametrize("weight", ["60", "-60", "10.5"])
 def test_a_weight_beyond_leverage_is_refused_with_advice(weight):
     said = rf"size: must be a finite number from -10 to 10 \(got '{weight}'\); if your weights are in percent, say "
     with pytest.raises(InputError, match=said):
-        import_generic(files(**{"d.csv": HEAD + ONE.replace("0.5", weight)}))
+        imported(d=HEAD + ONE.replace("0.5", weight))
     percent = MAP.replace('version = "1"', 'weight_unit = "percent"')
-    decision, *_ = import_generic(
-        files(**{"map.toml": percent, "d.csv": HEAD + ONE.replace("0.5", weight) + TWO})
-    ).decisions
+    decision, *_ = imported(map=percent, d=HEAD + ONE.replace("0.5", weight) + TWO).decisions
     assert decision.actions[0].weight == float(weight) / 100
 
 
@@ -120,11 +118,11 @@ def test_weights_that_add_up_beyond_leverage_are_refused():
     with pytest.raises(
         InputError, match=r"line 2: weights of 12 times net asset value \(allowed at most 10\); if your"
     ):
-        import_generic(files(**{"map.toml": text, "d.csv": HEAD + row}))
+        imported(map=text, d=HEAD + row)
 
 
 def test_a_record_without_text_to_judge_says_so():
-    result = import_generic(files(**{"d.csv": HEAD + ONE + TWO.replace("B is cheap.", "")}))
+    result = imported(d=HEAD + ONE + TWO.replace("B is cheap.", ""))
     assert [d.missing for d in result.decisions] == [(), ("text",)]
     assert result.report.no_text == ("r1/beta",)
 
@@ -140,7 +138,7 @@ def test_a_record_without_text_to_judge_says_so():
 )
 def test_an_unreadable_decisions_file_is_one_problem(rows, cause):
     with pytest.raises(InputError, match=r"d\.csv") as caught:
-        import_generic(files(**{"d.csv": rows}))
+        imported(d=rows)
     (problem,) = caught.value.problems
     assert str(problem).startswith(cause)
 
@@ -148,15 +146,7 @@ def test_an_unreadable_decisions_file_is_one_problem(rows, cause):
 def test_a_future_fact_is_told_once_for_all_its_decisions():
     rows = HEAD + "".join(ONE.replace("alpha", f"a{n}").replace("05-04", "04-04") for n in range(5))
     with pytest.raises(InputError, match="a fact from the future") as caught:
-        import_generic(
-            files(
-                **{
-                    "d.csv": rows,
-                    "f.csv": FACTS.partition("m1,,")[0],
-                    "o.csv": OUTCOMES.replace("alpha", "a1").replace("beta", "a2"),
-                }
-            )
-        )
+        imported(d=rows, f=FACTS.partition("m1,,")[0], o=OUTCOMES.replace("alpha", "a1").replace("beta", "a2"))
     (problem,) = caught.value.problems
     assert str(problem) == (
         "f.csv line 2, growth: a fact from the future: available 2026-05-01T20:00:00+00:00, used by the decision of "
@@ -166,7 +156,7 @@ def test_a_future_fact_is_told_once_for_all_its_decisions():
 
 def test_decisions_whose_facts_were_refused_are_told_once():
     with pytest.raises(InputError, match="2 decisions") as caught:
-        import_generic(files(**{"f.csv": FACTS.replace("available_at", "when")}))
+        imported(f=FACTS.replace("available_at", "when"))
     assert [str(p).partition(" (")[0] for p in caught.value.problems] == [
         "f.csv: no column 'available_at'",
         "d.csv: 2 decisions without a context: no prompt, and their facts were refused or without value",
@@ -175,7 +165,7 @@ def test_decisions_whose_facts_were_refused_are_told_once():
 
 def test_outcomes_of_decisions_left_out_are_counted_and_others_named():
     told = OUTCOMES + "nobody,r1,one week,0.1\n"
-    result = import_generic(files(**{"d.csv": HEAD + ONE.replace("0.6", "6") + TWO, "o.csv": told}), keep_going=True)
+    result = imported(d=HEAD + ONE.replace("0.6", "6") + TWO, o=told, keep_going=True)
     assert problems(result.report).splitlines()[1:] == [
         "o.csv line 4: an outcome of no imported decision (got episode 'r1', agent 'nobody')"
     ]
@@ -184,7 +174,7 @@ def test_outcomes_of_decisions_left_out_are_counted_and_others_named():
 
 def test_outcomes_beside_unreadable_decisions_are_told_together():
     told = OUTCOMES + "nobody,r1,one week,0.1\n"
-    result = import_generic(files(**{"d.csv": HEAD + "x,y\n" + TWO, "o.csv": told}), keep_going=True)
+    result = imported(d=HEAD + "x,y\n" + TWO, o=told, keep_going=True)
     assert problems(result.report).endswith(
         "\no.csv line 2: 2 outcomes of no imported decision (the first has episode 'r1', agent 'alpha'); "
         "1 rows of d.csv were unreadable"
@@ -219,7 +209,7 @@ def test_constraints_are_part_of_their_context():
 )
 def test_a_wrong_constraint_is_named_and_its_context_partial(row, said, lost):
     with pytest.raises(InputError, match=said):
-        import_generic(files(**{"map.toml": RULED, "f.csv": WHOLE, "c.csv": RULES + row}))
+        imported(map=RULED, f=WHOLE, c=RULES + row)
     contexts, _ = seen(**{"map.toml": RULED, "c.csv": RULES + row})
     assert {(c.completeness, c.missing) for c in contexts.values()} == {("partial", (lost,))}
 
@@ -228,7 +218,7 @@ def test_constraints_are_no_place_for_outcomes():
     with pytest.raises(InputError, match=r"files\.constraints: 'outcomes\.csv' names outcomes"):
         parse_map(RULED.replace("c.csv", "outcomes.csv"))
     with pytest.raises(InputError, match=r"c\.csv: no column 'limit'"):
-        import_generic(files(**{"map.toml": RULED, "c.csv": RULES.replace("limit", "bound")}))
+        imported(map=RULED, c=RULES.replace("limit", "bound"))
 
 
 def test_a_map_is_refused_in_our_words():
@@ -260,7 +250,7 @@ def test_control_cells_are_records_of_their_own_beside_the_honest_ones():
         + cell(TWO, "cell_b", known="5")
         + cell(TWO, "fact_flip", "r1/beta")
     )
-    result = import_generic(files(**{"map.toml": CELL_MAP, "d.csv": CELL_HEAD + rows}))
+    result = imported(map=CELL_MAP, d=CELL_HEAD + rows)
     made = {d.record_id: d.derivation for d in result.decisions}
     assert list(made) == ["r1/alpha", "r1/beta", "r1/alpha~paraphrase", "r1/beta~cell_b", "r1/beta~fact_flip"]
     assert [one.kind for one in made.values()] == ["honest", "honest", "paraphrase", "cell_b", "fact_flip"]
@@ -283,10 +273,8 @@ def test_control_cells_are_records_of_their_own_beside_the_honest_ones():
 )
 def test_a_wrong_control_cell_is_named(row, says):
     with pytest.raises(InputError, match=says):
-        import_generic(files(**{"map.toml": CELL_MAP, "d.csv": CELL_HEAD + CELL_ONE + CELL_TWO + row}))
-    kept = import_generic(
-        files(**{"map.toml": CELL_MAP, "d.csv": CELL_HEAD + CELL_ONE + CELL_TWO + row}), keep_going=True
-    )
+        imported(map=CELL_MAP, d=CELL_HEAD + CELL_ONE + CELL_TWO + row)
+    kept = imported(map=CELL_MAP, d=CELL_HEAD + CELL_ONE + CELL_TWO + row, keep_going=True)
     assert [d.record_id for d in kept.decisions] == ["r1/alpha", "r1/beta"]
 
 
@@ -317,5 +305,5 @@ def test_material_of_a_context_that_no_decision_names_is_a_problem(changes, says
 def test_material_of_decisions_that_have_a_problem_of_their_own_is_no_further_one():
     other = ONE.replace("m1", "m3").replace("r1", "r2").replace("2026-05-04", "someday")
     facts = f"{FACTS}m3,{LATE}"
-    report = import_generic(files(**{"d.csv": HEAD + ONE + TWO + other, "f.csv": facts}), keep_going=True).report
+    report = imported(d=HEAD + ONE + TWO + other, f=facts, keep_going=True).report
     assert [str(one).partition(":")[0] for one in report.problems] == ["d.csv line 4, at"]

@@ -14,8 +14,8 @@ from assaymark.judging.season.scoring import DecisionTime, JudgeScore, band
 from assaymark.plan import OrderRules
 from assaymark.records import Measurement
 from assaymark.workflow.tracks.season_measure import SeasonScores, mean_composites
-from assaymark.workflow.tracks.season_measure_judges import season_orders
 from assaymark.workflow.tracks.season_measure_table import SeasonTotals, season_totals, table_measurements
+from assaymark.workflow.tracks.season_measures import season_orders
 
 PLAN = load_scoring("v0.4")
 UNTIMED = DecisionTime(None, 0, 0, "no measured time")

@@ -20,16 +20,10 @@ from assaymark.workflow.tracks.season_lock import lock_season
 
 def season_text(
     *,
-    prompt: str = "Grow the book.",
-    head: str = "",
-    seed: int = 0,
-    first: str = "2024-03-01",
-    last: str = "2024-03-15",
-    calendar: str = "",
-    rules: str = "",
-    model: str = "reference/momentum",
+    prompt: str = "Grow the book.", head: str = "", seed: int = 0, first: str = "2024-03-01",
+    last: str = "2024-03-15", calendar: str = "", rules: str = "", model: str = "reference/momentum",
     other: str = "reference/equal-weight",
-) -> str:
+) -> str:  # fmt: skip
     """A season file with some lines changed or added."""
     universe = "" if "universe" in head else "universe = 8"
     return f"""
@@ -73,13 +67,9 @@ def market() -> History:
     columns = [0, 1, 2, 130, 145, 160]
     bars = {name: whole.bars[name][rows][:, columns] for name in FIELDS}
     return History(
-        tuple(whole.listings[i] for i in columns),
-        whole.days[rows],
-        bars,
-        whole.known_at[rows][:, columns],
-        whole.macro,
-        whole.news,
-    )
+        tuple(whole.listings[i] for i in columns), whole.days[rows], bars, whole.known_at[rows][:, columns],
+        whole.macro, whole.news,
+    )  # fmt: skip
 
 
 IDS = [one.id for one in market().listings]

@@ -135,8 +135,10 @@ def test_nothing_is_said_of_the_ceps_of_a_model_that_leaves_the_oracle_no_choice
     (ranks,) = [one for one in store.read(MEASUREMENTS) if one.name == "bench.dissociation"]
     assert ranks.n < 4
     index = (folder.report / "index.html").read_text()
-    row = next(part for part in index.split("<tr>") if part.startswith('<th scope="row">stubborn') and "hc un" in part)
-    assert row.count('<td class="hc un">no score</td>') == 3
+    row = next(
+        part for part in index.split("<tr>") if part.startswith('<th scope="row">stubborn') and "tint un" in part
+    )
+    assert row.count('<span class="tint un">no score</span>') == 3
     assert '<td class="iv">no score</td>' in row
     episodes = (folder.report / "episodes.html").read_text()
     mine = [part for part in episodes.split("<tr ") if ">stubborn</a>" in part]
@@ -405,9 +407,6 @@ def test_judges_grade_the_rationales_in_a_run_of_their_own(tmp_path, questions):
     assert exported > {"arrow/scores.arrow", "arrow/rationales/judgments.arrow"}
 
 
-# --- the command line -------------------------------------------------------------------------------------------------
-
-
 def test_one_model_by_its_short_name(tmp_path, monkeypatch, capsys, questions):
     monkeypatch.chdir(tmp_path)
     few = ["--instruments", "12", "--profile", "balanced", "--pace", "quarterly"]
@@ -449,9 +448,6 @@ def test_models_of_one_name_are_told_apart():
     assert 'name = "one"' in text
     assert 'name = "one-2"' in text
     assert "temperature" not in text
-
-
-# --- bad input --------------------------------------------------------------------------------------------------------
 
 
 def test_another_plan_is_refused_in_a_locked_folder(benched, questions):

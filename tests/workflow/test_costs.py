@@ -152,7 +152,7 @@ def test_a_forecast_assumes_one_length_of_reply_for_every_provider_and_adds_no_u
     (total,) = [line for line in lines.values() if line.startswith("in all")]
     assert "cost not known, because there is no price of openai-chat/mine" in total
     assert "the other models: about" in total
-    assert load_prices().estimate(asked(1, "anthropic/claude-sonnet-4-5")[0]).output_tokens == 100  # told
+    assert load_prices().estimate_all(asked(1, "anthropic/claude-sonnet-4-5")).output_tokens == 100  # told
 
 
 def test_a_missing_key_is_told_before_anything_is_sent(folder):

@@ -27,8 +27,13 @@ from assaymark.workflow.import_records import import_grades
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import EVIDENCE, JUDGMENTS, Store
 from assaymark.workflow.tracks.season_day import alone, not_stepping, run_season, step_season
-from assaymark.workflow.tracks.season_judge import asked_judges, judge_season, season_parts, season_probes
-from assaymark.workflow.tracks.season_judging_costs import expect_season_judging
+from assaymark.workflow.tracks.season_judge import (
+    asked_judges,
+    expect_season_judging,
+    judge_season,
+    season_parts,
+    season_probes,
+)
 from assaymark.workflow.tracks.season_lock import stored_season
 from assaymark.workflow.tracks.season_material import season_material
 from assaymark.workflow.tracks.season_plan import period_of
@@ -104,9 +109,6 @@ def kind(call: CallSpec) -> str:
     """What a call asks for."""
     wanted = json.loads(call.schema.text)["properties"]
     return next(name for name in ("outcome", "author", "reasoning") if name in wanted)
-
-
-# --- what is graded ---------------------------------------------------------------------------------------------------
 
 
 def test_whole_records_and_periods_are_graded_by_every_judge(judged):
@@ -231,9 +233,6 @@ def test_an_agent_alone_is_graded_and_nobody_guesses(tmp_path):
     assert Store(folder).read(GUESSES) == []
 
 
-# --- going on ---------------------------------------------------------------------------------------------------------
-
-
 def test_judged_again_nothing_is_asked_and_the_bytes_are_the_same(judged, tmp_path):
     folder, wanted = copied(judged, tmp_path), bytes_of(judged)
     spies = {name: Spy() for name in WHO}
@@ -288,9 +287,6 @@ def test_a_season_that_goes_on_is_graded_anew(tmp_path):
     assert len(again) == len(seen)  # the first week is over and is not asked about again
     fresh = [one for one in Store(folder).read(GRADES) if one.score.grades.parts[-1].call_key not in seen]
     assert {one.period for one in fresh} == {"", "2024-W10", "2024-W11"}
-
-
-# --- bad judges -------------------------------------------------------------------------------------------------------
 
 
 def states(folder: RunFolder, judge: str) -> set[str]:
@@ -370,9 +366,6 @@ def test_where_nobody_answers_nothing_is_written(tmp_path):
     assert Store(folder).rows(GRADES) == 0
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
-
-
 def test_two_at_once_do_not_meet(unjudged, tmp_path):
     folder = copied(unjudged, tmp_path)
     with alone(folder.path / "season" / "judging.lock", "busy"), pytest.raises(LedgerError, match="being judged by an"):
@@ -394,9 +387,6 @@ def test_a_season_that_nobody_can_grade_is_refused(tmp_path, capsys):
     capsys.readouterr()
     assert main(["season", "judge", str(bare.path)]) == 1
     assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-# --- what it costs, and the command -----------------------------------------------------------------------------------
 
 
 def test_what_it_will_cost_is_what_is_asked_then(unjudged, judged):
@@ -462,8 +452,6 @@ def test_a_grade_is_read_back_as_it_was_written(judged):
     assert all(isinstance(one, SeasonGrade) for one in grades)
     assert GRADES.from_arrow(GRADES.to_arrow(grades)) == grades
 
-
-# --- people -----------------------------------------------------------------------------------------------------------
 
 PERSON = '\n[[panel]]\nname = "{}"\nfamily = "human"\nmodel = "human/table"\n'
 

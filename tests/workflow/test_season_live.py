@@ -48,8 +48,6 @@ from assaymark.workflow.tracks.season_material import season_material
 from assaymark.workflow.tracks.season_publish import publish_season
 from assaymark.workflow.tracks.season_record_tables import CHECKS, FILLS, GRADES, NAVS, REJECTIONS
 
-# --- the season -------------------------------------------------------------------------------------------------------
-
 BUYS = {"DIVI": 200.0, "HALT": 300.0, "PLAIN": 100.0, "SPLIT": 20.0}
 
 
@@ -230,9 +228,6 @@ def test_pages_say_what_came_into_force(played):
     assert "split of SPLIT: 180 units added" in agent
     assert "dividend of DIVI: 250.00 in cash" in agent
     assert "Returns are total returns" in html.unescape((played.site / "rules.html").read_text(encoding="utf-8"))
-
-
-# --- what goes wrong --------------------------------------------------------------------------------------------------
 
 
 def small(path: Path, rows: Callable[..., Iterator[Row]], *arrived: date, **rest: object) -> tuple[RunFolder, dict]:

@@ -32,8 +32,7 @@ from assaymark.workflow.tracks.season_day import run_season
 from assaymark.workflow.tracks.season_judge import judge_season
 from assaymark.workflow.tracks.season_material import SeasonMaterial, season_material
 from assaymark.workflow.tracks.season_measure import SeasonScores
-from assaymark.workflow.tracks.season_measure_judges import kappa_measurement
-from assaymark.workflow.tracks.season_measures import season_findings
+from assaymark.workflow.tracks.season_measures import kappa_measurement, season_findings
 from assaymark.workflow.tracks.season_plan import parse_season
 from assaymark.workflow.tracks.season_record_tables import SeasonCheck, SeasonGrade, SeasonNav
 from assaymark.workflow.tracks.season_view import SeasonJudgments
@@ -89,9 +88,6 @@ def regraded(judged: SeasonJudgments, change: Callable[[SeasonGrade], SeasonGrad
 def unusable(grade: SeasonGrade) -> SeasonGrade:
     grades = replace(grade.score.grades, state="refused", reason="no", reasoning={}, evidence={})
     return replace(grade, score=replace(grade.score, grades=grades, score=None, capped=(), disagreement=None))
-
-
-# --- what is there ----------------------------------------------------------------------------------------------------
 
 
 def test_every_quantity_is_measured_of_everybody(found: Found):
@@ -244,9 +240,6 @@ def test_alpha_and_variance_components_take_periods_as_clusters(judged: SeasonJu
     states = {one.state for name in ("panel.alpha", "panel.variance", "panel.generalizability")
               for one in found.values() if one.name == name and one.state != "ok"}  # fmt: skip
     assert all(Words(catalogue(language)).has(f"state.{state}") for language in languages() for state in states)
-
-
-# --- what is not there ------------------------------------------------------------------------------------------------
 
 
 def test_a_judge_that_refuses_everything_is_absent_and_counted(material: SeasonMaterial, judged: SeasonJudgments):
@@ -411,9 +404,6 @@ def test_limits_of_datasheets_are_asked_of_every_judge(material: SeasonMaterial,
     gates = [one for one in found.values() if one.name == "datasheet.gate"]
     assert {one.labels["judge"] for one in gates} == set(JUDGES)
     assert all(one.state.startswith("not measured: no datasheet") for one in gates)
-
-
-# --- facts ------------------------------------------------------------------------------------------------------------
 
 
 def books(name: str, values: list[float], state: str = "ok") -> tuple[SeasonNav, ...]:

@@ -54,9 +54,6 @@ def played(tmp_path_factory) -> SeasonMaterial:
     return season_material(folder)
 
 
-# --- who and what -----------------------------------------------------------------------------------------------------
-
-
 def test_steps_show_what_was_ordered_and_what_came_of_it(played):
     steps = season_steps(played)["one"]
     assert [one.day for one in steps][:3] == ["2024-03-01", "2024-03-04", "2024-03-05"]
@@ -117,8 +114,6 @@ def test_agents_and_judges_are_those_of_the_file():
         ("b", None, True),
     ]
 
-
-# --- what was stated --------------------------------------------------------------------------------------------------
 
 TEXT = "Gold rose 3.1% in a week. Cash is 500, so 20 units fit. No number here."
 
@@ -240,21 +235,10 @@ def test_a_text_without_an_end_is_cut_around_its_number():
     assert " 7 " in found[0].quote
 
 
-# --- what was graded --------------------------------------------------------------------------------------------------
-
-
 def grade(
-    points: float,
-    *,
-    trial: int = 1,
-    agent: str = "one",
-    judge: str = "a",
-    state: str = "ok",
-    outcome: OutcomeGrade | None = None,
-    cap: float | None = None,
-    lookahead: str = "pass",
-    scope: str = "whole",
-) -> SeasonGrade:
+    points: float, *, trial: int = 1, agent: str = "one", judge: str = "a", state: str = "ok",
+    outcome: OutcomeGrade | None = None, cap: float | None = None, lookahead: str = "pass", scope: str = "whole",
+) -> SeasonGrade:  # fmt: skip
     """A judge that gives the same points to everything."""
     ok = state == "ok"
     parts = (GradedPart(first=1, last=6, tokens=10, over=False, call_key="k", state=state),)  # type: ignore[arg-type]

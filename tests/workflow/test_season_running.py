@@ -60,9 +60,6 @@ def scripted(tmp_path: Path, answers, history=None, **changes) -> tuple[RunFolde
     return begun(tmp_path / "run", text, who), one, who
 
 
-# --- the same bytes ---------------------------------------------------------------------------------------------------
-
-
 class Stop(Exception):
     """A planted kill."""
 
@@ -126,9 +123,6 @@ def test_tables_lost_after_the_journal_are_made_again(tmp_path):
     (folder.tables / "navs.parquet").unlink()
     run_season(folder, models(), now=NOW)
     assert table_bytes(folder) == wanted
-
-
-# --- the fast way is the slow way -------------------------------------------------------------------------------------
 
 
 def test_contexts_and_prompts_are_those_of_the_slow_way(whole):
@@ -220,9 +214,6 @@ def test_contexts_hold_bars_sectors_and_filings_as_they_were_known(whole):
     assert any(one.source == "filing" for context in contexts for one in context.facts)
 
 
-# --- orders and rules -------------------------------------------------------------------------------------------------
-
-
 def test_orders_fill_at_the_next_open_or_close_and_never_on_their_day(tmp_path):
     history = market()
     row = [str(day) for day in history.days].index("2024-03-04")
@@ -239,15 +230,9 @@ def test_orders_fill_at_the_next_open_or_close_and_never_on_their_day(tmp_path):
 
 def test_orders_that_break_a_rule_are_kept_and_their_agent_is_told(tmp_path):
     wrong = orders(
-        (A, "buy", 1e9),
-        ("NOBODY", "buy", 1.0),
-        (A, "short", 1.0),
-        (B, "sell", 1.0),
-        (A, "buy", 0.5),
-        (A, "buy", -1.0),
-        (B, "buy", 1.0),
-        (B, "buy", 1.0),
-    )
+        (A, "buy", 1e9), ("NOBODY", "buy", 1.0), (A, "short", 1.0), (B, "sell", 1.0), (A, "buy", 0.5),
+        (A, "buy", -1.0), (B, "buy", 1.0), (B, "buy", 1.0),
+    )  # fmt: skip
     answers = lambda day: wrong if day == "2024-03-01" else orders()  # noqa: E731
     folder, one, who = scripted(tmp_path, answers, rules="fractional = false\nmax_orders = 5")
     run_season(folder, who, now=NOW)
@@ -325,9 +310,6 @@ def test_an_instrument_that_ends_is_paid_out_at_its_last_close(tmp_path):
     assert all(one.passed == one.checks for one in Store(folder).read(CHECKS))
 
 
-# --- agents that fail -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("answer", "flag"),
     [
@@ -379,9 +361,6 @@ def test_replicates_are_asked_and_only_the_first_trades(tmp_path):
     assert all(each.quantity == first[each.record_id] for each in Store(folder).read(FILLS))
 
 
-# --- live -------------------------------------------------------------------------------------------------------------
-
-
 def test_live_is_the_same_code_over_a_source_that_grows(tmp_path):
     answers = lambda day: orders((A, "buy", float(day[-2:])))  # noqa: E731
     replay, _, who = scripted(tmp_path / "replay", answers)
@@ -408,9 +387,6 @@ def test_live_is_the_same_code_over_a_source_that_grows(tmp_path):
     assert len(digests) == 2
 
 
-# --- clocks, locks, damage --------------------------------------------------------------------------------------------
-
-
 def test_a_second_stepper_says_so_and_does_nothing(whole):
     before = table_bytes(whole)
     with Journal.open(whole), pytest.raises(LedgerError, match="another step of this season is at work; nothing was"):
@@ -419,10 +395,7 @@ def test_a_second_stepper_says_so_and_does_nothing(whole):
 
 
 def test_bad_clocks_are_refused(whole, tmp_path, capsys):
-    for day, words in (
-        (date(2024, 3, 4), "lies before 2024-03-15"),
-        (date(2024, 4, 1), "lies outside of the season"),
-    ):
+    for day, words in ((date(2024, 3, 4), "lies before 2024-03-15"), (date(2024, 4, 1), "lies outside of the season")):
         with pytest.raises(InputError, match=words):
             step_season(whole, models(), now=NOW, day=day)
     source = stored(tmp_path / "market", market())
@@ -464,9 +437,6 @@ def test_the_commands_lock_step_and_run(tmp_path, capsys):
     file.write_text("name = 3")
     assert main(["season", "init", str(file), "--out", str(tmp_path / "other")]) == 1
     assert not (tmp_path / "other").exists()
-
-
-# --- others who decide, and what stops a command ----------------------------------------------------------------------
 
 
 def test_an_agent_outside_is_sent_the_context_itself(tmp_path):
@@ -584,9 +554,6 @@ def test_a_market_that_was_changed_after_the_lock_is_refused(tmp_path):
     with pytest.raises(PlanError, match="the market changed after the lock"):
         run_season(folder, who, now=NOW)
     assert not journal_path(folder).exists()
-
-
-# --- before a run, and agents that raise -----------------------------------------------------------------------------
 
 
 def test_a_dry_run_counts_the_days_that_are_due_and_writes_nothing(tmp_path, capsys):

@@ -22,7 +22,7 @@ from assaymark.records import canonical_json
 from assaymark.workflow.claim import verify_run
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, OUTCOMES, VERDICTS, Store
-from assaymark.workflow.tracks.season_day import read_journal
+from assaymark.workflow.tracks.season_day import read_journal, times_of
 from assaymark.workflow.tracks.season_record_tables import (
     BASELINES,
     CHECKS,
@@ -32,7 +32,6 @@ from assaymark.workflow.tracks.season_record_tables import (
     TIMES,
     SeasonTime,
 )
-from assaymark.workflow.tracks.season_tables import times_of
 
 JUDGES = ("auditor", "reader", "allocator")
 MODELS = {"one": "momentum", "two": "equal-weight", "three": "contrarian"}
@@ -94,9 +93,6 @@ def season(tmp_path_factory: pytest.TempPathFactory, source: Path) -> tuple[Path
     return folder, published(folder, path / "site")
 
 
-# --- what is kept -----------------------------------------------------------------------------------------------------
-
-
 def test_every_file_of_a_season_is_verified_and_every_table_exported(season, tmp_path):
     folder = Path(shutil.copytree(season[0], tmp_path / "run"))
     assert [one.file for one in verify_run(RunFolder(folder)).differences] == ["season/days.journal"]
@@ -120,9 +116,6 @@ def test_every_file_of_a_season_is_verified_and_every_table_exported(season, tmp
         (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
         assert [one.file for one in verify_run(RunFolder(folder)).differences] == [name]
         (folder / name).write_bytes(raw)
-
-
-# --- the site ---------------------------------------------------------------------------------------------------------
 
 
 def test_every_page_is_there_in_both_languages_and_every_link_leads_somewhere(season):
@@ -235,9 +228,6 @@ def test_a_season_that_went_on_after_it_was_judged_says_to_which_day_its_grades_
     assert "The grades are of the days" not in (site / "index.html").read_text(encoding="utf-8")
 
 
-# --- names and orders do not matter -----------------------------------------------------------------------------------
-
-
 def test_swapping_the_names_of_agents_changes_no_score(season, source, tmp_path):
     folder, _ = season
     swapped = dict(zip(("two", "one", "three"), MODELS.values(), strict=True))
@@ -262,9 +252,6 @@ def test_reordering_the_judges_changes_nothing_that_is_measured_or_said(season, 
     assert one.digest(MEASUREMENTS) == two.digest(MEASUREMENTS)
     plain = [[replace(each, plan_hash="") for each in store.read(VERDICTS)] for store in (one, two)]
     assert plain[0] == plain[1]
-
-
-# --- datasheets and languages -----------------------------------------------------------------------------------------
 
 
 def sheet(name: str) -> Datasheet:

@@ -177,9 +177,6 @@ def test_no_claim_rests_on_a_judge_that_gave_nothing(season):
     assert all(one["publication_level"] != "headline" for one in file["verdicts"])
 
 
-# --- the command line -------------------------------------------------------------------------------------------------
-
-
 def refused(capsys, *words: str | Path) -> str:
     """The one line that a command ends with."""
     capsys.readouterr()

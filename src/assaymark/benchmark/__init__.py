@@ -1,8 +1,4 @@
-"""PortBench: questions with exact answers, five pipeline stages, the oracle, scores, profiles, stress windows.
-
-Holds question generation and scoring, the S1..S5 episode with its sandbox and truths, CEPS and the two-layer
-correlation score, risk profiles and the stress gate. It knows what happened next, so nobody who grades can import it.
-"""
+"""PortBench: questions with exact answers, five pipeline stages, the oracle, scores, profiles, stress windows."""
 
 from __future__ import annotations
 
@@ -50,40 +46,9 @@ from assaymark.benchmark.stages import (
 )
 
 __all__ = [
-    "AGGRESSIVE",
-    "BALANCED",
-    "CLASS_NAMES",
-    "CONSERVATIVE",
-    "CONVENTIONS",
-    "PROFILES",
-    "RISK_SAFE",
-    "SIGNALS",
-    "STAGES",
-    "STRESS_SCENARIOS",
-    "Answers",
-    "ClassName",
-    "Convention",
-    "DateResult",
-    "EpisodeResult",
-    "Profile",
-    "Signal",
-    "Stage",
-    "StageState",
-    "Truths",
-    "adaptation_score",
-    "ceps",
-    "exposures",
-    "inter_class_score",
-    "intra_class_score",
-    "profile_alignment",
-    "profile_named",
-    "risk_safe",
-    "s1_score",
-    "s2_score",
-    "s3_score",
-    "s4_score",
-    "s5_score",
-    "stress_gate",
-    "stress_score",
-    "weight_accuracy",
-]
+    "AGGRESSIVE", "BALANCED", "CLASS_NAMES", "CONSERVATIVE", "CONVENTIONS", "PROFILES", "RISK_SAFE", "SIGNALS",
+    "STAGES", "STRESS_SCENARIOS", "Answers", "ClassName", "Convention", "DateResult", "EpisodeResult", "Profile",
+    "Signal", "Stage", "StageState", "Truths", "adaptation_score", "ceps", "exposures", "inter_class_score",
+    "intra_class_score", "profile_alignment", "profile_named", "risk_safe", "s1_score", "s2_score", "s3_score",
+    "s4_score", "s5_score", "stress_gate", "stress_score", "weight_accuracy",
+]  # fmt: skip

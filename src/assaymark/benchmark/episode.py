@@ -1,24 +1,20 @@
-"""One model under one profile through one window, call by call: the machine that asks, takes replies and scores.
-
-It makes no call itself. A run asks `EpisodeState.next_call` of many episodes, has the calls answered together, and
-hands each reply back; an episode that is begun again is led to where it stood by the replies that a ledger kept.
-"""
+"""Episodes, call by call: one model, or one baseline without a model, under one profile through one window."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache, partial
+from types import MappingProxyType
 from typing import cast
 
 import numpy as np
 
-from assaymark.benchmark.market import KEPT, BenchMarket, Known
+from assaymark.benchmark.market import HORIZONS, KEPT, BenchMarket, Known, Pace, Window
 from assaymark.benchmark.oracle import (
     COST_BPS,
     DRIFT_LIMIT,
-    Position,
     Risk,
     equal_start,
     hold,
@@ -30,75 +26,56 @@ from assaymark.benchmark.oracle import (
 from assaymark.benchmark.profiles import ClassName, Profile, exposures, profile_alignment
 from assaymark.benchmark.replies import market_numbers, parse_signals, parse_views, parse_weights, reply_text
 from assaymark.benchmark.scores import ceps, s1_score, s2_score, s3_score, s4_score, s5_score
-from assaymark.benchmark.snapshot import MarketSnapshot, PortfolioState
 from assaymark.benchmark.stage_prompts import market_text, signals_call, views_call, weights_call
-from assaymark.benchmark.stages import Answers, Convention, DateResult, EpisodeResult, Signal, Stage, StageState, Truths
-from assaymark.benchmark.windows import HORIZONS, Pace, Window
+from assaymark.benchmark.stages import (
+    Answers,
+    Convention,
+    DateResult,
+    EpisodeResult,
+    Position,
+    Signal,
+    Stage,
+    StageState,
+    Truths,
+)
 from assaymark.engine.calls import CallSpec, Reply, Text
 from assaymark.engine.providers.http_agent import is_outside
-from assaymark.errors import InputError
+from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
+from assaymark.portfolio import STRATEGIES
 from assaymark.portfolio.qp import Bools, Floats
 from assaymark.protocol import AgentSpec
 
-# One window of a market with its decisions: what every episode in it is shown, scored against, and earns.
+BASELINES: Mapping[str, str] = MappingProxyType(
+    {
+        "EqW": "equal-weight",
+        "60/40": "60/40",
+        "RP": "inverse-volatility",
+        "CRP": "equal-risk-contribution",
+        "MinVar": "minimum-variance",
+    }
+)
+"""PortBench's short names of the five baselines (section C.3), and the strategy of `assaymark.portfolio` of each."""
 
 
 class MarketWindow:
-    """A market through one window at one pace, shared by all episodes in it.
-
-    Decisions are named by their day. Weights are of the whole universe, shape (n_assets,).
-
-    Attributes
-    ----------
-    rows : int array of shape (n_decisions,)
-        Of the decisions in the market's arrays.
-    horizon : int
-        Trading days after a decision that its truths look at.
-    days : datetime64[D] array of shape (n_days,)
-        From the first decision to the end of the window: those of a NAV path.
-
-    Examples
-    --------
-    >>> from assaymark.benchmark.market import choose_universe
-    >>> from assaymark.benchmark.windows import windows_of
-    >>> from assaymark.market import synthetic_history
-    >>> history = synthetic_history(0)
-    >>> year = MarketWindow(BenchMarket(history, choose_universe(history)), windows_of(history)[0], "monthly")
-    >>> len(year.decisions), len(year.snapshot(year.decisions[2], year.start()).assets)
-    (12, 81)
-    """
+    """A market through one window at one pace, shared by all episodes in it. Weights are of the whole universe."""
 
     def __init__(self, market: BenchMarket, spec: Window, pace: Pace) -> None:
         self.market, self.spec, self.pace = market, spec, pace
+        self.window = spec.name
+        self.tickers, self.classes = market.universe.ids, market.universe.classes
         self.rows = market.decisions(spec, pace)
         self.horizon = HORIZONS[pace]
+        self.decisions: tuple[date, ...] = tuple(market.days[self.rows].tolist())
         self._end = market.end_of(spec)
         self.days: np.ndarray = market.days[self.rows[0] : self._end + 1]
         # the same for every model, and under `reference` slow to solve
         self._scene = lru_cache(maxsize=KEPT)(partial(scene_on, market))
-        self._text = lru_cache(maxsize=KEPT)(lambda day: market_text(self.snapshot(day, self.start())))
-        self._numbers = lru_cache(maxsize=KEPT)(self._market_numbers)
+        self._text = lru_cache(maxsize=KEPT)(lambda day: market_text(self.known(day)))
+        self._numbers = lru_cache(maxsize=KEPT)(
+            lambda day: market_numbers(self.known(day), market.view(self._row(day)).instruments)
+        )
         self._place = {day: at for at, day in enumerate(self.decisions)}
-
-    @property
-    def window(self) -> str:
-        """The name of the window."""
-        return self.spec.name
-
-    @property
-    def tickers(self) -> tuple[str, ...]:
-        """The instruments, in the order of every array."""
-        return self.market.universe.ids
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Their classes."""
-        return self.market.universe.classes
-
-    @property
-    def decisions(self) -> tuple[date, ...]:
-        """The decision dates."""
-        return tuple(self.market.days[self.rows].tolist())
 
     def start(self) -> Position:
         """The portfolio before the first trade: equal weights over what takes part on the first date."""
@@ -108,11 +85,6 @@ class MarketWindow:
         """What could be known at the close of a decision date; ``part`` is what takes part."""
         return self.market.known(self._row(day))
 
-    def snapshot(self, day: date, position: Position) -> MarketSnapshot:
-        """What a model is shown at the close of a decision date."""
-        state = PortfolioState(position.nav, position.weights, position.drawdown)
-        return self.market.snapshot(self._row(day), state)
-
     def market_text(self, day: date) -> Text:
         """The market of a decision date as prompts show it, written once for all models, profiles and stages."""
         return self._text(day)
@@ -121,77 +93,38 @@ class MarketWindow:
         """The market of a decision date as numbers, written once for all agents of one's own, profiles and stages."""
         return self._numbers(day)
 
-    def _market_numbers(self, day: date) -> Text:
-        return market_numbers(self.known(day), self.market.view(self._row(day)).instruments)
-
     def truths(
-        self,
-        day: date,
-        *,
-        buys: Bools,
-        held: Floats,
-        profile: Profile,
-        drift_limit: float = DRIFT_LIMIT,
+        self, day: date, *, buys: Bools, held: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT,
         convention: Convention = "paper",
-    ) -> Truths:
+    ) -> Truths:  # fmt: skip
         """What the answers of a decision date are scored against (`truths_of`)."""
         scene = self._scene(self._row(day), self.horizon, convention=convention)
         return truths_of(scene, buys=buys, held=held, profile=profile, drift_limit=drift_limit)
 
     def risk(
-        self,
-        day: date,
-        weights: Floats,
-        profile: Profile,
-        *,
-        drift_limit: float = DRIFT_LIMIT,
+        self, day: date, weights: Floats, profile: Profile, *, drift_limit: float = DRIFT_LIMIT,
         convention: Convention = "paper",
-    ) -> Risk:
+    ) -> Risk:  # fmt: skip
         """S5 of executed weights on a decision date (`risk_of`); what does not take part counts as money."""
         known = self.known(day)
         return risk_of(weights[known.part], known.returns, profile, drift_limit=drift_limit, convention=convention)
 
     def hold(self, day: date, position: Position, *, convention: Convention = "paper") -> tuple[Position, Floats]:
-        """Drift from a decision date, after its trade, to the next one or to the end of the window.
-
-        The NAV path has a value for each day after ``day``; with the 1 of the first date in front, the paths of all
-        decisions make the NAV over ``days``.
-        """
-        at = self._at(day)
-        last = at + 1 == self.rows.size
-        stop = self._end if last else int(self.rows[at + 1])
-        returns = self.market.returns[int(self.rows[at]) + 1 : stop + 1]
-        return hold(position, returns, to_decision=not last, convention=convention)
+        """Drift from a decision date, after its trade, to the next one or to the end: the NAV of each day after it."""
+        first = self._row(day)
+        last = first == self.rows[-1]
+        stop = self._end if last else int(self.rows[self._place[day] + 1])
+        return hold(position, self.market.returns[first + 1 : stop + 1], to_decision=not last, convention=convention)
 
     def _row(self, day: date) -> int:
-        """The row of a decision date."""
-        return int(self.rows[self._at(day)])
-
-    def _at(self, day: date) -> int:
-        """Which decision is on a day."""
         if day not in self._place:
             raise InputError(f"window {self.window}", [f"{day} is no decision date of it"])
-        return self._place[day]
+        return int(self.rows[self._place[day]])
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRules:
-    """What a plan sets for every episode; the defaults are those of PortBench, sections C.1 and C.3.
-
-    The pace is the window's (`MarketWindow`) and the lookback the market's (`BenchMarket`).
-
-    Attributes
-    ----------
-    convention : {"paper", "reference"}
-    alpha : float
-        Weight of accuracy in S3 (eq. 6).
-    penalty : float
-        Lambda of CEPS (eq. 3).
-    cost_bps : float
-        Cost of trading in basis points of the traded value.
-    drift_limit : float
-        Largest change of one weight that passes without a flag, as a share of NAV.
-    """
+    """What a plan sets for every episode; the defaults are those of PortBench, sections C.1 and C.3."""
 
     convention: Convention = "paper"
     alpha: float = 0.5
@@ -211,10 +144,7 @@ class Asked:
 
 @dataclass(slots=True)
 class _Today:
-    """Where an episode stands on one decision date; arrays are of the whole universe.
-
-    ``said`` are the signals of those that take part, None until S2 is answered, and where its reply names none.
-    """
+    """How far an episode is on one decision date; ``said`` is None until S2 is answered, and if it names no signal."""
 
     known: Known
     views: Floats
@@ -225,11 +155,9 @@ class _Today:
 
 
 class EpisodeState:
-    """One episode: (model, profile, window).
+    """One episode: (model, profile, window). It makes no call itself: a run asks many episodes for their next calls.
 
-    ``next_call`` gives the pending call until ``take`` has been handed its reply, then the one after it; None when
-    the window is over, and then ``result`` has everything. The same replies always lead to the same calls, and a call
-    shows nothing that was not known at the close of its day.
+    The same replies always lead to the same calls, and a call shows nothing that was not known at the close of its day.
     """
 
     def __init__(
@@ -237,17 +165,13 @@ class EpisodeState:
     ) -> None:
         self.agent, self.profile, self.world = agent, profile, world
         self.rules = rules or EpisodeRules()
-        self._days = world.decisions
+        self.name = f"{agent.name}/{profile.name}/{world.window}"
+        self.calls = 3 * len(world.decisions)
         self._position = world.start()
         self._nav: list[Floats] = [np.ones(1)]
         self._dates: list[DateResult] = []
         self._asked: list[Asked] = []
-        self._today = self._open(self._days[0])
-
-    @property
-    def name(self) -> str:
-        """``agent/profile/window``."""
-        return f"{self.agent.name}/{self.profile.name}/{self.world.window}"
+        self._open()
 
     @property
     def asked(self) -> tuple[Asked, ...]:
@@ -255,23 +179,33 @@ class EpisodeState:
         return tuple(self._asked)
 
     @property
-    def calls(self) -> int:
-        """How many calls the whole episode makes: three a decision."""
-        return 3 * len(self._days)
-
-    @property
     def over(self) -> bool:
         """Whether every decision is made."""
-        return len(self._dates) == len(self._days)
+        return len(self._dates) == len(self.world.decisions)
 
     def next_call(self) -> CallSpec | None:
         """The call that the episode waits for; None when it is over."""
         if self.over:
             return None
-        today = self._today
+        today, rules, world = self._today, self.rules, self.world
         if today.pending is None:
-            today.pending = self._call()
-            self._asked.append(Asked(today.known.day, today.stage, today.pending.key))
+            day = today.known.day
+            numbers = world.market_numbers(day) if is_outside(self.agent.model) else None
+            if today.stage == "S1":
+                today.pending = views_call(
+                    self.agent, world.market_text(day), today.known,
+                    horizon=world.horizon, convention=rules.convention, numbers=numbers,
+                )  # fmt: skip
+            elif today.stage == "S2":
+                today.pending = signals_call(
+                    self.agent, today.known, today.views, convention=rules.convention, numbers=numbers
+                )
+            else:
+                today.pending = weights_call(
+                    self.agent, world.market_text(day), today.known, self._position, world.tickers, self.profile,
+                    today.views, self._signals(), horizon=world.horizon, cost_bps=rules.cost_bps, numbers=numbers,
+                )  # fmt: skip
+            self._asked.append(Asked(day, today.stage, today.pending.key))
         return today.pending
 
     def take(self, reply: Reply) -> None:
@@ -282,79 +216,74 @@ class EpisodeState:
 
     def follow(self, reply: Reply) -> None:
         """Hand in a reply to the stage that is next, given to somebody else's call: no prompt of its own is written."""
-        if self.over:
-            raise ValueError(f"episode {self.name} is over")
-        today, tickers = self._today, self._today.known.tickers
+        self._require_more()
+        today, known = self._today, self._today.known
         today.pending = None
         if today.stage == "S1":
-            views, today.states["S1"] = parse_views(reply, tickers)
-            today.views, today.stage = self._spread(views), "S2"
-        elif today.stage == "S2":
-            today.said, today.states["S2"] = parse_signals(reply, tickers)
+            views, today.states["S1"] = parse_views(reply, known.tickers)
+            today.views, today.stage = known.spread(views, today.views.size), "S2"
+            return
+        if today.stage == "S2":
+            today.said, today.states["S2"] = parse_signals(reply, known.tickers)
             today.stage = "S3"
-        else:
-            weights, today.states["S3"] = parse_weights(reply, tickers)
-            self._settle(None if weights is None else self._spread(weights))
+            return
+        weights, today.states["S3"] = parse_weights(reply, known.tickers)
+        target = None if weights is None else known.spread(weights, today.views.size)
+        rules, part, truths = self.rules, known.part, self._truths()
+        convention = rules.convention
+        done = trade(self._position, target, cost_bps=rules.cost_bps)
+        answers = Answers(today.views, self._signals(), target, today.states)
+        # S3 to S5 are of what is held, which a reply that cannot be read leaves as it was
+        executed = self._position.weights if target is None else target
+        risk = self.world.risk(known.day, executed, self.profile, drift_limit=rules.drift_limit, convention=convention)
+        said, true = ([signals[at] for at in part.tolist()] for signals in (answers.signals, truths.signals))
+        own, best, by = executed[part], truths.weights[part], known.scored_by
+        scores: dict[Stage, float] = {
+            "S1": s1_score(answers.views[part], truths.views[part]),
+            "S2": s2_score(said, true),
+            "S3": s3_score(own, best, by, known.classes, alpha=rules.alpha, convention=convention),
+            "S4": s4_score(done.turnover, truths.turnover),
+            "S5": s5_score(risk.rebalance, truths.rebalance, risk.var, truths.var, risk.drawdown, truths.drawdown),
+        }
+        risky, safe = exposures(executed, cast("tuple[ClassName, ...]", self.world.classes), convention=convention)
+        alignment = profile_alignment(risky, safe, risk.var, self.profile)
+        whole = ceps(scores, penalty=rules.penalty)
+        held = (risk.var, risk.drawdown, risk.drift, risk.rebalance)
+        self._dates.append(
+            DateResult(known.day, answers, truths, executed, done.turnover, *held, scores, whole, alignment)
+        )
+        self._position, nav = self.world.hold(known.day, done.after, convention=convention)
+        self._nav.append(nav)
+        if not self.over:
+            self._open()
 
     def true_reply(self) -> str:
         """What somebody who knows what happened next would reply to the pending call: the ceiling of every score.
 
-        S3's is the oracle's book under the signals that were given in S2.
+        S3's is the oracle's portfolio under the signals that were given in S2.
         """
-        if self.over:
-            raise ValueError(f"episode {self.name} is over")
-        truths, today = self._truths(), self._today
-        values: Sequence[float | str]
-        if today.stage == "S2":
-            values = truths.signals
-        else:
-            values = (truths.views if today.stage == "S1" else truths.weights).tolist()
-        return reply_text(today.stage, {self.world.tickers[at]: values[at] for at in today.known.part.tolist()})
+        self._require_more()
+        truths, stage = self._truths(), self._today.stage
+        values: Sequence[float | str] = truths.signals
+        if stage != "S2":
+            values = (truths.views if stage == "S1" else truths.weights).tolist()
+        return reply_text(stage, {self.world.tickers[at]: values[at] for at in self._today.known.part.tolist()})
 
     def result(self) -> EpisodeResult:
         """Everything that came of the episode."""
         if not self.over:
-            raise ValueError(f"episode {self.name} is not over: {len(self._dates)} of {len(self._days)} decisions")
-        return EpisodeResult(
-            model=self.agent.name,
-            profile=self.profile.name,
-            window=self.world.window,
-            dates=tuple(self._dates),
-            days=self.world.days,
-            nav=np.concatenate(self._nav),
-        )
+            there = f"{len(self._dates)} of {len(self.world.decisions)} decisions"
+            raise ValueError(f"episode {self.name} is not over: {there}")
+        who = self.agent.name, self.profile.name, self.world.window
+        return EpisodeResult(*who, tuple(self._dates), self.world.days, np.concatenate(self._nav))
 
-    def _open(self, day: date) -> _Today:
-        """Stand at the close of a decision date, with nothing said yet."""
-        return _Today(self.world.known(day), np.zeros(len(self.world.tickers)))
+    def _require_more(self) -> None:
+        if self.over:
+            raise ValueError(f"episode {self.name} is over")
 
-    def _call(self) -> CallSpec:
-        """The call of the stage that is next."""
-        today, rules = self._today, self.rules
-        shown = self.world.snapshot(today.known.day, self._position)
-        numbers = self.world.market_numbers(today.known.day) if is_outside(self.agent.model) else None
-        if today.stage == "S2":
-            return signals_call(self.agent, shown, today.views, convention=rules.convention, numbers=numbers)
-        market = self.world.market_text(today.known.day)
-        if today.stage == "S1":
-            horizon, convention = self.world.horizon, rules.convention
-            return views_call(self.agent, market, shown, horizon=horizon, convention=convention, numbers=numbers)
-        return weights_call(
-            self.agent,
-            market,
-            shown,
-            self.world.tickers,
-            self.profile,
-            today.views,
-            self._signals(),
-            horizon=self.world.horizon,
-            cost_bps=rules.cost_bps,
-            numbers=numbers,
-        )
-
-    def _spread(self, values: Floats) -> Floats:
-        """Values of those that take part as values of the universe, 0 for the others."""
-        return self._today.known.spread(values, len(self.world.tickers))
+    def _open(self) -> None:
+        known = self.world.known(self.world.decisions[len(self._dates)])
+        self._today = _Today(known, np.zeros(len(self.world.tickers)))
 
     def _signals(self) -> tuple[Signal, ...]:
         """The signals of the universe: hold for what does not take part, and for all where none were given."""
@@ -364,92 +293,70 @@ class EpisodeState:
         return tuple(every)
 
     def _truths(self) -> Truths:
-        """The truths of this date under the signals that were given.
+        """The truths of this date under the signals that were given; without any the oracle buys what truly is to be.
 
-        Where none were, the oracle buys what truly is to be bought. With nothing to buy it would hold all alike, and
-        a model that never answers would keep its first, equal portfolio and score 1 for it.
+        With nothing to buy it would hold all alike, and an answer that cannot be read would score well.
         """
-        if self._today.said is None:
-            buys = self._truths_with(np.zeros(len(self.world.tickers), dtype=bool)).signals
-        else:
-            buys = self._signals()
-        return self._truths_with(np.array([one == "buy" for one in buys]))
 
-    def _truths_with(self, buys: Bools) -> Truths:
-        return self.world.truths(
-            self._today.known.day,
-            buys=buys,
-            held=self._position.weights,
-            profile=self.profile,
-            drift_limit=self.rules.drift_limit,
-            convention=self.rules.convention,
-        )
+        def under(signals: Sequence[Signal]) -> Truths:
+            return self.world.truths(
+                self._today.known.day, buys=np.array([one == "buy" for one in signals]), held=self._position.weights,
+                profile=self.profile, drift_limit=self.rules.drift_limit, convention=self.rules.convention,
+            )  # fmt: skip
 
-    def _settle(self, target: Floats | None) -> None:
-        """Trade, score the date, and drift to the next one or to the end of the window."""
-        today, before = self._today, self._position
-        done = trade(before, target, cost_bps=self.rules.cost_bps)
-        answers = Answers(today.views, self._signals(), target, today.states)
-        self._dates.append(self._scored(answers, before.weights if target is None else target, done.turnover))
-        self._position, nav = self._drift(done.after)
-        self._nav.append(nav)
-        if not self.over:
-            self._today = self._open(self._days[len(self._dates)])
-
-    def _drift(self, after: Position) -> tuple[Position, Floats]:
-        return self.world.hold(self._today.known.day, after, convention=self.rules.convention)
-
-    def _scored(self, answers: Answers, executed: Floats, turnover: float) -> DateResult:
-        """The scores of one date, of the assets that take part in it."""
-        known, rules, truths = self._today.known, self.rules, self._truths()
-        risk = self._risk(executed)
-        scores = _stage_scores(answers, truths, executed, turnover, risk, known, rules)
-        classes = cast("tuple[ClassName, ...]", self.world.classes)
-        risky, safe = exposures(executed, classes, convention=rules.convention)
-        return DateResult(
-            day=known.day,
-            answers=answers,
-            truths=truths,
-            executed=executed,
-            turnover=turnover,
-            var=risk.var,
-            drawdown=risk.drawdown,
-            drift=risk.drift,
-            rebalance=risk.rebalance,
-            scores=scores,
-            ceps=ceps(scores, penalty=rules.penalty),
-            pas=profile_alignment(risky, safe, risk.var, self.profile),
-        )
-
-    def _risk(self, executed: Floats) -> Risk:
-        """S5 of what is held after the trade."""
-        limit, convention = self.rules.drift_limit, self.rules.convention
-        return self.world.risk(self._today.known.day, executed, self.profile, drift_limit=limit, convention=convention)
+        return under(under(self._signals()).signals if self._today.said is None else self._signals())
 
 
-def _stage_scores(
-    answers: Answers,
-    truths: Truths,
-    executed: Floats,
-    turnover: float,
-    risk: Risk,
-    known: Known,
-    rules: EpisodeRules,
-) -> dict[Stage, float]:
-    """S1 to S5 of one date; S3 to S5 are of what is held, which a reply that cannot be read leaves as it was."""
-    part = known.part
-    said, true = ([signals[at] for at in part.tolist()] for signals in (answers.signals, truths.signals))
-    return {
-        "S1": s1_score(answers.views[part], truths.views[part]),
-        "S2": s2_score(said, true),
-        "S3": s3_score(
-            executed[part],
-            truths.weights[part],
-            known.scored_by,
-            known.classes,
-            alpha=rules.alpha,
-            convention=rules.convention,
-        ),
-        "S4": s4_score(turnover, truths.turnover),
-        "S5": s5_score(risk.rebalance, truths.rebalance, risk.var, truths.var, risk.drawdown, truths.drawdown),
-    }
+@dataclass(frozen=True, slots=True, eq=False)
+class BaselineResult:
+    """One baseline through one window."""
+
+    name: str
+    window: str
+    dates: tuple[date, ...]
+    weights: Floats
+    turnover: Floats
+    statuses: tuple[str, ...]
+    days: np.ndarray
+    nav: Floats
+
+
+def run_baselines(
+    windows: Sequence[MarketWindow], *, names: Sequence[str] = tuple(BASELINES), cash: bool = False,
+    cost_bps: float = COST_BPS, convention: Convention = "paper",
+) -> tuple[BaselineResult, ...]:  # fmt: skip
+    """Every baseline through every window."""
+    for name in names:
+        if name not in BASELINES:
+            raise UnknownNameError("baseline", name, tuple(BASELINES))
+    found = []
+    for window in windows:
+        for name in names:
+            position = window.start()
+            path, held, turnover, statuses = [np.ones(1)], [], [], []
+            for day in window.decisions:
+                target, status = baseline_weights(name, window.known(day), position.weights.size, cash=cash)
+                done = trade(position, target, cost_bps=cost_bps)
+                held.append(done.after.weights)
+                turnover.append(done.turnover)
+                statuses.append(status)
+                position, nav = window.hold(day, done.after, convention=convention)
+                path.append(nav)
+            traded = np.stack(held), np.array(turnover), tuple(statuses)
+            found.append(
+                BaselineResult(name, window.window, window.decisions, *traded, window.days, np.concatenate(path))
+            )
+    return tuple(found)
+
+
+def baseline_weights(name: str, known: Known, size: int, *, cash: bool = False) -> tuple[Floats | None, str]:
+    """What a baseline wants to hold on a date, shape (n_assets,), and how it was found; None where it has no answer."""
+    eligible = np.array([cash or one != "cash" for one in known.classes])
+    classes = [one for one, kept in zip(known.classes, eligible.tolist(), strict=True) if kept]
+    try:
+        found = STRATEGIES[BASELINES[name]].choose(known.returns[:, eligible], classes)
+    except NotMeasurableError as exc:
+        return None, f"held: {exc}"
+    weights = np.zeros(size)
+    weights[known.part[eligible]] = found.weights
+    return weights, found.status

@@ -1,63 +1,131 @@
-"""The market of a benchmark as dense arrays, and what was knowable on each of its dates.
+"""The market of a benchmark as dense arrays: its instruments, its windows, and what was knowable on each of its dates.
 
-Two sides that never touch: `BenchMarket.known` is made from `History.as_of` alone and is all that a prompt may use;
-the arrays of the whole period value portfolios and score answers.
+PortBench, sections 3.1 and B.3 and Appendix F.1. Shares are fractions, not percent. None says that a field is not
+defined for an asset; it is never 0.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import zip_longest
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
-from assaymark.benchmark.snapshot import (
-    LISTED_DAYS,
-    NEWS_DAYS,
-    AssetLine,
-    ClassLine,
-    MacroLine,
-    MarketSnapshot,
-    PortfolioState,
-    asset_lines,
-    class_lines,
-    class_means,
-    class_regimes,
-    macro_lines,
-)
-from assaymark.benchmark.windows import HORIZONS, Pace, Window, decision_rows
+from assaymark.benchmark.profiles import RISK_SAFE
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.market import CLASS_NAMES, AsOf, History, Listing, News, simple_returns
+from assaymark.market import CLASS_NAMES, AsOf, History, Listing, News, class_index, simple_returns, synthetic_market
 from assaymark.market.history import CLOSE_OF_DAY
+from assaymark.market.regimes import UNDEFINED
 from assaymark.portfolio.backtest import CLASSES
 from assaymark.portfolio.qp import Bools, Floats
-
-# Which instruments a benchmark is about: a fixed rule, or named ones, over all six classes.
-
 
 DEFAULT_SIZE = 81
 """Instruments of figures 28 to 30 of PortBench."""
 
+KEPT = 160
+"""Dates whose knowable side is kept; the four windows have fewer together, weekly ones included."""
+
+LISTED_DAYS = 252
+"""Days of prices that are read on a date: the peak behind a crisis looks back so far (section B.3)."""
+
+NEWS_DAYS = 30
+"""Calendar days of news that are shown (figure 13)."""
+
+TRAINING_END: Final = np.datetime64("2022-12-31")
+"""The last day of the training years (section B.3)."""
+
+Pace = Literal["weekly", "monthly", "quarterly"]
+
+HORIZONS: Final[dict[Pace, int]] = {"weekly": 5, "monthly": 21, "quarterly": 63}
+"""Trading days after a decision that its truths look at."""
+
 _INDEX_NAMES = ("VIX", "VXN", "MOVE", "DXY")
+_YIELDS = ("yield_10y", "DGS10")
+_END = datetime(9999, 1, 1, tzinfo=UTC)
+_YEAR = 252
+_FAST, _SLOW = 50, 200
+_BAND, _CRISIS = 0.05, 0.15
+_FEWEST = 10  # days behind a slope
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A period to decide in; a stress window has the least CEPS of Table 6 as its ``threshold``."""
+
+    name: str
+    first: date
+    last: date
+    kind: Literal["normal", "stress"] = "normal"
+    threshold: float | None = None
+    title: str = ""
+
+
+def _stress(name: str, first: date, last: date, title: str) -> Window:
+    return Window(name, first, last, "stress", RISK_SAFE[name], title)
+
+
+SEED_WINDOWS: Final[tuple[Window, ...]] = (
+    Window("normal", date(2024, 1, 1), date(2024, 12, 31), title="Normal year 2024"),
+    _stress("china-2015", date(2015, 8, 1), date(2016, 2, 29), "2015 China Shock"),
+    _stress("covid-2020", date(2020, 2, 1), date(2020, 5, 31), "2020 COVID Crash"),
+    _stress("crypto-2022", date(2022, 5, 1), date(2022, 12, 31), "2022 Crypto Collapse"),
+)
+"""The windows of PortBench for prices of real dates."""
+
+_EMBEDDED: Final[dict[str, str]] = {"liquidity": "china-2015", "pandemic": "covid-2020", "tightening": "crypto-2022"}
+"""Which window of the embedded market takes the place of which of PortBench: the same kind of shock, about as long."""
+
+_SEED = re.compile(r"(?:seed|synthetic)-(\d+)")  # in memory, and as a snapshot on disk
+
+
+def windows_of(history: History) -> tuple[Window, ...]:
+    """The four windows of a store: the dates of PortBench, but for the embedded market where its own stress lies."""
+    seed = _SEED.fullmatch(history.snapshot)
+    if history.source != "synthetic" or seed is None:
+        return SEED_WINDOWS
+    market = synthetic_market(int(seed[1]))
+    found = [SEED_WINDOWS[0]]
+    for own in market.windows:
+        first, last = (market.days[row].astype(object) for row in (own.first, own.last))
+        title = f"{own.name.capitalize()} shock of the embedded market"
+        found.append(_stress(_EMBEDDED[own.name], first, last, title))
+    return tuple(found)
+
+
+def window_named(name: str, windows: tuple[Window, ...]) -> Window:
+    """The window of that name."""
+    for one in windows:
+        if one.name == name:
+            return one
+    raise UnknownNameError("window", name, [one.name for one in windows])
+
+
+def decision_rows(days: np.ndarray, open_days: np.ndarray, window: Window, pace: Pace) -> np.ndarray:
+    """The rows of the decisions: the window's first trading day, then the first of each week, month or quarter."""
+    inside = open_days & (days >= np.datetime64(window.first)) & (days <= np.datetime64(window.last))
+    rows = np.flatnonzero(inside)
+    if not rows.size:
+        there = f"{days[0]} to {days[-1]}" if days.size else "no day at all"
+        needs = f"needs trading days from {window.first} to {window.last} (the store has {there})"
+        raise InputError(f"window {window.name}", [needs])
+    if pace == "weekly":  # weeks begin on Monday
+        periods = (days[rows].astype("datetime64[D]").astype(int) + 3) // 7
+    else:
+        periods = days[rows].astype("datetime64[M]").astype(int) // {"monthly": 1, "quarterly": 3}[pace]
+    firsts = rows[np.flatnonzero(np.concatenate([[True], np.diff(periods) != 0]))]
+    near = (firsts > firsts[0]) & (firsts - firsts[0] < HORIZONS[pace] / 2)
+    return np.asarray(firsts[~near])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Universe:
-    """The instruments of a benchmark, in the order of every array.
-
-    Attributes
-    ----------
-    ids : tuple of n_assets str
-    classes : tuple of n_assets str
-        Class names of `assaymark.portfolio.backtest.CLASSES`.
-    codes : int array of shape (n_assets,)
-        The place of each class in `CLASSES`.
-    """
+    """The instruments of a benchmark, in the order of every array."""
 
     ids: tuple[str, ...]
     classes: tuple[str, ...]
@@ -70,28 +138,27 @@ class Universe:
 
 
 def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT_SIZE) -> Universe:
-    """So many instruments by a fixed rule, or exactly the named ones, in the order of the store.
-
-    The rule looks at nothing but class, sub-sector and day of listing. Places are dealt to the six classes in turn
-    until a class has no more; within a class to its sub-sectors in turn, and within a sub-sector to the one listed
-    first. So 81 of the embedded market's 183 are all bonds, commodities, real estate, crypto and cash, and 24
-    equities. How an instrument ends is not looked at: one that is delisted later can be chosen.
-
-    Examples
-    --------
-    >>> from assaymark.market import synthetic_history
-    >>> found = choose_universe(synthetic_history(0))
-    >>> [found.classes.count(name) for name in CLASSES]
-    [24, 15, 16, 10, 12, 4]
-    """
-    listings = history.listings
-    tradable = [one for one in listings if not is_index(one)]
+    """So many instruments by a fixed rule, or exactly the named ones, in the order of the store."""
+    listings, problems = history.listings, []
     if isinstance(instruments, int):
+        tradable = [one for one in listings if not is_index(one)]
         chosen = _dealt(tradable, instruments)
-        problems = [*_missing(chosen), *_sized(instruments, len(tradable))]
     else:
-        chosen = _named(listings, instruments)
-        problems = [*_repeated(instruments), *_indices(chosen), *_missing(chosen)]
+        known = {one.id: one for one in listings}
+        for name in instruments:
+            if name not in known:
+                raise UnknownNameError("instrument", name, tuple(known))
+        chosen = [known[name] for name in instruments]
+        if twice := sorted({name for name in instruments if list(instruments).count(name) > 1}):
+            problems.append(Problem("instruments", f"each is named once (twice: {', '.join(twice)})"))
+        if found := [one.id for one in chosen if is_index(one)]:
+            problems.append(Problem("instruments", f"an index cannot be held ({', '.join(found)})"))
+    if lacking := _lacking(CLASS_NAMES[one.asset_class] for one in chosen):
+        what = f"each of {', '.join(CLASSES)} needs an instrument (none of: {', '.join(lacking)})"
+        problems.append(Problem("classes", what))
+    if isinstance(instruments, int) and not len(CLASSES) <= instruments <= len(tradable):
+        allowed = f"from {len(CLASSES)} to {len(tradable)}, all that can be held"
+        problems.append(Problem("instruments", f"must be {allowed} (got {instruments})"))
     if problems:
         raise InputError(f"universe ({history.source or 'history'})", problems)
     wanted = {one.id for one in chosen}
@@ -103,18 +170,13 @@ def choose_universe(history: History, instruments: int | Sequence[str] = DEFAULT
 
 
 def is_index(listing: Listing) -> bool:
-    """Whether it is an index such as VIX rather than something that can be bought.
-
-    >>> from datetime import date
-    >>> is_index(Listing("^VIX", "EQ", "", "Volatility index", date(2015, 1, 1)))
-    True
-    """
+    """Whether it is an index such as VIX rather than something that can be bought."""
     bare = listing.id.upper().lstrip("^")
     return listing.id.startswith("^") or bare in _INDEX_NAMES or listing.sub == "index"
 
 
 def _dealt(listings: Iterable[Listing], count: int) -> list[Listing]:
-    """The first ``count`` of all in the order in which places are dealt."""
+    """The first ``count`` of all, dealt from the classes in turn, and within a class from its kinds in turn."""
     decks: dict[str, list[Listing]] = {}
     for name in CLASSES:
         subs: dict[str, list[Listing]] = defaultdict(list)
@@ -128,82 +190,55 @@ def _dealt(listings: Iterable[Listing], count: int) -> list[Listing]:
     return [one for one, _ in zip(turns, range(count), strict=False)]
 
 
-def _named(listings: Sequence[Listing], names: Sequence[str]) -> list[Listing]:
-    """The named instruments; a name that the store does not have is an error."""
-    known = {one.id: one for one in listings}
-    for name in names:
-        if name not in known:
-            raise UnknownNameError("instrument", name, tuple(known))
-    return [known[name] for name in names]
+def _lacking(there: Iterable[str]) -> list[str]:
+    found = set(there)
+    return [name for name in CLASSES if name not in found]
 
 
-def _sized(count: int, there: int) -> list[Problem]:
-    """Whether so many can be had."""
-    if len(CLASSES) <= count <= there:
-        return []
-    return [Problem("instruments", f"must be from {len(CLASSES)} to {there}, all that can be held (got {count})")]
+@dataclass(frozen=True, slots=True)
+class AssetLine:
+    """One instrument on one date, in the eight fields of figures 13 and 25."""
+
+    ticker: str
+    asset_class: str
+    close: float
+    return_20: float | None
+    return_60: float | None
+    volatility: float
+    max_drawdown: float
+    sharpe: float | None
+    beta: float | None
+    duration: float | None
+    regime: str
 
 
-def _repeated(names: Sequence[str]) -> list[Problem]:
-    twice = sorted({name for name in names if list(names).count(name) > 1})
-    return [Problem("instruments", f"each is named once (twice: {', '.join(twice)})")] if twice else []
+@dataclass(frozen=True, slots=True)
+class MacroLine:
+    """One macro series as it read at the decision: ``value`` is None exactly when ``state`` is not ``ok``."""
+
+    id: str
+    title: str
+    unit: str
+    state: str
+    value: float | None
 
 
-def _indices(chosen: Iterable[Listing]) -> list[Problem]:
-    found = [one.id for one in chosen if is_index(one)]
-    return [Problem("instruments", f"an index cannot be held ({', '.join(found)})")] if found else []
+@dataclass(frozen=True, slots=True)
+class ClassLine:
+    """The two-layer correlation interface of one class."""
 
-
-def _missing(chosen: Iterable[Listing]) -> list[Problem]:
-    """Classes without an instrument."""
-    there = {CLASS_NAMES[one.asset_class] for one in chosen}
-    lacking = [name for name in CLASSES if name not in there]
-    if not lacking:
-        return []
-    return [Problem("classes", f"each of {', '.join(CLASSES)} needs an instrument (none of: {', '.join(lacking)})")]
-
-
-KEPT = 160
-"""Dates whose knowable side is kept; the four windows have fewer together, weekly ones included."""
-
-_YIELDS = ("yield_10y", "DGS10")
-TRAINING_END: Final = np.datetime64("2022-12-31")
-"""The last day of the training years (section B.3)."""
-
-_END = datetime(9999, 1, 1, tzinfo=UTC)
+    asset_class: str
+    members: int
+    intra: float | None
+    with_equities: float | None
+    regime: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """What could be known at the close of one date about the instruments that take part.
+    """What could be known at the close of one date about the instruments that take part, which are at ``part``.
 
-    An instrument takes part if it is listed, not delisted, and has a close on every day of the lookback and the one
-    before it, short gaps carried.
-
-    Attributes
-    ----------
-    row : int
-        Of the date, in the arrays of `BenchMarket`.
-    day : date
-    part : int array of shape (n_part,)
-        Places in the universe of those that take part, increasing.
-    tickers, classes : tuples of n_part str
-    times : datetime64[D] array of shape (lookback + 1,)
-        The days of ``closes``; the last one is this date.
-    closes : float array of shape (lookback + 1, n_part)
-        As they were known on this date.
-    returns : float array of shape (lookback, n_part)
-        Daily simple returns.
-    covariance : float array of shape (n_part, n_part)
-        Of them, daily, ddof 1: positive semidefinite, and singular with more instruments than days.
-    correlation : float array of shape (n_part, n_part)
-        Of them. An instrument that did not move is uncorrelated with the others: 0.
-    scored_by : float array of shape (n_part, n_part)
-        The correlation that the layers of S3 are scored by: this one, or the frozen one of `BenchMarket`.
-    between : float array of shape (n_classes, n_classes)
-        Mean correlation of every two of the classes in ``lines_by_class``.
-    lines, lines_by_class, macro, news
-        The layers of `MarketSnapshot`.
+    ``returns`` has shape (lookback, n_part); ``scored_by`` are the correlations that S3 is scored by.
     """
 
     row: int
@@ -230,32 +265,8 @@ class Known:
         return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Part:
-    """The view of a date, everything listed in it with its closes, and those of the universe that take part."""
-
-    view: AsOf
-    listings: tuple[Listing, ...]
-    all_closes: Floats
-    places: np.ndarray
-    closes: Floats
-
-
 class BenchMarket:
-    """One store and one universe as arrays, with what was knowable on each date kept for every model that asks.
-
-    Attributes
-    ----------
-    days : datetime64[D] array of shape (n_days,)
-        Weekdays of the store.
-    open_days : bool array of shape (n_days,)
-        Whether half of the instruments then listed have a price of that very day.
-    closes : float array of shape (n_days, n_assets)
-        The last close so far, in its newest version; a delisted instrument keeps its last one. NaN before the first.
-    returns : float array of shape (n_days, n_assets)
-        Row t from the close of t-1 to that of t; 0 where there is no price, in row 0, and after a delisting (what is
-        left is money).
-    """
+    """One store and one universe as arrays, with what was knowable on each date kept for every model that asks."""
 
     def __init__(self, history: History, universe: Universe, *, lookback: int = 60, frozen: bool = False) -> None:
         self.history, self.universe, self.lookback = history, universe, lookback
@@ -263,25 +274,34 @@ class BenchMarket:
         place = {name: at for at, name in enumerate(prices.ids)}
         if absent := [one for one in universe.ids if one not in place]:
             raise UnknownNameError("instrument", absent[0], prices.ids)
-        columns = [place[one] for one in universe.ids]
-        raw = prices.values[:, columns]
-        if raw.shape[0] <= lookback:
-            need = f"needs more than {lookback} days of prices (got {raw.shape[0]})"
-            raise InputError(history.source or "history", [Problem("days", need)])
+        raw = prices.values[:, [place[one] for one in universe.ids]]
         self.days: np.ndarray = prices.days
+        if raw.shape[0] <= lookback:
+            raise self._too_short(f"needs more than {lookback} days of prices", raw.shape[0])
         there = np.isfinite(raw)
         listed = np.maximum.accumulate(there, axis=0) & np.maximum.accumulate(there[::-1], axis=0)[::-1]
         self.open_days: Bools = 2 * there.sum(axis=1) >= np.maximum(listed.sum(axis=1), 1)
-        self.closes: Floats = _carried(raw)
+        rows = np.where(there, np.arange(raw.shape[0])[:, None], 0)
+        np.maximum.accumulate(rows, axis=0, out=rows)
+        self.closes: Floats = np.take_along_axis(raw, rows, axis=0)
         moved = simple_returns(self.closes)
         self.returns: Floats = np.vstack([np.zeros(universe.size), np.where(np.isfinite(moved), moved, 0.0)])
         for one in (self.days, self.open_days, self.closes, self.returns):
             one.setflags(write=False)
-        self._frozen = self._training_correlation() if frozen else None
-        self._titles = {one.id: one.title for one in history.macro}
+        self._frozen: Floats | None = None
+        if frozen:
+            returns = self.returns[1 : int(np.searchsorted(self.days, TRAINING_END, side="right"))]
+            if returns.shape[0] <= lookback:
+                need = f"a frozen correlation needs more than {lookback} days up to {TRAINING_END}"
+                raise self._too_short(need, returns.shape[0])
+            self._frozen = _correlation(returns, np.atleast_2d(np.cov(returns, rowvar=False)))
+            self._frozen.setflags(write=False)
         self._yield_id = next((one.id for one in history.macro if one.id in _YIELDS), None)
         self.known = lru_cache(maxsize=KEPT)(self._known)
         self._yield_at = lru_cache(maxsize=4096)(self._read_yield)
+
+    def _too_short(self, need: str, there: int) -> InputError:
+        return InputError(self.history.source or "history", [Problem("days", f"{need} (got {there})")])
 
     def row_of(self, day: date) -> int:
         """The row of a day."""
@@ -293,17 +313,17 @@ class BenchMarket:
     def decisions(self, window: Window, pace: Pace) -> np.ndarray:
         """The rows of the decisions of a window, increasing; each has a lookback behind it and a horizon before it."""
         rows = decision_rows(self.days, self.open_days, window, pace)
-        first, last = int(rows[0]), int(rows[-1])
+        first, last, ahead = int(rows[0]), int(rows[-1]), HORIZONS[pace]
         problems = []
-        if first < self.lookback:
-            what = f"{self.lookback + 1} days of prices up to {self.days[first]}, the first decision"
-            problems.append(Problem("history", f"must have {what} (got {first + 1})"))
-        ahead = HORIZONS[pace]
-        if last + ahead >= self.days.size:
-            what = f"{ahead} days of prices after {self.days[last]}, the last decision"
-            problems.append(Problem("history", f"must have {what} (got {self.days.size - 1 - last})"))
-        if not problems:
-            problems = self._lacking(first)
+        for short, days, where, got in (
+            (first < self.lookback, self.lookback + 1, f"up to {self.days[first]}, the first", first + 1),
+            (last + ahead >= self.days.size, ahead, f"after {self.days[last]}, the last", self.days.size - 1 - last),
+        ):
+            if short:
+                problems.append(Problem("history", f"must have {days} days of prices {where} decision (got {got})"))
+        if not problems and (lacking := _lacking(self.universe.classes[at] for at in self._part(first)[1].tolist())):
+            what = f"needs an instrument of each class with {self.lookback + 1} closes (none of: {', '.join(lacking)})"
+            problems.append(Problem(str(self.days[first]), what))
         if problems:
             raise InputError(f"window {window.name}", problems)
         return rows
@@ -312,122 +332,62 @@ class BenchMarket:
         """The last row of a window."""
         return int(np.searchsorted(self.days, np.datetime64(window.last), side="right")) - 1
 
-    def snapshot(self, row: int, portfolio: PortfolioState) -> MarketSnapshot:
-        """What a model is shown at the close of a row."""
-        known = self.known(row)
-        return MarketSnapshot(
-            known.day,
-            self.lookback,
-            known.part,
-            known.lines,
-            known.macro,
-            known.lines_by_class,
-            known.between,
-            portfolio,
-            known.news,
-        )
-
     def view(self, row: int) -> AsOf:
         """The as-of view at the close of a row."""
-        return self.history.as_of(_close_of(self.days[row]))
+        midnight = datetime.combine(self.days[row].astype(object), datetime.min.time(), UTC)
+        return self.history.as_of(midnight + timedelta(seconds=CLOSE_OF_DAY))
 
-    def _lacking(self, row: int) -> list[Problem]:
-        """Classes of which nothing takes part on a date."""
-        there = {self.universe.classes[at] for at in self._part(row).places.tolist()}
-        lacking = [name for name in CLASSES if name not in there]
-        what = f"needs an instrument of each class with {self.lookback + 1} closes (none of: {', '.join(lacking)})"
-        return [Problem(str(self.days[row]), what)] if lacking else []
-
-    def _part(self, row: int) -> _Part:
-        """Those that take part on a date."""
-        view = self.view(row)
-        prices, listings = view.prices(LISTED_DAYS), view.instruments
-        day = self.days[row].astype(object)
-        column = {one.id: at for at, one in enumerate(listings) if one.trades_on(day)}
+    def _part(self, row: int) -> tuple[AsOf, np.ndarray, Floats, Floats]:
+        """The view of a date, who of the universe takes part, and the closes of those and of everything listed."""
+        view, day = self.view(row), self.days[row].astype(object)
+        prices = view.prices(LISTED_DAYS)
+        column = {one.id: at for at, one in enumerate(view.instruments) if one.trades_on(day)}
         places = np.array([at for at, name in enumerate(self.universe.ids) if name in column], dtype=np.intp)
         closes = prices.values[:, [column[self.universe.ids[at]] for at in places.tolist()]]
         whole = np.isfinite(closes[-self.lookback - 1 :]).all(axis=0) & (closes.shape[0] > self.lookback)
-        return _Part(view, listings, prices.values, places[whole], closes[:, whole])
+        return view, places[whole], closes[:, whole], prices.values
 
     def _known(self, row: int) -> Known:
-        """The knowable side of a date, from the as-of view at its close."""
-        found = self._part(row)
-        view, part, closes = found.view, found.places, found.closes
-        day = self.days[row].astype(object)
+        view, part, closes, all_closes = self._part(row)
+        day, first = self.days[row].astype(object), row - self.lookback
         if not part.size:
             raise InputError("market", [f"no instrument has {self.lookback + 1} closes up to {day}"])
-        classes = tuple(self.universe.classes[at] for at in part.tolist())
-        tickers = tuple(self.universe.ids[at] for at in part.tolist())
+        classes, tickers = (tuple(of[at] for at in part.tolist()) for of in (self.universe.classes, self.universe.ids))
         behind = closes[-self.lookback - 1 :]
         returns = simple_returns(behind)
         covariance = np.atleast_2d(np.cov(returns, rowvar=False))
-        correlation = correlation_of(returns, covariance)
+        correlation = _correlation(returns, covariance)
         names, between = class_means(correlation, classes)
-        labels = class_regimes(found.all_closes, found.listings)
-        shown = set(tickers)
-        news = tuple(one for one in view.news(NEWS_DAYS) if not one.instruments or shown.intersection(one.instruments))
-        for one in (part, behind, returns, covariance, correlation, between):
-            one.setflags(write=False)
-        return Known(
-            row,
-            day,
-            part,
-            tickers,
-            classes,
-            self.days[row - self.lookback : row + 1],
-            behind,
-            returns,
-            covariance,
-            correlation,
-            correlation if self._frozen is None else self._frozen[np.ix_(part, part)],
-            between,
-            asset_lines(tickers, classes, closes, returns, self._yield_changes(row)),
-            class_lines(names, between, classes, labels),
-            macro_lines(view, self._titles),
-            news,
-        )
-
-    def _training_correlation(self) -> Floats:
-        """Of the whole universe over the training years."""
-        returns = self.returns[1 : int(np.searchsorted(self.days, TRAINING_END, side="right"))]
-        if returns.shape[0] <= self.lookback:
-            need = f"a frozen correlation needs more than {self.lookback} days up to {TRAINING_END}"
-            raise InputError(self.history.source or "history", [Problem("days", f"{need} (got {returns.shape[0]})")])
-        found = correlation_of(returns, np.atleast_2d(np.cov(returns, rowvar=False)))
-        found.setflags(write=False)
-        return found
-
-    def _yield_changes(self, row: int) -> Floats:
-        """The change of the ten-year yield on each day of the lookback, as known at the close of a row; NaN if not.
-
-        A yield is published after its day, so each comes from the first view that shows it; the last day has none.
-        """
-        found = np.full(self.lookback + 1, np.nan)
-        first = row - self.lookback
+        yields = np.full(self.lookback + 1, np.nan)
         for later in range(max(first, 0), row + 1):
             at, value = self._yield_at(later)
             if at >= first:
-                found[at - first] = value
-        return np.diff(found)
+                yields[at - first] = value
+        index = class_index(all_closes, view.instruments)
+        labels = own_regimes(np.stack(list(index.values()), axis=1))
+        regimes = {CLASS_NAMES[name]: str(label) for name, label in zip(index, labels, strict=True)}
+        titles = {one.id: one.title for one in self.history.macro}
+        macro = tuple(MacroLine(one.id, titles[one.id], one.unit, one.state, one.value) for one in view.all_macro())
+        shown = set(tickers)
+        news = tuple(one for one in view.news(NEWS_DAYS) if not one.instruments or shown.intersection(one.instruments))
+        for array in (part, behind, returns, covariance, correlation, between):
+            array.setflags(write=False)
+        scored_by = correlation if self._frozen is None else self._frozen[np.ix_(part, part)]
+        lines = _asset_lines(tickers, classes, closes, returns, np.diff(yields))
+        by_class = _class_lines(names, between, classes, regimes)
+        arrays = self.days[first : row + 1], behind, returns, covariance, correlation, scored_by, between
+        return Known(row, day, part, tickers, classes, *arrays, lines, by_class, macro, news)
 
     def _read_yield(self, row: int) -> tuple[int, float]:
-        """Which row the newest yield at the close of a row is of, and the yield; -1 if there is none."""
-        if self._yield_id is None:
+        """Which row the newest ten-year yield at the close of a row is of, and the yield; -1 if there is none."""
+        reading = None if self._yield_id is None else self.view(row).macro(self._yield_id)
+        if reading is None or reading.value is None or reading.period is None:
             return -1, np.nan
-        reading = self.view(row).macro(self._yield_id)
-        if reading.value is None or reading.period is None:
-            return -1, np.nan
-        at = int(np.searchsorted(self.days, reading.period, side="right")) - 1
-        return at, reading.value
+        return int(np.searchsorted(self.days, reading.period, side="right")) - 1, reading.value
 
 
-def correlation_of(returns: Floats, covariance: Floats) -> Floats:
-    """Correlations from a covariance; of a column that does not move 0 with the others, and 1 with itself.
-
-    >>> moves = np.array([[0.1, 0.0], [0.2, 0.0], [0.0, 0.0]])
-    >>> correlation_of(moves, np.cov(moves, rowvar=False)).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
+def _correlation(returns: Floats, covariance: Floats) -> Floats:
+    """Correlations from a covariance; of a column that does not move 0 with the others, and 1 with itself."""
     still = np.ptp(returns, axis=0) == 0
     sizes = np.where(still, 1.0, np.sqrt(np.diag(covariance)))
     found = np.clip(covariance / np.outer(sizes, sizes), -1.0, 1.0)
@@ -437,13 +397,79 @@ def correlation_of(returns: Floats, covariance: Floats) -> Floats:
     return np.asarray(found)
 
 
-def _carried(prices: Floats) -> Floats:
-    """Each price carried until the next one."""
-    rows = np.where(np.isfinite(prices), np.arange(prices.shape[0])[:, None], 0)
-    np.maximum.accumulate(rows, axis=0, out=rows)
-    return np.take_along_axis(prices, rows, axis=0)
+def _asset_lines(
+    tickers: Sequence[str], classes: Sequence[str], closes: Floats, returns: Floats, yields: Floats
+) -> tuple[AssetLine, ...]:
+    """The lines of the instruments that take part; ``yields`` are the daily changes of the ten-year yield."""
+    nav = np.vstack([np.ones(len(tickers)), np.cumprod(1.0 + returns, axis=0)])
+    falls = (nav / np.maximum.accumulate(nav, axis=0) - 1.0).min(axis=0)
+    means, spreads = returns.mean(axis=0), returns.std(axis=0, ddof=1)
+    spreads[np.ptp(returns, axis=0) == 0] = 0.0
+    members = np.array(classes) == "equity"
+    betas = _slopes(returns, returns[:, members].mean(axis=1) if members.any() else np.full(returns.shape[0], np.nan))
+    durations = _slopes(returns, yields)
+    labels = own_regimes(closes)
+    moved: list[list[float | None]] = []
+    for back in (20, 60):
+        change = closes[-1] / closes[-1 - back] - 1.0 if closes.shape[0] > back else np.full(len(tickers), np.nan)
+        moved.append([float(one) if np.isfinite(one) else None for one in change])
+    found = []
+    for at, (ticker, name) in enumerate(zip(tickers, classes, strict=True)):
+        interest, slope = name in ("bond", "cash"), durations[at]
+        sharpe = float(means[at] / spreads[at] * np.sqrt(_YEAR)) if spreads[at] > 0 else None
+        beta = None if interest else betas[at]
+        # estimated, because a source of prices states neither a duration nor a yield
+        duration = -100.0 * slope if interest and slope is not None else None
+        risk = float(spreads[at] * np.sqrt(_YEAR)), float(falls[at])
+        close = float(closes[-1, at])
+        found.append(
+            AssetLine(ticker, name, close, moved[0][at], moved[1][at], *risk, sharpe, beta, duration, str(labels[at]))
+        )
+    return tuple(found)
 
 
-def _close_of(day: np.datetime64) -> datetime:
-    """When the bars of a day are complete."""
-    return datetime.combine(day.astype(object), datetime.min.time(), UTC) + timedelta(seconds=CLOSE_OF_DAY)
+def class_means(correlation: Floats, classes: Sequence[str]) -> tuple[tuple[str, ...], Floats]:
+    """The classes that have members, and the mean correlation of every two; within a class over different members."""
+    group = np.array(classes)
+    names = tuple(name for name in CLASSES if (group == name).any())
+    member = np.stack([group == name for name in names], axis=1).astype(float)
+    count = member.sum(axis=0)
+    sums = member.T @ (correlation - np.eye(group.size)) @ member
+    pairs = np.outer(count, count) - np.diag(count)
+    return names, np.asarray(sums / np.maximum(pairs, 1.0))
+
+
+def _class_lines(
+    names: Sequence[str], between: Floats, classes: Sequence[str], regimes: dict[str, str]
+) -> tuple[ClassLine, ...]:
+    equity = names.index("equity") if "equity" in names else None
+    found = []
+    for at, name in enumerate(names):
+        count = classes.count(name)
+        intra = float(between[at, at]) if count > 1 else None
+        across = None if equity is None or equity == at else float(between[at, equity])
+        found.append(ClassLine(name, count, intra, across, regimes.get(name, UNDEFINED)))
+    return tuple(found)
+
+
+def own_regimes(closes: Floats) -> np.ndarray:
+    """The regime of each instrument on the last day, by the rule of `assaymark.market.regimes` on its own price."""
+    known = np.isfinite(closes)
+    paid = np.where(known, closes, 0.0)
+    counts = known[-_SLOW:].sum(axis=0)
+    fast = paid[-_FAST:].sum(axis=0) / np.maximum(known[-_FAST:].sum(axis=0), 1)
+    slow = paid[-_SLOW:].sum(axis=0) / np.maximum(counts, 1)
+    ratio = fast / np.where(slow > 0, slow, 1.0)
+    found = np.where(ratio > 1 + _BAND, "bull", np.where(ratio < 1 - _BAND, "bear", "sideways"))
+    found = np.where((closes.shape[0] < _SLOW) | (counts < 0.9 * _SLOW), UNDEFINED, found)
+    fall = np.round(1.0 - paid[-1] / paid[-LISTED_DAYS:].max(axis=0), 12)
+    return np.where(fall > _CRISIS, "crisis", found)
+
+
+def _slopes(returns: Floats, driver: Floats) -> list[float | None]:
+    """The slope of each column on the driver over the days that the driver has; None where it does not move."""
+    there = np.isfinite(driver)
+    if there.sum() < _FEWEST or np.ptp(driver[there]) == 0:
+        return [None] * returns.shape[1]
+    centred = driver[there] - driver[there].mean()
+    return [float(one) for one in centred @ returns[there] / float(centred @ centred)]

@@ -1,8 +1,21 @@
-"""The arithmetic of one episode's portfolio: drift with the market, trades with costs, NAV by the day.
+"""One episode's portfolio, and what its answers are scored against (PortBench, Appendix C.1 and C.3).
 
-A decision is carried out at the close it was made at: the return of that day belongs to what was held before, and the
-new weights earn from the day after (PortBench, Appendix C.3). The convention ``reference`` loses the return of every
-rebalance day, as the authors' code does.
+Only this module looks at what came after a decision. The two conventions differ in
+
+================  =============================================  ==================================================
+truth             ``paper``                                      ``reference``
+================  =============================================  ==================================================
+S1 views          return over the horizon after the decision     return over the lookback before it
+S2 signals        of these views                                 of these views
+S3 oracle, mean   of the horizon, from the day after             of the horizon, from the decision day on
+S3, covariance    of the lookback                                of the horizon
+S3, risk-free     4 % a year                                     none
+S3, allowed       what the model says to buy                     what is truly to buy
+S3, solver        exact                                          SLSQP; equal weight where it does not converge
+S5 drift          largest change of a weight held through the    largest distance of a weight from equal weight
+                  lookback
+S5 flag           drift, or VaR beyond the profile's limit       drift, or drawdown beyond the profile's tolerance
+================  =============================================  ==================================================
 """
 
 from __future__ import annotations
@@ -16,7 +29,7 @@ from numpy.typing import ArrayLike
 
 from assaymark.benchmark.market import BenchMarket, Known
 from assaymark.benchmark.profiles import Profile
-from assaymark.benchmark.stages import Convention, Signal, Truths
+from assaymark.benchmark.stages import Convention, Position, Signal, Truths
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.portfolio import max_sharpe
 from assaymark.portfolio.backtest import RISK_FREE
@@ -26,32 +39,22 @@ from assaymark.portfolio.qp import Bools, Floats, spread
 COST_BPS = 15.0
 """Of the traded value: 10 slippage and 5 commission (Appendix C.3)."""
 
+VIEW_SCALE: Final = 0.10
+"""The return that makes a view of 1."""
+
+SIGNAL_AT: Final = 0.2
+"""A view above it is a buy, one below its negative a sell."""
+
+VAR_LEVEL: Final = 0.95
+
+DRIFT_LIMIT: Final = 0.05
+"""Drift that passes without a flag, as a share of NAV."""
+
+NOT_SOLVED = "not-solved"
+"""The status of oracle weights that are equal because a solver gave none."""
+
 _ROUNDING = 1e-9
 _NOTHING = 1e-15  # a sum of weights and money that rounding alone keeps from 0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Position:
-    """A portfolio at one close, before any trade at it.
-
-    Attributes
-    ----------
-    nav : float
-        Net asset value as a multiple of the first.
-    weights : float array of shape (n_assets,)
-        At least 0; what is missing to 1 is money, which earns nothing.
-    peak : float
-        The highest NAV so far.
-    """
-
-    nav: float
-    weights: Floats
-    peak: float
-
-    @property
-    def drawdown(self) -> float:
-        """The fall from the peak, at most 0."""
-        return self.nav / self.peak - 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,11 +67,7 @@ class Trade:
 
 
 def equal_start(part: np.ndarray, size: int) -> Position:
-    """NAV 1 in equal weights over the instruments at the places ``part`` of ``size`` (figure 25).
-
-    >>> equal_start(np.array([0, 2]), 3).weights.tolist()
-    [0.5, 0.0, 0.5]
-    """
+    """NAV 1 in equal weights over the instruments at the places ``part`` of ``size`` (figure 25)."""
     weights = np.zeros(size)
     weights[part] = 1.0 / part.size
     weights.setflags(write=False)
@@ -76,27 +75,27 @@ def equal_start(part: np.ndarray, size: int) -> Position:
 
 
 def turnover_between(held: ArrayLike, target: ArrayLike) -> float:
-    """Bought plus sold as a share of NAV: the sum of absolute changes of weight.
-
-    >>> turnover_between([0.5, 0.5], [1.0, 0.0])
-    1.0
-    """
+    """Bought plus sold as a share of NAV: the sum of absolute changes of weight."""
     return float(np.abs(np.asarray(target) - np.asarray(held)).sum())
 
 
 def trade(position: Position, target: Floats | None, *, cost_bps: float = COST_BPS) -> Trade:
-    """Trade to the target weights and pay; None holds what there is and costs nothing.
-
-    Examples
-    --------
-    >>> done = trade(equal_start(np.arange(2), 2), np.array([1.0, 0.0]))
-    >>> done.turnover, round(done.cost, 6), round(done.after.nav, 6)
-    (1.0, 0.0015, 0.9985)
-    """
+    """Trade to the target weights and pay; None holds what there is and costs nothing."""
     if target is None or position.nav <= 0:
         return Trade(position, 0.0, 0.0)
     target = brought_to_one(target)
-    _check(target, position.weights.shape)
+    problems = []
+    if target.shape != position.weights.shape:
+        problems.append(f"must have the shape {position.weights.shape} (got {target.shape})")
+    elif not np.isfinite(target).all():
+        problems.append("weights must be finite")
+    else:
+        if (low := float(target.min())) < -_ROUNDING:
+            problems.append(f"weights must be at least 0 (got {low:g})")
+        if (total := float(target.sum())) > 1.0 + _ROUNDING:
+            problems.append(f"weights must sum to at most 1 (got {total:g})")
+    if problems:
+        raise InputError("sandbox", [Problem("target", what) for what in problems])
     moved = turnover_between(position.weights, target)
     cost = cost_bps * 1e-4 * moved
     weights = target.copy()
@@ -107,16 +106,7 @@ def trade(position: Position, target: Floats | None, *, cost_bps: float = COST_B
 def hold(
     position: Position, returns: Floats, *, to_decision: bool, convention: Convention = "paper"
 ) -> tuple[Position, Floats]:
-    """Let a portfolio drift through the days after a close, without trades.
-
-    Examples
-    --------
-    >>> moves = np.array([[0.1, 0.0], [0.1, 0.0]])
-    >>> hold(equal_start(np.arange(2), 2), moves, to_decision=True)[1].round(4).tolist()
-    [1.05, 1.105]
-    >>> hold(equal_start(np.arange(2), 2), moves, to_decision=True, convention="reference")[1].round(4).tolist()
-    [1.05, 1.05]
-    """
+    """Let a portfolio drift through the days after a close, without trades."""
     if not returns.shape[0]:
         return position, np.empty(0)
     factors = 1.0 + returns
@@ -133,122 +123,32 @@ def hold(
     return Position(float(nav[-1]), weights, max(position.peak, float(nav.max()))), nav
 
 
-def _check(target: Floats, shape: tuple[int, ...]) -> None:
-    """Refuse what cannot be held."""
-    problems = []
-    if target.shape != shape:
-        problems.append(Problem("target", f"must have the shape {shape} (got {target.shape})"))
-    elif not np.isfinite(target).all():
-        problems.append(Problem("target", "weights must be finite"))
-    else:
-        if (low := float(target.min())) < -_ROUNDING:
-            problems.append(Problem("target", f"weights must be at least 0 (got {low:g})"))
-        if (total := float(target.sum())) > 1.0 + _ROUNDING:
-            problems.append(Problem("target", f"weights must sum to at most 1 (got {total:g})"))
-    if problems:
-        raise InputError("sandbox", problems)
-
-
-# What the answers of one date are scored against (PortBench, Appendix C.1), in both conventions.
-#
-# Only this module and the sandbox look at what came after a decision.
-#
-# ================  =============================================  ==================================================
-# truth             ``paper``                                      ``reference``
-# ================  =============================================  ==================================================
-# S1 views          return over the horizon after the decision     return over the lookback before it
-# S2 signals        of these views                                 of these views
-# S3 oracle, mean   of the horizon, from the day after             of the horizon, from the decision day on
-# S3, covariance    of the lookback                                of the horizon
-# S3, risk-free     4 % a year                                     none
-# S3, allowed       what the model says to buy                     what is truly to buy
-# S3, solver        exact                                          SLSQP; equal weight where it does not converge
-# S5 drift          largest change of a weight held through the    largest distance of a weight from equal weight
-#                   lookback
-# S5 flag           drift, or VaR beyond the profile's limit       drift, or drawdown beyond the profile's tolerance
-# ================  =============================================  ==================================================
-
-
-VIEW_SCALE: Final = 0.10
-"""The return that makes a view of 1."""
-
-SIGNAL_AT: Final = 0.2
-"""A view above it is a buy, one below its negative a sell."""
-
-VAR_LEVEL: Final = 0.95
-
-DRIFT_LIMIT: Final = 0.05
-"""Drift that passes without a flag, as a share of NAV."""
-
-NOT_SOLVED = "not-solved"
-"""The status of oracle weights that are equal because a solver gave none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Risk:
-    """S5 of some weights: VaR and drawdown (negative, of the lookback), drift, and whether a limit is broken."""
-
-    var: float
-    drawdown: float
-    drift: float
-    rebalance: bool
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Ahead:
-    """What came after one close: total return over the horizon, and the daily returns that the oracle is given.
-
-    ``total`` has shape (n_assets,), ``daily`` (horizon, n_assets).
-    """
-
-    total: Floats
-    daily: Floats
-
-
-def ahead_of(market: BenchMarket, row: int, horizon: int, *, convention: Convention = "paper") -> Ahead:
-    """The horizon of a decision at the close of a row."""
+def ahead_of(market: BenchMarket, row: int, horizon: int, *, convention: Convention = "paper") -> tuple[Floats, Floats]:
+    """What came after the close of a row: total returns, shape (n_assets,), and the daily ones of the oracle."""
     if row + horizon >= market.days.size:
         last = f"{market.days[-1]}, {market.days.size - 1 - row} days after {market.days[row]}"
         raise InputError("market", [f"a horizon of {horizon} days is needed (the store ends on {last})"])
     first = row if convention == "reference" else row + 1
     total = market.closes[row + horizon] / market.closes[row] - 1.0
-    return Ahead(np.where(np.isfinite(total), total, 0.0), market.returns[first : first + horizon])
+    return np.where(np.isfinite(total), total, 0.0), market.returns[first : first + horizon]
 
 
 def views_of(returns: Floats) -> Floats:
-    """Returns as views: 10 % is 1, and nothing is above 1.
-
-    >>> views_of(np.array([0.05, -0.3, 0.0])).tolist()
-    [0.5, -1.0, 0.0]
-    """
+    """Returns as views: 10 % is 1, and nothing is above 1."""
     return np.clip(returns / VIEW_SCALE, -1.0, 1.0)
 
 
 def signals_of(views: Floats) -> tuple[Signal, ...]:
-    """Views as signals.
-
-    >>> signals_of(np.array([0.2, 0.21, -0.5]))
-    ('hold', 'buy', 'sell')
-    """
+    """Views as signals."""
     return tuple("buy" if one > SIGNAL_AT else "sell" if one < -SIGNAL_AT else "hold" for one in views.tolist())
 
 
 def oracle_weights(
     mean: Floats, covariance: Floats, allowed: Bools, *, convention: Convention = "paper"
 ) -> tuple[Floats, str]:
-    """The oracle's weights and how they were found (equation 7).
+    """The oracle's weights (equation 7) and how they were found.
 
-    Nothing allowed: equal weight over all, status ``empty``. A solver that gives no answer: equal weight over what is
-    allowed, status ``not-solved``.
-
-    Examples
-    --------
-    >>> mean, cov = np.array([0.002, 0.001]), np.diag([0.0004, 0.0001])
-    >>> weights, status = oracle_weights(mean, cov, np.array([True, True]))
-    >>> weights.round(3).tolist(), status
-    ([0.354, 0.646], 'optimal')
-    >>> oracle_weights(mean, cov, np.array([False, False]))[1]
-    'empty'
+    Equal weights over all where nothing is allowed, and over what is allowed where the solver has no answer.
     """
     if not allowed.any():
         return spread(mean.size, np.arange(mean.size)), "empty"
@@ -261,26 +161,49 @@ def oracle_weights(
     return found.weights, found.status
 
 
+def _slsqp(mean: Floats, covariance: Floats, allowed: np.ndarray) -> tuple[Floats, str]:
+    """Largest ratio of mean to volatility by SLSQP from equal weights, as the authors' code does it."""
+    count = allowed.size
+    drift, matrix = mean[allowed], covariance[np.ix_(allowed, allowed)]
+
+    def size(w: Floats) -> float:
+        return max(float(np.sqrt(max(w @ matrix @ w, 0.0))), 1e-10)
+
+    def minus_ratio(w: Floats) -> float:
+        return -float(w @ drift) / size(w)
+
+    def slope(w: Floats) -> Floats:
+        return np.asarray(-drift / size(w) + float(w @ drift) * (matrix @ w) / size(w) ** 3)
+
+    found = scipy.optimize.minimize(
+        minus_ratio, np.full(count, 1.0 / count), jac=slope, method="SLSQP", bounds=[(0.0, 1.0)] * count,
+        constraints=scipy.optimize.LinearConstraint(np.ones((1, count)), 1.0, 1.0), options={"maxiter": 500},
+    )  # fmt: skip
+    weights = np.zeros(mean.size)
+    chosen = np.clip(found.x, 0.0, None)
+    solved = bool(found.success) and np.isfinite(chosen).all() and float(chosen.sum()) > 0
+    weights[allowed] = chosen / chosen.sum() if solved else 1.0 / count
+    return weights, "slsqp" if solved else NOT_SOLVED
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """S5 of some weights: VaR and drawdown (negative, of the lookback), drift, and whether a limit is broken."""
+
+    var: float
+    drawdown: float
+    drift: float
+    rebalance: bool
+
+
 def risk_of(
-    weights: Floats,
-    returns: Floats,
-    profile: Profile,
-    *,
-    drift_limit: float = DRIFT_LIMIT,
+    weights: Floats, returns: Floats, profile: Profile, *, drift_limit: float = DRIFT_LIMIT,
     convention: Convention = "paper",
-) -> Risk:
+) -> Risk:  # fmt: skip
     """Value at risk, drawdown, drift and flag of weights over the lookback.
 
-    VaR is the 5 % quantile of the daily returns of the weights (historical simulation), drawdown the deepest fall of
-    their compounded value, both signed as in Table 7: a loss is negative.
-
-    Examples
-    --------
-    >>> from assaymark.benchmark.profiles import BALANCED
-    >>> moves = np.array([[0.0, 0.0], [0.5, 0.0], [-0.1, 0.0]])
-    >>> found = risk_of(np.array([0.5, 0.5]), moves, BALANCED)
-    >>> round(found.var, 4), round(found.drawdown, 4), round(found.drift, 4), found.rebalance
-    (-0.045, -0.05, 0.0745, True)
+    VaR is the 5 % quantile of the daily returns of the weights; it and the drawdown are signed as in Table 7: a loss
+    is negative.
     """
     daily = returns @ weights
     var = float(np.quantile(daily, 1.0 - VAR_LEVEL))
@@ -301,15 +224,14 @@ def risk_of(
 class Scene:
     """The part of a date's truths that is the same for every model and profile; arrays are of what takes part.
 
-    ``mean`` (n_part,) and ``covariance`` (n_part, n_part) are what the oracle is given, daily; ``fixed`` is its answer
-    where it does not depend on what the model says to buy (convention ``reference``).
+    ``mean`` and ``covariance`` are what the oracle is given; ``fixed`` is its answer where that does not depend on
+    what the model says to buy.
     """
 
     known: Known
     size: int
     convention: Convention
     views: Floats
-    signals: tuple[Signal, ...]
     mean: Floats
     covariance: Floats
     fixed: tuple[Floats, str] | None
@@ -318,72 +240,22 @@ class Scene:
 def scene_on(market: BenchMarket, row: int, horizon: int, *, convention: Convention = "paper") -> Scene:
     """What came of the market after the close of a row."""
     known, size = market.known(row), market.universe.size
-    ahead = ahead_of(market, row, horizon, convention=convention)
-    daily = ahead.daily[:, known.part]
+    total, daily = (part[..., known.part] for part in ahead_of(market, row, horizon, convention=convention))
     mean = daily.mean(axis=0)
     if convention == "paper":
-        views = views_of(ahead.total[known.part])
-        return Scene(known, size, convention, views, signals_of(views), mean, known.covariance, None)
+        return Scene(known, size, convention, views_of(total), mean, known.covariance, None)
     views = views_of(np.prod(1.0 + known.returns, axis=0) - 1.0)
-    signals = signals_of(views)
     covariance = np.atleast_2d(np.cov(daily, rowvar=False))
-    buys = np.array([one == "buy" for one in signals])
+    buys = np.array([one == "buy" for one in signals_of(views)])
     fixed = oracle_weights(mean, covariance, buys, convention=convention)
-    return Scene(known, size, convention, views, signals, mean, covariance, fixed)
+    return Scene(known, size, convention, views, mean, covariance, fixed)
 
 
 def truths_of(scene: Scene, *, buys: Bools, held: Floats, profile: Profile, drift_limit: float = DRIFT_LIMIT) -> Truths:
-    """The truths of a decision, for one model and one profile.
-
-    What does not take part on the date has the view 0, the signal hold and the weight 0; it is in no prompt, so leave
-    it out of the scores (`Known.part`).
-    """
-    known, convention = scene.known, scene.convention
-    part = known.part
-    weights, status = scene.fixed or oracle_weights(scene.mean, scene.covariance, buys[part])
-    risk = risk_of(weights, known.returns, profile, drift_limit=drift_limit, convention=convention)
-    target = known.spread(weights, scene.size)
-    signals: list[Signal] = ["hold"] * scene.size
-    for at, one in zip(part.tolist(), scene.signals, strict=True):
-        signals[at] = one
-    return Truths(
-        known.spread(scene.views, scene.size),
-        tuple(signals),
-        target,
-        status,
-        turnover_between(held, target),
-        risk.var,
-        risk.drawdown,
-        risk.drift,
-        risk.rebalance,
-    )
-
-
-def _slsqp(mean: Floats, covariance: Floats, allowed: np.ndarray) -> tuple[Floats, str]:
-    """Largest ratio of mean to volatility by SLSQP from equal weights, as the authors' code does it."""
-    count = allowed.size
-    drift, matrix = mean[allowed], covariance[np.ix_(allowed, allowed)]
-
-    def size(w: Floats) -> float:
-        return max(float(np.sqrt(max(w @ matrix @ w, 0.0))), 1e-10)
-
-    def minus_ratio(w: Floats) -> float:
-        return -float(w @ drift) / size(w)
-
-    def slope(w: Floats) -> Floats:
-        return np.asarray(-drift / size(w) + float(w @ drift) * (matrix @ w) / size(w) ** 3)
-
-    found = scipy.optimize.minimize(
-        minus_ratio,
-        np.full(count, 1.0 / count),
-        jac=slope,
-        method="SLSQP",
-        bounds=[(0.0, 1.0)] * count,
-        constraints=scipy.optimize.LinearConstraint(np.ones((1, count)), 1.0, 1.0),
-        options={"maxiter": 500},
-    )
-    weights = np.zeros(mean.size)
-    chosen = np.clip(found.x, 0.0, None)
-    solved = bool(found.success) and np.isfinite(chosen).all() and float(chosen.sum()) > 0
-    weights[allowed] = chosen / chosen.sum() if solved else 1.0 / count
-    return weights, "slsqp" if solved else NOT_SOLVED
+    """The truths of a decision; what takes no part has the view 0, the signal hold and the weight 0."""
+    known, size = scene.known, scene.size
+    weights, status = scene.fixed or oracle_weights(scene.mean, scene.covariance, buys[known.part])
+    risk = risk_of(weights, known.returns, profile, drift_limit=drift_limit, convention=scene.convention)
+    target, views = known.spread(weights, size), known.spread(scene.views, size)
+    moved = turnover_between(held, target)
+    return Truths(views, signals_of(views), target, status, moved, risk.var, risk.drawdown, risk.drift, risk.rebalance)

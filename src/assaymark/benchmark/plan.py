@@ -1,7 +1,4 @@
-"""The benchmark file: which models are put through which questions, windows and profiles, written down and locked.
-
-Defaults are the values of PortBench, sections 3.1 and C. What departs from it is said at the field.
-"""
+"""The benchmark file: which models are put through which questions, windows and profiles, written down and locked."""
 
 from __future__ import annotations
 
@@ -9,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from assaymark.benchmark.market import Pace
 from assaymark.benchmark.questions.payloads import Condition, Split
 from assaymark.benchmark.stages import Convention
-from assaymark.benchmark.windows import Pace
 from assaymark.plan import BiasRules, Frozen, Missing, OrderRules, read_plan, read_toml
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Name
 from assaymark.records import content_id
@@ -128,19 +125,7 @@ class BenchPlan(Frozen):
 
 
 def parse_plan(text: str, *, source: str = "portbench.toml") -> BenchPlan:
-    """A benchmark plan from the text of its file.
-
-    Raises
-    ------
-    InputError
-        Not TOML, of version 1, or fields that are wrong, missing or unknown: all of them at once.
-
-    Examples
-    --------
-    >>> plan = parse_plan('[[models]]\\nname = "one"\\nfamily = "maker"\\nmodel = "reference/portbench-literal"')
-    >>> plan.pipeline.frequency, len(plan.pipeline.windows)
-    ('monthly', 4)
-    """
+    """A benchmark plan from the text of its file."""
     return read_plan(BenchPlan, read_toml(text, source=source), source=source)
 
 

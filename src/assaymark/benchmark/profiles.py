@@ -1,7 +1,4 @@
-"""Investor profiles, what a portfolio exposes to them, and how well it keeps to them: PortBench section C.2, Table 7.
-
-The seed names the profile alignment score without printing it; its three terms are those of the authors' code.
-"""
+"""Investor profiles, what a portfolio exposes to them, and how well it keeps to them (PortBench C.2, Table 7)."""
 
 from __future__ import annotations
 
@@ -12,10 +9,10 @@ from typing import Final, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from assaymark.benchmark.scores import known_convention, positive_share, share
+from assaymark.benchmark.scores import Checks
 from assaymark.benchmark.stages import Convention
 from assaymark.errors import NotMeasurableError, UnknownNameError
-from assaymark.portfolio.optimisers import SLACK, Findings
+from assaymark.portfolio.optimisers import SLACK
 from assaymark.portfolio.qp import Floats
 
 ClassName = Literal["equity", "bond", "commodity", "real_estate", "crypto", "cash"]
@@ -73,19 +70,15 @@ class Profile:
     var_limit: float
 
     def __post_init__(self) -> None:
-        found = Findings(f"profile {self.name}")
-        for where in ("equity_cap", "bond_floor", "drawdown_tolerance"):
-            positive_share(found, where, getattr(self, where))
+        found = Checks(f"profile {self.name}")
+        limits = ("equity_cap", "bond_floor", "drawdown_tolerance")
+        found.shares({where: getattr(self, where) for where in limits}, zero=False)
         found.number("var_limit", self.var_limit, -1.0, 0.0, "from -1 to below 0, as a loss is negative")
         found.settle()
 
     @property
     def text(self) -> str:
-        """The profile in words, for a prompt.
-
-        >>> print(BALANCED.text[:78])
-        Investor profile: balanced. Equities and crypto together must be at most 65% o
-        """
+        """The profile in words, for a prompt."""
         limits = {
             name: f"{round(100 * getattr(self, name), 8):g}%"
             for name in ("equity_cap", "bond_floor", "drawdown_tolerance", "var_limit")
@@ -107,18 +100,7 @@ PROFILES: Final[dict[str, Profile]] = {one.name: one for one in (CONSERVATIVE, B
 
 
 def profile_named(name: str) -> Profile:
-    """The profile of Table 7 with this name.
-
-    Raises
-    ------
-    UnknownNameError
-        There is none.
-
-    Examples
-    --------
-    >>> profile_named("aggressive").equity_cap
-    0.9
-    """
+    """The profile of Table 7 with this name."""
     if name not in PROFILES:
         raise UnknownNameError("profile", name, tuple(PROFILES))
     return PROFILES[name]
@@ -155,17 +137,14 @@ def exposures(w: ArrayLike, classes: Sequence[str], *, convention: Convention = 
     >>> exposures([0.25, 0.25, 0.5], ["equity", "real_estate", "cash"], convention="reference")
     (0.5, 0.5)
     """
-    known_convention(convention)
+    found = Checks("exposures")
+    found.convention(convention)
     for name in set(classes).difference(CLASS_NAMES):
         raise UnknownNameError("asset class", str(name), CLASS_NAMES)
-    found = Findings("exposures")
-    weights = found.array("w", w, (1,))
-    if weights is not None:
-        weights = found.weights("w", weights, least=0.0)
-        if weights.size != len(classes):
-            found.add("classes", f"must be {weights.size}, one of each asset (got {len(classes)})")
+    weights = found.held("w", w)
+    if weights.size and weights.size != len(classes):
+        found.add("classes", f"must be {weights.size}, one of each asset (got {len(classes)})")
     found.settle()
-    assert weights is not None
     risky, safe = (
         min(1.0, float(weights[[name in group for name in classes]].sum())) for group in (RISKY[convention], SAFE)
     )
@@ -203,10 +182,9 @@ def profile_alignment(equity_crypto: float, bond_cash: float, var: float, profil
     >>> profile_alignment(0.60, 0.20, -0.015, CONSERVATIVE)
     0.5
     """
-    found = Findings("profile_alignment")
-    share(found, "equity_crypto", equity_crypto)
-    share(found, "bond_cash", bond_cash)
-    found.number("var", var, -np.inf, np.inf, "a finite number")
+    found = Checks("profile_alignment")
+    found.shares({"equity_crypto": equity_crypto, "bond_cash": bond_cash})
+    found.finite({"var": var})
     found.settle()
     cap = max(1.0 - max(equity_crypto - profile.equity_cap, 0.0) / profile.equity_cap, 0.0)
     floor = min(bond_cash / profile.bond_floor, 1.0)
@@ -246,16 +224,10 @@ def adaptation_score(pas: Sequence[float] | Mapping[str, float]) -> float:
     values = list(pas.values()) if isinstance(pas, Mapping) else list(pas)
     if len(values) < 2:
         raise NotMeasurableError(f"adaptation is undefined: it compares profiles (got {len(values)})")
-    found = Findings("adaptation_score")
-    means = found.array("pas", values, (1,))
-    if means is not None:
-        found.none_of(~((means >= 0) & (means <= 1)), "pas", "must be from 0 to 1", means)
+    found = Checks("adaptation_score")
+    means = found.vector("pas", values)
     found.settle()
-    assert means is not None
     return float(means.std())
-
-
-# What has to hold under stress: the drawdown gate and the least CEPS of each scenario (PortBench section C.2).
 
 
 RISK_SAFE: Final[dict[str, float]] = {"china-2015": 0.40, "covid-2020": 0.45, "crypto-2022": 0.50}
@@ -297,83 +269,28 @@ def stress_gate(drawdowns: ArrayLike | Mapping[str, float], tolerance: float) ->
 
 
 def stress_score(drawdown: float, tolerance: float) -> float:
-    """What is left of the tolerance after a drawdown, as a share of it: ``max(0, 1 - |drawdown| / tolerance)``.
-
-    1: no loss. 0: the tolerance is used up, or more. The cells of the paper's Figure 4, of one profile.
-
-    Parameters
-    ----------
-    drawdown : float
-        A share, of either sign.
-    tolerance : float
-        Above 0 and at most 1.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Raises
-    ------
-    InputError
-        As in `stress_gate`.
-
-    Examples
-    --------
-    >>> stress_score(-0.05, 0.20)
-    0.75
-    """
+    """What is left of the tolerance after a drawdown, as a share of it: ``max(0, 1 - |drawdown| / tolerance)``."""
     (depth,) = _depths("stress_score", [drawdown], tolerance)
     return max(0.0, 1.0 - float(depth) / tolerance)
 
 
 def risk_safe(scenario: str, ceps: float) -> bool:
-    """Whether the CEPS of a stress scenario reaches the least of Table 6: the secondary criterion of section C.2.
-
-    The text there says that the score must exceed the threshold, the table that it may equal it; the table is taken.
-
-    Parameters
-    ----------
-    scenario : str
-        One of `STRESS_SCENARIOS`.
-    ceps : float
-        Mean CEPS of the episode, in [0, 1].
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    UnknownNameError
-        Another scenario.
-    InputError
-        A scenario that is no name, a score out of range.
-
-    Examples
-    --------
-    >>> risk_safe("covid-2020", 0.45), risk_safe("crypto-2022", 0.45)
-    (True, False)
-    """
-    found = Findings("risk_safe")
+    """Whether the CEPS of a stress scenario reaches the least of Table 6: the secondary criterion of section C.2."""
+    found = Checks("risk_safe")
     if not isinstance(scenario, str):
-        found.add(
-            "scenario", f"must be the name of a stress scenario: {', '.join(STRESS_SCENARIOS)} (got {scenario!r})"
-        )
+        names = ", ".join(STRESS_SCENARIOS)
+        found.add("scenario", f"must be the name of a stress scenario: {names} (got {scenario!r})")
     elif scenario not in RISK_SAFE:
         raise UnknownNameError("stress scenario", scenario, STRESS_SCENARIOS)
-    share(found, "ceps", ceps)
+    found.shares({"ceps": ceps})
     found.settle()
     return ceps >= RISK_SAFE[scenario]
 
 
 def _depths(source: str, drawdowns: ArrayLike | Mapping[str, float], tolerance: float) -> Floats:
-    """Absolute drawdowns, checked together with the tolerance."""
-    found = Findings(source)
-    values = found.array("drawdowns", list(drawdowns.values()) if isinstance(drawdowns, Mapping) else drawdowns, (1,))
-    if values is not None:
-        found.none_of(~(np.abs(values) <= 1), "drawdowns", "must be shares from -1 to 1, not percentages", values)
-    positive_share(found, "tolerance", tolerance)
+    found = Checks(source)
+    given = list(drawdowns.values()) if isinstance(drawdowns, Mapping) else drawdowns
+    values = found.vector("drawdowns", given, -1.0, "must be shares from -1 to 1, not percentages")
+    found.shares({"tolerance": tolerance}, zero=False)
     found.settle()
-    assert values is not None
     return np.abs(values)

@@ -1,16 +1,11 @@
-"""Agents of one's own in the benchmark: a Python callable, or whatever answers at an address.
-
-They are sent what a study sends them, a context as JSON, whose prompt is that of the stage or the question. Beside it
-the context has the market and the portfolio, or what a question states, as numbers. What they answer is read like any
-other reply: JSON of the schema that comes with the request, or lines as the prompt asks.
-"""
+"""Agents of one's own in the benchmark: a Python callable, or whatever answers at an address."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from functools import lru_cache
@@ -20,8 +15,7 @@ import numpy as np
 
 from assaymark.benchmark.market import Known
 from assaymark.benchmark.profiles import Profile
-from assaymark.benchmark.snapshot import PortfolioState
-from assaymark.benchmark.stages import SIGNALS, Signal, Stage, StageState
+from assaymark.benchmark.stages import SIGNALS, Position, Signal, Stage, StageState
 from assaymark.engine.calls import CallSpec, Message, Reply, Text
 from assaymark.engine.providers.http_agent import FORMAT, AgentRequest, QuestionContext
 from assaymark.market import Listing
@@ -29,9 +23,6 @@ from assaymark.portfolio.qp import Floats
 from assaymark.prompting.texts import Rejected, shown, strict_json
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Constraint, Context, Fact, Portfolio, Series, canonical_json
-
-# The forms in which a model may name a value per ticker: JSON, or one line each. Nothing here judges a value.
-
 
 MOST_CHARACTERS: Final = 200_000
 """A longer reply is not read."""
@@ -60,11 +51,7 @@ _NOT_VALUES = frozenset({"rationale", "reasoning", "reasons", "regime", "notes",
 
 @dataclass(slots=True)
 class Found:
-    """What a reply names.
-
-    ``values`` has every value that was given for a known ticker, as JSON has it or as the text behind the separator;
-    ``unknown`` the tickers that nobody asked about; ``json_reason`` says why a JSON object that is there was not read.
-    """
+    """What a reply names."""
 
     values: dict[str, list[JSON]] = field(default_factory=dict)
     unknown: dict[str, JSON] = field(default_factory=dict)
@@ -78,53 +65,65 @@ class Found:
         else:
             self.values.setdefault(name, []).append(value)
 
+    def add_rows(self, rows: Iterable[JSON], column: str, known: Mapping[str, str]) -> None:
+        """Keep the values of rows such as ``{"ticker": ..., "view": ...}``; other rows are passed over."""
+        for row in rows:
+            if isinstance(row, dict) and isinstance(row.get(TICKER), str) and column in row:
+                self.add(row[TICKER], row[column], known)
+
     def __bool__(self) -> bool:
         return bool(self.values or self.unknown)
+
+
+def _json_in(candidates: Iterable[str], found: Found | None = None) -> Iterator[JSON]:
+    """The candidates that are JSON; why another is not is noted."""
+    for candidate in candidates:
+        try:
+            yield strict_json(candidate)
+        except Rejected as exc:
+            if found is not None:
+                found.json_reason = str(exc)
 
 
 def find_values(
     text: str, tickers: tuple[str, ...], *, key: str, column: str, cut: bool = False, salvage: bool = False
 ) -> Found:
-    """Every value that a reply names for a ticker.
-
-    Examples
-    --------
-    >>> find_values("- **SPY**: +0.3 (calm)", ("SPY",), key="views", column="view").values
-    {'SPY': ['+0.3 (calm)']}
-    """
-    known = _by_upper(tickers)
+    """Every value that a reply names for a ticker: in its JSON, else in whole rows of it, else line by line."""
+    known, pattern, comma = _patterns(tickers)
     found = Found()
     text = spoken(text)
-    for candidate in objects_in(text, key):
-        try:
-            raw = strict_json(candidate)
-        except Rejected as exc:
-            found.json_reason = str(exc)
-            continue
-        if _take(raw, found, known, key=key, column=column):
+    for raw in _json_in(objects_in(text, key), found):
+        rows = raw[key] if isinstance(raw, dict) and key in raw else raw
+        if isinstance(rows, dict) and any(name.strip().upper() in known for name in rows):
+            for name, value in rows.items():
+                if name.lower() not in _NOT_VALUES:
+                    found.add(name, value, known)
+            taken = True
+        elif taken := isinstance(rows, list):
+            found.add_rows(rows, column, known)
+            taken = bool(found)
+        if taken:
             found.json_reason = ""
             return found
     if salvage:
-        _complete_rows(text, found, known, column)
+        found.add_rows(_json_in(match.group() for match in _ROW.finditer(text)), column, known)
         if found:
             return found
     if cut:
         text = text[: text.rfind("\n") + 1]
-    _lines(text, tickers, found, known)
+    for line in comma.sub("\n", text).splitlines():
+        bare = line.lstrip(_DECORATION)  # without bullets, numbering, table borders and emphasis before its first word
+        if numbered := _NUMBERED.match(bare):
+            bare = bare[numbered.end() :].lstrip(_DECORATION)
+        if match := pattern.match(bare):
+            found.add(match.group(1), match.group(2).strip(), known)
+        elif (stranger := _STRANGER.match(bare)) and stranger.group(1) not in _NOT_TICKERS:
+            found.unknown[stranger.group(1)] = bare[stranger.end(1) :]
     return found
 
 
-@lru_cache(maxsize=16)
-def _by_upper(tickers: tuple[str, ...]) -> dict[str, str]:
-    return {ticker.upper(): ticker for ticker in tickers}
-
-
 def spoken(text: str) -> str:
-    """A reply without what a model shows of its thinking before it.
-
-    >>> spoken("<think>SPY: 0.9?</think>SPY: 0.1")
-    'SPY: 0.1'
-    """
+    """A reply without what a model shows of its thinking before it."""
     return text.rpartition("</think>")[2]
 
 
@@ -142,90 +141,30 @@ def objects_in(text: str, key: str) -> Iterator[str]:
             yield stripped[first : last + 1]
 
 
-def _take(raw: JSON, found: Found, known: Mapping[str, str], *, key: str, column: str) -> bool:
-    """Take the rows of a JSON value; False if it is not of this form."""
-    if isinstance(raw, dict) and key in raw:
-        raw = raw[key]
-    if isinstance(raw, dict):
-        if not any(name.strip().upper() in known for name in raw):
-            return False
-        for name, value in raw.items():
-            if name.lower() not in _NOT_VALUES:
-                found.add(name, value, known)
-        return True
-    if not isinstance(raw, list):
-        return False
-    for row in raw:
-        if isinstance(row, dict) and isinstance(row.get(TICKER), str) and column in row:
-            found.add(row[TICKER], row[column], known)
-    return bool(found)
-
-
-def _complete_rows(text: str, found: Found, known: Mapping[str, str], column: str) -> None:
-    """The rows of a broken or unfinished JSON object that are whole."""
-    for match in _ROW.finditer(text):
-        try:
-            row = strict_json(match.group())
-        except Rejected:
-            continue
-        if isinstance(row, dict) and isinstance(row.get(TICKER), str) and column in row:
-            found.add(row[TICKER], row[column], known)
-
-
 @lru_cache(maxsize=16)
-def _patterns(tickers: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """A line that names one of the tickers, and a comma before another: ``SPY: +0.4, TLT: -0.2`` is two lines."""
+def _patterns(tickers: tuple[str, ...]) -> tuple[Mapping[str, str], re.Pattern[str], re.Pattern[str]]:
+    """The tickers by their upper case, a line that names one of them, and a comma before another one.
+
+    ``SPY: +0.4, TLT: -0.2`` is two lines.
+    """
     # Longest first, so that a ticker is not taken for the beginning of another.
     names = "|".join(re.escape(one) for one in sorted(tickers, key=lambda one: (-len(one), one)))
     line = re.compile(f"({names}){_CLOSE}(.+)$", re.IGNORECASE)
     comma = re.compile(rf"[,;]\s{{1,4}}(?=[\"'`*]{{0,3}}(?:{names}){_CLOSE})", re.IGNORECASE)
-    return line, comma
-
-
-def _lines(text: str, tickers: tuple[str, ...], found: Found, known: Mapping[str, str]) -> None:
-    pattern, comma = _patterns(tickers)
-    for line in map(_bare, comma.sub("\n", text).splitlines()):
-        if match := pattern.match(line):
-            found.add(match.group(1), match.group(2).strip(), known)
-        elif (match := _STRANGER.match(line)) and match.group(1) not in _NOT_TICKERS:
-            found.unknown[match.group(1)] = line[match.end(1) :]
-
-
-def _bare(line: str) -> str:
-    """A line without bullets, numbering, table borders and emphasis before its first word."""
-    line = line.lstrip(_DECORATION)
-    if numbered := _NUMBERED.match(line):
-        line = line[numbered.end() :].lstrip(_DECORATION)
-    return line
+    return {ticker.upper(): ticker for ticker in tickers}, line, comma
 
 
 def named(tickers: list[str]) -> str:
-    """A few tickers for a reason, the rest counted.
-
-    >>> named(["A", "B", "C", "D", "E"])
-    'A, B, C and 2 more'
-    """
+    """A few tickers for a reason, the rest counted."""
     few = ", ".join(one if one.isascii() and one.isprintable() and len(one) < 20 else shown(one) for one in tickers[:3])
     return few + (f" and {len(tickers) - 3} more" if len(tickers) > 3 else "")
 
 
 def reply_text(stage: Stage, values: Mapping[str, float | str], *, rationale: str = "") -> str:
-    """A reply in the form that is asked for.
-
-    >>> reply_text("S1", {"SPY": 0.5}, rationale="It rose.")
-    '{"views": [{"ticker": "SPY", "view": 0.5}], "rationale": "It rose."}'
-    """
+    """A reply in the form that is asked for."""
     key, column = FORMS[stage]
     rows: list[JSON] = [{TICKER: name, column: value} for name, value in values.items()]
     return json.dumps({key: rows, "rationale": rationale})
-
-
-# Replies to S1, S2 and S3: strict on meaning, lenient on form, and every failure a recorded state.
-#
-# A model may answer with the JSON that is asked for, or with lines ``TICKER: value``, in a table, a list or a fence. A
-# value is taken only where it says one thing. What is not usable is scored by PortBench's rule and never guessed at: a
-# view of 0, the signal hold, and for the weights (one book, not one value per asset) nothing at all, so that what is
-# held is held on.
 
 
 ROUNDING: Final = 0.02
@@ -255,67 +194,26 @@ class _Unreadable(ValueError):
     """A value that says nothing usable; the message becomes part of the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Percent:
-    """A number that was written with a percent sign."""
-
-    value: float
-
-
 def parse_views(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats, StageState]:
-    """S1: views in [-1, 1], 0 where nothing usable was said.
-
-    Returns
-    -------
-    float array of shape (n_assets,), StageState
-
-    Examples
-    --------
-    >>> views, state = parse_views(Reply(text="SPY: +0.4\\nTLT: -0.2", model="m"), ("SPY", "TLT"))
-    >>> views.tolist(), state.state
-    ([0.4, -0.2], 'ok')
-    """
+    """S1: views in [-1, 1], 0 where nothing usable was said."""
     read, state = _read(reply, tickers, _view, key="views", column="view", neutral="0")
     return np.array([read.get(ticker, 0.0) for ticker in tickers], dtype=float), state
 
 
 def parse_signals(reply: Reply, tickers: tuple[str, ...]) -> tuple[tuple[Signal, ...] | None, StageState]:
-    """S2: a signal for each asset, hold where nothing usable was said of it; None where none was said of any.
-
-    >>> parse_signals(Reply(text="SPY: buy or hold\\nTLT: Sell", model="m"), ("SPY", "TLT"))[0]
-    ('hold', 'sell')
-    """
+    """S2: a signal for each asset, hold where nothing usable was said of it; None where none was said of any."""
     read, state = _read(reply, tickers, _signal, key="signals", column="signal", neutral="hold")
     return tuple(read.get(ticker, "hold") for ticker in tickers) if read else None, state
 
 
 def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None, StageState]:
-    """S3: a book at least 0 that sums to 1, or None, which holds what is held.
-
-    An asset that is left out has weight 0. Weights in percent are read as such, when they carry the sign or when they
-    sum to 100. A sum up to `ROUNDING` from 1 is rounding; up to `MOST_OFF` it is brought to 1 and recorded as partial.
-    Anything else makes the whole reply unusable: a negative weight, one above 1, one that is no number, two for one
-    asset, a reply that was cut.
-
-    Returns
-    -------
-    float array of shape (n_assets,) or None, StageState
-
-    Examples
-    --------
-    >>> parse_weights(Reply(text="SPY: 60%\\nTLT: 40%", model="m"), ("SPY", "TLT"))[0].tolist()
-    [0.6, 0.4]
-    >>> parse_weights(Reply(text="SPY: 1.4\\nTLT: -0.4", model="m"), ("SPY", "TLT"))
-    (None, StageState(state='invalid', reason='a weight below 0: TLT (-0.4)'))
-    """
+    """S3: a book at least 0 that sums to 1, or None, which holds what is held."""
     return _weights(reply, tickers)
 
 
 @lru_cache(maxsize=_KEPT)
 def _weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None, StageState]:
-    """The book of S3, which nobody may write to."""
-    failed = _unusable(reply)
-    if failed is not None:
+    if (failed := _unusable(reply)) is not None:
         return None, failed
     if reply.finish == "length":
         return None, StageState("truncated", "the reply was cut, and half a book is none")
@@ -331,16 +229,8 @@ def _weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None, Sta
 
 
 def rationale_of(text: str) -> str:
-    """What a reply says beside its values: the key ``rationale`` of its JSON; empty where there is none.
-
-    >>> rationale_of('{"weights": [], "rationale": "Bonds hedge."}')
-    'Bonds hedge.'
-    """
-    for candidate in objects_in(spoken(text), "weights") if len(text) <= MOST_CHARACTERS else ():
-        try:
-            raw = strict_json(candidate)
-        except Rejected:
-            continue
+    """What a reply says beside its values: the key ``rationale`` of its JSON; empty where there is none."""
+    for raw in _json_in(objects_in(spoken(text), "weights") if len(text) <= MOST_CHARACTERS else ()):
         said = raw.get("rationale") if isinstance(raw, dict) else None
         if isinstance(said, str):
             return said.strip()
@@ -348,7 +238,6 @@ def rationale_of(text: str) -> str:
 
 
 def _unusable(reply: Reply) -> StageState | None:
-    """Why a reply is not even read."""
     if reply.finish == "refusal":
         return StageState("refused", "the provider reports a refusal")
     if reply.finish == "failed":
@@ -359,7 +248,6 @@ def _unusable(reply: Reply) -> StageState | None:
 
 
 def _nothing(text: str, found: Found) -> StageState:
-    """The state of a reply that names no value."""
     if not text.strip():
         return StageState("invalid", "an empty reply")
     if _REFUSAL.match(text):
@@ -372,9 +260,7 @@ def _nothing(text: str, found: Found) -> StageState:
 def _read(
     reply: Reply, tickers: tuple[str, ...], value_of: Callable[[JSON], Any], *, key: str, column: str, neutral: str
 ) -> tuple[Mapping[str, Any], StageState]:
-    """The usable values of S1 or S2 by ticker, and the state."""
-    failed = _unusable(reply)
-    if failed is not None:
+    if (failed := _unusable(reply)) is not None:
         return {}, failed
     cut = reply.finish == "length"
     found = find_values(reply.text, tickers, key=key, column=column, cut=cut, salvage=True)
@@ -387,16 +273,6 @@ def _read(
             read[ticker] = _one(values, value_of)
         except _Unreadable as exc:
             unreadable.append(f"{ticker} ({exc})")
-    reasons = _left_out(found, tickers, unreadable, neutral)
-    if not read:
-        return {}, StageState("invalid", "; ".join(["no usable value", *reasons]))
-    if cut:
-        return read, StageState("truncated", "; ".join(["the reply was cut", *reasons]))
-    return read, StageState("partial" if reasons else "ok", "; ".join(reasons))
-
-
-def _left_out(found: Found, tickers: tuple[str, ...], unreadable: list[str], neutral: str) -> list[str]:
-    """What is said of assets without a usable value, and of assets that nobody asked about."""
     missing = [ticker for ticker in tickers if ticker not in found.values]
     reasons = [f"JSON that cannot be read as a whole: {found.json_reason}"] if found.json_reason else []
     if missing:
@@ -404,13 +280,19 @@ def _left_out(found: Found, tickers: tuple[str, ...], unreadable: list[str], neu
     if unreadable:
         more = f" and {len(unreadable) - 2} more" if len(unreadable) > 2 else ""
         reasons.append(f"not usable, read as {neutral}: {', '.join(unreadable[:2])}{more}")
-    if found.unknown:
-        reasons.append(f"not asked about, left out: {named(sorted(found.unknown))}")
-    return reasons
+    reasons += _not_asked(found)
+    if not read:
+        return {}, StageState("invalid", "; ".join(["no usable value", *reasons]))
+    if cut:
+        return read, StageState("truncated", "; ".join(["the reply was cut", *reasons]))
+    return read, StageState("partial" if reasons else "ok", "; ".join(reasons))
+
+
+def _not_asked(found: Found) -> list[str]:
+    return [f"not asked about, left out: {named(sorted(found.unknown))}"] if found.unknown else []
 
 
 def _one(values: list[JSON], value_of: Callable[[JSON], Any]) -> Any:
-    """The one thing that all usable values of a ticker say."""
     read, reason = [], ""
     for value in values:
         try:
@@ -424,29 +306,23 @@ def _one(values: list[JSON], value_of: Callable[[JSON], Any]) -> Any:
     return read[0]
 
 
-def _number(value: JSON) -> float | _Percent:
-    """A number as JSON has it, or as a text begins with it and then says nothing more."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise _Unreadable(f"{shown(value)} is no number")
+def _number(value: JSON) -> tuple[float, bool]:
+    """A number as JSON has it, or as a text begins with it and then says nothing more; whether it is a percentage."""
+    number, percent = value, False
     if isinstance(value, str):
         match = _NUMBER.match(value)
-        if not match or not _REMARK.match(match.group(3)):
-            raise _Unreadable(f"{shown(value)} is no number")
-        number = _sane(float(match.group(1).translate(_TO_MINUS)), value)
-        return _Percent(number) if match.group(2) else number
-    return _sane(float(value), value)
-
-
-def _sane(number: float, value: JSON) -> float:
-    """A number that can be summed."""
+        if match and _REMARK.match(match.group(3)):
+            number, percent = float(match.group(1).translate(_TO_MINUS)), bool(match.group(2))
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        raise _Unreadable(f"{shown(value)} is no number")
     if not abs(number) <= _LARGEST:
         raise _Unreadable(f"{shown(value)} is out of all range")
-    return number
+    return float(number), percent
 
 
 def _view(value: JSON) -> float:
-    number = _number(value)
-    if isinstance(number, _Percent):
+    number, percent = _number(value)
+    if percent:
         raise _Unreadable(f"{shown(value)} is a percentage")
     if not abs(number) <= 1 + _TINY:
         raise _Unreadable(f"{number:g} is outside -1 to 1")
@@ -462,19 +338,18 @@ def _signal(value: JSON) -> Signal:
 
 
 def _book(found: Found, tickers: tuple[str, ...]) -> tuple[Floats, list[str]]:
-    """The weights of a reply, and what had to be done to them."""
-    signed: dict[str, float | _Percent] = {}
+    signed: dict[str, tuple[float, bool]] = {}
     for ticker, values in found.values.items():
         try:
             signed[ticker] = _one(values, _number)
         except _Unreadable as exc:
             raise _Unreadable(f"the weight of {ticker} is not usable: {exc}") from None
-    book = {ticker: _share(number) for ticker, number in signed.items()}
+    book = {ticker: number / 100 if percent else number for ticker, (number, percent) in signed.items()}
     if below := [ticker for ticker, weight in book.items() if weight < -_TINY]:
         raise _Unreadable(f"a weight below 0: {below[0]} ({book[below[0]]:g})")
-    reasons = [f"not asked about, left out: {named(sorted(found.unknown))}"] if found.unknown else []
+    reasons = _not_asked(found)
     total = math.fsum(book.values())
-    if abs(total - 100) <= 100 * ROUNDING and not any(isinstance(number, _Percent) for number in signed.values()):
+    if abs(total - 100) <= 100 * ROUNDING and not any(percent for _, percent in signed.values()):
         book, total = {ticker: weight / 100 for ticker, weight in book.items()}, total / 100
     if above := [ticker for ticker, weight in book.items() if weight > 1 + _TINY]:
         raise _Unreadable(f"a weight above 1: {above[0]} ({book[above[0]]:g})")
@@ -484,10 +359,6 @@ def _book(found: Found, tickers: tuple[str, ...]) -> tuple[Floats, list[str]]:
         reasons.append(f"weights sum to {total:.4g}, brought to 1")
     weights = np.array([max(book.get(ticker, 0.0), 0.0) for ticker in tickers])
     return weights / weights.sum(), reasons
-
-
-def _share(number: float | _Percent) -> float:
-    return number.value / 100 if isinstance(number, _Percent) else number
 
 
 NEUTRAL_DAY: Final = date(2000, 1, 3)
@@ -516,7 +387,7 @@ class OwnNumbers:
     horizon: int | None = None
     views: Mapping[str, float] = field(default_factory=dict)
     signals: Mapping[str, Signal] = field(default_factory=dict)
-    held: PortfolioState | None = None
+    held: Position | None = None
     weights: Mapping[str, float] = field(default_factory=dict)
     closes: Mapping[str, float] = field(default_factory=dict)
     profile: Profile | None = None
@@ -525,46 +396,30 @@ class OwnNumbers:
     def members(self) -> dict[str, JSON | Portfolio | tuple[Constraint, ...] | Mapping[str, float]]:
         """The members of a `MarketContext` that they fill."""
         held = {name: weight for name, weight in self.weights.items() if weight > 0}
+        portfolio: Portfolio | None = None
+        limits: tuple[Constraint, ...] = ()
+        if self.held is not None:  # in units at the last close; what has no close on the day is in ``weights`` alone
+            nav = self.held.nav * FIRST_NAV
+            units = {name: weight * nav / self.closes[name] for name, weight in held.items() if name in self.closes}
+            cash = nav * max(1.0 - sum(held.values()), 0.0)
+            portfolio = Portfolio(currency="USD", cash=cash, nav=nav, positions=units)
+        if (one := self.profile) is not None:
+            limits = (
+                Constraint(kind="max_weight", limit=one.equity_cap, unit="nav", scope="equity and crypto"),
+                Constraint(kind="min_weight", limit=one.bond_floor, unit="nav", scope="bond and cash"),
+                Constraint(kind="max_drawdown", limit=one.drawdown_tolerance, unit="ratio"),
+                Constraint(kind="value_at_risk_95", limit=one.var_limit, unit="ratio"),
+                Constraint(kind="fee", limit=self.cost_bps, unit="bps", scope="order"),
+            )
         found = {"stage": self.stage, "horizon_days": self.horizon, "views": self.views, "signals": self.signals}
-        return {**found, "weights": held, "portfolio": self._portfolio(held), "constraints": tuple(self._constraints())}
-
-    def _portfolio(self, held: Mapping[str, float]) -> Portfolio | None:
-        """Units at the last close; what has no close on the day is in ``weights`` alone."""
-        if self.held is None:
-            return None
-        nav = self.held.nav * FIRST_NAV
-        units = {name: weight * nav / self.closes[name] for name, weight in held.items() if name in self.closes}
-        return Portfolio(currency="USD", cash=nav * max(1.0 - sum(held.values()), 0.0), nav=nav, positions=units)
-
-    def _constraints(self) -> Iterator[Constraint]:
-        if self.profile is None:
-            return
-        one = self.profile
-        yield Constraint(kind="max_weight", limit=one.equity_cap, unit="nav", scope="equity and crypto")
-        yield Constraint(kind="min_weight", limit=one.bond_floor, unit="nav", scope="bond and cash")
-        yield Constraint(kind="max_drawdown", limit=one.drawdown_tolerance, unit="ratio")
-        yield Constraint(kind="value_at_risk_95", limit=one.var_limit, unit="ratio")
-        yield Constraint(kind="fee", limit=self.cost_bps, unit="bps", scope="order")
+        return {**found, "weights": held, "portfolio": portfolio, "constraints": limits}
 
 
 def outside_call(
-    agent: AgentSpec,
-    prompt: str,
-    reply_schema: Mapping[str, JSON],
-    template: str,
-    day: date = NEUTRAL_DAY,
-    *,
-    market: tuple[OwnNumbers, Text] | None = None,
-    asked: tuple[str, Mapping[str, JSON]] | None = None,
-) -> CallSpec:
-    """The call that puts a prompt to an agent of its own.
-
-    Examples
-    --------
-    >>> agent = AgentSpec(name="mine", family="mine", model="python/mine.agents:decide")
-    >>> "ANSWER" in outside_call(agent, "Say ANSWER: yes", ANSWER_SCHEMA, "0" * 64).messages[0].text
-    True
-    """
+    agent: AgentSpec, prompt: str, reply_schema: Mapping[str, JSON], template: str, day: date = NEUTRAL_DAY, *,
+    market: tuple[OwnNumbers, Text] | None = None, asked: tuple[str, Mapping[str, JSON]] | None = None,
+) -> CallSpec:  # fmt: skip
+    """The call that puts a prompt to an agent of its own."""
     cutoff = datetime.combine(day, _OUTSIDE_CLOSE)
     about: dict[str, Any] = {
         "completeness": "complete", "cutoff": cutoff, "cutoff_source": _SOURCE, "prompt": prompt,
@@ -582,13 +437,16 @@ def outside_call(
             f"{canonical_json({**about, **own.members(), 'profile': profile})[1:-1]},",
             f"{numbers.text}}}}}",
         ]
+    messages = (Message("user", tuple(map(Text.of, parts))),)
+    return CallSpec(model=agent.model, messages=messages, template=template, seed=agent.seed, args=dict(agent.args))
+
+
+def model_call(agent: AgentSpec, messages: tuple[Message, ...], template: str, schema: Text | None = None) -> CallSpec:
+    """The call that puts messages to a model as its file names it."""
     return CallSpec(
-        model=agent.model,
-        messages=(Message("user", tuple(map(Text.of, parts))),),
-        template=template,
-        seed=agent.seed,
-        args=dict(agent.args),
-    )
+        model=agent.model, messages=messages, template=template, seed=agent.seed, temperature=agent.temperature,
+        effort=agent.effort, schema=schema, args=dict(agent.args),
+    )  # fmt: skip
 
 
 def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
@@ -600,27 +458,27 @@ def market_numbers(known: Known, listings: Sequence[Listing]) -> Text:
         Series(instrument=name, interval_s=_DAY_S, times=times, close=tuple(closes))
         for name, closes in zip(known.tickers, known.closes.T.tolist(), strict=True)
     )
+    facts = []
+
+    def add(instrument: str, name: str, value: float | str | None, unit: str, note: str = "") -> None:
+        if value is not None:
+            id = f"{instrument or 'macro'}.{name}"
+            facts.append(
+                Fact(id=id, instrument=instrument, field=name, value=value, unit=unit, available_at=at, note=note)
+            )
+
+    # what cannot be computed from the prices
+    for macro in known.macro:
+        add("", macro.id, macro.value, macro.unit, macro.title)
+    for line in known.lines:
+        add(line.ticker, "regime", line.regime, "text")
+        add(line.ticker, "beta", line.beta, "ratio")
+        add(line.ticker, "duration", line.duration, "years")
     members = {
         "instruments": [places[name].as_record() for name in known.tickers],
         "series": series,
         "returns": np.round(known.returns, 10).tolist(),
         "correlations": np.round(known.correlation, 8).tolist(),
-        "facts": list(_facts(known, at)),
+        "facts": facts,
     }
     return Text.of(canonical_json(members)[1:-1])
-
-
-def _facts(known: Known, at: datetime) -> Iterator[Fact]:
-    """What cannot be computed from the prices: macro series, and of an asset its regime, beta and duration."""
-
-    def fact(instrument: str, name: str, value: float | str | None, unit: str, note: str = "") -> Iterator[Fact]:
-        if value is not None:
-            id = f"{instrument or 'macro'}.{name}"
-            yield Fact(id=id, instrument=instrument, field=name, value=value, unit=unit, available_at=at, note=note)
-
-    for series in known.macro:
-        yield from fact("", series.id, series.value, series.unit, series.title)
-    for one in known.lines:
-        yield from fact(one.ticker, "regime", one.regime, "text")
-        yield from fact(one.ticker, "beta", one.beta, "ratio")
-        yield from fact(one.ticker, "duration", one.duration, "years")

@@ -1,8 +1,4 @@
-"""Scores of the five stages and their sum, CEPS: PortBench sections 2.2 and C.1, equations 1 to 14.
-
-Every score is dimensionless, in [0, 1], and higher is better. Value at risk and drawdown are negative here, as in
-Table 7. The third stage, with its two conventions, is in `assaymark.benchmark.scores`.
-"""
+"""Scores of the five stages and their sum, CEPS: PortBench sections 2.2 and C.1, equations 1 to 14."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from assaymark.benchmark.stages import CONVENTIONS, SIGNALS, STAGES, Convention, Signal, Stage
 from assaymark.errors import UnknownNameError
@@ -18,57 +14,59 @@ from assaymark.portfolio.optimisers import SLACK, Findings
 from assaymark.portfolio.qp import Floats
 
 __all__ = [
-    "ceps",
-    "inter_class_score",
-    "intra_class_score",
-    "s1_score",
-    "s2_score",
-    "s3_score",
-    "s4_score",
-    "s5_score",
+    "ceps", "inter_class_score", "intra_class_score", "s1_score", "s2_score", "s3_score", "s4_score", "s5_score",
     "weight_accuracy",
-]
+]  # fmt: skip
+
+TURNOVER_FLOOR: Final = 1e-4
+"""Least denominator of S4, equation 12."""
+
+RISK_FLOOR: Final = 1e-6
+"""Least denominator of the relative errors of S5, equation 14."""
 
 
-# What the scores demand of their input beside the checks of `assaymark.portfolio`.
+class Checks(Findings):
+    """Checks of what scores are computed from. A vector that is none comes back empty, and then `settle` raises."""
 
+    def convention(self, name: str) -> None:
+        """Refuse the name of a convention that is none."""
+        if name not in CONVENTIONS:
+            raise UnknownNameError("convention", name, CONVENTIONS)
 
-# Findings takes half-open ranges.
-_ABOVE_ONE = float(np.nextafter(1.0, 2.0))
-_ABOVE_ZERO = float(np.nextafter(0.0, 1.0))
+    def shares(self, values: Mapping[str, float], *, zero: bool = True) -> None:
+        """Note numbers that are not from 0 (or just above it) to 1."""
+        low = 0.0 if zero else float(np.nextafter(0.0, 1.0))
+        for where, value in values.items():  # numbers are taken from half-open ranges
+            wanted = "from 0 to 1" if zero else "above 0 and at most 1"
+            self.number(where, value, low, float(np.nextafter(1.0, 2.0)), wanted)
 
+    def finite(self, values: Mapping[str, float]) -> None:
+        """Note numbers that are not finite."""
+        for where, value in values.items():
+            self.number(where, value, -np.inf, np.inf, "a finite number")
 
-def known_convention(convention: str) -> None:
-    """Refuse the name of a convention that is none."""
-    if convention not in CONVENTIONS:
-        raise UnknownNameError("convention", convention, CONVENTIONS)
+    def vector(self, where: str, values: ArrayLike, low: float = 0.0, what: str = "must be from 0 to 1") -> Floats:
+        """Values from ``low`` to 1."""
+        found = self.array(where, values, (1,))
+        if found is None:
+            return np.empty(0)
+        self.none_of(~((found >= low) & (found <= 1)), where, what, found)
+        return found
 
+    def held(self, where: str, values: ArrayLike) -> Floats:
+        """Weights that are at least 0 and sum to at most 1, brought to 1 where they were rounded."""
+        found = self.array(where, values, (1,))
+        return np.empty(0) if found is None else self.weights(where, found, least=0.0)
 
-def share(found: Findings, where: str, value: float) -> None:
-    """Note a number that is not within 0 and 1."""
-    found.number(where, value, 0.0, _ABOVE_ONE, "from 0 to 1")
-
-
-def positive_share(found: Findings, where: str, value: float) -> None:
-    """Note a number that is not above 0 and at most 1."""
-    found.number(where, value, _ABOVE_ZERO, _ABOVE_ONE, "above 0 and at most 1")
-
-
-def same_length(found: Findings, where: str, said: Floats | None, true: Floats | None) -> None:
-    """Note answers that are not as many as their truths."""
-    if said is not None and true is not None and said.size != true.size:
-        found.add(where, f"must be as many as the truths (got {said.size} and {true.size})")
+    def same_length(self, where: str, said: Floats, true: Floats) -> None:
+        """Note answers that are not as many as their truths."""
+        if said.size and true.size and said.size != true.size:
+            self.add(where, f"must be as many as the truths (got {said.size} and {true.size})")
 
 
 def clipped(value: float) -> float:
     """``value`` cut to [0, 1]."""
     return min(1.0, max(0.0, float(value)))
-
-
-# The score of the third stage, weights: accuracy against the oracle and two layers of correlation.
-#
-# PortBench section C.1, equations 6 and 8 to 11. Where the authors' public code departs from the printed formula,
-# ``convention="reference"`` computes what the code does. Scores are dimensionless, in [0, 1]; higher is better.
 
 
 def weight_accuracy(w: ArrayLike, w_star: ArrayLike, *, convention: Convention = "paper") -> float:
@@ -103,13 +101,11 @@ def weight_accuracy(w: ArrayLike, w_star: ArrayLike, *, convention: Convention =
     >>> round(weight_accuracy([0.5, 0.5, 0.0], [0.0, 0.5, 0.5], convention="reference"), 4)
     0.8333
     """
-    known_convention(convention)
-    found = Findings("weight_accuracy")
-    first, second = _weights(found, "w", w), _weights(found, "w_star", w_star)
-    same_length(found, "w", first, second)
+    found = Checks("weight_accuracy")
+    found.convention(convention)
+    first, second = found.held("w", w), found.held("w_star", w_star)
+    found.same_length("w", first, second)
     found.settle()
-    assert first is not None
-    assert second is not None
     return _accuracy(first, second, convention)
 
 
@@ -145,9 +141,8 @@ def intra_class_score(w: ArrayLike, corr: ArrayLike, classes: Sequence[Hashable]
     >>> intra_class_score([0.25, 0.25, 0.5], corr, ["equity", "equity", "bond"])
     0.7
     """
-    found = Findings("intra_class_score")
-    weights = _weights(found, "w", w)
-    return _intra(*_by_class(found, weights, corr, classes))
+    found = Checks("intra_class_score")
+    return _intra(*_by_class(found, found.held("w", w), corr, classes))
 
 
 def inter_class_score(
@@ -186,21 +181,15 @@ def inter_class_score(
     >>> inter_class_score([0.5, 0.5, 0.0], corr, ["equity", "equity", "bond"])
     0.0
     """
-    known_convention(convention)
-    found = Findings("inter_class_score")
-    weights = _weights(found, "w", w)
-    return _inter(*_by_class(found, weights, corr, classes), convention)
+    found = Checks("inter_class_score")
+    found.convention(convention)
+    return _inter(*_by_class(found, found.held("w", w), corr, classes), convention)
 
 
 def s3_score(
-    w: ArrayLike,
-    w_star: ArrayLike,
-    corr: ArrayLike,
-    classes: Sequence[Hashable],
-    *,
-    alpha: float = 0.5,
+    w: ArrayLike, w_star: ArrayLike, corr: ArrayLike, classes: Sequence[Hashable], *, alpha: float = 0.5,
     convention: Convention = "paper",
-) -> float:
+) -> float:  # fmt: skip
     """Weight optimisation: accuracy against the oracle, and the two layers of correlation (equations 6 and 8).
 
     ``alpha * accuracy + (1 - alpha) * (intra + inter) / 2``. Even the oracle's own weights seldom score 1, as the
@@ -235,22 +224,14 @@ def s3_score(
     >>> round(s3_score([0.25, 0.25, 0.5], [0.5, 0.0, 0.5], corr, ["equity", "equity", "bond"]), 4)
     0.6875
     """
-    known_convention(convention)
-    found = Findings("s3_score")
-    first, second = _weights(found, "w", w), _weights(found, "w_star", w_star)
-    same_length(found, "w", first, second)
-    share(found, "alpha", alpha)
+    found = Checks("s3_score")
+    found.convention(convention)
+    first, second = found.held("w", w), found.held("w_star", w_star)
+    found.same_length("w", first, second)
+    found.shares({"alpha": alpha})
     totals, means = _by_class(found, first, corr, classes)
-    assert first is not None
-    assert second is not None
     spread = (_intra(totals, means) + _inter(totals, means, convention)) / 2.0
     return clipped(alpha * _accuracy(first, second, convention) + (1.0 - alpha) * spread)
-
-
-def _weights(found: Findings, where: str, values: ArrayLike) -> Floats | None:
-    """Weights of one portfolio, checked."""
-    weights = found.array(where, values, (1,))
-    return None if weights is None else found.weights(where, weights, least=0.0)
 
 
 def _accuracy(w: Floats, w_star: Floats, convention: Convention) -> float:
@@ -258,13 +239,11 @@ def _accuracy(w: Floats, w_star: Floats, convention: Convention) -> float:
     return clipped(1.0 - float(apart.mean() if convention == "reference" else apart.sum()) / 2.0)
 
 
-def _by_class(
-    found: Findings, weights: Floats | None, corr: ArrayLike, classes: Sequence[Hashable]
-) -> tuple[Floats, Floats]:
+def _by_class(found: Checks, w: Floats, corr: ArrayLike, classes: Sequence[Hashable]) -> tuple[Floats, Floats]:
     """Weight of each class, and the mean correlation of each two classes: NaN where no pair of theirs has one."""
     matrix = found.array("corr", corr, (2,))
-    if matrix is not None and weights is not None:
-        n = weights.size
+    if matrix is not None and w.size:
+        n = w.size
         if matrix.shape != (n, n):
             found.add("corr", f"must have shape ({n}, {n}) (got {matrix.shape})")
         elif len(classes) != n:
@@ -277,25 +256,14 @@ def _by_class(
                 found.none_of(apart, "corr", "must be symmetric", matrix)
     found.settle()
     assert matrix is not None
-    assert weights is not None
-    member = _membership(classes)
-    return weights @ member, _block_means(matrix, member)
-
-
-def _membership(classes: Sequence[Hashable]) -> Floats:
-    """Which asset is of which class: 1.0 and 0.0, of shape (n_assets, n_classes)."""
     labels = {label: code for code, label in enumerate(dict.fromkeys(classes))}
-    codes: NDArray[np.intp] = np.array([labels[label] for label in classes])
-    return np.asarray(codes[:, None] == np.arange(len(labels)), dtype=np.float64)
-
-
-def _block_means(corr: Floats, member: Floats) -> Floats:
-    """Mean correlation of each two classes over the defined pairs of different assets, of shape (classes, classes)."""
-    defined = np.isfinite(corr)
+    codes = np.array([labels[label] for label in classes])
+    member = np.asarray(codes[:, None] == np.arange(len(labels)), dtype=np.float64)
+    defined = np.isfinite(matrix)
     np.fill_diagonal(defined, False)
-    sums = member.T @ np.where(defined, corr, 0.0) @ member
+    sums = member.T @ np.where(defined, matrix, 0.0) @ member
     counts = member.T @ defined @ member
-    return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
+    return w @ member, np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
 
 def _intra(totals: Floats, means: Floats) -> float:
@@ -312,13 +280,6 @@ def _inter(totals: Floats, means: Floats, convention: Convention) -> float:
         return 1.0 if convention == "reference" else 0.0
     across = float((pairs * np.where(np.isfinite(means), means, 0.0)).sum()) / mass
     return clipped((1.0 - across) / 2.0)
-
-
-TURNOVER_FLOOR: Final = 1e-4
-"""Least denominator of S4, equation 12."""
-
-RISK_FLOOR: Final = 1e-6
-"""Least denominator of the relative errors of S5, equation 14."""
 
 
 def ceps(stages: Sequence[float] | Floats | Mapping[Stage, float], *, penalty: float = 0.1) -> float:
@@ -350,20 +311,17 @@ def ceps(stages: Sequence[float] | Floats | Mapping[Stage, float], *, penalty: f
     >>> round(ceps([0.792, 0.506, 0.714, 0.136, 0.480]), 4)
     0.4392
     """
-    found = Findings("ceps")
+    found = Checks("ceps")
     if isinstance(stages, Mapping):
         if set(stages) != set(STAGES):
             found.add("stages", f"must be {', '.join(STAGES)} (got {', '.join(map(str, stages)) or 'none'})")
             found.settle()
         stages = [stages[stage] for stage in STAGES]
-    scores = found.array("stages", stages, (1,))
-    if scores is not None:
-        if scores.size != len(STAGES):
-            found.add("stages", f"must be {len(STAGES)} scores, S1 to S5 (got {scores.size})")
-        found.none_of(~((scores >= 0) & (scores <= 1)), "stages", "must be from 0 to 1", scores)
-    share(found, "penalty", penalty)
+    scores = found.vector("stages", stages)
+    if scores.size and scores.size != len(STAGES):
+        found.add("stages", f"must be {len(STAGES)} scores, S1 to S5 (got {scores.size})")
+    found.shares({"penalty": penalty})
     found.settle()
-    assert scores is not None
     drops = float(np.maximum(scores[:-1] - scores[1:], 0.0).sum())
     return clipped(float(scores.mean()) - penalty * drops)
 
@@ -398,17 +356,13 @@ def s1_score(views: ArrayLike | Mapping[str, float], truth: ArrayLike | Mapping[
     >>> s1_score({"A": 1.0}, {"A": 1.0, "B": 1.0})
     0.75
     """
-    found = Findings("s1_score")
+    found = Checks("s1_score")
     said, true = _aligned(found, "views", views, truth, 0.0)
-    arrays = {where: found.array(where, values, (1,)) for where, values in (("views", said), ("truth", true))}
-    for where, values in arrays.items():
-        if values is not None:
-            found.none_of(~(np.abs(values) <= 1), where, "must be from -1 to 1", values)
-    first, second = arrays["views"], arrays["truth"]
-    same_length(found, "views", first, second)
+    first, second = (
+        found.vector(where, one, -1.0, "must be from -1 to 1") for where, one in (("views", said), ("truth", true))
+    )
+    found.same_length("views", first, second)
     found.settle()
-    assert first is not None
-    assert second is not None
     return clipped(1.0 - float(np.abs(first - second).mean()) / 2.0)
 
 
@@ -437,19 +391,17 @@ def s2_score(signals: Sequence[Signal] | Mapping[str, Signal], truth: Sequence[S
     >>> s2_score(["buy", "sell", "hold", "hold"], ["buy", "hold", "hold", "sell"])
     0.5
     """
-    found = Findings("s2_score")
+    found = Checks("s2_score")
     said, true = _aligned(found, "signals", signals, truth, "hold")
     for where, words in (("signals", said), ("truth", true)):
-        wrong = [word for word in words if word not in SIGNALS]
-        if wrong:
+        if wrong := [word for word in words if word not in SIGNALS]:
             found.add(where, f"must be {', '.join(SIGNALS)} ({len(wrong)} value(s), first: {wrong[0]!r})")
     if len(true) == 0:
         found.add("truth", "at least one signal is needed (got 0)")
     elif len(said) != len(true):
         found.add("signals", f"must be as many as the truths (got {len(said)} and {len(true)})")
     found.settle()
-    right = sum(bool(one == other) for one, other in zip(said, true, strict=True))
-    return right / len(true)
+    return sum(bool(one == other) for one, other in zip(said, true, strict=True)) / len(true)
 
 
 def s4_score(turnover: float, turnover_star: float) -> float:
@@ -478,7 +430,7 @@ def s4_score(turnover: float, turnover_star: float) -> float:
     >>> round(s4_score(1.082, 1.670), 3)
     0.648
     """
-    found = Findings("s4_score")
+    found = Checks("s4_score")
     for where, value in (("turnover", turnover), ("turnover_star", turnover_star)):
         found.number(where, value, 0.0, np.inf, "0 or more")
     found.settle()
@@ -516,13 +468,11 @@ def s5_score(
     >>> round(s5_score(False, True, -0.0083, -0.0084, -0.0366, -0.0393), 3)
     0.48
     """
-    found = Findings("s5_score")
+    found = Checks("s5_score")
     for where, flag in (("rebalance", rebalance), ("rebalance_star", rebalance_star)):
         if not isinstance(flag, (bool, np.bool_)):
             found.add(where, f"must be True or False (got {flag!r})")
-    figures = {"var": var, "var_star": var_star, "drawdown": drawdown, "drawdown_star": drawdown_star}
-    for where, value in figures.items():
-        found.number(where, value, -np.inf, np.inf, "a finite number")
+    found.finite({"var": var, "var_star": var_star, "drawdown": drawdown, "drawdown_star": drawdown_star})
     found.settle()
     errors = [
         abs(said - true) / max(abs(true), RISK_FLOOR) for said, true in ((var, var_star), (drawdown, drawdown_star))
@@ -530,7 +480,7 @@ def s5_score(
     return clipped(0.5 * float(rebalance == rebalance_star) + 0.5 * clipped(1.0 - sum(errors) / 2.0))
 
 
-def _aligned(found: Findings, where: str, said: Any, true: Any, neutral: float | str) -> tuple[Any, Any]:
+def _aligned(found: Checks, where: str, said: Any, true: Any, neutral: float | str) -> tuple[Any, Any]:
     """Both in one order. Of two mappings that of the truths, with the neutral answer where there is none."""
     if isinstance(said, Mapping) and isinstance(true, Mapping):
         answers = [said.get(name) for name in true]

@@ -1,9 +1,4 @@
-"""The prompts of S1, S2 and S3: versioned templates, filled from a snapshot, a profile and the answers before.
-
-S1 and S2 ask about the market alone and S3 about a portfolio for one investor, so only S3 shows the portfolio and the
-profile: the stages that must obey a profile are told it. Calls of S1 and S2 are then the same for all profiles, and
-whoever runs three asks and pays for them once. Every asset that takes part is in the table.
-"""
+"""The prompts of S1, S2 and S3: versioned templates, filled from a date, a profile and the answers before."""
 
 from __future__ import annotations
 
@@ -15,10 +10,10 @@ from typing import Final
 
 import numpy as np
 
+from assaymark.benchmark.market import Known
 from assaymark.benchmark.profiles import PROFILE_WORDS, Profile
-from assaymark.benchmark.replies import FIRST_NAV, FORMS, TICKER, OwnNumbers, outside_call
-from assaymark.benchmark.snapshot import AssetLine, ClassLine, MarketSnapshot
-from assaymark.benchmark.stages import SIGNALS, Convention, Signal, Stage
+from assaymark.benchmark.replies import FIRST_NAV, FORMS, TICKER, OwnNumbers, model_call, outside_call
+from assaymark.benchmark.stages import SIGNALS, Convention, Position, Signal, Stage
 from assaymark.engine.calls import CallSpec, Message, Text
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.portfolio.qp import Floats
@@ -55,21 +50,13 @@ def stage_template() -> PromptTemplate:
 
 
 def stage_texts() -> dict[str, str]:
-    """Every text that the prompts of the pipeline are made from, by name: what a plan hash has to cover.
-
-    >>> list(stage_texts())
-    ['stages-v1.txt', 'schema of S1', 'schema of S2', 'schema of S3', 'investor profile']
-    """
+    """Every text that the prompts of the pipeline are made from, by name: what a plan hash has to cover."""
     schemas = {f"schema of {stage}": _schema(stage).text for stage in ASKED}
     return {TEMPLATE: stage_template().text, **schemas, "investor profile": PROFILE_WORDS}
 
 
 def reply_schema(stage: Stage) -> dict[str, JSON]:
-    """The JSON schema of a reply, in the subset that providers with structured output accept.
-
-    >>> list(reply_schema("S3")["properties"])
-    ['weights', 'rationale']
-    """
+    """The JSON schema of a reply, in the subset that providers with structured output accept."""
     word: dict[str, JSON] = {"type": "string"}
     value: dict[str, JSON] = {"type": "string", "enum": list(SIGNALS)} if stage == "S2" else {"type": "number"}
     key, column = FORMS[stage]
@@ -78,7 +65,6 @@ def reply_schema(stage: Stage) -> dict[str, JSON]:
 
 
 def _object(properties: dict[str, JSON]) -> dict[str, JSON]:
-    """The schema of an object with exactly these keys."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
@@ -92,100 +78,99 @@ def _system() -> Message:
     return Message("system", (Text.of(stage_template().part("system")),))
 
 
-def market_text(snapshot: MarketSnapshot) -> Text:
+def market_text(known: Known) -> Text:
     """The market as every stage that looks at it reads it; the same text whoever is asked."""
-    parts = {name: fence(name, _table(heads, rows)) for name, (heads, rows) in layers(snapshot).items()}
-    return Text.of(stage_template().filled("market", day=snapshot.day.isoformat(), lookback=snapshot.lookback, **parts))
+    parts = {name: fence(name, _table(heads, rows)) for name, (heads, rows) in layers(known).items()}
+    day, lookback = known.day.isoformat(), known.returns.shape[0]
+    return Text.of(stage_template().filled("market", day=day, lookback=lookback, **parts))
 
 
 Layer = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
 """A table that a prompt shows: its heads and its rows."""
 
 
-def layers(snapshot: MarketSnapshot) -> dict[str, Layer]:
-    """The layers of a snapshot that are the same whoever is asked, as the prompts print them."""
+def layers(known: Known) -> dict[str, Layer]:
+    """The layers of a date that are the same whoever is asked, as the prompts print them."""
+    assets, macro, classes, news = [], [], [], []
+    for line in known.lines:
+        moves = map(_percent, (line.return_20, line.return_60, line.volatility, line.max_drawdown))
+        ratios = map(_fixed, (line.sharpe, line.beta, line.duration))
+        assets.append((line.ticker, line.asset_class, f"{line.close:.6g}", *moves, *ratios, line.regime))
+    for series in known.macro:
+        value = ABSENT if series.value is None else f"{series.value:.6g}"
+        macro.append((series.title, value, series.unit, series.state))
+    for at, one in enumerate(known.lines_by_class):
+        means = [_fixed(value) for value in known.between[at].tolist()]
+        if one.intra is None:
+            means[at] = ABSENT
+        count = str(one.members)
+        classes.append((one.asset_class, count, one.regime, _fixed(one.intra), _fixed(one.with_equities), *means))
+    for item in known.news:
+        about = [name for name in item.instruments if name in known.tickers]
+        named = " ".join(about) if len(about) <= MOST_NAMED else f"{len(about)} assets"
+        news.append((item.published_at.date().isoformat(), item.source, named or ABSENT, item.text))
+    names = (one.asset_class for one in known.lines_by_class)
     return {
-        "assets": (COLUMNS, tuple(map(_asset, snapshot.assets))),
-        "macro": (("series", "value", "unit", "state"), tuple(_macro(snapshot))),
-        "correlations": _correlations(snapshot.classes, snapshot.between),
-        "news": (("published", "source", "about", "text"), tuple(_news(snapshot))),
+        "assets": (COLUMNS, tuple(assets)),
+        "macro": (("series", "value", "unit", "state"), tuple(macro)),
+        "correlations": (("class", "assets", "regime", "within", "with_equities", *names), tuple(classes)),
+        "news": (("published", "source", "about", "text"), tuple(news)),
     }
 
 
 def views_call(
-    agent: AgentSpec,
-    market: Text,
-    snapshot: MarketSnapshot,
-    *,
-    horizon: int,
-    convention: Convention = "paper",
+    agent: AgentSpec, market: Text, known: Known, *, horizon: int, convention: Convention = "paper",
     numbers: Text | None = None,
-) -> CallSpec:
+) -> CallSpec:  # fmt: skip
     """S1: the call that asks for a view of every asset."""
     scale = stage_template().filled("scale", horizon=horizon) if convention == "paper" else ""
     own = OwnNumbers("S1", horizon=horizon if convention == "paper" else None)
-    asked = Text.of(stage_template().filled("S1", count=len(snapshot.assets), scale=scale))
-    return _call(agent, "S1", snapshot.day, market, asked, numbers=numbers, own=own)
+    asked = Text.of(stage_template().filled("S1", count=len(known.tickers), scale=scale))
+    return _call(agent, "S1", known.day, market, asked, numbers=numbers, own=own)
 
 
 def signals_call(
-    agent: AgentSpec,
-    snapshot: MarketSnapshot,
-    views: Floats,
-    *,
-    convention: Convention = "paper",
-    numbers: Text | None = None,
+    agent: AgentSpec, known: Known, views: Floats, *, convention: Convention = "paper", numbers: Text | None = None
 ) -> CallSpec:
     """S2: the call that asks for a signal for every asset."""
-    said = {one.ticker: view for one, view in zip(snapshot.assets, views[snapshot.taking_part].tolist(), strict=True)}
-    rows = ((ticker, f"{view:.6g}") for ticker, view in said.items())
+    said = dict(zip(known.tickers, views[known.part].tolist(), strict=True))
+    table = _table(("ticker", "view"), ((ticker, f"{view:.6g}") for ticker, view in said.items()))
     filled = stage_template().filled(
-        "S2",
-        count=len(snapshot.assets),
-        day=snapshot.day.isoformat(),
-        views=fence("views", _table(("ticker", "view"), rows)),
+        "S2", count=len(said), day=known.day.isoformat(), views=fence("views", table),
         threshold=THRESHOLD[convention],
-    )
-    return _call(agent, "S2", snapshot.day, Text.of(filled), numbers=numbers, own=OwnNumbers("S2", views=said))
+    )  # fmt: skip
+    return _call(agent, "S2", known.day, Text.of(filled), numbers=numbers, own=OwnNumbers("S2", views=said))
 
 
 def weights_call(
-    agent: AgentSpec,
-    market: Text,
-    snapshot: MarketSnapshot,
-    tickers: Sequence[str],
-    profile: Profile,
-    views: Floats,
-    signals: Sequence[Signal],
-    *,
-    horizon: int,
-    cost_bps: float,
-    numbers: Text | None = None,
-) -> CallSpec:
+    agent: AgentSpec, market: Text, known: Known, position: Position, tickers: Sequence[str], profile: Profile,
+    views: Floats, signals: Sequence[Signal], *, horizon: int, cost_bps: float, numbers: Text | None = None,
+) -> CallSpec:  # fmt: skip
     """S3: the call that asks for the weights of the portfolio."""
-    places = dict(zip([one.ticker for one in snapshot.assets], snapshot.taking_part.tolist(), strict=True))
+    places = dict(zip(known.tickers, known.part.tolist(), strict=True))
     rows = ((ticker, f"{views[at]:.6g}", signals[at]) for ticker, at in places.items())
+    held = position.weights
+    owned = [(tickers[at], f"{held[at]:.4f}") for at in np.flatnonzero(held > 0).tolist()]
+    money = 1.0 - float(held.sum())
+    portfolio = [
+        ("net_asset_value", f"{position.nav * FIRST_NAV:.0f}"),
+        ("net_asset_value_at_the_start", str(FIRST_NAV)),
+        ("drawdown_from_peak_pct", f"{100 * position.drawdown:.2f}"),
+        *owned,
+        *([(MONEY, f"{money:.4f}")] if money > 5e-5 else []),
+    ]
     own = OwnNumbers(
-        "S3",
-        horizon=horizon,
-        views={ticker: float(views[at]) for ticker, at in places.items()},
-        signals={ticker: signals[at] for ticker, at in places.items()},
-        held=snapshot.portfolio,
-        weights={name: float(snapshot.portfolio.weights[at]) for at, name in enumerate(tickers)},
-        closes={one.ticker: one.close for one in snapshot.assets},
-        profile=profile,
-        cost_bps=cost_bps,
-    )
+        "S3", horizon=horizon, views={ticker: float(views[at]) for ticker, at in places.items()},
+        signals={ticker: signals[at] for ticker, at in places.items()}, held=position,
+        weights=dict(zip(tickers, held.tolist(), strict=True)), closes={one.ticker: one.close for one in known.lines},
+        profile=profile, cost_bps=cost_bps,
+    )  # fmt: skip
     filled = stage_template().filled(
-        "S3",
-        day=snapshot.day.isoformat(),
-        portfolio=fence("portfolio", _portfolio(snapshot, tickers)),
-        profile=profile.text,
-        signals=fence("signals", _table(("ticker", "view", "signal"), rows)),
-        horizon=horizon,
+        "S3", day=known.day.isoformat(), portfolio=fence("portfolio", _table(("what", "value"), portfolio)),
+        profile=profile.text, signals=fence("signals", _table(("ticker", "view", "signal"), rows)), horizon=horizon,
         cost=f"{cost_bps:g}",
-    )
-    return _call(agent, "S3", snapshot.day, market, Text.of(filled), numbers=numbers, own=own)
+    )  # fmt: skip
+    return _call(agent, "S3", known.day, market, Text.of(filled), numbers=numbers, own=own)
 
 
 def _call(
@@ -195,36 +180,12 @@ def _call(
         prompt = "\n\n".join([_system().text, *(part.text for part in parts)])
         market = None if numbers is None else (own, numbers)
         return outside_call(agent, prompt, reply_schema(stage), stage_template().sha256, day, market=market)
-    return CallSpec(
-        model=agent.model,
-        messages=(_system(), Message("user", parts)),
-        template=stage_template().sha256,
-        seed=agent.seed,
-        temperature=agent.temperature,
-        effort=agent.effort,
-        schema=_schema(stage),
-        args=dict(agent.args),
-    )
+    messages = (_system(), Message("user", parts))
+    return model_call(agent, messages, stage_template().sha256, _schema(stage))
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join([row(head), *(row(cells) for cells in rows)])
-
-
-def _asset(one: AssetLine) -> tuple[str, ...]:
-    return (
-        one.ticker,
-        one.asset_class,
-        f"{one.close:.6g}",
-        _percent(one.return_20),
-        _percent(one.return_60),
-        _percent(one.volatility),
-        _percent(one.max_drawdown),
-        _fixed(one.sharpe),
-        _fixed(one.beta),
-        _fixed(one.duration),
-        one.regime,
-    )
 
 
 def _percent(value: float | None) -> str:
@@ -233,49 +194,3 @@ def _percent(value: float | None) -> str:
 
 def _fixed(value: float | None) -> str:
     return ABSENT if value is None else f"{value:.2f}"
-
-
-def _macro(snapshot: MarketSnapshot) -> Iterable[tuple[str, ...]]:
-    for one in snapshot.macro:
-        yield one.title, ABSENT if one.value is None else f"{one.value:.6g}", one.unit, one.state
-
-
-def _correlations(classes: Sequence[ClassLine], between: Floats) -> Layer:
-    names = [one.asset_class for one in classes]
-    rows = tuple(
-        (
-            one.asset_class,
-            str(one.members),
-            one.regime,
-            _fixed(one.intra),
-            _fixed(one.with_equities),
-            *(
-                ABSENT if at == other and one.intra is None else _fixed(float(value))
-                for other, value in enumerate(between[at])
-            ),
-        )
-        for at, one in enumerate(classes)
-    )
-    return ("class", "assets", "regime", "within", "with_equities", *names), rows
-
-
-def _news(snapshot: MarketSnapshot) -> Iterable[tuple[str, ...]]:
-    """The news, each with those of the assets above that it is about; a long list of them is only counted."""
-    shown = {one.ticker for one in snapshot.assets}
-    for one in snapshot.news:
-        about = [name for name in one.instruments if name in shown]
-        named = " ".join(about) if len(about) <= MOST_NAMED else f"{len(about)} assets"
-        yield one.published_at.date().isoformat(), one.source, named or ABSENT, one.text
-
-
-def _portfolio(snapshot: MarketSnapshot, tickers: Sequence[str]) -> str:
-    """Net asset value, drawdown and the weights that are held."""
-    held = snapshot.portfolio
-    rows = [
-        ("net_asset_value", f"{held.nav * FIRST_NAV:.0f}"),
-        ("net_asset_value_at_the_start", str(FIRST_NAV)),
-        ("drawdown_from_peak_pct", f"{100 * held.drawdown:.2f}"),
-        *((tickers[at], f"{held.weights[at]:.4f}") for at in np.flatnonzero(held.weights > 0).tolist()),
-    ]
-    money = 1.0 - float(held.weights.sum())
-    return _table(("what", "value"), [*rows, (MONEY, f"{money:.4f}")] if money > 5e-5 else rows)

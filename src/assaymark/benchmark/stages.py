@@ -1,7 +1,4 @@
-"""What a model says on one date, what was true, and what came of it: the types that all parts of the benchmark share.
-
-Every array is aligned to the order of one universe of n_assets instruments.
-"""
+"""What a model says on one date, what was true, and what came of it: types that the whole benchmark shares."""
 
 from __future__ import annotations
 
@@ -36,20 +33,25 @@ class StageState:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answers:
-    """What a model said on one date.
+class Position:
+    """A portfolio at one close, before any trade at it: weights at least 0, what is missing to 1 is money.
 
-    Attributes
-    ----------
-    views : float array of shape (n_assets,)
-        S1, in [-1, 1]; 0 where nothing usable was said.
-    signals : tuple of n_assets signals
-        S2; hold where nothing usable was said.
-    weights : float array of shape (n_assets,) or None
-        S3; None where the reply was unusable, which holds what is held.
-    states : mapping of stage to StageState
-        Of the stages that asked the model.
+    ``nav`` is a multiple of the first one, and ``peak`` the highest so far.
     """
+
+    nav: float
+    weights: Floats
+    peak: float
+
+    @property
+    def drawdown(self) -> float:
+        """The fall from the peak, at most 0."""
+        return self.nav / self.peak - 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """What a model said on one date."""
 
     views: Floats
     signals: tuple[Signal, ...]
@@ -59,26 +61,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Truths:
-    """What the answers of one date are scored against.
-
-    Attributes
-    ----------
-    views : float array of shape (n_assets,)
-        In [-1, 1].
-    signals : tuple of n_assets signals
-    weights : float array of shape (n_assets,)
-        The oracle's, at least 0, sum to 1.
-    weights_status : str
-        How the oracle's solver ended (`assaymark.portfolio.Status`).
-    turnover : float
-        Two-sided, as a share of NAV: from what was held to the oracle's weights.
-    var, drawdown : float
-        Of the oracle's weights over the lookback; negative, as in Table 7.
-    drift : float
-        Largest change of one oracle weight in the window of S5, as a share of NAV.
-    rebalance : bool
-        Whether a limit is broken.
-    """
+    """What the answers of one date are scored against."""
 
     views: Floats
     signals: tuple[Signal, ...]
@@ -93,12 +76,7 @@ class Truths:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DateResult:
-    """One decision date: answers, truths, what was executed, and the scores.
-
-    ``executed`` are the weights held after trading, shape (n_assets,). ``turnover``, ``var``, ``drawdown``, ``drift``
-    and ``rebalance`` are those of `Truths`, computed from the executed weights. ``scores`` has S1 to S5, each in
-    [0, 1]; ``ceps`` and ``pas`` are of this date.
-    """
+    """One decision date: answers, truths, what was executed, and the scores."""
 
     day: date
     answers: Answers
@@ -116,10 +94,7 @@ class DateResult:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EpisodeResult:
-    """One model under one profile through one window.
-
-    ``days`` (datetime64[D]) and ``nav`` have the same length: one value a trading day, 1.0 on the first.
-    """
+    """One model under one profile through one window."""
 
     model: str
     profile: str

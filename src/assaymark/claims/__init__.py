@@ -1,4 +1,4 @@
-"""Which claims the scores support: measurements in, verdicts out."""
+"""Which claims the scores support, under which condition, and why not: measurements in, verdicts out."""
 
 from __future__ import annotations
 

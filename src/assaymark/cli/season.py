@@ -32,8 +32,7 @@ from assaymark.workflow.ask import prices_of
 from assaymark.workflow.run_folder import RunFolder, read_text
 from assaymark.workflow.sharing import check_ledger_name, name_ledger
 from assaymark.workflow.tracks.season_day import Stepped, run_season, start_season, step_season
-from assaymark.workflow.tracks.season_judge import judge_season
-from assaymark.workflow.tracks.season_judging_costs import expect_season_judging, expect_season_run
+from assaymark.workflow.tracks.season_judge import expect_season_judging, expect_season_run, judge_season
 from assaymark.workflow.tracks.season_publish import chosen_languages, publish_season
 
 SeasonFile = Annotated[Path, typer.Argument(help="Season file (TOML).", metavar="FILE")]

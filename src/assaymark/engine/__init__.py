@@ -7,7 +7,6 @@ from assaymark.engine.budget import Purse
 from assaymark.engine.calls import CallSpec, Finish, Message, Model, Reply, Role, Text
 from assaymark.engine.compute import Chunk, ChunkError, beside, map_chunks
 from assaymark.engine.ledger import Ledger
-from assaymark.engine.providers.registry import Registry, resolve
 from assaymark.engine.rate_limits import Limits, Patience, provider_of
 from assaymark.engine.runner import (
     FIRST,
@@ -40,7 +39,6 @@ __all__ = [
     "Patience",
     "Progress",
     "Purse",
-    "Registry",
     "Reply",
     "Role",
     "RunSummary",
@@ -53,7 +51,6 @@ __all__ = [
     "first_line",
     "map_chunks",
     "provider_of",
-    "resolve",
     "run_batches",
     "run_calls",
     "run_worker",

@@ -12,17 +12,17 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from secrets import token_hex
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from assaymark.engine.batches import Batch, BatchStatus, Reading
 from assaymark.engine.calls import CallSpec
 from assaymark.engine.ledger import Ledger
 from assaymark.engine.loop import on_signals
 from assaymark.engine.providers.batches import BatchMaker, BatchState, NotTaken, RemoteBatches, Trace, lane_of
-from assaymark.engine.rate_limits import provider_of
+from assaymark.engine.rate_limits import at_least, provider_of
 from assaymark.engine.runner import Failure, Progress
 from assaymark.engine.schema import Attempt, End
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
@@ -51,9 +51,7 @@ class Terms:
     settle_s: float = 30.0
 
     def __post_init__(self) -> None:
-        for name, least in (("most_items", 1), ("attempts", 1), ("settle_s", 0)):
-            if not getattr(self, name) >= least:
-                raise ValueError(f"{name} must be at least {least} (got {getattr(self, name)})")
+        at_least(self, most_items=1, attempts=1, settle_s=0)
         for name in ("poll_s", "deadline_s"):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -61,7 +59,7 @@ class Terms:
 
 
 class BatchRun:
-    """The work of `run_batches`, and its tally. Use it in a ``with`` block."""
+    """The work of `run_batches`, and its tally. Close it."""
 
     def __init__(
         self,
@@ -93,12 +91,8 @@ class BatchRun:
         self.notes: list[str] = []
         self.interrupted = False
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the connections to the providers."""
         for provider in self._providers.values():
             provider.close()
 
@@ -156,8 +150,21 @@ class BatchRun:
         try:
             if batch.remote is None:
                 self._look_for(batch, provider)
-            else:
-                self._attend(batch, batch.remote, provider)
+                return
+            state = provider.state(batch.remote)
+            if state.status in ("ended", "cancelled"):
+                self._collect(batch, batch.remote, provider)
+            elif state.status == "refused":
+                self._refused(batch, f"the provider refused the batch: {state.reason}", retryable=state.retryable)
+            elif state.status == "gone" and self._too_old(batch):
+                self._give_up(batch, self._book.attempts(batch.label), state.reason)
+            elif state.status == "gone":  # another account is asked than has it
+                advice = "set the key and the address that it was handed over with"
+                self._halt(_door(batch.lane), f"{state.reason}, which is at most {_KEPT_S / 3600:g} h old; {advice}")
+            elif self._seen.get(batch.label) != state:
+                self._seen[batch.label] = state
+                n = self._book.size(batch.label)
+                self._say(f"{_model(batch)}: batch {batch.remote}: {state.done} of {n} done, {state.failed} failed")
         except ModelError as exc:
             self._trouble(batch, exc)
 
@@ -182,24 +189,6 @@ class BatchRun:
             self._end(batch, "lost", reason)
         else:
             self._give_up(batch, attempts, "no batch of its size is at its provider")
-
-    def _attend(self, batch: Batch, remote: str, provider: RemoteBatches) -> None:
-        state = provider.state(remote)
-        if state.status in ("ended", "cancelled"):
-            self._collect(batch, remote, provider)
-        elif state.status == "refused":
-            self._refused(batch, f"the provider refused the batch: {state.reason}", retryable=state.retryable)
-        elif state.status == "gone":
-            # the provider does not know it: either it is too old, or another account is asked than has it
-            if self._too_old(batch):
-                self._give_up(batch, self._book.attempts(batch.label), state.reason)
-                return
-            advice = "set the key and the address that it was handed over with"
-            self._halt(_door(batch.lane), f"{state.reason}, which is at most {_KEPT_S / 3600:g} h old; {advice}")
-        elif self._seen.get(batch.label) != state:
-            self._seen[batch.label] = state
-            n = self._book.size(batch.label)
-            self._say(f"{_model(batch)}: batch {remote}: {state.done} of {n} done, {state.failed} failed")
 
     def _collect(self, batch: Batch, remote: str, provider: RemoteBatches) -> None:
         """Write down the results of a batch; it ends when all of them are."""
@@ -503,7 +492,7 @@ def run_batches(
         ledger.plan(asked.values())
         pending = ledger.pending(asked)
         run = BatchRun(ledger, asked, pending, providers, terms, progress=progress, say=say)
-        with on_signals(run.stop), run:
+        with on_signals(run.stop), closing(run):
             run.work()
     return BatchSummary(
         planned=len(asked), already=len(asked) - len(pending), made=run.made, failed=tuple(run.failed.values()),
@@ -513,12 +502,13 @@ def run_batches(
 
 
 def cancel_batches(ledger: Ledger, providers: Mapping[str, BatchMaker], *, say: Say | None = None) -> int:
-    """Ask the providers to stop every batch under way; how many were stopped. What is done is paid: run again to
-    collect it.
+    """Ask the providers to stop every batch under way, but those whose id was guessed at; how many were stopped.
 
-    A batch whose id was guessed at is left alone, since it may be another's.
+    What is done is paid: run again to collect it.
     """
-    with ledger.exclusive(), ledger.batches.alone():
-        run = BatchRun(ledger, {}, [], providers, Terms(), say=say)
-        with run:
-            return run.cancel()
+    with (
+        ledger.exclusive(),
+        ledger.batches.alone(),
+        closing(BatchRun(ledger, {}, [], providers, Terms(), say=say)) as run,
+    ):
+        return run.cancel()

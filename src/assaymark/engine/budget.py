@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.loop import Trouble
@@ -33,8 +33,7 @@ _HEADROOM_OF_FEW: Final = 8.0  # more, divided by the number of replies seen to 
 _READ_TO_LEARN: Final = 64  # replies of earlier runs and other workers, a model
 
 
-@dataclass(frozen=True, slots=True)
-class Books:
+class Books(NamedTuple):
     """What a ledger says was paid: replies at their cost, and attempts that may have been paid."""
 
     paid: dict[Place, float]
@@ -183,7 +182,12 @@ class Purse:
             else:
                 paid[one.place] = cost
         perhaps = {place: place[0] for place in ledger.perhaps_paid() if place not in self._mine}
-        unknown = self._find(ledger, {*unpriced.values(), *perhaps.values()})
+        # the bounds of these calls, unless they are known; of a model without a price, its name
+        keys = {*unpriced.values(), *perhaps.values()}
+        new = sorted(key for key in keys if key not in self._bounds)
+        calls = dict(zip(new, ledger.load(new, {}), strict=True)) if new else {}
+        self._bounds.update({key: self._most(call) or call.model for key, call in calls.items()})
+        unknown = frozenset(most for key in keys if isinstance(most := self._bounds[key], str))
         paid |= {place: most.usd for place, key in unpriced.items() if isinstance(most := self._bounds[key], Most)}
         owed = {place: most for place, key in perhaps.items() if isinstance(most := self._bounds[key], Most)}
         until = max([self._until, *(one.finished_at for one in found)])
@@ -198,13 +202,6 @@ class Purse:
             self._seen.setdefault(manner, _Seen()).add(share)
         self._perhaps, self._until = books.perhaps, books.until
         self.wake()
-
-    def _find(self, ledger: Ledger, keys: Iterable[str]) -> frozenset[str]:
-        """Find the bounds of these calls, unless they are known; returns the models that have no price."""
-        new = sorted(key for key in keys if key not in self._bounds)
-        calls = dict(zip(new, ledger.load(new, {}), strict=True)) if new else {}
-        self._bounds.update({key: self._most(call) or call.model for key, call in calls.items()})
-        return frozenset(most for key in calls if isinstance(most := self._bounds[key], str))
 
     def _shares(self, ledger: Ledger, found: Iterable[Answered]) -> list[tuple[Manner, tuple[float, float]]]:
         """What the newest of these replies took of their bounds, some of each model."""

@@ -165,21 +165,18 @@ class Prices:
         tokens, most = _most_tokens(call)
         return reply.input_tokens / tokens, reply.output_tokens / max(most, 1)
 
-    def estimate(self, call: CallSpec, *, batch: bool = False) -> Estimate:
-        """What one call may cost: its characters divided by four, and the longest reply that it allows.
+    def estimate_all(self, calls: Iterable[CallSpec], *, batch: bool = False) -> Estimate:
+        """What calls may cost together: their characters divided by four, and the longest replies that they allow.
 
         Without ``args.max_tokens`` a reply of 1,000 tokens is assumed. Reasoning, which is paid as output, can make it
-        many times as long.
+        many times as long. One unknown price makes the whole cost unknown.
         """
-        return self.estimate_all([call], batch=batch)
-
-    def estimate_all(self, calls: Iterable[CallSpec], *, batch: bool = False) -> Estimate:
-        """What many calls may cost together; one unknown price makes the whole cost unknown."""
         tokens = output = 0
         costs: list[float | None] = []
         words: set[str] = set()
         for call in calls:
-            asked, reply = _input_tokens(call), _output_tokens(call, ASSUMED_OUTPUT_TOKENS)
+            asked = -(-sum(len(part.text) for part in call.texts) // CHARACTERS_PER_TOKEN)
+            reply = _output_tokens(call, ASSUMED_OUTPUT_TOKENS)
             words.add(f"{reply:,} a reply, {'its max_tokens' if 'max_tokens' in call.args else 'assumed'}")
             tokens, output = tokens + asked, output + reply
             free = costs_nothing(call.model)
@@ -196,7 +193,11 @@ def load_prices(path: Path | None = None) -> Prices:
     """
     source = SHIPPED if path is None else str(path)
     try:
-        raw = _bytes_of(path)
+        if path is None:
+            raw = (files("assaymark.engine.providers") / "prices.toml").read_bytes()
+        else:
+            with path.open("rb") as file:
+                raw = file.read(_MOST_BYTES + 1)
         if len(raw) > _MOST_BYTES:
             raise InputError(source, [f"is larger than {_MOST_BYTES:,} bytes"])
         table = _table_of(raw)
@@ -236,13 +237,6 @@ def _table_of(raw: bytes) -> _Table:
     return _Table.model_validate(tomllib.loads(raw.decode("utf-8")))
 
 
-def _bytes_of(path: Path | None) -> bytes:
-    if path is None:
-        return (files("assaymark.engine.providers") / "prices.toml").read_bytes()
-    with path.open("rb") as file:
-        return file.read(_MOST_BYTES + 1)
-
-
 def costs_nothing(model: str) -> bool:
     """Whether a model is one of ours or somebody's agent, which no provider sends a bill for."""
     return model.partition("/")[0] in FREE
@@ -258,8 +252,3 @@ def _most_tokens(call: CallSpec) -> tuple[int, int]:
 def _output_tokens(call: CallSpec, unset: int) -> int:
     most = call.args.get("max_tokens", unset)
     return int(most) if isinstance(most, int | float) else unset
-
-
-def _input_tokens(call: CallSpec) -> int:
-    characters = sum(len(part.text) for part in call.texts)
-    return -(-characters // CHARACTERS_PER_TOKEN)

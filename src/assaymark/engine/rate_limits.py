@@ -55,6 +55,14 @@ _ADD = (
 )
 
 
+def at_least(owner: object, **limits: float) -> None:
+    """Raise `ValueError` unless these fields of a record are None or as large as this."""
+    for name, least in limits.items():
+        value = getattr(owner, name)
+        if value is not None and not value >= least:
+            raise ValueError(f"{name} must be at least {least} (got {value})")
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one provider may get in any 60 seconds; None sets no limit."""
@@ -63,10 +71,7 @@ class Limits:
     tokens_per_minute: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("requests_per_minute", "tokens_per_minute"):
-            value = getattr(self, name)
-            if value is not None and not value >= 1:
-                raise ValueError(f"{name} must be at least 1 (got {value})")
+        at_least(self, requests_per_minute=1, tokens_per_minute=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +175,7 @@ class Patience:
     cool_down_s: float = 60.0
 
     def __post_init__(self) -> None:
-        if not self.failures >= 1:
-            raise ValueError(f"failures must be at least 1 (got {self.failures})")
-        if not self.cool_down_s >= 0:
-            raise ValueError(f"cool_down_s must be at least 0 (got {self.cool_down_s})")
+        at_least(self, failures=1, cool_down_s=0)
 
 
 class Breaker:

@@ -17,7 +17,7 @@ from assaymark.engine.calls import CallSpec, Model, Reply, refusal_of
 from assaymark.engine.ledger import Journal, Ledger
 from assaymark.engine.loop import Attempts, Place, Room, Trouble, on_own_loop
 from assaymark.engine.queue import Due, Listed, Planned, Shared, Work, sizes_of
-from assaymark.engine.rate_limits import KEPT, Door, Gate, Limits, Patience, asked_wait_s, door_of
+from assaymark.engine.rate_limits import KEPT, Door, Gate, Limits, Patience, asked_wait_s, at_least, door_of
 from assaymark.engine.schema import Attempt, Committed, End
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
 from assaymark.records import canonical_json
@@ -130,9 +130,7 @@ class Manner:
     limits: Mapping[str, Limits]
 
     def __post_init__(self) -> None:
-        for name, least in (("concurrency", 1), ("attempts", 1), ("backoff_s", 0)):
-            if not getattr(self, name) >= least:
-                raise ValueError(f"{name} must be at least {least} (got {getattr(self, name)})")
+        at_least(self, concurrency=1, attempts=1, backoff_s=0)
         for name in ("deadline_s", "lease_s"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive (got {getattr(self, name)})")

@@ -194,7 +194,8 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows under their heads. The first cell of a row names it; ``right`` are the columns of numbers. A row of one cell
-    heads those that follow. ``columns`` are styles of columns.
+    heads those that follow. ``columns`` are styles of columns. A ``wide`` one scrolls until
+    it is stacked.
 
     ``summary`` folds the table under these words. One that is ``stacked`` becomes labelled blocks on a phone.
     ``filters`` and the search box, named by ``what``, work on the rows of its ``id``.
@@ -212,6 +213,7 @@ class Table:
     what: str = ""
     label: str = ""
     columns: tuple[str, ...] = ()
+    wide: bool = False
 
     @property
     def all_right(self) -> bool:

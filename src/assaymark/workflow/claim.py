@@ -41,9 +41,8 @@ from assaymark.workflow.run_folder import (
     write_sums,
 )
 from assaymark.workflow.tables import JUDGMENTS, MADE_BY, MEASUREMENTS, PROBE, VERDICTS, Store
-from assaymark.workflow.tracks.season_day import journal_path, read_journal
+from assaymark.workflow.tracks.season_day import journal_path, read_journal, times_of
 from assaymark.workflow.tracks.season_record_tables import TIMES
-from assaymark.workflow.tracks.season_tables import times_of
 
 if TYPE_CHECKING:
     pass

@@ -9,10 +9,11 @@ from dataclasses import replace
 import pytest
 
 from assaymark.benchmark.questions import TEMPLATES, score_answer
-from assaymark.benchmark.questions.card import dataset_card, manifest
 from assaymark.benchmark.questions.payloads import Direction, Number, Printed, RegimeView, Trade, Weights
 from assaymark.benchmark.questions.published import (
     answer_text,
+    dataset_card,
+    manifest,
     question_line,
     questions_digest,
     read_questions,

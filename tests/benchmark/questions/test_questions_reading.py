@@ -41,10 +41,7 @@ PAYLOADS = {
         SharpeAllocation(("VLUE", "XRP-USD", "DBC"), (0.1, 0.2, 0.3), ((1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0)), 0.04),
         Weights({"VLUE": 0.2, "XRP-USD": 0.3, "DBC": 0.5}),
     ),
-    "T6": (
-        Rebalancing(("IVV", "BNB-USD"), (0.435, 0.565), (0.5, 0.5), 0.05),
-        Trade(True, "buy", "IVV", 0.065),
-    ),
+    "T6": (Rebalancing(("IVV", "BNB-USD"), (0.435, 0.565), (0.5, 0.5), 0.05), Trade(True, "buy", "IVV", 0.065)),
     "T7": (RegimeCall("equity", 60, 103.1, ()), RegimeView("sideways", CHANGES["sideways"])),
 }
 
@@ -205,9 +202,6 @@ def test_a_cut_off_reply_counts_only_with_its_mark(template):
     assert read_answer(question(template), "", finish="failed").state == "invalid"
 
 
-# --- scores -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("reply", "score"), [("-0.02", 1.0), ("-0.021", 0.95), ("-0.03", 0.5), ("0.02", 0.0), ("-9", 0.0)]
 )
@@ -245,8 +239,6 @@ def test_half_for_the_regime_and_half_for_the_classes():
     neutral = told.replace("hold", "neutral")
     assert score_answer(question("T7"), f"regime=sideways; {neutral}").score == 1.0
 
-
-# --- hostile input ----------------------------------------------------------------------------------------------------
 
 FRAGMENTS = st.sampled_from(
     ["ANSWER:", "answer", "XLY", "STIP", "IVV", "=", ":", "%", "0.5", "-1e999", "1e-400", "nan", "inf", "yes", "no",

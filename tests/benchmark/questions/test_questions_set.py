@@ -12,11 +12,10 @@ import pytest
 
 from assaymark.benchmark.questions import TEMPLATES, generate_questions, score_answer
 from assaymark.benchmark.questions import templates as draws
-from assaymark.benchmark.questions.days import day_of
 from assaymark.benchmark.questions.generate import COUNTS, shared_out, split_of
 from assaymark.benchmark.questions.payloads import Context, Direction, Number, RegimeView, Trade, Weights
 from assaymark.benchmark.questions.solver import guess, solve
-from assaymark.benchmark.questions.templates import CHANGES, answer_of, binds
+from assaymark.benchmark.questions.templates import CHANGES, answer_of, binds, day_of
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import CLASS_NAMES, History
 
@@ -26,9 +25,6 @@ SMALL = {"T1": 20, "T2": 20, "T3": 20, "T4": 20, "T5": 20, "T6": 20, "T7": 20}
 
 def of(questions, template):
     return [one for one in questions if one.template == template]
-
-
-# --- composition ------------------------------------------------------------------------------------------------------
 
 
 def test_there_are_as_many_as_the_paper_has(whole):
@@ -99,9 +95,6 @@ def test_counts_are_kept_whatever_they_are(count):
     assert sum(shared_out({"T1": count}).values()) == count
     assert all(value % 2 == 0 for value in shared_out({"T6": 2 * count}).values())
     assert sum(shared_out({"T6": 2 * count}).values()) == 2 * count
-
-
-# --- answers ----------------------------------------------------------------------------------------------------------
 
 
 def test_every_answer_follows_from_its_own_prompt(whole):
@@ -194,9 +187,6 @@ def test_directions_are_what_happened(whole, market):
         assert one.answer.way == ("positive" if moved > 0.01 else "negative" if moved < -0.01 else "flat")
 
 
-# --- no look-ahead, the same everywhere -------------------------------------------------------------------------------
-
-
 def shaken(history: History, after: date) -> History:
     """The same market up to a day, and another one after it."""
     later = history.days > np.datetime64(after)
@@ -259,9 +249,6 @@ def test_window_and_instruments_are_parameters(market):
     assert all(set(one.instruments) <= set(few) for one in made.questions)
 
 
-# --- refusals ---------------------------------------------------------------------------------------------------------
-
-
 def cut(history, last):
     kept = history.days <= np.datetime64(last)
     bars = {name: values[kept] for name, values in history.bars.items()}
@@ -302,8 +289,6 @@ def test_news_from_outside_cannot_pass_for_the_question(market):
         assert score_answer(one, solve(one.prompt("full"))).score == pytest.approx(1.0)
         assert max(map(len, one.context.news), default=0) < 1100
 
-
-# --- regimes ----------------------------------------------------------------------------------------------------------
 
 TABLE_D_1 = {
     "bull": "increase decrease hold increase increase decrease",

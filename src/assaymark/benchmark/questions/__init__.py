@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from assaymark.benchmark.questions.answers import QAScore, Read, read_answer, score_answer
-from assaymark.benchmark.questions.card import dataset_card, manifest
+from assaymark.benchmark.questions.answers import (
+    FORMULA,
+    JUDGMENT,
+    Cell,
+    QAScore,
+    QATable,
+    Read,
+    Scored,
+    read_answer,
+    score_answer,
+    tabulate,
+)
 from assaymark.benchmark.questions.generate import COUNTS, QuestionSet, generate_questions
 from assaymark.benchmark.questions.payloads import (
     ABLATED,
@@ -21,52 +31,21 @@ from assaymark.benchmark.questions.payloads import (
 )
 from assaymark.benchmark.questions.published import (
     answer_text,
+    dataset_card,
+    manifest,
     question_line,
     questions_digest,
     read_questions,
     write_questions,
 )
 from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
-from assaymark.benchmark.questions.results import FORMULA, JUDGMENT, Cell, QATable, Scored, tabulate
 from assaymark.benchmark.questions.solver import guess, solve
 from assaymark.benchmark.questions.templates import Question
 
 __all__ = [
-    "ABLATED",
-    "CONDITIONS",
-    "COUNTS",
-    "FORMULA",
-    "JUDGMENT",
-    "LEVELS",
-    "PROMPT_VERSION",
-    "SPLITS",
-    "TEMPLATES",
-    "Answer",
-    "Cell",
-    "Condition",
-    "Context",
-    "Payload",
-    "QAScore",
-    "QATable",
-    "Question",
-    "QuestionSet",
-    "Read",
-    "Regime",
-    "Scored",
-    "Split",
-    "Template",
-    "answer_text",
-    "dataset_card",
-    "generate_questions",
-    "guess",
-    "manifest",
-    "question_line",
-    "questions_digest",
-    "read_answer",
-    "read_questions",
-    "score_answer",
-    "solve",
-    "tabulate",
-    "template_digest",
-    "write_questions",
-]
+    "ABLATED", "CONDITIONS", "COUNTS", "FORMULA", "JUDGMENT", "LEVELS", "PROMPT_VERSION", "SPLITS", "TEMPLATES",
+    "Answer", "Cell", "Condition", "Context", "Payload", "QAScore", "QATable", "Question", "QuestionSet", "Read",
+    "Regime", "Scored", "Split", "Template", "answer_text", "dataset_card", "generate_questions", "guess", "manifest",
+    "question_line", "questions_digest", "read_answer", "read_questions", "score_answer", "solve", "tabulate",
+    "template_digest", "write_questions",
+]  # fmt: skip

@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, cast
 
+import numpy as np
+
 from assaymark.benchmark.questions.payloads import (
+    ABLATED,
     REGIME_NAMES,
+    TEMPLATES,
     Answer,
     Change,
+    Condition,
     Direction,
     Number,
     Regime,
     RegimeView,
     Side,
+    Template,
     Trade,
     Way,
     Weights,
 )
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.stages import Convention
+from assaymark.errors import InputError
+from assaymark.portfolio.qp import Floats
 from assaymark.prompting.texts import Rejected, strict_json
-
-# Numbers and weights in a reply: a percentage is a share, and a confidence level is not an answer.
-
+from assaymark.quantiles import wilson_ends
 
 _NUMBER = r"[-+]?(?:\d{1,15}(?:,\d{3})*(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,3})?"
 _SAID = re.compile(rf"(?<![\w.])({_NUMBER})\s?(%|percent\b|bps\b|basis points\b)?", re.IGNORECASE)
@@ -56,13 +63,7 @@ class Reading:
 
 
 def number_said(said: str, marked: bool) -> Reading:
-    """The one number that a reply gives.
-
-    >>> number_said("VaR at 95% is -0.0200", True).answer
-    Number(value=-0.02)
-    >>> number_said("-0.0134, that is -1.34%", True).answer
-    Number(value=-0.0134)
-    """
+    """The one number that a reply gives."""
     lines = [line for line in said.splitlines() if line.strip()]
     for line in lines[:1] if marked else reversed(lines):
         line = _NAMES_ELSE.sub(" ", line)
@@ -81,37 +82,33 @@ def number_said(said: str, marked: bool) -> Reading:
 
 
 def weights_said(said: str, marked: bool, names: Sequence[str]) -> Reading:
-    """The weights that a reply gives to instruments.
-
-    Percentages are shares; a sum that misses 1 by rounding is scaled to 1. An instrument that is not named has weight
-    0, and the reading is then partial.
-
-    >>> weights_said("w_A=0.25, w_B=0.75", True, ("A", "B")).answer
-    Weights(weights={'A': 0.25, 'B': 0.75})
-    >>> weights_said("A: 130%, B: -30%", True, ("A", "B")).reason
-    'a weight is below 0 (-0.3)'
-    """
+    """The weights that a reply gives to instruments."""
     found: dict[str, float] = {}
     for name in names:
-        values = _of(said, name)
+        escaped = re.escape(name)
+        beside = rf"(?<![A-Za-z0-9-])(?:w_?\{{?)?{escaped}\}}?['\"]?(?![A-Za-z0-9-])(?:\s|[)=:]|is|at|to){{0,12}}"
+        said_of = re.findall(rf"{beside}({_NUMBER})\s?(%?)", said)
+        if not said_of:
+            said_of = re.findall(rf"({_NUMBER})\s?(%?)\s*(?:in|of|to|for)\s+{escaped}(?![A-Za-z0-9-])", said)
+        values = [_value(number, unit) for number, unit in said_of]
         if marked and len(values) > 1 and max(values) - min(values) > _LIKE:
             return Reading(None, f"several weights for {name}")
         if values:
             found[name] = values[-1]
-    if not found:
-        found = _in_order(said, names)
+    if not found and not re.search(r"[A-Za-z]{2}", said):  # a bare list of as many numbers as instruments
+        bare = [value for _, value in values_in(said)]
+        found = dict(zip(names, bare, strict=True)) if len(bare) == len(names) else {}
     if not found:
         return Reading(None, "no weights")
     missing = [name for name in names if name not in found]
-    others = {name: float(value) for name, value in _OTHER.findall(said) if _strange(name, names)} if marked else {}
+    others = {
+        name: float(value)
+        for name, value in (_OTHER.findall(said) if marked else ())
+        if name.removeprefix("W_") not in names and name not in names
+    }
     found = {name: found.get(name, 0.0) for name in names} | others
     reasons = [f"no weight for {', '.join(missing)}"] * bool(missing)
     reasons += [f"weights for instruments that were not asked for: {', '.join(sorted(others)[:5])}"] * bool(others)
-    return _checked(found, reasons)
-
-
-def _checked(found: dict[str, float], reasons: list[str]) -> Reading:
-    """Weights that can be held, or why they cannot."""
     total = math.fsum(found.values())
     if abs(total - 100.0) <= 100 * _ROUNDING and max(found.values()) > 1.5:
         found, total = {name: value / 100.0 for name, value in found.items()}, total / 100.0
@@ -123,28 +120,6 @@ def _checked(found: dict[str, float], reasons: list[str]) -> Reading:
     if abs(total - 1.0) > _ROUNDING:
         reasons = [*reasons, f"the weights sum to {total:g}; they were scaled to 1"]
     return Reading(Weights({name: max(value, 0.0) / total for name, value in found.items()}), "; ".join(reasons))
-
-
-def _of(said: str, name: str) -> list[float]:
-    """The numbers that stand beside a name, in order."""
-    escaped = re.escape(name)
-    beside = rf"(?<![A-Za-z0-9-])(?:w_?\{{?)?{escaped}\}}?['\"]?(?![A-Za-z0-9-])(?:\s|[)=:]|is|at|to){{0,12}}"
-    found = re.findall(rf"{beside}({_NUMBER})\s?(%?)", said)
-    if not found:
-        found = re.findall(rf"({_NUMBER})\s?(%?)\s*(?:in|of|to|for)\s+{escaped}(?![A-Za-z0-9-])", said)
-    return [_value(number, unit) for number, unit in found]
-
-
-def _in_order(said: str, names: Sequence[str]) -> dict[str, float]:
-    """A bare list of as many numbers as there are instruments."""
-    if re.search(r"[A-Za-z]{2}", said):
-        return {}
-    values = [value for _, value in values_in(said)]
-    return dict(zip(names, values, strict=True)) if len(values) == len(names) else {}
-
-
-def _strange(name: str, names: Sequence[str]) -> bool:
-    return name.removeprefix("W_") not in names and name not in names
 
 
 def values_in(line: str) -> list[tuple[int, float]]:
@@ -160,12 +135,8 @@ def values_in(line: str) -> list[tuple[int, float]]:
 
 
 def _value(number: str, unit: str) -> float:
-    """A number in its unit."""
     scale = {"": 1.0, "%": 100.0, "percent": 100.0}.get(unit.lower(), 10_000.0)
     return float(number.replace(",", "")) / scale
-
-
-# Words in a reply: directions, decisions, regimes and changes, with their negations.
 
 
 _NEGATED = re.compile(r"\b(?:not|no|never|neither|nor|isn't|won't|n't)\s+(?:be\s+|a\s+|an\s+|the\s+)?$", re.IGNORECASE)
@@ -201,19 +172,9 @@ _SIDES: Mapping[str, Side] = {
 
 
 def direction_said(said: str, marked: bool) -> Reading:
-    """Up, down or flat, where a reply says one of them.
-
-    >>> direction_said("Not negative; it will be positive.", True).answer
-    Direction(way='positive')
-    """
-    named = "|".join(_WAYS)
-    whole = rf"\b({named})\b"
+    """Up, down or flat, where a reply says one of them."""
     for part in said.splitlines()[:1] if marked else [said, *reversed(said.splitlines())]:
-        found = {
-            _WAYS[match[1].lower()]
-            for match in re.finditer(whole, part, re.I)
-            if not _NEGATED.search(part[: match.start()][-40:])
-        }
+        found = {_WAYS[word] for word in _unnegated(rf"\b({'|'.join(_WAYS)})\b", part)}
         if len(found) == 1:
             return Reading(Direction(found.pop()))
         if found and part is not said:
@@ -221,12 +182,8 @@ def direction_said(said: str, marked: bool) -> Reading:
     return Reading(None, "no direction, or several")
 
 
-def trade_said(said: str, _marked: bool, names: Sequence[str]) -> Reading:
-    """Whether to rebalance, and by which trade: the first one that is named.
-
-    >>> trade_said("Yes; buy 0.065 of IVV", True, ("IVV", "BND")).answer
-    Trade(rebalance=True, side='buy', instrument='IVV', size=0.065)
-    """
+def trade_said(said: str, names: Sequence[str]) -> Reading:
+    """Whether to rebalance, and by which trade: the first one that is named."""
     first = re.match(r"\W*(?:\(?a\)?\W*)?(yes|no)\b", said, re.I)
     if first:
         yes = first[1].lower() == "yes"
@@ -237,36 +194,30 @@ def trade_said(said: str, _marked: bool, names: Sequence[str]) -> Reading:
     if not yes:
         return Reading(Trade(False))
     rest = said[first.end() :] if first else said
-    return _trade(rest, names)
-
-
-def _trade(said: str, names: Sequence[str]) -> Reading:
-    """The first trade of a reply that says yes."""
-    side = _SIDE.search(said)
-    places = [(match.start(), name) for name in names for match in re.finditer(_alone(name), said)]
+    side = _SIDE.search(rest)
+    places = [(match.start(), name) for name in names for match in re.finditer(_alone(name), rest)]
     if side is None:
         return Reading(Trade(True), "no trade is named")
     after = sorted(one for one in places if one[0] > side.start())
     before = sorted(one for one in places if one[0] < side.start())
     instrument = after[0][1] if after else before[-1][1] if before else None
     # Sizes are not scored; names with digits would be taken for numbers, so they are cut out first.
-    plain = re.sub("|".join(map(_alone, names)), " ", said[side.end() :])
+    plain = re.sub("|".join(map(_alone, names)), " ", rest[side.end() :])
     sizes = [value for _, value in values_in(plain)]
     trade = Trade(True, _SIDES[side[1].lower()], instrument, abs(sizes[0]) if sizes else None)
     return Reading(trade, "" if instrument else "the trade names no instrument of the portfolio")
 
 
-def regime_said(said: str, _marked: bool) -> Reading:
-    """The regime and the change of each class.
-
-    >>> regime_said("Regime: bear. Equities: reduce, Cash: increase", True).answer
-    RegimeView(regime='bear', changes={'equity': 'decrease', 'cash': 'increase'})
-    """
-    regime = _regime(said)
+def regime_said(said: str) -> Reading:
+    """The regime and the change of each class."""
+    words = "|".join(REGIME_NAMES)  # named as such, or the only one that is named
+    stated = re.findall(rf"\bregime\W{{0,6}}(?:is\W{{1,3}})?({words})\b", said, re.I)
+    labels = {word.lower() for word in stated} or _unnegated(rf"\b({words})(?:ish)?\b", said)
+    regime = cast(Regime, labels.pop()) if len(labels) == 1 else None
     changes: dict[str, Change] = {}
-    for name, words in _CLASSES.items():
-        after = rf"(?:\b|_)(?:{words})\b[^\w,;.\n]{{0,6}}(?:is|should be|to|allocation)?[^\w,;.\n]{{0,3}}{_CHANGE}"
-        beside = re.search(after, said, re.I) or re.search(rf"\b{_CHANGE}\w*\s+(?:{words})\b", said, re.I)
+    for name, kind in _CLASSES.items():
+        after = rf"(?:\b|_)(?:{kind})\b[^\w,;.\n]{{0,6}}(?:is|should be|to|allocation)?[^\w,;.\n]{{0,3}}{_CHANGE}"
+        beside = re.search(after, said, re.I) or re.search(rf"\b{_CHANGE}\w*\s+(?:{kind})\b", said, re.I)
         if beside:
             changes[name] = _CHANGES[beside[1].lower()]
     if regime is None and not changes:
@@ -276,30 +227,14 @@ def regime_said(said: str, _marked: bool) -> Reading:
     return Reading(RegimeView(regime, changes), "; ".join(reasons))
 
 
-def _regime(said: str) -> Regime | None:
-    """The regime that is named as such, or the only one that is named."""
-    words = "|".join(REGIME_NAMES)
-    stated = re.findall(rf"\bregime\W{{0,6}}(?:is\W{{1,3}})?({words})\b", said, re.I)
-    found = {word.lower() for word in stated}
-    if not found:
-        found = {
-            match[1].lower()
-            for match in re.finditer(rf"\b({words})(?:ish)?\b", said, re.I)
-            if not _NEGATED.search(said[: match.start()][-40:])
-        }
-    return cast(Regime, found.pop()) if len(found) == 1 else None
+def _unnegated(pattern: str, said: str) -> set[str]:
+    """The words of a pattern that stand in a text without a negation before them."""
+    matches = re.finditer(pattern, said, re.I)
+    return {one[1].lower() for one in matches if not _NEGATED.search(said[: one.start()][-40:])}
 
 
 def _alone(name: str) -> str:
-    """A name that is not part of a longer one."""
     return rf"(?<![A-Za-z0-9-]){re.escape(name)}(?![A-Za-z0-9-])"
-
-
-# Replies to questions, read strictly by meaning and leniently by form.
-#
-# "No, do not rebalance" is a no, and "VaR at 95% is -0.0200" is -0.02. What can be read in two ways is not read at all:
-# the reply is ``invalid``, with the reason, and is never asked again. Replies are input from outside: whatever they
-# hold, reading them ends.
 
 
 State = Literal["ok", "partial", "invalid", "refused", "truncated"]
@@ -327,31 +262,7 @@ class Read:
 
 
 def read_answer(question: Question, text: str, *, finish: str = "stop") -> Read:
-    """What a reply answers to a question.
-
-    The last line that begins with ``ANSWER:`` counts; without one, the whole text does, unless it was cut off: a number
-    in the midst of a calculation is no answer.
-
-    Parameters
-    ----------
-    question : Question
-        Says which kind of answer is looked for, and for which instruments. Its answer is not looked at otherwise.
-    text : str
-    finish : str
-        ``stop``, ``length`` (cut off), ``refusal`` or ``failed``.
-
-    Examples
-    --------
-    >>> from datetime import date
-    >>> from assaymark.benchmark.questions.payloads import Context, Rebalancing
-    >>> held = Rebalancing(("A", "B"), (0.6, 0.4), (0.5, 0.5), 0.05)
-    >>> trade = Trade(True, "sell", "A", 0.1)
-    >>> one = Question("T6-1", "T6", "test", "bull", date(2025, 3, 3), held, Context("bull"), trade)
-    >>> read_answer(one, "No, do not rebalance.").answer.rebalance
-    False
-    >>> read_answer(one, "").state
-    'invalid'
-    """
+    """What a reply answers to a question."""
     if finish == "refusal":
         return Read(None, "refused", "the provider reports a refusal")
     if finish == "failed":
@@ -363,27 +274,19 @@ def read_answer(question: Question, text: str, *, finish: str = "stop") -> Read:
     if not marks and finish == "length":
         return Read(None, "truncated", "the reply was cut off before its answer")
     said = plain[marks[-1].end() :].strip() if marks else plain
-    found = _reader(question)(_flattened(said) or said, bool(marks))
+    names = question.instruments
+    readers: Mapping[type[Answer], Callable[[str, bool], Reading]] = {
+        Direction: direction_said,
+        Number: number_said,
+        Weights: lambda said, marked: weights_said(said, marked, names),
+        Trade: lambda said, _: trade_said(said, names),
+        RegimeView: lambda said, _: regime_said(said),
+    }
+    found = readers[type(question.answer)](_flattened(said) or said, bool(marks))
     if found.answer is None and _REFUSAL.search(plain):
         return Read(None, "refused", "the reply declines to answer")
     state: State = "invalid" if found.answer is None else "partial" if found.reason else "ok"
     return Read(found.answer, state, found.reason)
-
-
-def _reader(question: Question) -> Callable[[str, bool], Reading]:
-    """How a reply to this question is read."""
-    names: Sequence[str] = question.instruments
-    match question.answer:
-        case Direction():
-            return direction_said
-        case Number():
-            return number_said
-        case Weights():
-            return lambda said, marked: weights_said(said, marked, names)
-        case Trade():
-            return lambda said, marked: trade_said(said, marked, names)
-        case RegimeView():
-            return regime_said
 
 
 def _flattened(said: str) -> str:
@@ -407,19 +310,7 @@ _SMALLEST = 1e-6  # of a truth that a relative error is taken of, as in eq. 14
 
 @dataclass(frozen=True, slots=True)
 class QAScore:
-    """The score of one reply.
-
-    Attributes
-    ----------
-    score : float
-        In [0, 1]; 0 for a reply that could not be read.
-    state : State
-        Whether the reply could be read: ``ok``, ``partial`` (some of it), ``invalid``, ``refused``, ``truncated``.
-    parts : mapping of name to float
-        What the score is made of, each in [0, 1].
-    reason : str
-        Why a state is not ``ok``.
-    """
+    """The score of one reply."""
 
     score: float
     state: State
@@ -430,31 +321,7 @@ class QAScore:
 def score_answer(
     question: Question, reply_text: str, *, finish: str = "stop", convention: Convention = "paper"
 ) -> QAScore:
-    """Read a reply to a question and score it.
-
-    T1: 1 for the right word. T2, T3: ``max(0, 1 - relative error)``. T4, T5: ``1 - L1/2``. T6: PortBench's formula,
-    Part B counted only where Part A is right. T7: half for the regime, half for the share of right class changes.
-
-    Parameters
-    ----------
-    question : Question
-    reply_text : str
-        As the model wrote it; read by `assaymark.benchmark.questions.answers.read_answer`.
-    finish : str
-        How the reply ended (`assaymark.engine.Reply.finish`): one that was cut off or refused may still answer.
-    convention : Convention
-        ``reference`` scores T4 and T5 by the cosine, as the authors' code does: weights of .5 and .5 against .476 and
-        .524 then score .9988.
-
-    Examples
-    --------
-    >>> from datetime import date
-    >>> from assaymark.benchmark.questions.payloads import Context, TailRisk
-    >>> risk = TailRisk("SPY", 0.95, (-0.02, 0.01, 0.03))
-    >>> one = Question("T2-1", "T2", "test", "bull", date(2025, 3, 3), risk, Context("bull"), Number(-0.02))
-    >>> score_answer(one, "VaR at 95% is -0.0210").score
-    0.95
-    """
+    """Read a reply to a question and score it."""
     read = read_answer(question, reply_text, finish=finish)
     if read.answer is None:
         return QAScore(0.0, read.state, {}, read.reason)
@@ -470,45 +337,134 @@ def _parts(said: Answer, truth: Answer, convention: Convention) -> dict[str, flo
         case Number(), Number():
             return {"score": max(0.0, 1.0 - abs(said.value - truth.value) / max(abs(truth.value), _SMALLEST))}
         case Weights(), Weights():
-            return {"score": _cosine(said, truth) if convention == "reference" else _overlap(said, truth)}
+            names = {**truth.weights, **said.weights}
+            if convention == "reference":  # the cosine
+                product = sum(value * truth.weights.get(name, 0.0) for name, value in said.weights.items())
+                size = math.hypot(*said.weights.values()) * math.hypot(*truth.weights.values())
+                return {"score": min(1.0, max(0.0, product / size)) if size > 0 else 0.0}
+            # fsum: the last bit depends neither on the order of a reply's lines nor, with a set, on Python's hash seed.
+            distance = math.fsum(abs(said.weights.get(name, 0.0) - truth.weights.get(name, 0.0)) for name in names)
+            return {"score": min(1.0, max(0.0, 1.0 - distance / 2.0))}
         case Trade(), Trade():
-            return _score_trade(said, truth)
+            right = float(said.rebalance == truth.rebalance)
+            # A published set may say yes without saying which trade.
+            if not truth.rebalance or truth.side is None:
+                return {"score": right, "decision": right}
+            side = right * float(said.side == truth.side)
+            instrument = right * float(said.instrument == truth.instrument)
+            score = 0.4 * right + 0.6 * (0.5 * side + 0.5 * instrument)
+            return {"score": score, "decision": right, "side": side, "instrument": instrument}
         case RegimeView(), RegimeView():
-            return _score_regime(said, truth)
+            regime = float(said.regime == truth.regime)
+            right = sum(said.changes.get(name) == change for name, change in truth.changes.items())
+            changes = right / len(truth.changes)
+            return {"score": 0.5 * regime + 0.5 * changes, "regime": regime, "changes": changes}
         case _:
             raise AssertionError("a reply is read as the kind of its truth")
 
 
-def _overlap(said: Weights, truth: Weights) -> float:
-    """1 - L1/2 over all instruments that either names."""
-    names = {**truth.weights, **said.weights}
-    # fsum: the last bit depends neither on the order of a reply's lines nor, with a set, on Python's hash seed.
-    distance = math.fsum(abs(said.weights.get(name, 0.0) - truth.weights.get(name, 0.0)) for name in names)
-    return min(1.0, max(0.0, 1.0 - distance / 2.0))
+FORMULA: Final[tuple[Template, ...]] = ("T4", "T5")
+"""Column F of Table 8."""
+
+JUDGMENT: Final[tuple[Template, ...]] = ("T1", "T2", "T6", "T7")
+"""Column J of Table 8. T3 is in neither, as in the paper."""
 
 
-def _cosine(said: Weights, truth: Weights) -> float:
-    """The cosine of the angle between the two, 0 if one is empty."""
-    product = sum(value * truth.weights.get(name, 0.0) for name, value in said.weights.items())
-    sizes = [math.hypot(*one.weights.values()) for one in (said, truth)]
-    return min(1.0, max(0.0, product / (sizes[0] * sizes[1]))) if min(sizes) > 0 else 0.0
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One reply that was scored."""
+
+    question: Question
+    condition: Condition
+    score: QAScore
 
 
-def _score_trade(said: Trade, truth: Trade) -> dict[str, float]:
-    """T6: the decision; then, only where it is right and one is due, side and instrument of the trade."""
-    right = float(said.rebalance == truth.rebalance)
-    # A published set may say yes without saying which trade.
-    if not truth.rebalance or truth.side is None:
-        return {"score": right, "decision": right}
-    side = right * float(said.side == truth.side)
-    instrument = right * float(said.instrument == truth.instrument)
-    score = 0.4 * right + 0.6 * (0.5 * side + 0.5 * instrument)
-    return {"score": score, "decision": right, "side": side, "instrument": instrument}
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A mean score with its interval."""
+
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    method: str
 
 
-def _score_regime(said: RegimeView, truth: RegimeView) -> dict[str, float]:
-    """T7: half for the regime, half for the classes."""
-    regime = float(said.regime == truth.regime)
-    right = sum(said.changes.get(name) == change for name, change in truth.changes.items())
-    changes = right / len(truth.changes)
-    return {"score": 0.5 * regime + 0.5 * changes, "regime": regime, "changes": changes}
+@dataclass(frozen=True, slots=True)
+class QATable:
+    """One row of Table 8."""
+
+    templates: Mapping[Template, Cell]
+    restricted: Mapping[Template, Cell]
+    ablation: Mapping[Template, Cell]
+    mean: Cell | None
+    formula: Cell | None
+    judgment: Cell | None
+    regimes: Mapping[Regime, Cell]
+    states: Mapping[str, int]
+
+
+def tabulate(
+    scored: Iterable[Scored], *, rng: np.random.Generator, level: float = 0.95, resamples: int = 2000
+) -> QATable:
+    """The table of one model."""
+    rows = list(scored)
+    if not rows:
+        raise InputError("scores", ["there are none; ask a model first"])
+    counted = Counter((one.question.id, one.condition) for one in rows)
+    twice = [f"{mark} ({condition})" for (mark, condition), count in counted.items() if count > 1]
+    if twice:
+        raise InputError("scores", [f"{len(twice)} questions were scored twice: {', '.join(twice[:5])}"])
+
+    def means(values: Floats) -> Floats:
+        drawn = values[rng.integers(values.size, size=(resamples, values.size))]
+        return np.asarray(drawn.mean(axis=1))
+
+    def ends(drawn: Floats) -> tuple[float, float]:
+        low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+        return float(low), float(high)
+
+    def cell(values: Floats, *, difference: bool = False) -> Cell:
+        """The mean of some scores."""
+        mean, n = float(values.mean()), int(values.size)
+        if not difference and bool(np.isin(values, (0.0, 1.0)).all()):
+            return Cell(mean, *wilson_ends(mean, n, level=level), n, "wilson")
+        if n == 1:
+            return Cell(mean, None, None, 1, "one question")
+        return Cell(mean, *ends(means(values)), n, "bootstrap")
+
+    def over(groups: Mapping[Template, Floats], names: Sequence[Template]) -> Cell | None:
+        """The unweighted mean over templates, each resampled by itself."""
+        if not names or not set(names) <= set(groups):
+            return None
+        mean = float(np.mean([groups[name].mean() for name in names]))
+        n = sum(groups[name].size for name in names)
+        if max(groups[name].size for name in names) == 1:
+            return Cell(mean, None, None, n, "one question a template")
+        return Cell(
+            mean, *ends(np.mean([means(groups[name]) for name in names], axis=0)), n, "bootstrap within templates"
+        )
+
+    def grouped(some: Sequence[Scored]) -> dict[Template, Floats]:
+        values = {name: [one.score.score for one in some if one.question.template == name] for name in TEMPLATES}
+        return {name: np.array(found) for name, found in values.items() if found}
+
+    full, restricted = ([one for one in rows if one.condition == name] for name in ("full", "restricted"))
+    by_template, without = grouped(full), {one.question.id: one.score.score for one in restricted}
+    lost = {
+        name: [
+            one.score.score - without[one.question.id]
+            for one in {one.question.id: one for one in full}.values()
+            if one.question.id in without and one.question.template == name
+        ]
+        for name in ABLATED
+    }
+    by_regime = {name: grouped([one for one in full if one.question.regime == name]) for name in REGIME_NAMES}
+    return QATable(
+        templates={name: cell(values) for name, values in by_template.items()},
+        restricted={name: cell(values) for name, values in grouped(restricted).items()},
+        ablation={name: cell(np.array(values), difference=True) for name, values in lost.items() if values},
+        mean=over(by_template, TEMPLATES), formula=over(by_template, FORMULA), judgment=over(by_template, JUDGMENT),
+        regimes={name: found for name, some in by_regime.items() if (found := over(some, tuple(some)))},
+        states=dict(sorted(Counter(one.score.state for one in rows).items())),
+    )  # fmt: skip

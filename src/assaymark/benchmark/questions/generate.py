@@ -1,8 +1,4 @@
-"""A set of questions from a market.
-
-The same market and seed give the same set on every machine: each template and day has a generator of its own, seeded
-by the sha256 of their names, and numbers are rounded before anything is decided from them.
-"""
+"""A set of questions from a market."""
 
 from __future__ import annotations
 
@@ -17,8 +13,6 @@ from typing import Final
 import numpy as np
 
 from assaymark.benchmark.questions import templates as draws
-from assaymark.benchmark.questions.card import payload_states, without_answer
-from assaymark.benchmark.questions.days import Day, day_end, day_of
 from assaymark.benchmark.questions.payloads import (
     REGIME_NAMES,
     SPLITS,
@@ -27,19 +21,25 @@ from assaymark.benchmark.questions.payloads import (
     Direction,
     Number,
     Payload,
-    Regime,
     RegimeView,
     Split,
     Template,
     Weights,
 )
-from assaymark.benchmark.questions.templates import CHANGES, Question, Unsuitable, answer_of, way_of
+from assaymark.benchmark.questions.published import payload_states, without_answer
+from assaymark.benchmark.questions.templates import (
+    CHANGES,
+    Day,
+    Question,
+    Unsuitable,
+    answer_of,
+    day_end,
+    day_of,
+    way_of,
+)
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.market import CLASSES, AssetClass, History, class_index, fill_gaps, regimes
 from assaymark.portfolio.qp import Floats
-
-# How many questions of each template each split gets, and on which days they are asked.
-
 
 COUNTS: Mapping[Template, int] = MappingProxyType(
     {"T1": 1000, "T2": 1000, "T3": 1000, "T4": 1000, "T5": 1000, "T6": 778, "T7": 491}
@@ -59,37 +59,20 @@ _DAYS = 120  # of a split that is asked for fewer T7; each T7 needs a day of its
 
 
 def generator(*names: object) -> np.random.Generator:
-    """The random numbers that belong to these names, on every machine.
-
-    >>> float(round(generator(0, "T1").random(), 12)) == float(round(generator(0, "T1").random(), 12))
-    True
-    """
+    """The random numbers that belong to these names, on every machine."""
     digest = hashlib.sha256("/".join(map(str, names)).encode()).digest()
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(int.from_bytes(digest, "big"))))
 
 
 def split_of(year: int) -> Split:
-    """The split of a year (PortBench, B.3).
-
-    >>> split_of(2022), split_of(2024), split_of(2025)
-    ('train', 'val', 'test')
-    """
+    """The split of a year (PortBench, B.3)."""
     return "train" if year <= 2022 else "val" if year <= 2024 else "test"
 
 
 def shared_out(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], int]:
-    """Items of each template and split: in proportion to `SHARES`, whole, and even for T6.
-
-    Examples
-    --------
-    >>> {split: n for (name, split), n in shared_out({"T6": 778}).items()}
-    {'train': 240, 'val': 336, 'test': 202}
-    """
-    problems = [
-        Problem(name, f"is no template; templates are {', '.join(TEMPLATES)}")
-        for name in counts
-        if name not in TEMPLATES
-    ]
+    """Items of each template and split: in proportion to `SHARES`, whole, and even for T6."""
+    known = f"is no template; templates are {', '.join(TEMPLATES)}"
+    problems = [Problem(name, known) for name in counts if name not in TEMPLATES]
     problems += [Problem(name, f"must be 0 or more (got {n})") for name, n in counts.items() if n < 0]
     if counts.get("T6", 0) % 2:
         problems.append(Problem("T6", f"must be even, because half of it needs a trade (got {counts['T6']})"))
@@ -113,78 +96,52 @@ def chosen_days(
 ) -> dict[Split, list[tuple[int, AssetClass]]]:
     """The rows of the days of each split, in order, each with the class whose regime T7 asks for on it.
 
-    That is equities, except on days that stand in for a regime which equities are hardly ever in during the split.
+    Every regime that any class is in has a share of them.
     """
     problems, found = [], {}
-    rows = np.arange(max(window, LONGEST_LOOK), history.days.size - horizon)
+    back = max(window, LONGEST_LOOK)
+    rows = np.arange(back, history.days.size - horizon)
     years = history.days[rows].astype("datetime64[Y]").astype(int) + 1970
-    labels = _labels(history)
+    if not any(one.asset_class == "EQ" for one in history.listings):
+        raise InputError("market", ["questions need the class equity, whose regime they state"])
+    index = class_index(fill_gaps(history.bars["close"]), history.listings)
+    labels = {kind: regimes(path) for kind, path in index.items()}
     for split in SPLITS:
         most = max((count for (_, one), count in wanted.items() if one == split), default=0)
         if not most:
             continue
         alone = wanted.get(("T7", split), 0)
         there = rows[[split_of(int(year)) == split for year in years]]
-        need = max(alone, min(most, _DAYS))
         if there.size < max(alone, 1):
-            problems.append(_too_few(split, int(there.size), max(alone, 1), window, horizon))
+            when = {"train": "up to 2022", "val": "in 2023 and 2024", "test": "from 2025 on"}[split]
+            needs = f"needs {max(alone, 1)} days {when} with {back} days before and {horizon} after them"
+            instead = "take a longer market or ask for fewer questions"
+            problems.append(Problem(f"split {split}", f"{needs} (got {int(there.size)}); {instead}"))
             continue
-        rng = generator("portbench", seed, "days", split)
-        found[split] = _spread(rng, there, labels, min(need, there.size))
+        count = min(max(alone, min(most, _DAYS)), there.size)
+        order = generator("portbench", seed, "days", split).permutation(there)
+        least = max(1, round(count * LEAST_REGIME))
+        days: dict[int, AssetClass] = {}
+        for name in REGIME_NAMES:
+            # CLASSES begins with equities: other classes are asked about only where those do not have the regime.
+            of = ((int(row), kind) for kind in CLASSES if kind in labels for row in order if labels[kind][row] == name)
+            new = dict(islice(((row, kind) for row, kind in of if row not in days), least))
+            days.update(islice(new.items(), max(count - len(days), 0)))
+        for row in order:
+            if len(days) < count:
+                days.setdefault(int(row), "EQ")
+        found[split] = sorted(days.items())
     if problems:
         raise InputError(f"market {history.source} {history.snapshot}".strip(), problems)
     return found
 
 
-def _labels(history: History) -> dict[AssetClass, np.ndarray]:
-    """The regime of each class on every day, to choose days by; what a question says is read as of its day."""
-    if not any(one.asset_class == "EQ" for one in history.listings):
-        raise InputError("market", ["questions need the class equity, whose regime they state"])
-    index = class_index(fill_gaps(history.bars["close"]), history.listings)
-    return {kind: regimes(path) for kind, path in index.items()}
-
-
-def _spread(
-    rng: np.random.Generator, rows: np.ndarray, labels: Mapping[AssetClass, np.ndarray], count: int
-) -> list[tuple[int, AssetClass]]:
-    """So many different rows, with every regime that any class is in."""
-    order = rng.permutation(rows)
-    least = max(1, round(count * LEAST_REGIME))
-    found: dict[int, AssetClass] = {}
-    for name in REGIME_NAMES:
-        # CLASSES begins with equities: other classes are asked about only where those do not have the regime.
-        places = ((int(row), kind) for kind in CLASSES if kind in labels for row in order if labels[kind][row] == name)
-        new = dict(islice(((row, kind) for row, kind in places if row not in found), least))
-        found.update(islice(new.items(), max(count - len(found), 0)))
-    for row in order:
-        if len(found) < count:
-            found.setdefault(int(row), "EQ")
-    return sorted(found.items())
-
-
-def _too_few(split: Split, there: int, need: int, window: int, horizon: int) -> Problem:
-    """What a market lacks."""
-    back = max(window, LONGEST_LOOK)
-    what = {"train": "up to 2022", "val": "in 2023 and 2024", "test": "from 2025 on"}[split]
-    return Problem(
-        f"split {split}",
-        f"needs {need} days {what} with {back} days before and {horizon} after them (got {there}); take a longer "
-        "market or ask for fewer questions",
-    )
-
-
 _TRIES = 40
-_MOST_NEWS = {False: 8, True: 20}  # items of news; T7 is about the whole market
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """Questions and what they were made from.
-
-    ``questions`` are ordered by split, day and template. ``source`` and ``snapshot`` name the market; ``window`` is how
-    many daily returns T2 and T3 print, ``horizon`` how far T1 looks ahead, ``lookback`` over how many days T1, T6 and
-    T7 look back, all in trading days.
-    """
+    """Questions and what they were made from."""
 
     questions: tuple[Question, ...]
     source: str
@@ -196,56 +153,26 @@ class QuestionSet:
 
 
 def generate_questions(
-    history: History,
-    *,
-    seed: int = 0,
-    counts: Mapping[Template, int] = COUNTS,
-    window: int = 252,
-    horizon: int = 21,
-    lookback: int = 60,
-    instruments: Collection[str] | None = None,
-    splits: Collection[Split] = SPLITS,
-) -> QuestionSet:
-    """Make a set of questions (PortBench, section 2.2 and Appendix D).
-
-    What stands in a prompt is read from the view as of the close of its day. Only the answer of T1 looks ahead.
-
-    Parameters
-    ----------
-    history : History
-    seed : int
-        Another seed is another set of days and instruments.
-    counts : mapping of template to int
-        Items of each template; shared out between the splits by `assaymark.benchmark.questions.generate.SHARES`. Half
-        of T6 needs a trade, and in half of T4 the required return binds, in every split.
-    window : int
-        Daily returns behind T2 to T5 (the paper's formula names 252; its sample prints 60).
-    horizon : int
-        Trading days that T1 looks ahead.
-    lookback : int
-        Trading days of the summaries in T1, T6 and T7.
-    instruments : collection of str, optional
-        Only these are asked about; all by default.
-    splits : collection of {"train", "val", "test"}, optional
-        Only the questions of these are made, and they are the same as in the whole set.
-
-    Raises
-    ------
-    InputError
-        Counts or lengths that cannot be; a market that is too short or has too few classes for what is asked, with what
-        is needed.
-    UnknownNameError
-        The market has no such instrument, or there is no such split.
-
-    Examples
-    --------
-    >>> from assaymark.market import synthetic_history
-    >>> made = generate_questions(synthetic_history(0), counts={"T2": 5, "T6": 4})
-    >>> sorted(one.template for one in made.questions)
-    ['T2', 'T2', 'T2', 'T2', 'T2', 'T6', 'T6', 'T6', 'T6']
-    """
+    history: History, *, seed: int = 0, counts: Mapping[Template, int] = COUNTS, window: int = 252, horizon: int = 21,
+    lookback: int = 60, instruments: Collection[str] | None = None, splits: Collection[Split] = SPLITS,
+) -> QuestionSet:  # fmt: skip
+    """Make a set of questions (PortBench, section 2.2 and Appendix D)."""
     wanted = shared_out(counts)
-    _refuse(history, window, horizon, lookback, instruments, splits)
+    least = {"window": (window, 20), "horizon": (horizon, 1), "lookback": (lookback, 2)}
+    problems = [
+        Problem(name, f"must be {low} or more (got {value})") for name, (value, low) in least.items() if value < low
+    ]
+    longest = max(window, LONGEST_LOOK)
+    if lookback > longest:
+        problems.append(Problem("lookback", f"must be at most {longest} (got {lookback})"))
+    if problems:
+        raise InputError("questions", problems)
+    for what, given, known in (
+        ("instrument", set(instruments or ()), [one.id for one in history.listings]),
+        ("split", set(splits), SPLITS),
+    ):
+        for name in sorted(given - set(known)):
+            raise UnknownNameError(what, name, known)
     days = chosen_days(history, wanted, seed=seed, window=window, horizon=horizon)
     only = None if instruments is None else frozenset(instruments)
     maker = _Maker(history, seed, window, horizon, lookback)
@@ -255,7 +182,6 @@ def generate_questions(
         if split not in splits:
             maker.made.update(left)  # ids count on as if these had been made
             continue
-        longest = max(window, LONGEST_LOOK)
         views = ((row, kind, day_of(history, row, window=longest, instruments=only)) for row, kind in rows)
         found += maker.split(split, left, views, len(rows))
     return QuestionSet(tuple(found), history.source, history.snapshot, seed, window, horizon, lookback)
@@ -293,10 +219,18 @@ class _Maker:
             for name, whole in left.items():
                 due = whole * place // count
                 rng = generator("portbench", self.seed, name, day.day)
-                for one in self.of_day(rng, name, day, row, kind, done[name], due - done[name]):
+                for payload, answer in self.of_day(rng, name, day, row, kind, done[name], due - done[name]):
                     done[name] += 1
                     self.made[name] += 1
-                    found.append(self.question(name, split, day, one, equities))
+                    mark = f"{name}-{day.day:%Y%m%d}-{self.made[name]:04d}"
+                    if name == "T7":
+                        context = day.context([], regime="", most=20)
+                    else:
+                        ids = getattr(payload, "instruments", None) or [getattr(payload, "instrument", "")]
+                        context = day.context(ids, regime=equities, most=8)
+                    regime = answer.regime if isinstance(answer, RegimeView) and answer.regime else equities
+                    bare = without_answer(context, answer)
+                    found.append(Question(mark, name, split, regime, day.day, payload, bare, answer))
         short = [f"{n - done[name]} of {n} {name} in {split}" for name, n in left.items() if done[name] < n]
         if short:
             what = "; the market has too few instruments or classes that give such questions"
@@ -326,7 +260,11 @@ class _Maker:
         if name == "T1":
             column = draws.one_instrument(rng, day)
             payload = draws.direction(day, column, horizon=self.horizon, lookback=self.lookback)
-            return payload, Direction(way_of(self.forward(row, day.ids[column])))
+            at = self.columns[day.ids[column]]
+            forward = float(self.closes[row + self.horizon, at] / self.closes[row, at] - 1.0)
+            if not np.isfinite(forward):
+                raise Unsuitable("it stopped trading, or has a gap, where its answer lies")
+            return payload, Direction(way_of(forward))
         if name == "T7":
             regime = day.regime(kind)
             call = draws.regime_call(day, kind, lookback=self.lookback)
@@ -339,62 +277,11 @@ class _Maker:
             "T6": lambda: draws.rebalancing(rng, day, due=odd, lookback=self.lookback),
         }
         drawn = make[name]()
-        answer = _rounded(answer_of(drawn))
+        answer = answer_of(drawn)  # to ten decimals: machines that differ in the last bit make the same set
+        if isinstance(answer, Number):
+            answer = Number(round(answer.value, 10))
+        elif isinstance(answer, Weights):
+            answer = Weights({name: round(value, 10) for name, value in answer.weights.items()})
         if payload_states(drawn, answer):
             raise Unsuitable("its prompt would state its answer")
         return drawn, answer
-
-    def forward(self, row: int, name: str) -> float:
-        """The return from the close of a row to the close ``horizon`` rows later."""
-        column = self.columns[name]
-        found = float(self.closes[row + self.horizon, column] / self.closes[row, column] - 1.0)
-        if not np.isfinite(found):
-            raise Unsuitable("it stopped trading, or has a gap, where its answer lies")
-        return found
-
-    def question(
-        self, name: Template, split: Split, day: Day, one: tuple[Payload, Answer], equities: Regime
-    ) -> Question:
-        """The item, with its context and its id."""
-        payload, answer = one
-        ids = getattr(payload, "instruments", None) or [getattr(payload, "instrument", "")]
-        whole = name == "T7"
-        context = day.context([] if whole else ids, regime="" if whole else equities, most=_MOST_NEWS[whole])
-        regime = answer.regime if isinstance(answer, RegimeView) and answer.regime else equities
-        mark = f"{name}-{day.day:%Y%m%d}-{self.made[name]:04d}"
-        return Question(mark, name, split, regime, day.day, payload, without_answer(context, answer), answer)
-
-
-def _refuse(
-    history: History,
-    window: int,
-    horizon: int,
-    lookback: int,
-    instruments: Collection[str] | None,
-    splits: Collection[Split],
-) -> None:
-    """Arguments with which no set can be made."""
-    least = {"window": (window, 20), "horizon": (horizon, 1), "lookback": (lookback, 2)}
-    problems = [
-        Problem(name, f"must be {low} or more (got {value})") for name, (value, low) in least.items() if value < low
-    ]
-    if lookback > max(window, LONGEST_LOOK):
-        problems.append(Problem("lookback", f"must be at most {max(window, LONGEST_LOOK)} (got {lookback})"))
-    if problems:
-        raise InputError("questions", problems)
-    known = [one.id for one in history.listings]
-    for name in sorted(set(instruments or ()) - set(known)):
-        raise UnknownNameError("instrument", name, known)
-    for split in sorted(set(splits) - set(SPLITS)):
-        raise UnknownNameError("split", split, SPLITS)
-
-
-def _rounded(answer: Answer) -> Answer:
-    """An answer to ten decimals, so that machines which differ in the last bit make the same set."""
-    match answer:
-        case Number():
-            return Number(round(answer.value, 10))
-        case Weights():
-            return Weights({name: round(value, 10) for name, value in answer.weights.items()})
-        case _:
-            return answer

@@ -1,7 +1,4 @@
-"""What a question is made of, and what an answer to it is: the types of the seven templates (PortBench, D.1).
-
-A payload holds the numbers exactly as the prompt prints them, so that its answer follows from the prompt alone.
-"""
+"""What a question is made of, and what an answer to it is: the types of the seven templates (PortBench, D.1)."""
 
 from __future__ import annotations
 
@@ -37,18 +34,17 @@ Way = Literal["positive", "negative", "flat"]
 Side = Literal["buy", "sell"]
 Change = Literal["increase", "decrease", "hold"]
 
-_STRICT = ConfigDict(extra="forbid")
+
+class _Strict:
+    """Records of a file that take no further field."""
+
+    __slots__ = ()
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """What surrounds a question: everything in it was known at the close of the decision day.
-
-    ``regime`` is the label of equities and is empty in T7, which asks for it. ``macro`` are lines ``name: value``;
-    ``news`` and ``filings`` are lines of text, oldest first.
-    """
-
-    __pydantic_config__ = _STRICT
+class Context(_Strict):
+    """What surrounds a question: everything in it was known at the close of the decision day."""
 
     regime: str = ""
     macro: tuple[str, ...] = ()
@@ -57,13 +53,8 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class ReturnDirection:
-    """T1: where one instrument will be ``horizon`` trading days after the decision day, from ``days`` days before it.
-
-    ``start`` and ``end`` are closes, ``change`` the return between them, ``volatility`` annual, both as shares.
-    """
-
-    __pydantic_config__ = _STRICT
+class ReturnDirection(_Strict):
+    """T1: where one instrument will be ``horizon`` trading days later, from the ``days`` days before."""
 
     instrument: str
     horizon: int
@@ -75,10 +66,8 @@ class ReturnDirection:
 
 
 @dataclass(frozen=True, slots=True)
-class TailRisk:
+class TailRisk(_Strict):
     """T2: the value at risk of one instrument at ``level``, from its trailing daily ``returns``, oldest first."""
-
-    __pydantic_config__ = _STRICT
 
     instrument: str
     level: float
@@ -86,10 +75,8 @@ class TailRisk:
 
 
 @dataclass(frozen=True, slots=True)
-class PositionSize:
+class PositionSize(_Strict):
     """T3: the largest share of one instrument whose value at risk at 99 % stays within ``drawdown``, a share."""
-
-    __pydantic_config__ = _STRICT
 
     instrument: str
     drawdown: float
@@ -97,10 +84,8 @@ class PositionSize:
 
 
 @dataclass(frozen=True, slots=True)
-class PairAllocation:
+class PairAllocation(_Strict):
     """T4: two instruments, annual volatilities, means and covariance, and the return that is required at least."""
-
-    __pydantic_config__ = _STRICT
 
     instruments: tuple[str, str]
     volatilities: tuple[float, float]
@@ -111,10 +96,8 @@ class PairAllocation:
 
 
 @dataclass(frozen=True, slots=True)
-class SharpeAllocation:
+class SharpeAllocation(_Strict):
     """T5: three or more instruments, annual means and covariances, and the riskless rate."""
-
-    __pydantic_config__ = _STRICT
 
     instruments: tuple[str, ...]
     means: tuple[float, ...]
@@ -123,10 +106,8 @@ class SharpeAllocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Rebalancing:
+class Rebalancing(_Strict):
     """T6: weights as they are and as they should be, and how far one may be off."""
-
-    __pydantic_config__ = _STRICT
 
     instruments: tuple[str, ...]
     current: tuple[float, ...]
@@ -135,10 +116,8 @@ class Rebalancing:
 
 
 @dataclass(frozen=True, slots=True)
-class ClassMove:
+class ClassMove(_Strict):
     """How the equal-weight index of one class moved over the window: return and annual volatility, as shares."""
-
-    __pydantic_config__ = _STRICT
 
     asset_class: str
     change: float
@@ -146,10 +125,8 @@ class ClassMove:
 
 
 @dataclass(frozen=True, slots=True)
-class RegimeCall:
+class RegimeCall(_Strict):
     """T7: the index of the class asked about over ``days`` days, from 100 to ``end``, and the moves of all classes."""
-
-    __pydantic_config__ = _STRICT
 
     asset_class: str
     days: int
@@ -158,10 +135,8 @@ class RegimeCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class Printed(_Strict):
     """A question of somebody else's set: its text stands as it was published."""
-
-    __pydantic_config__ = _STRICT
 
     instruments: tuple[str, ...]
     text: str
@@ -174,37 +149,29 @@ Payload = (
 
 
 @dataclass(frozen=True, slots=True)
-class Direction:
+class Direction(_Strict):
     """The answer to T1."""
-
-    __pydantic_config__ = _STRICT
 
     way: Way
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Number(_Strict):
     """The answer to T2 (a daily return, negative where it is a loss) and to T3 (a share)."""
-
-    __pydantic_config__ = _STRICT
 
     value: float
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class Weights(_Strict):
     """The answer to T4 and T5: shares by instrument."""
-
-    __pydantic_config__ = _STRICT
 
     weights: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Trade:
+class Trade(_Strict):
     """The answer to T6. ``side``, ``instrument`` and ``size`` say the trade, where one is needed or was named."""
-
-    __pydantic_config__ = _STRICT
 
     rebalance: bool
     side: Side | None = None
@@ -213,10 +180,8 @@ class Trade:
 
 
 @dataclass(frozen=True, slots=True)
-class RegimeView:
+class RegimeView(_Strict):
     """The answer to T7: the regime, and what to do with each class; a reply may lack either, or single classes."""
-
-    __pydantic_config__ = _STRICT
 
     regime: Regime | None
     changes: Mapping[str, Change] = field(default_factory=dict)

@@ -1,24 +1,25 @@
-"""Questions as JSON lines: ours out and in, and the set that the authors of PortBench published in.
-
-Their ``context_summary``, ``explanation`` and ``metadata`` are left where they are: they state weights, decisions and
-regimes, that is answers.
-"""
+"""Questions as JSON lines: ours out and in, and the set that the authors of PortBench published in."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, Final, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, cast
 
+import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from assaymark.benchmark.questions.answers import read_answer
 from assaymark.benchmark.questions.payloads import (
     ABLATED,
+    LEVELS,
     REGIME_NAMES,
     SPLITS,
     TEMPLATES,
@@ -42,11 +43,16 @@ from assaymark.benchmark.questions.payloads import (
     Trade,
     Weights,
 )
-from assaymark.benchmark.questions.templates import Question
+from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
+from assaymark.benchmark.questions.templates import Question, binds
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, Problem
 from assaymark.prompting.texts import Rejected, shown, strict_json
 from assaymark.records import JSON, canonical_json, problems_of, to_json
+
+if TYPE_CHECKING:
+    from assaymark.benchmark.questions.generate import QuestionSet
+
 
 LARGEST_FILE: Final = 1 << 30
 """Bytes of the largest file of questions that is read."""
@@ -68,11 +74,7 @@ _MOST_PROBLEMS = 20
 
 
 def answer_text(answer: Answer) -> str:
-    """An answer as it is asked for, to be read by people and by `read_answer`.
-
-    >>> answer_text(Trade(True, "buy", "IVV", 0.065))
-    'yes; buy 0.0650 of IVV'
-    """
+    """An answer as it is asked for, to be read by people and by `read_answer`."""
     match answer:
         case Direction():
             return answer.way
@@ -119,35 +121,14 @@ def questions_digest(questions: Iterable[Question]) -> str:
 
 
 def write_questions(path: Path, questions: Iterable[Question]) -> str:
-    """Write a set as JSON lines, whole or not at all.
-
-    Returns
-    -------
-    str
-        Its `questions_digest`, which is the sha256 of the file.
-
-    Raises
-    ------
-    LedgerError
-        The file system refuses.
-    """
+    """Write a set as JSON lines, whole or not at all."""
     text = "".join([question_line(one) + "\n" for one in questions]).encode("utf-8", "surrogatepass")
     write_atomic(path, text)
     return hashlib.sha256(text).hexdigest()
 
 
 def read_questions(path: Path) -> tuple[Question, ...]:
-    """The questions of a file of JSON lines, ours or the authors'.
-
-    A line of ours is read from its payload, and refused where the prompt beside it is another one. A line of theirs has
-    ``template_id`` (or ``template``), ``question``, ``answer``, ``assets``, ``split``, ``market_regime`` and
-    ``decision_date``; its text stays as it is, and its answer is read as a reply would be.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read or holds no questions; lines that are none, with what is wrong with each.
-    """
+    """The questions of a file of JSON lines, ours or the authors'."""
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise InputError(path.name, [f"is larger than {LARGEST_FILE} bytes"])
@@ -164,7 +145,9 @@ def read_questions(path: Path) -> tuple[Question, ...]:
                 found.append(_question(line))
             except InputError as exc:
                 problems += [Problem(f"line {number}, {one.where}".rstrip(", "), one.what) for one in exc.problems]
-    problems += _repeated(found)
+    counted = Counter(one.id for one in found)
+    twice = [mark for mark, count in counted.items() if count > 1]
+    problems += [Problem("id", f"comes more than once: {', '.join(twice[:5])}")] if twice else []
     if problems:
         more = len(problems) - _MOST_PROBLEMS
         rest = [Problem("", f"and {more} more")] if more > 0 else []
@@ -174,14 +157,7 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     return tuple(found)
 
 
-def _repeated(questions: Sequence[Question]) -> list[Problem]:
-    counted = Counter(one.id for one in questions)
-    twice = [mark for mark, count in counted.items() if count > 1]
-    return [Problem("id", f"comes more than once: {', '.join(twice[:5])}")] if twice else []
-
-
 def _question(line: str) -> Question:
-    """One line, of either layout."""
     try:
         fields = strict_json(line)
     except Rejected as exc:
@@ -192,27 +168,19 @@ def _question(line: str) -> Question:
 
 
 def _ours(fields: Mapping[str, JSON]) -> Question:
-    """A line that `question_line` wrote."""
     template, split, regime, day = _place(fields, "template", "split", "regime", "day")
     payload, answer = _KINDS[template]
     kinds: Any = payload if "text" not in (fields.get("payload") or {}) else Printed
     found = Question(
-        _text(fields, "id"),
-        template,
-        split,
-        regime,
-        day,
-        _record(kinds, fields, "payload"),
-        _record(Context, fields, "context"),
-        _record(answer, fields, "truth"),
-    )
+        _text(fields, "id"), template, split, regime, day, _record(kinds, fields, "payload"),
+        _record(Context, fields, "context"), _record(answer, fields, "truth"),
+    )  # fmt: skip
     if fields.get("prompt") != found.prompt("full"):
         raise InputError("", [Problem("prompt", "is not the one that its payload gives in this version of assaymark")])
     return found
 
 
 def _theirs(fields: Mapping[str, JSON]) -> Question:
-    """A line of the published set."""
     name = "template_id" if "template_id" in fields else "template"
     template, split, regime, day = _place(fields, name, "split", "market_regime", "decision_date")
     assets = fields.get("assets")
@@ -233,7 +201,6 @@ def _theirs(fields: Mapping[str, JSON]) -> Question:
 def _place(
     fields: Mapping[str, JSON], template: str, split: str, regime: str, day: str
 ) -> tuple[Template, Split, Regime, date]:
-    """What every line has, or all that is wrong with it."""
     problems = [
         Problem(name, f"must be one of {', '.join(known)} (got {shown(fields.get(name))})")
         for name, known in ((template, TEMPLATES), (split, SPLITS), (regime, REGIME_NAMES))
@@ -261,10 +228,163 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def _record(kind: Any, fields: Mapping[str, JSON], name: str) -> Any:
-    """A part of a line as its type."""
     try:
         return _adapter(kind).validate_python(fields.get(name))
     except ValidationError as exc:
         raise InputError(
             "", [Problem(f"{name}.{one.where}".rstrip("."), one.what) for one in problems_of(exc)]
         ) from None
+
+
+_STATED = re.compile(r"\d+(?:\.\d+)?(?: ?%)?")
+_PLACES = 10_000
+_FOUR, _SIX = 5e-5, 5e-7  # two numbers are one where they agree to four decimals; single returns to six
+
+
+def payload_states(payload: Payload, answer: Answer) -> bool:
+    """Whether a number of the payload is one of the answer."""
+    near = _FOUR
+    given: tuple[float, ...] = ()
+    match payload:
+        case TailRisk(returns=returns):
+            near, given = _SIX, returns
+        case PositionSize(drawdown=drawdown, returns=returns):
+            given = (drawdown, *returns)
+        case PairAllocation() as one:
+            given = (*one.volatilities, *one.means, one.covariance, one.correlation, one.floor)
+        case SharpeAllocation() as one:
+            given = (*one.means, *(value for row in one.covariance for value in row), one.rf)
+        case Rebalancing() as one:
+            given = (*one.current, *one.target, one.threshold)
+    told = _numbers(answer)
+    return bool(given) and bool((np.abs(np.abs(np.array(given))[:, None] - told) < near).any())
+
+
+def without_answer(context: Context, answer: Answer) -> Context:
+    """The context less the lines that happen to state a number of the answer, as a share or in percent."""
+    places = (_numbers(answer) * _PLACES).round().astype(int).tolist()
+    if not places:
+        return context
+    # The neighbours too, because two numbers that are nearly one may be rounded apart.
+    told = frozenset(place + step for place in places for step in (-1, 0, 1))
+    macro, news, filings = (
+        tuple([line for line in lines if told.isdisjoint(_said(line))])
+        for lines in (context.macro, context.news, context.filings)
+    )
+    return replace(context, macro=macro, news=news, filings=filings)
+
+
+@lru_cache(maxsize=4096)  # the same lines surround many questions
+def _said(line: str) -> frozenset[int]:
+    """The numbers of a line that could be of an answer, percentages as shares, in units of the fourth decimal."""
+    found = [float(one.rstrip(" %")) / (100.0 if one.endswith("%") else 1.0) for one in _STATED.findall(line)]
+    return frozenset([round(one * _PLACES) for one in found if one < 2.0])
+
+
+def _numbers(answer: Answer) -> np.ndarray:
+    """The numbers of an answer; 0 and 1 tell nothing, because prompts speak of both."""
+    match answer:
+        case Number():
+            found = [answer.value]
+        case Weights():
+            found = list(answer.weights.values())
+        case Trade(size=size) if size is not None:
+            found = [size]
+        case _:
+            found = []
+    return np.array([abs(one) for one in found if min(abs(one), abs(1.0 - abs(one))) > _FOUR])
+
+
+TASKS: Final[Mapping[Template, str]] = MappingProxyType(
+    {
+        "T1": "return direction of one instrument",
+        "T2": "value at risk of one instrument",
+        "T3": "position size of one instrument",
+        "T4": "least variance of two instruments, with a required return",
+        "T5": "largest Sharpe ratio of three to six instruments",
+        "T6": "whether to rebalance, and by which trade",
+        "T7": "regime, and what to do with each class",
+    }
+)
+"""What each template asks."""
+
+
+def manifest(made: QuestionSet) -> dict[str, JSON]:
+    """What names a set: its digest, where it is from, how it was made, and how many items it has."""
+    counted = Counter((one.template, one.split) for one in made.questions)
+    return {
+        "sha256": questions_digest(made.questions),
+        "items": len(made.questions),
+        "counts": {name: {split: counted[name, split] for split in SPLITS} for name in TEMPLATES},
+        "market": {"source": made.source, "snapshot": made.snapshot},
+        "seed": made.seed,
+        "window": made.window,
+        "horizon": made.horizon,
+        "lookback": made.lookback,
+        "prompts": {"version": PROMPT_VERSION, "sha256": template_digest()},
+    }
+
+
+def dataset_card(made: QuestionSet) -> str:
+    """The card of a set, in Markdown."""
+    asked, facts = made.questions, manifest(made)
+    mine = {name: [one for one in asked if one.template == name] for name in TEMPLATES}
+    rows, regimes, texts = [], [], []
+    for name, some in mine.items():
+        splits, labels = Counter(one.split for one in some), Counter(one.regime for one in some)
+        rows.append([name, TASKS[name], LEVELS[name], *(splits[split] for split in SPLITS), len(some)])
+        regimes.append([name, *(labels[regime] for regime in REGIME_NAMES)])
+        if some:
+            with_text = float(np.mean([bool(one.context.news or one.context.filings) for one in some]))
+            characters = float(np.mean([len(one.prompt("full")) for one in some]))
+            texts.append([name, f"{100 * with_text:.0f} %", f"{characters:,.0f}"])
+    rows.append(["all", "", "", *(sum(one.split == split for one in asked) for split in SPLITS), len(asked)])
+    ways = Counter(one.answer.way for one in asked if isinstance(one.answer, Direction))
+    lines = [f"- T1: {', '.join(f'{name} {count}' for name, count in sorted(ways.items()))}."] if ways else []
+    told = {
+        "T3 at the cap of 1": [
+            one.answer.value == 1.0
+            for one in asked
+            if isinstance(one.payload, PositionSize) and isinstance(one.answer, Number)
+        ],
+        "T4 with a required return that binds": [
+            binds(one.payload) for one in asked if isinstance(one.payload, PairAllocation)
+        ],
+        "T6 that need a trade": [one.answer.rebalance for one in asked if isinstance(one.answer, Trade)],
+    }
+    lines += [f"- {what}: {sum(found)} of {len(found)}." for what, found in told.items() if found]
+    sizes = ["template", "with news or filings", "mean characters of the full prompt"]
+    parts = [
+        f"# PortBench questions: {len(asked):,} items",
+        f"Made by assaymark from the market `{made.source} {made.snapshot}`, seed {made.seed}.",
+        f"Prompts `{PROMPT_VERSION}`. sha256 of the JSON lines: `{facts['sha256']}`.",
+        "## Templates and splits\n\n" + _table(["template", "asks for", "level", *SPLITS, "items"], rows),
+        "## Regimes\n\n" + _table(["template", *REGIME_NAMES], regimes),
+        "## Text\n\n" + _table(sizes, texts),
+        "## Balance of the answers\n\n" + "\n".join(lines),
+        _ABOUT.format(window=made.window, horizon=made.horizon, lookback=made.lookback),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+_ABOUT = """\
+## How it was made
+
+Seven templates of PortBench, Appendix D. Splits by year end: train up to 2022, val 2023 and 2024, test from 2025. A
+prompt holds only what was known at the close of its decision day; T2 to T5 rest on the last {window} daily returns, T1
+looks {horizon} trading days ahead, summaries cover {lookback} trading days. Prompts state no dates. The answers of T2
+to T6 follow from the numbers as printed under the full condition; the restricted condition takes the covariance and
+the correlation out of T4 and the covariance matrix out of T5. No number of an answer is stated in its own prompt.
+
+## Limits
+
+- Instruments whose price is missing where the answer of T1 lies are not asked about: T1 knows no delisting.
+- The regime in T7 is that of equities, save where equities hardly have a regime in a split: another class stands in.
+- The class changes of T7 are a fixed table of the paper, not a measured optimum.
+- Items of one day share their market. Intervals that treat items as independent are somewhat too narrow.
+- T1 asks for what cannot be known: a score far above the share of its most frequent answer is a finding to doubt."""
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)

@@ -1,8 +1,4 @@
-"""A solver that reads a prompt and does what it says: the ceiling of the questions that state all they need.
-
-It is given the text of a prompt and nothing else, and shares no code with the generator. So a score below 1 on T2 to
-T6 means that a prompt does not carry its own answer. What asks for judgement, T1 and T7, it answers by the trend.
-"""
+"""A solver that reads a prompt and does what it says: the ceiling of the questions that state all they need."""
 
 from __future__ import annotations
 
@@ -19,15 +15,7 @@ _TREND = 0.05  # a move over the window that is taken for a trend
 
 
 def solve(prompt: str) -> str:
-    """The reply to a prompt.
-
-    Examples
-    --------
-    >>> print(solve("Daily returns of the last 3 trading days, oldest first:\\n-0.02 0.01 0.03\\n\\nQuestion: "
-    ...       "what is the 1-day value at risk (VaR) of SPY at 50% confidence?"))
-    By historical simulation.
-    ANSWER: 0.01
-    """
+    """The reply to a prompt."""
     for words, solver in _SOLVERS.items():
         if words in prompt:
             return solver(prompt)
@@ -39,13 +27,11 @@ def _reply(how: str, answer: str) -> str:
 
 
 def _returns(prompt: str) -> list[float]:
-    """The daily returns of a prompt, in order of size."""
     block = re.search(r"oldest first:\n((?:[-0-9. ]+\n)+)", prompt)
     return sorted(float(one) for one in block[1].split()) if block else []
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
-    """Linear between order statistics."""
     place = (len(ordered) - 1) * share
     low = math.floor(place)
     high = min(low + 1, len(ordered) - 1)
@@ -159,11 +145,6 @@ _SOLVERS: Mapping[str, Callable[[str], str]] = {
 }
 
 
-# A guesser that knows how answers are distributed and looks at no number: the floor of the questions.
-#
-# It reads which kind of question is asked and which names its answer needs, and says what is most often right.
-
-
 GUESSES: Final[Mapping[str, str]] = {
     "value at risk (VaR) of": "-0.012",
     "fixed-fractional rule": "0.5",
@@ -178,13 +159,7 @@ _FORM = re.compile(r"(\S+)=<weight>")
 
 
 def guess(prompt: str) -> str:
-    """The reply to a prompt.
-
-    Examples
-    --------
-    >>> guess("Question: which weights of A and B have the least variance?\\nANSWER: A=<weight>, B=<weight>")
-    'ANSWER: A=0.500000, B=0.500000'
-    """
+    """The reply to a prompt."""
     names = _FORM.findall(prompt)
     if names:
         return "ANSWER: " + ", ".join(f"{name}={1.0 / len(names):.6f}" for name in names)

@@ -1,20 +1,15 @@
-"""One question of each template, drawn from a day: the payload with its numbers as they will be printed.
-
-Every draw may fail, because the instruments that were drawn do not give a question with one answer; the caller then
-draws again.
-"""
+"""One question of each template, drawn from a day: the payload with its numbers as they will be printed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from types import MappingProxyType
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
-from assaymark.benchmark.questions.days import Day, class_name, volatility
 from assaymark.benchmark.questions.payloads import (
     LEVELS,
     Answer,
@@ -41,44 +36,26 @@ from assaymark.benchmark.questions.payloads import (
 )
 from assaymark.benchmark.questions.render import prompt_text
 from assaymark.errors import NotMeasurableError
-from assaymark.market import CLASSES, AssetClass
+from assaymark.market import (
+    CLASS_NAMES,
+    CLASSES,
+    AsOf,
+    AssetClass,
+    History,
+    News,
+    class_index,
+    class_members,
+    regimes,
+    simple_returns,
+)
 from assaymark.portfolio import max_sharpe, value_at_risk
 from assaymark.portfolio.qp import Floats
 from assaymark.records import JSON, to_json
 
-# One question: where and when it is asked, what it shows, and its answer.
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One item of a set (PortBench, section 2.2 and Appendix D).
-
-    Attributes
-    ----------
-    id : str
-        Unique in its set: template, day and place.
-    template : Template
-    split : Split
-        By the year of ``day``.
-    regime : Regime
-        Of equities on ``day``; scores are broken down by it.
-    day : date
-        The decision day. The prompt shows nothing that was not known at its close.
-    payload : Payload
-        What the prompt states, with the numbers as it prints them.
-    context : Context
-        What surrounds it: regime, macro series, news and filings.
-    answer : Answer
-        Never part of the prompt. T2 to T6 follow from the payload, T1 from the days after, T7 from the regime.
-
-    Examples
-    --------
-    >>> from assaymark.benchmark.questions.payloads import Number, TailRisk
-    >>> risk = TailRisk("SPY", 0.95, (-0.02, 0.01, 0.03))
-    >>> one = Question("T2-1", "T2", "test", "bull", date(2025, 3, 3), risk, Context("bull"), Number(-0.017))
-    >>> one.level, "-0.017" in one.prompt("full")
-    (1, False)
-    """
+    """One item of a set (PortBench, section 2.2 and Appendix D)."""
 
     id: str
     template: Template
@@ -101,10 +78,7 @@ class Question:
         return (one,) if one is not None else tuple(getattr(self.payload, "instruments", ()))
 
     def given(self, condition: Condition = "full") -> dict[str, JSON]:
-        """The numbers and names that the prompt states, by name; nothing of a question whose text is not ours.
-
-        ``restricted`` lacks the covariance and the correlation, as its prompt does.
-        """
+        """The numbers and names that the prompt states, by name; nothing of a question whose text is not ours."""
         if isinstance(self.payload, Printed):
             return {}
         hidden = ("covariance", "correlation") if condition == "restricted" else ()
@@ -113,9 +87,6 @@ class Question:
     def prompt(self, condition: Condition = "full") -> str:
         """The text that a model is sent. The two conditions differ for T4 and T5 only."""
         return prompt_text(self.day, self.payload, self.context, condition)
-
-
-# The answers that follow from what a prompt states, T2 to T6, and the changes a regime asks for (PortBench, D.1).
 
 
 FLAT = 0.01
@@ -143,11 +114,7 @@ CHANGES: Mapping[Regime, Mapping[str, Change]] = MappingProxyType(
 
 
 def way_of(forward: float) -> Way:
-    """The direction of a forward return.
-
-    >>> way_of(0.02), way_of(0.01), way_of(-0.3)
-    ('positive', 'flat', 'negative')
-    """
+    """The direction of a forward return."""
     return "positive" if forward > FLAT else "negative" if forward < -FLAT else "flat"
 
 
@@ -157,13 +124,34 @@ def answer_of(payload: Payload) -> Answer:
         case TailRisk():
             return Number(-value_at_risk(payload.returns, level=payload.level))
         case PositionSize():
-            return Number(_size(payload))
+            risk = abs(value_at_risk(payload.returns, level=0.99))
+            if risk == 0:
+                raise NotMeasurableError("nothing is at risk: a value at risk of 0 sizes no position")
+            return Number(min(1.0, payload.drawdown / risk))
         case PairAllocation():
-            return _pair(payload)
+            first = unconstrained(payload)
+            if binds(payload):
+                one, other = payload.means
+                if payload.floor > max(one, other):
+                    raise NotMeasurableError(
+                        f"no weights earn {payload.floor:g}: the larger mean is {max(one, other):g}"
+                    )
+                first = (payload.floor - other) / (one - other)
+            return Weights(dict(zip(payload.instruments, (first, 1.0 - first), strict=True)))
         case SharpeAllocation():
-            return _sharpe(payload)
+            found = max_sharpe(payload.means, payload.covariance, rf=payload.rf)
+            if found.status != "optimal":
+                raise NotMeasurableError(f"the largest Sharpe ratio has no single portfolio: {found.status}")
+            return Weights(dict(zip(payload.instruments, found.weights.tolist(), strict=True)))
         case Rebalancing():
-            return _trade(payload)
+            off = [now - aim for now, aim in zip(payload.current, payload.target, strict=True)]
+            sizes = sorted((abs(one) for one in off), reverse=True)
+            if sizes[0] - sizes[1] < 1e-9:
+                raise NotMeasurableError("two weights are equally far from their targets")
+            if sizes[0] <= payload.threshold:
+                return Trade(False)
+            at = max(range(len(off)), key=lambda place: abs(off[place]))
+            return Trade(True, "sell" if off[at] > 0 else "buy", payload.instruments[at], round(abs(off[at]), 12))
         case _:
             raise NotMeasurableError(f"{type(payload).__name__} has no answer that follows from its prompt")
 
@@ -182,45 +170,6 @@ def binds(payload: PairAllocation) -> bool:
     """Whether the required return moves the weights of T4."""
     first = unconstrained(payload)
     return first * payload.means[0] + (1.0 - first) * payload.means[1] < payload.floor
-
-
-def _size(payload: PositionSize) -> float:
-    """min(1, d / |VaR99|)."""
-    risk = abs(value_at_risk(payload.returns, level=0.99))
-    if risk == 0:
-        raise NotMeasurableError("nothing is at risk: a value at risk of 0 sizes no position")
-    return min(1.0, payload.drawdown / risk)
-
-
-def _pair(payload: PairAllocation) -> Weights:
-    """The two branches of T4."""
-    first = unconstrained(payload)
-    if binds(payload):
-        one, other = payload.means
-        if payload.floor > max(one, other):
-            raise NotMeasurableError(f"no weights earn {payload.floor:g}: the larger mean is {max(one, other):g}")
-        first = (payload.floor - other) / (one - other)
-    return Weights(dict(zip(payload.instruments, (first, 1.0 - first), strict=True)))
-
-
-def _sharpe(payload: SharpeAllocation) -> Weights:
-    """The tangency portfolio."""
-    found = max_sharpe(payload.means, payload.covariance, rf=payload.rf)
-    if found.status != "optimal":
-        raise NotMeasurableError(f"the largest Sharpe ratio has no single portfolio: {found.status}")
-    return Weights(dict(zip(payload.instruments, found.weights.tolist(), strict=True)))
-
-
-def _trade(payload: Rebalancing) -> Trade:
-    """The weight that is furthest off, and whether that is too far."""
-    off = [now - aim for now, aim in zip(payload.current, payload.target, strict=True)]
-    sizes = sorted((abs(one) for one in off), reverse=True)
-    if sizes[0] - sizes[1] < 1e-9:
-        raise NotMeasurableError("two weights are equally far from their targets")
-    if sizes[0] <= payload.threshold:
-        return Trade(False)
-    at = max(range(len(off)), key=lambda place: abs(off[place]))
-    return Trade(True, "sell" if off[at] > 0 else "buy", payload.instruments[at], round(abs(off[at]), 12))
 
 
 YEAR: Final = 252
@@ -299,13 +248,9 @@ def pair(rng: np.random.Generator, day: Day, window: int, *, binding: bool) -> P
     first, second = (round(float(one) * YEAR, 6) for one in returns.mean(axis=0))
     both = round(_covariance(returns)[0][1], 10)
     free = PairAllocation(
-        (day.ids[columns[0]], day.ids[columns[1]]),
-        (spreads[0], spreads[1]),
-        (first, second),
-        both,
-        round(both / (spreads[0] * spreads[1]), 3) if min(spreads) > 0 else 0.0,
-        0.0,
-    )
+        (day.ids[columns[0]], day.ids[columns[1]]), (spreads[0], spreads[1]), (first, second), both,
+        round(both / (spreads[0] * spreads[1]), 3) if min(spreads) > 0 else 0.0, 0.0,
+    )  # fmt: skip
     if min(spreads) < 1e-4 or abs(free.correlation) > 0.999 or abs(first - second) < 0.005:
         raise Unsuitable("the two are alike")
     weight = unconstrained(free)
@@ -334,7 +279,10 @@ def sharpe(rng: np.random.Generator, day: Day, window: int) -> SharpeAllocation:
 def rebalancing(rng: np.random.Generator, day: Day, *, due: bool, lookback: int) -> Rebalancing:
     """T6: targets that drifted with the returns of the lookback, scaled so that the largest distance is as wanted."""
     columns = several(rng, day, 4)
-    target = _whole(rng.dirichlet(np.full(len(columns), 5.0)))
+    shares = rng.dirichlet(np.full(len(columns), 5.0))
+    found = np.floor(shares * _UNITS).astype(int)
+    found[int(shares.argmax())] += _UNITS - found.sum()
+    target = found
     grown = target * (day.closes[-1, columns] / day.closes[-1 - lookback, columns])
     drift = grown / grown.sum() - target / _UNITS
     size = float(rng.uniform(THRESHOLD + 0.002, 0.15) if due else rng.uniform(0.005, THRESHOLD - 0.002))
@@ -380,8 +328,97 @@ def _tail(returns: Floats, share: float) -> float:
     return float(np.partition(returns, at)[at])
 
 
-def _whole(shares: Floats) -> np.ndarray:
-    """Shares as whole units that sum to all of them."""
-    found = np.floor(shares * _UNITS).astype(int)
-    found[int(shares.argmax())] += _UNITS - found.sum()
-    return found
+NEWS_DAYS: Final = 30
+"""How far back news and filings go."""
+
+LONGEST_ITEM: Final = 1000
+"""Characters of one item of news that are shown."""
+
+_MOST_FILINGS = 3
+_YEAR = 252
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Day:
+    """The market at the close of one day."""
+
+    day: date
+    closes: Floats
+    returns: Floats
+    ids: tuple[str, ...]
+    members: Mapping[AssetClass, np.ndarray]
+    index: Mapping[AssetClass, Floats]
+    macro: tuple[str, ...]
+    companies: frozenset[str]
+    view: AsOf
+    news: tuple[tuple[frozenset[str], str], ...]
+
+    def regime(self, kind: AssetClass) -> Regime:
+        """The label of a class on this day. The window is long enough for it to have one."""
+        return cast(Regime, str(regimes(self.index[kind])[-1]))
+
+    def context(self, ids: Sequence[str], *, regime: str, most: int) -> Context:
+        """What surrounds a question about these instruments; without ``ids``, about the whole market."""
+        about = set(ids)
+        news = [line for subjects, line in self.news if not about or not subjects or not about.isdisjoint(subjects)]
+        filings = tuple(line for name in ids if name in self.companies for line in self._filings(name))
+        return Context(regime, self.macro, tuple(news[-most:]), filings)
+
+    def _filings(self, name: str) -> list[str]:
+        found = sorted(self.view.fundamentals(name), key=lambda one: one.filed_at)[-_MOST_FILINGS:]
+        return [
+            f"[filing, {_ago(self.day, one.filed_at.date())}] {name}: "
+            f"{_line(one.field.replace('_', ' '))} {one.value:g} {_line(one.unit)}"
+            for one in found
+        ]
+
+
+def _ago(today: date, day: date) -> str:
+    days = (today - day).days
+    return "today" if days == 0 else f"{days} day{'s' * (days > 1)} before"
+
+
+def _told(today: date, one: News) -> tuple[frozenset[str], str]:
+    line = f"[{_line(one.source)}, {_ago(today, one.published_at.date())}] {_line(one.text)}"
+    return frozenset(one.instruments), line
+
+
+def _line(text: str) -> str:
+    """A text from outside as part of one line: it cannot pass for a line of the prompt, nor fill it."""
+    found = " ".join(text.split())
+    return found if len(found) <= LONGEST_ITEM else found[: LONGEST_ITEM - 3] + "..."
+
+
+def day_of(history: History, row: int, *, window: int, instruments: frozenset[str] | None) -> Day:
+    """The view of one row of the store, at the close of its day."""
+    view, today = day_end(history, row), history.days[row].astype(object)
+    prices = view.prices(window + 1)
+    listings = view.instruments
+    held = {one.id for one in listings if one.trades_on(today) and (instruments is None or one.id in instruments)}
+    returns = np.round(simple_returns(prices.values), 6)
+    usable = np.isfinite(prices.values).all(axis=0) & np.array([name in held for name in prices.ids], dtype=bool)
+    usable &= np.where(usable, np.ptp(np.nan_to_num(returns), axis=0) > 0, False)
+    index = class_index(prices.values[1:], listings)
+    return Day(
+        day=today, closes=prices.values, returns=returns, ids=prices.ids,
+        members={name: kept for name, at in class_members(listings).items() if (kept := at[usable[at]]).size},
+        index=index,
+        macro=tuple(f"{one.id}: {one.value:.2f} {one.unit}" for one in view.all_macro() if one.value is not None),
+        companies=frozenset(one.id for one in listings if one.asset_class in ("EQ", "RE")), view=view,
+        news=tuple(_told(today, one) for one in view.news(NEWS_DAYS)),
+    )  # fmt: skip
+
+
+def day_end(history: History, row: int) -> AsOf:
+    """The market at the close of the day of a row."""
+    return history.as_of(datetime.fromtimestamp(int(history.closes_at[row]), UTC))
+
+
+def volatility(returns: Floats) -> float:
+    """Annual volatility of daily returns."""
+    return float(returns.std(ddof=1) * np.sqrt(_YEAR))
+
+
+def class_name(kind: AssetClass) -> str:
+    """The name that questions use for a class."""
+    return CLASS_NAMES[kind]

@@ -238,7 +238,9 @@ def retry_after_of(headers: Mapping[str, str]) -> float | None:
     return min(max(wait, 0.0), _LONGEST_WAIT_S)
 
 
-async def attempt(at: Transport, work: Awaitable[T]) -> T:
+async def attempt(
+    at: Transport, work: Awaitable[T], failure: Callable[[Exception, Transport], ModelError] = as_model_error
+) -> T:
     """Await one request and its body, within the time of the transport."""
     try:
         async with asyncio.timeout(at.timeout_s):
@@ -246,7 +248,7 @@ async def attempt(at: Transport, work: Awaitable[T]) -> T:
     except ModelError as exc:
         error = exc
     except Exception as exc:
-        error = as_model_error(exc, at)
+        error = failure(exc, at)
     raise error
 
 
@@ -486,7 +488,7 @@ class SdkModel(ABC):
         request = self.request(call, at)
         client = await self._clients.of(at)
         started = time.perf_counter()  # not before: the first client of a process takes seconds to import
-        body = await attempt(at, self._body(client, request, call, at))
+        body = await attempt(at, self._body(client, request, call, at), self.failure)
         seconds = time.perf_counter() - started
         return replace(too_large(body, call, at) or self.reply_of(body, call, at), seconds=seconds)
 
@@ -498,13 +500,11 @@ class SdkModel(ABC):
         """The body of the reply, or the start of one that is too long to be kept."""
         try:
             return await self.sent(client, request, call, at)
-        except ModelError:
-            raise
         except Exception as exc:
-            if (cut := next((one for one in causes(exc) if isinstance(one, TooLong)), None)) is not None:
-                return cut.start
-            error = self.failure(exc, at)
-        raise error
+            cut = next((one for one in causes(exc) if isinstance(one, TooLong)), None)
+            if cut is None:
+                raise
+        return cut.start
 
     @classmethod
     @abstractmethod

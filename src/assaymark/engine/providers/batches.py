@@ -234,16 +234,7 @@ class RemoteBatches(ABC):
             return key, refusal_of(exc, self.like.model) if exc.refused == "content" else exc
 
     def _do(self, work: Awaitable[T]) -> T:
-        return outside(partial(self._runner.run, attempt(self.at, self._plainly(work))))
-
-    async def _plainly(self, work: Awaitable[T]) -> T:
-        try:
-            return await work
-        except ModelError as exc:
-            error = exc
-        except Exception as exc:
-            error = self.asked.failure(exc, self.at)
-        raise error
+        return outside(partial(self._runner.run, attempt(self.at, work, self.asked.failure)))
 
     async def _submit_or_not(self, items: Sequence[Item], label: str) -> str:
         try:

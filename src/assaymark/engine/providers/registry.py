@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from assaymark.engine.calls import Model
 from assaymark.engine.prices import Prices
@@ -196,48 +196,3 @@ def _python_agent(rest: str) -> PythonAgent:
         problem = "must be python/PACKAGE.MODULE:ATTRIBUTE or an installed entry point of group assaymark.agents"
         raise InputError(f"python/{rest[:80]}", [Problem("", problem)])
     return PythonAgent(rest)
-
-
-T = TypeVar("T")
-
-
-class Registry(Generic[T]):
-    """The things of one kind that a study file may name. A wrong name is answered with the closest right one."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-        self._known: dict[str, T] = {}
-
-    def add(self, name: str) -> Callable[[T], T]:
-        """Decorator that gives a thing its name."""
-
-        def keep(thing: T) -> T:
-            if name in self._known:
-                raise ValueError(f"{self.kind} {name!r} is registered twice")
-            self._known[name] = thing
-            return thing
-
-        return keep
-
-    def get(self, name: str) -> T:
-        """The thing of that name, or `UnknownNameError`."""
-        try:
-            return self._known[name]
-        except KeyError:
-            raise UnknownNameError(self.kind, name, self.names()) from None
-
-    def names(self) -> tuple[str, ...]:
-        """Every known name, in alphabetical order."""
-        return tuple(sorted(self._known))
-
-
-def resolve(name: str, factories: Mapping[str, Callable[[str], Model]]) -> Model:
-    """The model that ``provider/rest`` names: its factory is handed the rest. Only the first slash divides."""
-    provider, _, rest = name.partition("/")
-    if not provider or not rest:
-        known = ", ".join(sorted(factories)) or "none"
-        problem = f"must be provider/name (got {name!r}); known providers: {known}"
-        raise InputError("model", [Problem("name", problem)])
-    if provider not in factories:
-        raise UnknownNameError("model provider", provider, list(factories))
-    return factories[provider](rest)

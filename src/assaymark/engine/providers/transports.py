@@ -214,11 +214,6 @@ Rule = tuple[Callable[[Any], bool], str]
 """Whether a value is allowed, and what is allowed in words."""
 
 
-def is_count(value: object) -> bool:
-    """Whether it is a positive whole number."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_TOKENS
-
-
 def is_number(value: object, low: float, high: float) -> bool:
     """Whether it is a number from ``low`` to ``high``, and no truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
@@ -235,7 +230,10 @@ def address_problem(url: object) -> str | None:
 
 
 _SHARED: Final[Mapping[str, Rule]] = {
-    "max_tokens": (is_count, "a whole number above 0"),
+    "max_tokens": (
+        lambda value: isinstance(value, int) and is_number(value, 1, _MOST_TOKENS),
+        "a whole number above 0",
+    ),
     "timeout_s": (
         lambda value: is_number(value, 0.001, _LONGEST_TIMEOUT_S),
         f"a number of seconds above 0 and at most {_LONGEST_TIMEOUT_S:g}",

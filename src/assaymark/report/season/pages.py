@@ -409,7 +409,7 @@ def _board(book: SeasonLookup, words: Words) -> Section:
         words("board.verdict"),
     )
     styles = ("", "p", "t", "b", *("r",) * len(view.columns), "r", "v")
-    table = Table(heads, tuple(rows), summary="", stacked=True, style="board season", columns=styles)
+    table = Table(heads, tuple(rows), summary="", stacked=True, style="board season", wide=True, columns=styles)
     said = (" ".join(view.notes),)
     design = Text(spaced(view.design, " ")) if view.design else None
     unranked = (Text(view.unranked, "notice"),) if view.unranked else ()

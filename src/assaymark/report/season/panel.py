@@ -290,7 +290,7 @@ def _judges(book: SeasonLookup, words: Words, site: str) -> Table:
         rows.append(tuple(cells))
     names = ["preference.judge", "panel.model", "panel.trials", "panel.datasheet", "panel.replies", "panel.alone"]
     heads = tuple(map(words, [*names, *(["panel.verbosity"] if verbose else [])]))
-    return Table(heads, tuple(rows), frozenset((2,)), "", stacked=True, style="jury")
+    return Table(heads, tuple(rows), frozenset((2,)), "", stacked=True, style="jury", wide=True)
 
 
 def _link(target: str | None) -> str:
@@ -351,7 +351,7 @@ def _agreements(book: SeasonLookup, words: Words) -> Table:
         words("agreement.band"),
     )
     columns = ("", "r", "r", "r", "b", "")
-    return Table(heads, tuple(rows), summary="", stacked=True, style="board season agr", columns=columns)
+    return Table(heads, tuple(rows), summary="", stacked=True, style="board season agr", wide=True, columns=columns)
 
 
 def _composites(book: SeasonLookup, words: Words) -> list[JudgeWords]:

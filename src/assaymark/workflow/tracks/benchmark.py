@@ -11,16 +11,12 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from assaymark.benchmark.baselines import BaselineResult, run_baselines
-from assaymark.benchmark.episode import EpisodeState
+from assaymark.benchmark.episode import BaselineResult, EpisodeState, run_baselines
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import profile_named
-from assaymark.benchmark.questions.card import dataset_card, manifest
 from assaymark.benchmark.questions.generate import generate_questions
-from assaymark.benchmark.questions.published import write_questions
-from assaymark.benchmark.questions.templates import Question
-from assaymark.benchmark.reference import PREFIX, reference_benchmark_models
-from assaymark.benchmark.reference.models import words_of
+from assaymark.benchmark.questions.published import dataset_card, manifest, write_questions
+from assaymark.benchmark.reference import PREFIX, reference_benchmark_models, words_of
 from assaymark.claims.boards import MISSING, Board, Leaderboard, missing_replies
 from assaymark.claims.kinds import FORMULAS, PIPELINE, BenchRules, BenchVerdicts, decide_benchmark
 from assaymark.claims.messages import english, stand_ins
@@ -32,8 +28,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.judging import load_rubric, plan_texts
 from assaymark.market import open_history, synthetic_history
 from assaymark.notebook import Note, Part, Result
-from assaymark.protocol import AgentSpec
-from assaymark.records import Measurement
+from assaymark.records import Measurement, Score
 from assaymark.report.notebook import bench_parts
 from assaymark.report.portbench import BenchModel, BenchRun, NavPath, ProfileView, WindowView, each_benchmark_page
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
@@ -74,8 +69,6 @@ from assaymark.workflow.tracks.benchmark_measure import (
 from assaymark.workflow.tracks.benchmark_plan import LockedBench, lock_bench, open_bench
 from assaymark.workflow.tracks.benchmark_view import episode_trace, market_view, template_views
 
-# `assaymark bench questions`: a whole set of questions as files, for use anywhere.
-
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -86,10 +79,7 @@ class Written:
 
 
 def write_set(folder: Path, *, market: str | None, seed: int, progress: Progress = silent) -> Written:
-    """Write a set, its card and its manifest.
-
-    The same market and seed make the same bytes on any machine.
-    """
+    """Write a set, its card and its manifest."""
     progress("making questions", 0, 1)
     history = synthetic_history(seed) if market is None else open_history(Path(market))
     made = generate_questions(history, seed=seed)
@@ -99,9 +89,6 @@ def write_set(folder: Path, *, market: str | None, seed: int, progress: Progress
     write_json(folder / "manifest.json", manifest(made))
     progress("making questions", 1, 1)
     return Written(len(made.questions), digest)
-
-
-# From the command line to the plan of a benchmark: a file, or models by name and a few choices.
 
 
 ALIASES: Final[Mapping[str, str]] = {"solver": "literal", "guesser": "prior", "equal-weight": "stubborn"}
@@ -142,96 +129,64 @@ def plan_text(path: Path | None, wanted: Wanted) -> tuple[str, str]:
     """The text of a plan and where it is from: the file, or one written from what is wanted."""
     if path is not None:
         return read_text(path, "benchmark file"), str(path)
-    return "\n".join(_lines(wanted)) + "\n", "the command line"
-
-
-def default_folder(wanted: Wanted) -> Path:
-    """Where a run goes that names no folder: one a model, so that questions and pipeline of one model come together.
-
-    >>> str(default_folder(Wanted(models=["openai/gpt-5.2"]))), str(default_folder(Wanted()))
-    ('assaymark-bench-gpt-5.2', 'assaymark-bench')
-    """
-    if len(wanted.models) != 1:
-        return Path("assaymark-bench")
-    return Path(f"assaymark-bench-{model_name(resolved(wanted.models[0]))}")
-
-
-def resolved(model: str) -> str:
-    """A model by its full name: ``reference/momentum`` is the benchmark's own, not the agent of that name.
-
-    >>> resolved("reference/solver"), resolved("openai/gpt-5.2")
-    ('reference/portbench-literal', 'openai/gpt-5.2')
-    """
-    provider, _, word = model.partition("/")
-    own = PREFIX + ALIASES.get(word, word)
-    return own if provider == "reference" and own in reference_benchmark_models() else model
-
-
-def model_name(model: str) -> str:
-    """What a model is called on the pages: the last part of its name.
-
-    >>> model_name("openai-chat/deepseek-ai/DeepSeek V3"), model_name("reference/portbench-bold")
-    ('DeepSeek-V3', 'bold')
-    """
-    last = model.removeprefix(PREFIX).rpartition("/")[2]
-    return _NAME.sub("-", last).strip("-") or "model"
-
-
-def _lines(wanted: Wanted) -> list[str]:
     models = [resolved(one) for one in wanted.models] or list(reference_benchmark_models())
     if wrong := [one for one in (*models, *wanted.judges) if not re.fullmatch(r"[a-z0-9_.-]+/.+", one)]:
         raise InputError("--model", [Problem(one, "a model is named provider/name") for one in wrong])
     lines = [
         'version = "2"',
         *_given(convention=wanted.convention, seed=wanted.seed),
+        *_table("market", source=wanted.market, seed=wanted.market_seed, instruments=wanted.instruments),
         *_table(
-            "market",
-            source=wanted.market,
-            seed=wanted.market_seed,
-            instruments=wanted.instruments,
-        ),
-        *_table(
-            "pipeline",
-            profiles=list(wanted.profiles) or None,
-            windows=list(wanted.windows) or None,
+            "pipeline", profiles=list(wanted.profiles) or None, windows=list(wanted.windows) or None,
             frequency=wanted.pace,
         ),
         *_table(
-            "questions",
-            per_template=wanted.per_template,
-            split=wanted.split,
+            "questions", per_template=wanted.per_template, split=wanted.split,
             conditions=list(wanted.conditions) or None,
             file=None if wanted.question_file is None else str(wanted.question_file),
         ),
         *_table("engine", concurrency=wanted.concurrency),
-    ]
+    ]  # fmt: skip
     for name, model in zip(_unique([model_name(one) for one in models]), models, strict=True):
         lines += ["", "[[models]]", *_model(name, model, wanted)]
     for name, judge in zip(_unique([model_name(one) for one in wanted.judges]), wanted.judges, strict=True):
         lines += ["", "[[judges]]", *_given(name=name, model=judge, family=_family(judge))]
-    return lines
+    return "\n".join(lines) + "\n", "the command line"
+
+
+def default_folder(wanted: Wanted) -> Path:
+    """Where a run goes that names no folder: one a model, so that questions and pipeline of one model come together."""
+    if len(wanted.models) != 1:
+        return Path("assaymark-bench")
+    return Path(f"assaymark-bench-{model_name(resolved(wanted.models[0]))}")
+
+
+def resolved(model: str) -> str:
+    """A model by its full name: ``reference/momentum`` is the benchmark's own, not the agent of that name."""
+    provider, _, word = model.partition("/")
+    own = PREFIX + ALIASES.get(word, word)
+    return own if provider == "reference" and own in reference_benchmark_models() else model
+
+
+def model_name(model: str) -> str:
+    """What a model is called on the pages: the last part of its name."""
+    last = model.removeprefix(PREFIX).rpartition("/")[2]
+    return _NAME.sub("-", last).strip("-") or "model"
 
 
 def _model(name: str, model: str, wanted: Wanted) -> list[str]:
-    own = model.startswith("reference/")
     if is_outside(model):
         return _given(name=name, model=model, family=_family(model))
-    args = {} if own else {"max_tokens": wanted.max_tokens, "base_url": wanted.base_url, "api_key_env": wanted.key_env}
-    kept = {key: value for key, value in args.items() if value is not None}
-    return _given(
-        name=name,
-        model=model,
-        family=_family(model) if not own else name,
-        temperature=None if own else _temperature(model, wanted.temperature),
-        args=kept or None,
-    )
-
-
-def _temperature(model: str, wanted: float | None) -> float | None:
-    """The protocol's 0, unless another one is asked for or the provider's newest models take none."""
-    if wanted is None:
-        return None if model.startswith(TAKES_NONE) else 0.0
-    return wanted if wanted >= 0 else None
+    if model.startswith("reference/"):
+        return _given(name=name, model=model, family=name)
+    given = {"max_tokens": wanted.max_tokens, "base_url": wanted.base_url, "api_key_env": wanted.key_env}
+    args = {key: value for key, value in given.items() if value is not None}
+    temperature = wanted.temperature
+    if temperature is None:  # the protocol's 0, unless the provider's newest models take none
+        temperature = None if model.startswith(TAKES_NONE) else 0.0
+    elif temperature < 0:
+        temperature = None
+    return _given(name=name, model=model, family=_family(model), temperature=temperature, args=args or None)
 
 
 def _family(model: str) -> str:
@@ -241,7 +196,6 @@ def _family(model: str) -> str:
 
 
 def _unique(names: Sequence[str]) -> list[str]:
-    """Names that differ: the second of the same name gets a number."""
     seen: dict[str, int] = {}
     found = []
     for name in names:
@@ -282,14 +236,9 @@ class _Parts:
 
 
 def bench_pipeline(
-    folder: RunFolder,
-    text: str,
-    source: str,
-    models: Mapping[str, Model],
-    *,
-    now: datetime,
+    folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime,
     progress: Progress = silent,
-) -> Benched:
+) -> Benched:  # fmt: skip
     """Lock a plan, take every episode to its end, and write what came of it. Run again, it goes on where it was."""
     locked = _lock(folder, text, source, models, _opening, now=now, progress=progress)
     episodes = run_episodes(folder, locked, models, progress=progress)
@@ -300,16 +249,11 @@ def bench_pipeline(
 
 
 def bench_qa(
-    folder: RunFolder,
-    text: str,
-    source: str,
-    models: Mapping[str, Model],
-    *,
-    now: datetime,
+    folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime,
     progress: Progress = silent,
-) -> Benched:
+) -> Benched:  # fmt: skip
     """Lock a plan, have every question answered, and write what came of it; see `bench_pipeline`."""
-    first = lambda bench: [one.call for one in planned_questions(bench)]  # noqa: E731
+    first = lambda bench: [call for *_, call in planned_questions(bench)]  # noqa: E731
     locked = _lock(folder, text, source, models, first, now=now, progress=progress)
     answers = ask_questions(folder, locked, models, progress=progress)
     say_raised(models, progress)
@@ -335,15 +279,9 @@ def _stored(folder: RunFolder, locked: LockedBench, progress: Progress) -> _Part
 
 
 def _lock(
-    folder: RunFolder,
-    text: str,
-    source: str,
-    models: Mapping[str, Model],
-    calls: Callable[[LockedBench], Iterable[CallSpec]],
-    *,
-    now: datetime,
-    progress: Progress,
-) -> LockedBench:
+    folder: RunFolder, text: str, source: str, models: Mapping[str, Model],
+    calls: Callable[[LockedBench], Iterable[CallSpec]], *, now: datetime, progress: Progress,
+) -> LockedBench:  # fmt: skip
     """Lock a plan after one call to each of its models, the first of ``calls``, and one to each judge."""
     sent: list[Canaries] = []
 
@@ -390,103 +328,10 @@ def _baselines(locked: LockedBench) -> tuple[BaselineResult, ...]:
     )
 
 
-# --- from replies to files ------------------------------------------------------------------------------------------
-
-
 def _publish(folder: RunFolder, locked: LockedBench, parts: _Parts, calls: Calls = "all") -> Benched:
-    """Write tables, verdicts and pages."""
     run, decided = _decided(folder, locked, parts)
     read = None if calls == "none" else calls_of(folder)
     replace_files(folder.report, each_benchmark_page(run, read=read))
-    return Benched(
-        folder.report / "index.html", tuple(_benching_lines(parts, decided, locked.plan, run.measurements)), run
-    )
-
-
-def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[BenchRun, BenchVerdicts]:
-    """Measure, decide, and write tables and verdicts."""
-    measurements = _measured(locked, parts)
-    boards = _boards(locked, parts)
-    plan = locked.plan
-    rules = BenchRules(plan.inference, plan.agreed, locked.preregistered, locked.families, plan.convention)
-    decided = decide_benchmark(measurements, boards, rules, locked.plan_hash)
-    _write(folder, locked, parts, measurements, decided)
-    return _view(folder, locked, parts, measurements, decided), decided
-
-
-def _measured(locked: LockedBench, parts: _Parts) -> list[Measurement]:
-    found: list[Measurement] = []
-    if parts.episodes is not None:
-        found += pipeline_measurements(locked, parts.episodes, parts.baselines)
-        found += ceiling_measurements(locked, true_episodes(locked))
-    if parts.answers is not None:
-        found += question_measurements(locked, parts.answers)
-    if parts.episodes is not None and parts.answers is not None:
-        found += rank_measurements(locked, parts.episodes, parts.answers)
-    return found
-
-
-def _boards(locked: LockedBench, parts: _Parts) -> list[Board]:
-    """The leaderboards, in words."""
-    windows = len(locked.data.windows)
-    where = "in this window" if windows == 1 else f"in these {windows} windows"
-    boards = []
-    if parts.episodes is not None:
-        for name in boards_of(locked):
-            words = f"CEPS over all profiles {where}" if name == ALL else f"CEPS under the {name} profile {where}"
-            boards.append(Board(name, words, PIPELINE))
-    if parts.answers is not None:
-        boards.append(Board(QUESTIONS, "the questions with full information", QUESTIONS))
-    return boards
-
-
-def _write(
-    folder: RunFolder,
-    locked: LockedBench,
-    parts: _Parts,
-    measurements: Sequence[Measurement],
-    decided: BenchVerdicts,
-) -> None:
-    scores = [
-        *(pipeline_scores(locked, parts.episodes) if parts.episodes is not None else ()),
-        *(question_scores(locked, parts.answers) if parts.answers is not None else ()),
-    ]
-    store, basis = Store(folder), {"plan": locked.plan_hash}
-    store.write(SCORES, scores, basis)
-    store.write(MEASUREMENTS, measurements, basis)
-    store.write(VERDICTS, decided.verdicts, basis)
-    file = decided_file(
-        decided.verdicts,
-        measurements,
-        [one.name for one in locked.plan.models],
-        study=locked.plan.name,
-        title=locked.plan.title,
-        plan_hash=locked.plan_hash,
-        rubric="none",
-        made_by=locked.plan.models,
-        panel=Panel(judges={}, reference=any(one.model.startswith("reference/") for one in locked.plan.models)),
-        amendments=locked.amendments,
-        preregistered=locked.preregistered,
-        missing=_missing_shares(measurements),
-        unranked={one.board.name: frozenset(one.unscored) for one in decided.leaderboards},
-    )
-    write_json(folder.verdicts, file)
-    write_sums(folder)
-
-
-def _missing_shares(measurements: Sequence[Measurement]) -> dict[str, float]:
-    """By model the share of replies that did not come: of the pipeline or of the questions, whichever is larger."""
-    found: dict[str, float] = {}
-    for item in measurements:
-        if item.name == MISSING and item.value:
-            found[item.labels["model"]] = max(found.get(item.labels["model"], 0.0), item.value)
-    return found
-
-
-def _benching_lines(
-    parts: _Parts, decided: BenchVerdicts, plan: BenchPlan, measurements: Sequence[Measurement]
-) -> list[str]:
-    """What the terminal says: what may be said, and where the rest is."""
     tally = tally_of(decided.verdicts)
     pairs = ("above", "within")
     said = [
@@ -494,12 +339,12 @@ def _benching_lines(
     ]
     overall = {one.board.family: one for one in reversed(decided.leaderboards)}.values()
     shown = [one for one in decided.leaderboards if len(one.models) == 1 or one in overall]
-    lines = [line for board in shown for line in _board_lines(board, plan.level)]
+    lines = [line for board in shown for line in _board_lines(board, locked.plan.level)]
     narrow = [name for name, why in shown[0].unscored.items() if why.endswith(NO_CHOICE)] if shown else []
     lines += [_no_score(narrow)] if narrow else []
-    lines += [missing_replies(item) for item in measurements if item.name == MISSING]
+    lines += [missing_replies(item) for item in run.measurements if item.name == MISSING]
     lines.append("claims: " + ", ".join(f"{count} {level}" for level, count in tally.items()))
-    models = {one.name: one.model.startswith("reference/") for one in plan.models}
+    models = {one.name: one.model.startswith("reference/") for one in locked.plan.models}
     for one in said[:12]:
         built_in = stand_ins(english(), {}, models, one.claim.subjects, made_by="models")
         words = [f"{one.publication_level}: {one.claim.statement}", built_in, one.condition or ""]
@@ -510,7 +355,114 @@ def _benching_lines(
         lines.append("the pipeline was not run yet: assaymark bench pipeline, with the same plan and --out")
     if parts.answers is None:
         lines.append("the questions were not asked yet: assaymark bench qa, with the same plan and --out")
-    return lines
+    return Benched(folder.report / "index.html", tuple(lines), run)
+
+
+def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[BenchRun, BenchVerdicts]:
+    plan, episodes, answers = locked.plan, parts.episodes, parts.answers
+    measurements: list[Measurement] = []
+    scores: list[Score] = []
+    boards: list[Board] = []
+    if episodes is not None:
+        measurements += pipeline_measurements(locked, episodes, parts.baselines)
+        measurements += ceiling_measurements(locked, true_episodes(locked))
+        scores += pipeline_scores(locked, episodes)
+        windows = len(locked.data.windows)
+        where = "in this window" if windows == 1 else f"in these {windows} windows"
+        for name in boards_of(locked):
+            of = "over all profiles" if name == ALL else f"under the {name} profile"
+            boards.append(Board(name, f"CEPS {of} {where}", PIPELINE))
+    if answers is not None:
+        measurements += question_measurements(locked, answers)
+        scores += question_scores(locked, answers)
+        boards.append(Board(QUESTIONS, "the questions with full information", QUESTIONS))
+    if episodes is not None and answers is not None:
+        measurements += rank_measurements(locked, episodes, answers)
+    rules = BenchRules(plan.inference, plan.agreed, locked.preregistered, locked.families, plan.convention)
+    decided = decide_benchmark(measurements, boards, rules, locked.plan_hash)
+    store, basis = Store(folder), {"plan": locked.plan_hash}
+    store.write(SCORES, scores, basis)
+    store.write(MEASUREMENTS, measurements, basis)
+    store.write(VERDICTS, decided.verdicts, basis)
+    missing: dict[str, float] = {}
+    for item in measurements:
+        if item.name == MISSING and item.value:
+            missing[item.labels["model"]] = max(missing.get(item.labels["model"], 0.0), item.value)
+    file = decided_file(
+        decided.verdicts, measurements, [one.name for one in plan.models], study=plan.name, title=plan.title,
+        plan_hash=locked.plan_hash, rubric="none", made_by=plan.models,
+        panel=Panel(judges={}, reference=any(one.model.startswith("reference/") for one in plan.models)),
+        amendments=locked.amendments, preregistered=locked.preregistered, missing=missing,
+        unranked={one.board.name: frozenset(one.unscored) for one in decided.leaderboards},
+    )  # fmt: skip
+    write_json(folder.verdicts, file)
+    write_sums(folder)
+    return _run_of(folder, locked, parts, measurements, decided), decided
+
+
+def _run_of(
+    folder: RunFolder, locked: LockedBench, parts: _Parts, measurements: Sequence[Measurement], decided: BenchVerdicts
+) -> BenchRun:
+    """What the pages of a run show."""
+    plan, data, episodes, answers = locked.plan, locked.data, parts.episodes or (), parts.answers or ()
+    days = {row: data.market.known(row) for one in data.windows for row in one.rows.tolist()} if episodes else {}
+    known, gone = {one.day: one for one in days.values()}, _left_out(measurements)
+    where = "the embedded synthetic market" if data.history.source == "synthetic" else data.history.source
+    dates = [date for one in episodes for date in one.result.dates]
+    models = tuple(
+        BenchModel(name=one.name, model=one.model, family=one.family, words=words_of(one.model)) for one in plan.models
+    )
+    profiles = [profile_named(name) for name in plan.pipeline.profiles]
+    limits = ("equity_cap", "bond_floor", "drawdown_tolerance", "var_limit")
+    windows = tuple(
+        WindowView(
+            name=one.window, title=one.spec.title or one.window, first=str(one.spec.first), last=str(one.spec.last),
+            stress=one.spec.kind == "stress", decisions=len(one.decisions),
+        )
+        for one in data.windows
+    )  # fmt: skip
+    results = [one.result for one in episodes if one.agent.name not in gone]
+    paths = [
+        NavPath(model=one.model, profile=one.profile, window=one.window, days=tuple(map(str, one.days)), nav=one.nav)
+        for one in results
+    ]
+    paths += [
+        NavPath(
+            model=one.name, profile="", window=one.window, days=tuple(map(str, one.days)), nav=one.nav, baseline=True
+        )
+        for one in parts.baselines
+    ]
+    asked = {one.question.id: one.question for answered in answers for one in answered.items}
+    return BenchRun(
+        name=plan.name,
+        title=plan.title or "PortBench",
+        plan_hash=locked.plan_hash,
+        locked_at=locked.locked_at,
+        convention=plan.convention,
+        market=f"{where}, snapshot {data.history.snapshot}",
+        instruments=data.universe.size,
+        frequency=plan.pipeline.frequency,
+        cost_bps=plan.pipeline.cost_bps,
+        level=plan.level,
+        models=models,
+        profiles=tuple(
+            ProfileView(name=one.name, **{limit: getattr(one, limit) for limit in limits}) for one in profiles
+        ),
+        windows=windows,
+        leaderboards=decided.leaderboards,
+        verdicts=decided.verdicts,
+        measurements=tuple(measurements),
+        paths=tuple(paths),
+        episodes=tuple(episode_trace(one.result, one.notes, known, plan) for one in episodes),
+        questions=question_traces(answers),
+        asked=asked_questions(answers),
+        replies=dict(Counter(state.state for date in dates for state in date.answers.states.values())),
+        notes=tuple(_notes(plan, episodes, measurements)),
+        panel="../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
+        answers=Counter(one.scored.state for answered in answers for one in answered.items),
+        data=market_view(locked, snapshots=parts.episodes is not None),
+        templates=tuple(template_views(locked, asked.values())),
+    )
 
 
 def _board_lines(board: Leaderboard, level: float) -> Iterator[str]:
@@ -524,66 +476,6 @@ def _board_lines(board: Leaderboard, level: float) -> Iterator[str]:
         yield f"  {name:<20} {f'{item.value:.2f} ({ends})' if models == 1 else f'{ends}   rank {rank}'}"
     for name in board.unscored:
         yield f"  {name:<20} no score"
-
-
-# --- what the pages show --------------------------------------------------------------------------------------------
-
-
-def _view(
-    folder: RunFolder,
-    locked: LockedBench,
-    parts: _Parts,
-    measurements: Sequence[Measurement],
-    decided: BenchVerdicts,
-) -> BenchRun:
-    plan, data = locked.plan, locked.data
-    episodes = parts.episodes or ()
-    days = {row: data.market.known(row) for one in data.windows for row in one.rows.tolist()} if episodes else {}
-    known, gone = {one.day: one for one in days.values()}, _left_out(measurements)
-    where = "the embedded synthetic market" if data.history.source == "synthetic" else data.history.source
-    return BenchRun(
-        name=plan.name,
-        title=plan.title or "PortBench",
-        plan_hash=locked.plan_hash,
-        locked_at=locked.locked_at,
-        convention=plan.convention,
-        market=f"{where}, snapshot {data.history.snapshot}",
-        instruments=data.universe.size,
-        frequency=plan.pipeline.frequency,
-        cost_bps=plan.pipeline.cost_bps,
-        level=plan.level,
-        models=tuple(_benching_model(one) for one in plan.models),
-        profiles=tuple(_profile(name) for name in plan.pipeline.profiles),
-        windows=tuple(
-            WindowView(
-                name=one.window,
-                title=one.spec.title or one.window,
-                first=str(one.spec.first),
-                last=str(one.spec.last),
-                stress=one.spec.kind == "stress",
-                decisions=len(one.decisions),
-            )
-            for one in data.windows
-        ),
-        leaderboards=decided.leaderboards,
-        verdicts=decided.verdicts,
-        measurements=tuple(measurements),
-        paths=tuple(_paths([one for one in episodes if one.agent.name not in gone], parts.baselines)),
-        episodes=tuple(episode_trace(one.result, one.notes, known, plan) for one in episodes),
-        questions=question_traces(parts.answers) if parts.answers else (),
-        asked=asked_questions(parts.answers or ()),
-        replies=_states(episodes),
-        notes=tuple(_notes(plan, episodes, measurements)),
-        panel="../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
-        answers=Counter(one.scored.state for answered in parts.answers or () for one in answered.items),
-        data=market_view(locked, snapshots=parts.episodes is not None),
-        templates=tuple(template_views(locked, _asked(parts.answers or ()))),
-    )
-
-
-def _asked(answers: Sequence[Answered]) -> list[Question]:
-    """The questions that were asked, each once."""
-    return list({one.question.id: one.question for answered in answers for one in answered.items}.values())
 
 
 def _notes(plan: BenchPlan, episodes: Sequence[Episode], measurements: Sequence[Measurement]) -> Iterator[str]:
@@ -608,49 +500,8 @@ def _left_out(measurements: Sequence[Measurement]) -> set[str]:
 
 
 def _no_score(models: Sequence[str]) -> str:
-    """Why models have no CEPS."""
     verb, no = ("names", "this model gets") if len(models) == 1 else ("name", "these models get")
     return (
         f"No score: on most dates {listing(models)} {verb} at most one instrument to buy. By {FORMULAS['paper']} S3 to "
         f"S5 then have one possible answer and measure nothing, so {no} no CEPS."
     )
-
-
-def _benching_model(agent: AgentSpec) -> BenchModel:
-    return BenchModel(name=agent.name, model=agent.model, family=agent.family, words=words_of(agent.model))
-
-
-def _profile(name: str) -> ProfileView:
-    found = profile_named(name)
-    return ProfileView(
-        name=name,
-        equity_cap=found.equity_cap,
-        bond_floor=found.bond_floor,
-        drawdown_tolerance=found.drawdown_tolerance,
-        var_limit=found.var_limit,
-    )
-
-
-def _paths(episodes: Sequence[Episode], baselines: Sequence[BaselineResult]) -> list[NavPath]:
-    own = [
-        NavPath(
-            model=one.result.model,
-            profile=one.result.profile,
-            window=one.result.window,
-            days=tuple(map(str, one.result.days)),
-            nav=one.result.nav,
-        )
-        for one in episodes
-    ]
-    return own + [
-        NavPath(
-            model=one.name, profile="", window=one.window, days=tuple(map(str, one.days)), nav=one.nav, baseline=True
-        )
-        for one in baselines
-    ]
-
-
-def _states(episodes: Sequence[Episode]) -> dict[str, int]:
-    """Replies of the pipeline by how they could be read."""
-    dates = [date for one in episodes for date in one.result.dates]
-    return dict(Counter(state.state for date in dates for state in date.answers.states.values()))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
@@ -14,20 +13,28 @@ import numpy as np
 from assaymark.benchmark.episode import EpisodeRules, EpisodeState
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import profile_named
-from assaymark.benchmark.questions.answers import QAScore, score_answer
+from assaymark.benchmark.questions.answers import (
+    FORMULA,
+    JUDGMENT,
+    Cell,
+    QAScore,
+    QATable,
+    Scored,
+    score_answer,
+    tabulate,
+)
 from assaymark.benchmark.questions.payloads import ABLATED, TEMPLATES, Condition, Template
 from assaymark.benchmark.questions.published import answer_text, write_questions
 from assaymark.benchmark.questions.render import template_digest
-from assaymark.benchmark.questions.results import FORMULA, JUDGMENT, Cell, QATable, Scored, tabulate
 from assaymark.benchmark.questions.templates import Question
-from assaymark.benchmark.replies import ANSWER_SCHEMA, outside_call
-from assaymark.benchmark.stages import CONVENTIONS, EpisodeResult
+from assaymark.benchmark.replies import ANSWER_SCHEMA, model_call, outside_call
+from assaymark.benchmark.stages import EpisodeResult
 from assaymark.claims.kinds import DISSOCIATION
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text
 from assaymark.engine.providers.http_agent import is_outside, no_reply
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.paired import RESAMPLES, ScoredItems, rank_agreement
-from assaymark.protocol import AgentSpec, EngineChoice
+from assaymark.protocol import AgentSpec
 from assaymark.records import Measurement, Score, sha256_text
 from assaymark.report.portbench import AskedQuestion, QuestionTrace
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
@@ -49,12 +56,6 @@ from assaymark.workflow.tracks.benchmark_view import Notes
 if TYPE_CHECKING:
     from assaymark.workflow.tracks.benchmark_measure import Lacking
     from assaymark.workflow.tracks.benchmark_plan import LockedBench
-
-
-# Every episode of a benchmark through its stages: asked in waves through the ledger, or led through by its replies.
-#
-# The stages of one episode wait for each other; episodes do not. A wave asks the pending call of every episode
-# together, so a run makes as many waves as the longest window has stages, however many models there are.
 
 
 ANSWER_KEY: Final = "reference/portbench-answer-key"
@@ -81,12 +82,9 @@ def rules_of(plan: BenchPlan) -> EpisodeRules:
     """What a plan sets for every episode."""
     chosen = plan.pipeline
     return EpisodeRules(
-        convention=plan.convention,
-        alpha=chosen.alpha,
-        penalty=chosen.penalty,
-        cost_bps=chosen.cost_bps,
+        convention=plan.convention, alpha=chosen.alpha, penalty=chosen.penalty, cost_bps=chosen.cost_bps,
         drift_limit=chosen.drift_limit,
-    )
+    )  # fmt: skip
 
 
 def pipeline_calls(locked: LockedBench) -> int:
@@ -100,18 +98,23 @@ def run_episodes(
     folder: RunFolder, locked: LockedBench, models: Mapping[str, Model], *, progress: Progress = silent
 ) -> tuple[Episode, ...]:
     """Take every episode of a plan to its end; what the ledger has is not asked again."""
-    pairs = _states(locked)
     engine = locked.plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
-    total, done = pipeline_calls(locked), 0
+    total = pipeline_calls(locked)
     with Ledger.open(folder.ledger) as ledger:
         hold_ledger(folder, ledger, locked)
-        while wave := _wave(pairs):
-            told = Within(progress, partial(_tell, progress, done, total))
-            replies = _asked(ledger, folder, wave, models, engine, told)
-            _take(wave, replies)
-            done += len(wave)
-            progress("pipeline", done, total)
-    return _finished(pairs)
+
+        def answered(calls: Sequence[CallSpec], done: int) -> dict[str, Reply]:
+            keys = [call.key for call in calls]
+            if ledger.pending(keys):
+                ledger.plan(calls)
+                told = Within(progress, lambda now, _of: progress("pipeline", done + now, total))
+                summary = run_all(ledger, calls, models, engine, what="pipeline", progress=told)
+                require_all(summary, "the pipeline", folder)
+            return dict(ledger.replies(keys))
+
+        found = _each_episode(locked, answered, lambda done: progress("pipeline", done, total))
+    assert found is not None
+    return found
 
 
 def stored_episodes(
@@ -120,17 +123,48 @@ def stored_episodes(
     """The episodes of a plan from the replies in its ledger; None if some are missing."""
     if not folder.has_ledger:
         return None
-    pairs = _states(locked)
-    total, done = pipeline_calls(locked), 0
+    total = pipeline_calls(locked)
     with Ledger.open(folder.ledger, create=False) as ledger:
-        while wave := _wave(pairs):
-            replies = dict(ledger.replies({call.key for call in wave.values()}))
-            if any(call.key not in replies for call in wave.values()):
-                return None
-            _take(wave, replies)
-            done += len(wave)
-            progress("reading the pipeline", done, total)
-    return _finished(pairs)
+        return _each_episode(
+            locked,
+            lambda calls, _done: dict(ledger.replies({call.key for call in calls})),
+            lambda done: progress("reading the pipeline", done, total),
+        )
+
+
+def _each_episode(
+    locked: LockedBench,
+    replies_to: Callable[[Sequence[CallSpec], int], Mapping[str, Reply]],
+    progress: Callable[[int], None],
+) -> tuple[Episode, ...] | None:
+    """Every episode under both conventions, wave by wave; None where a reply is missing.
+
+    The replies are those to the plan's convention. By the other one a prompt might differ, with its portfolio: what
+    counts is what was answered.
+    """
+    plan, rules = locked.plan, rules_of(locked.plan)
+    turned = replace(rules, convention=locked.other)
+    episodes = [
+        (EpisodeState(agent, profile, window, rules), EpisodeState(agent, profile, window, turned), Notes())
+        for agent, profile, window in product(
+            plan.models, map(profile_named, plan.pipeline.profiles), locked.data.windows
+        )
+    ]
+    done = 0
+    while wave := [(one, call) for one in episodes if (call := one[0].next_call()) is not None]:
+        replies = replies_to(list({call.key: call for _, call in wave}.values()), done)
+        if any(call.key not in replies for _, call in wave):
+            return None
+        for (first, second, notes), call in wave:
+            reply, asked = replies[call.key], first.asked[-1]
+            notes.add(asked.day, asked.stage, call, reply)
+            first.take(reply)
+            second.follow(reply)
+        done += len(wave)
+        progress(done)
+    return tuple(
+        Episode(first.agent, first, first.result(), second.result(), notes) for first, second, notes in episodes
+    )
 
 
 def true_episodes(locked: LockedBench) -> tuple[EpisodeResult, ...]:
@@ -145,67 +179,6 @@ def true_episodes(locked: LockedBench) -> tuple[EpisodeResult, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pair:
-    """One episode under both conventions. The replies are those to the first."""
-
-    first: EpisodeState
-    second: EpisodeState
-    notes: Notes = field(default_factory=Notes)
-
-
-def _tell(progress: Progress, before: int, total: int, now: int, _of: int) -> None:
-    progress("pipeline", before + now, total)
-
-
-def _states(locked: LockedBench) -> tuple[_Pair, ...]:
-    plan = locked.plan
-    rules = rules_of(plan)
-    (other,) = (one for one in CONVENTIONS if one != plan.convention)
-    turned = replace(rules, convention=other)
-    cases = product(plan.models, map(profile_named, plan.pipeline.profiles), locked.data.windows)
-    return tuple(
-        _Pair(EpisodeState(agent, profile, window, rules), EpisodeState(agent, profile, window, turned))
-        for agent, profile, window in cases
-    )
-
-
-def _wave(pairs: Sequence[_Pair]) -> dict[_Pair, CallSpec]:
-    """The pending call of every episode that is not over."""
-    return {pair: call for pair in pairs if (call := pair.first.next_call()) is not None}
-
-
-def _asked(
-    ledger: Ledger,
-    folder: RunFolder,
-    wave: Mapping[_Pair, CallSpec],
-    models: Mapping[str, Model],
-    engine: EngineChoice,
-    progress: Progress,
-) -> dict[str, Reply]:
-    calls = list({call.key: call for call in wave.values()}.values())
-    keys = [call.key for call in calls]
-    if ledger.pending(keys):
-        ledger.plan(calls)
-        summary = run_all(ledger, calls, models, engine, what="pipeline", progress=progress)
-        require_all(summary, "the pipeline", folder)
-    return dict(ledger.replies(keys))
-
-
-def _take(wave: Mapping[_Pair, CallSpec], replies: Mapping[str, Reply]) -> None:
-    for pair, call in wave.items():
-        reply, asked = replies[call.key], pair.first.asked[-1]
-        pair.notes.add(asked.day, asked.stage, call, reply)
-        pair.first.take(reply)
-        pair.second.follow(reply)  # its own prompt might differ, with its portfolio: what counts is what was answered
-
-
-def _finished(pairs: Sequence[_Pair]) -> tuple[Episode, ...]:
-    return tuple(
-        Episode(one.first.agent, one.first, one.first.result(), one.second.result(), one.notes) for one in pairs
-    )
-
-
 FILE: Final = "questions.jsonl"
 """In the run folder: the questions that were asked."""
 
@@ -214,10 +187,7 @@ EXCERPT: Final = 1500
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Item:
-    """One question as one model answered it under one condition, scored by the plan's convention and the other one.
-
-    ``missing`` says that nothing came: no reply, not one that could not be read.
-    """
+    """One question as one model answered it under one condition, scored by the plan's convention and the other one."""
 
     question: Question
     condition: Condition
@@ -234,16 +204,6 @@ class Answered:
 
     agent: AgentSpec
     items: tuple[Item, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
-    """One call: a question under one condition, put to one model."""
-
-    agent: AgentSpec
-    question: Question
-    condition: Condition
-    call: CallSpec
 
 
 def chosen_questions(locked: LockedBench) -> tuple[Question, ...]:
@@ -264,9 +224,9 @@ def ask_questions(
 ) -> tuple[Answered, ...]:
     """Put every question to every model; what the ledger has is not asked again."""
     asked = planned_questions(locked)
-    write_questions(folder.path / FILE, list({one.question.id: one.question for one in asked}.values()))
+    write_questions(folder.path / FILE, list({one.id: one for _, one, _, _ in asked}.values()))
     write_sums(folder)
-    calls = list({one.call.key: one.call for one in asked}.values())
+    calls = list({call.key: call for *_, call in asked}.values())
     with Ledger.open(folder.ledger) as ledger:
         hold_ledger(folder, ledger, locked)
         ledger.plan(calls)
@@ -280,59 +240,46 @@ def stored_answers(folder: RunFolder, locked: LockedBench) -> tuple[Answered, ..
     if not (folder.path / FILE).is_file() or not folder.has_ledger:
         return None
     asked = planned_questions(locked)
-    keys = list({one.call.key for one in asked})
+    keys = list({call.key for *_, call in asked})
     with Ledger.open(folder.ledger, create=False) as ledger:
         if ledger.pending(keys):
             return None
         return _answered(locked, asked, dict(ledger.replies(keys)))
 
 
-def planned_questions(locked: LockedBench) -> tuple[_Asked, ...]:
+def planned_questions(locked: LockedBench) -> list[tuple[AgentSpec, Question, Condition, CallSpec]]:
     """Every call of the questions. What reads alike under both conditions is asked under the first one only."""
-    conditions = locked.plan.questions.conditions
+    first, found = locked.plan.questions.conditions[0], []
     shown = [
         (question, condition, Message("user", (Text.of(question.prompt(condition)),)))
         for question in chosen_questions(locked)
-        for condition in conditions
-        if condition == conditions[0] or question.template in ABLATED
+        for condition in locked.plan.questions.conditions
+        if condition == first or question.template in ABLATED
     ]
-    return tuple(
-        _Asked(agent, question, condition, _call(agent, question, condition, message))
-        for agent in locked.plan.models
-        for question, condition, message in shown
-    )
+    for agent, (question, condition, message) in product(locked.plan.models, shown):
+        if is_outside(agent.model):
+            asked = question.template, question.given(condition)
+            call = outside_call(agent, message.text, ANSWER_SCHEMA, template_digest(), asked=asked)
+        else:
+            call = model_call(agent, (message,), template_digest())
+        found.append((agent, question, condition, call))
+    return found
 
 
-def _call(agent: AgentSpec, question: Question, condition: Condition, message: Message) -> CallSpec:
-    if is_outside(agent.model):
-        asked = question.template, question.given(condition)
-        return outside_call(agent, message.text, ANSWER_SCHEMA, template_digest(), asked=asked)
-    return CallSpec(
-        model=agent.model,
-        messages=(message,),
-        template=template_digest(),
-        seed=agent.seed,
-        temperature=agent.temperature,
-        effort=agent.effort,
-        args=agent.args,
-    )
-
-
-def _answered(locked: LockedBench, asked: Sequence[_Asked], replies: Mapping[str, Reply]) -> tuple[Answered, ...]:
+def _answered(
+    locked: LockedBench, asked: Sequence[tuple[AgentSpec, Question, Condition, CallSpec]],
+    replies: Mapping[str, Reply],
+) -> tuple[Answered, ...]:  # fmt: skip
     items: defaultdict[str, list[Item]] = defaultdict(list)
-    for one in asked:
-        reply = replies[one.call.key]
+    for agent, question, condition, call in asked:
+        reply = replies[call.key]
         scored, turned = (
-            score_answer(one.question, reply.text, finish=reply.finish, convention=each)
+            score_answer(question, reply.text, finish=reply.finish, convention=each)
             for each in (locked.plan.convention, locked.other)
         )
-        text = reply.text[:EXCERPT]
-        item = Item(one.question, one.condition, scored, turned, text, one.call.key, no_reply(reply))
-        items[one.agent.name].append(item)
+        item = Item(question, condition, scored, turned, reply.text[:EXCERPT], call.key, no_reply(reply))
+        items[agent.name].append(item)
     return tuple(Answered(agent, tuple(items[agent.name])) for agent in locked.plan.models)
-
-
-# --- numbers --------------------------------------------------------------------------------------------------------
 
 
 def question_scores(locked: LockedBench, answers: Sequence[Answered]) -> Iterator[Score]:
@@ -343,15 +290,9 @@ def question_scores(locked: LockedBench, answers: Sequence[Answered]) -> Iterato
             labels = {"template": one.template, "condition": item.condition, "regime": one.regime, "split": one.split}
             for convention, scored in ((locked.plan.convention, item.scored), (locked.other, item.other)):
                 yield Score(
-                    about=one.id,
-                    agent=answered.agent.name,
-                    cluster=str(one.day),
-                    name="QA",
-                    value=float(scored.score),
-                    convention=convention,
-                    state=scored.state,
-                    labels=labels,
-                )
+                    about=one.id, agent=answered.agent.name, cluster=str(one.day), name="QA",
+                    value=float(scored.score), convention=convention, state=scored.state, labels=labels,
+                )  # fmt: skip
 
 
 def question_items(
@@ -363,12 +304,9 @@ def question_items(
     values = np.array([[(one.other if other else one.scored).score for one in row] for row in rows])
     values[[name in unscored for name in models]] = np.nan
     return ScoredItems(
-        models,
-        values,
-        tuple(str(one.question.day) for one in rows[0]),
-        tuple(one.question.template for one in rows[0]),
-        unscored,
-    )
+        models, values, tuple(str(one.question.day) for one in rows[0]),
+        tuple(one.question.template for one in rows[0]), unscored,
+    )  # fmt: skip
 
 
 def question_replies(answers: Sequence[Answered]) -> Lacking:
@@ -387,40 +325,24 @@ def question_measurements(locked: LockedBench, answers: Sequence[Answered]) -> l
     for at, answered in enumerate(answers):
         rng = np.random.default_rng([locked.plan.seed, 3, at])
         rows = [Scored(one.question, one.condition, one.scored) for one in answered.items]
-        table = _table(answered.agent.name, first, tabulate(rows, rng=rng, level=level), level)
-        found += without_numbers(table, gone)
+        found += without_numbers(_table(answered.agent.name, first, tabulate(rows, rng=rng, level=level), level), gone)
     return found
 
 
 def _table(model: str, first: Condition, table: QATable, level: float) -> Iterator[Measurement]:
-    """One row of Table 8 as measurements."""
-    for name, cell in (("template", table.templates), ("restricted", table.restricted)):
-        condition = first if name == "template" else "restricted"
-        for template, found in cell.items():
-            yield _cell(found, {"model": model, "condition": condition, "template": template}, level)
-    for template, found in table.ablation.items():
-        yield _cell(found, {"model": model, "condition": "full less restricted", "template": template}, level)
-    for regime, found in table.regimes.items():
-        yield _cell(found, {"model": model, "condition": first, "regime": regime}, level)
-    for kind, whole in (("formula", table.formula), ("judgment", table.judgment)):
-        if whole is not None:
-            yield _cell(whole, {"model": model, "condition": first, "kind": kind}, level)
-    if table.mean is not None:
-        yield _cell(table.mean, {"model": model, "condition": first}, level)
-
-
-def _cell(cell: Cell, labels: Mapping[str, str], level: float) -> Measurement:
-    return Measurement(
-        name="bench.question",
-        labels=labels,
-        value=cell.value,
-        n=cell.n,
-        n_of="questions",
-        method=cell.method,
-        low=cell.low,
-        high=cell.high,
-        level=None if cell.low is None else level,
-    )
+    cells: list[tuple[Cell | None, str, dict[str, str]]] = []
+    for condition, of in ((first, table.templates), ("restricted", table.restricted)):
+        cells += [(cell, condition, {"template": template}) for template, cell in of.items()]
+    cells += [(cell, "full less restricted", {"template": template}) for template, cell in table.ablation.items()]
+    cells += [(cell, first, {"regime": regime}) for regime, cell in table.regimes.items()]
+    cells += [(table.formula, first, {"kind": "formula"}), (table.judgment, first, {"kind": "judgment"})]
+    for cell, asked, labels in (*cells, (table.mean, first, {})):
+        if cell is not None:
+            yield Measurement(
+                name="bench.question", labels={"model": model, "condition": asked, **labels}, value=cell.value,
+                n=cell.n, n_of="questions", method=cell.method, low=cell.low, high=cell.high,
+                level=None if cell.low is None else level,
+            )  # fmt: skip
 
 
 def rank_measurements(
@@ -457,7 +379,16 @@ def question_traces(answers: Sequence[Answered]) -> tuple[QuestionTrace, ...]:
             groups[item.question.template, item.condition].append(item)
         for items in groups.values():
             ranked = sorted(items, key=lambda one: (one.scored.score, one.question.id))
-            shown += [_trace(answered.agent.name, one) for one in dict.fromkeys((ranked[0], ranked[-1]))]
+            for item in dict.fromkeys((ranked[0], ranked[-1])):
+                one, scored = item.question, item.scored
+                state = scored.state if not scored.reason else f"{scored.state}: {scored.reason}"
+                shown.append(
+                    QuestionTrace(
+                        model=answered.agent.name, template=one.template, condition=item.condition, regime=one.regime,
+                        prompt=one.prompt(item.condition)[:EXCERPT], reply=item.reply, truth=answer_text(one.answer),
+                        score=scored.score, state=state, key=item.key,
+                    )
+                )  # fmt: skip
     return tuple(shown)
 
 
@@ -466,32 +397,10 @@ def asked_questions(answers: Sequence[Answered]) -> tuple[AskedQuestion, ...]:
     kinds = {**dict.fromkeys(FORMULA, "formula"), **dict.fromkeys(JUDGMENT, "judgment")}
     return tuple(
         AskedQuestion(
-            model=answered.agent.name,
-            question=item.question.id,
-            template=item.question.template,
-            condition=item.condition,
-            regime=item.question.regime,
-            kind=kinds.get(item.question.template, ""),
-            score=item.scored.score,
-            state=item.scored.state,
-            key=item.key,
+            model=answered.agent.name, question=item.question.id, template=item.question.template,
+            condition=item.condition, regime=item.question.regime, kind=kinds.get(item.question.template, ""),
+            score=item.scored.score, state=item.scored.state, key=item.key,
         )
         for answered in answers
         for item in answered.items
-    )
-
-
-def _trace(model: str, item: Item) -> QuestionTrace:
-    one = item.question
-    return QuestionTrace(
-        model=model,
-        template=one.template,
-        condition=item.condition,
-        regime=one.regime,
-        prompt=one.prompt(item.condition)[:EXCERPT],
-        reply=item.reply,
-        truth=answer_text(one.answer),
-        score=item.scored.score,
-        state=item.scored.state if not item.scored.reason else f"{item.scored.state}: {item.scored.reason}",
-        key=item.key,
-    )
+    )  # fmt: skip

@@ -7,13 +7,14 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time
+from itertools import product
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from assaymark.benchmark.baselines import BaselineResult
-from assaymark.benchmark.market import Known
+from assaymark.benchmark.episode import BaselineResult
+from assaymark.benchmark.market import Window
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import (
     RISK_SAFE,
@@ -25,11 +26,10 @@ from assaymark.benchmark.profiles import (
 )
 from assaymark.benchmark.replies import rationale_of
 from assaymark.benchmark.stages import STAGES, Convention, DateResult, EpisodeResult
-from assaymark.benchmark.windows import Window
 from assaymark.claims.boards import MISSING
 from assaymark.claims.kinds import DRAWDOWN, PIPELINE, SHARPE_CONTRAST
 from assaymark.encoding import content_id
-from assaymark.engine import Ledger, Model, Reply
+from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, LedgerError, NotMeasurableError, Problem
 from assaymark.metrology.bootstrap import Ratio, sharpe_ratios
 from assaymark.metrology.checks import Floats
@@ -64,9 +64,6 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.benchmark_plan import LockedBench
 
 
-# What models say at S1 to S3, put before a panel of judges: a run folder of its own below that of the benchmark.
-
-
 _COLUMNS: Final[Mapping[str, str]] = {
     "close": "price",
     **dict.fromkeys(("return_20", "return_60", "volatility", "max_drawdown", "sharpe", "beta"), "ratio"),
@@ -82,14 +79,9 @@ _CLOSE: Final = time(21, 0, tzinfo=UTC)
 
 
 def grade_rationales(
-    folder: RunFolder,
-    locked: LockedBench,
-    episodes: Sequence[Episode],
-    models: Mapping[str, Model],
-    *,
-    now: datetime,
-    progress: Progress = silent,
-) -> RunFolder:
+    folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode], models: Mapping[str, Model], *,
+    now: datetime, progress: Progress = silent,
+) -> RunFolder:  # fmt: skip
     """Have the plan's judges grade every rationale: a whole assay with its own lock, verdicts and pages."""
     within = folder.rationales
     decisions, contexts = _records(folder, locked, episodes)
@@ -103,10 +95,7 @@ def grade_rationales(
 
 
 def study_text(plan: BenchPlan) -> str:
-    """The study that grades the rationales, as TOML: the benchmark's judges, rubric and rules for orders.
-
-    A date with all of its profiles is one cluster. Grades are wanted too where so few dates can order nobody.
-    """
+    """The study that grades the rationales, as TOML: the benchmark's judges, rubric and rules for orders."""
     given = plan.model_dump(mode="json", include={"judges", "claims", "missing"}, exclude_defaults=True)
     inference = plan.inference.model_dump(mode="json", exclude_defaults=True)
     head = {
@@ -120,18 +109,18 @@ def study_text(plan: BenchPlan) -> str:
     return toml_text(head | given)
 
 
-# --- records --------------------------------------------------------------------------------------------------------
-
-
 def _records(
     folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode]
 ) -> tuple[list[Decision], dict[str, Context]]:
-    market = locked.data.market
+    """The decisions with a rationale, and what the model could see at S3: the prompt, its numbers, and its limits."""
+    market, tickers = locked.data.market, locked.data.universe.ids
     known = {one.day: one for window in locked.data.windows for one in map(market.known, window.rows.tolist())}
     decisions: list[Decision] = []
     contexts: dict[str, Context] = {}
     with Ledger.open(folder.ledger, create=False) as ledger:
         for episode in episodes:
+            where = f"{episode.result.profile}/{episode.result.window}"
+            profile = profile_named(episode.result.profile)
             keys: defaultdict[date, dict[str, str]] = defaultdict(dict)
             for one in episode.state.asked:
                 keys[one.day][one.stage] = one.key
@@ -140,94 +129,70 @@ def _records(
                 said = {stage: text for stage, reply in replies.items() if (text := rationale_of(reply.text))}
                 if not said:
                     continue
+                day, moment = known[dated.day], datetime.combine(dated.day, _CLOSE)
                 asked = ledger.call(keys[dated.day]["S3"]).messages
-                prompt = "\n\n".join(part.text for message in asked for part in message.parts)
-                context = _context(episode, dated, prompt, known[dated.day])
+                facts = [
+                    Fact(
+                        id=f"{line.ticker}/{name}", instrument=line.ticker, field=name, value=float(value), unit=unit,
+                        available_at=moment,
+                    )
+                    for line in day.lines
+                    for name, unit in _COLUMNS.items()
+                    if (value := getattr(line, name)) is not None
+                ]  # fmt: skip
+                context = Context(
+                    completeness="complete",
+                    cutoff=moment,
+                    cutoff_source="the close of the decision date",
+                    prompt="\n\n".join(part.text for message in asked for part in message.parts),
+                    facts=tuple(facts),
+                    instruments=tuple(
+                        Instrument(id=name, symbol=name, asset_class=kind)
+                        for name, kind in zip(day.tickers, day.classes, strict=True)
+                    ),
+                    constraints=(
+                        Constraint(kind="max_weight", limit=profile.equity_cap, unit="nav", scope="equity and crypto"),
+                        Constraint(kind="min_weight", limit=profile.bond_floor, unit="nav", scope="bond and cash"),
+                        Constraint(kind="max_drawdown", limit=profile.drawdown_tolerance, unit="nav"),
+                    ),
+                    profile=profile.text,
+                )
                 context_id = content_id(context)
                 contexts[context_id] = context
-                decisions.append(_decision(episode, step, dated, said, context_id, _facts_of(replies), locked))
-    return decisions, contexts
-
-
-def _facts_of(replies: Mapping[str, Reply]) -> CallFacts:
-    """Time and tokens of the three stages together; absent where one of them has none."""
-    seconds = [one.seconds for one in replies.values()]
-    told, written = ([getattr(one, name) for one in replies.values()] for name in ("input_tokens", "output_tokens"))
-    return CallFacts(
-        seconds=None if None in seconds else sum(one for one in seconds if one is not None),
-        timing_source="absent" if None in seconds else "measured",
-        input_tokens=None if None in told else sum(told),
-        output_tokens=None if None in written else sum(written),
-    )
-
-
-def _context(episode: Episode, dated: DateResult, prompt: str, known: Known) -> Context:
-    """What the model could see at S3: the prompt, its numbers, and the limits of its profile."""
-    profile, moment = profile_named(episode.result.profile), datetime.combine(dated.day, _CLOSE)
-    return Context(
-        completeness="complete",
-        cutoff=moment,
-        cutoff_source="the close of the decision date",
-        prompt=prompt,
-        facts=tuple(_facts(known, moment)),
-        instruments=tuple(
-            Instrument(id=name, symbol=name, asset_class=kind)
-            for name, kind in zip(known.tickers, known.classes, strict=True)
-        ),
-        constraints=(
-            Constraint(kind="max_weight", limit=profile.equity_cap, unit="nav", scope="equity and crypto"),
-            Constraint(kind="min_weight", limit=profile.bond_floor, unit="nav", scope="bond and cash"),
-            Constraint(kind="max_drawdown", limit=profile.drawdown_tolerance, unit="nav"),
-        ),
-        profile=profile.text,
-    )
-
-
-def _facts(known: Known, moment: datetime) -> Iterator[Fact]:
-    """The numbers of the asset table, under their column names."""
-    for line in known.lines:
-        for name, unit in _COLUMNS.items():
-            value = getattr(line, name)
-            if value is not None:
-                yield Fact(
-                    id=f"{line.ticker}/{name}",
-                    instrument=line.ticker,
-                    field=name,
-                    value=float(value),
-                    unit=unit,
-                    available_at=moment,
+                seconds, told, wrote = (
+                    None if None in values else sum(one for one in values if one is not None)
+                    for values in (
+                        [getattr(one, name) for one in replies.values()]
+                        for name in ("seconds", "input_tokens", "output_tokens")
+                    )
                 )
-
-
-def _decision(
-    episode: Episode,
-    step: int,
-    dated: DateResult,
-    said: Mapping[str, str],
-    context_id: str,
-    facts: CallFacts,
-    locked: LockedBench,
-) -> Decision:
-    result, tickers = episode.result, locked.data.universe.ids
-    where = f"{result.profile}/{result.window}"
-    name = f"{episode.agent.name}/{where}/{dated.day}"
-    held = np.flatnonzero(dated.executed > _HELD).tolist()
-    return Decision(
-        record_id=hashlib.sha256(name.encode()).hexdigest(),
-        episode_id=where,
-        step=step,
-        cluster=f"{result.window}/{dated.day}",
-        decided_at=datetime.combine(dated.day, _CLOSE),
-        agent=Agent(id=episode.agent.name, family=episode.agent.family, model=episode.agent.model),
-        context_id=context_id,
-        actions=tuple(
-            Action(instrument=tickers[at], kind="target_weight", weight=float(dated.executed[at])) for at in held
-        ),
-        rationales=tuple(Rationale(text=f"{_STAGES[stage]}: {text}", kind="stage") for stage, text in said.items()),
-        format="assaymark benchmark",
-        provenance=Provenance(source=f"{locked.plan.name}, {where}"),
-        call=facts,
-    )
+                held = np.flatnonzero(dated.executed > _HELD).tolist()
+                name = f"{episode.agent.name}/{where}/{dated.day}"
+                decisions.append(
+                    Decision(
+                        record_id=hashlib.sha256(name.encode()).hexdigest(),
+                        episode_id=where,
+                        step=step,
+                        cluster=f"{episode.result.window}/{dated.day}",
+                        decided_at=moment,
+                        agent=Agent(id=episode.agent.name, family=episode.agent.family, model=episode.agent.model),
+                        context_id=context_id,
+                        actions=tuple(
+                            Action(instrument=tickers[at], kind="target_weight", weight=float(dated.executed[at]))
+                            for at in held
+                        ),
+                        rationales=tuple(
+                            Rationale(text=f"{_STAGES[stage]}: {text}", kind="stage") for stage, text in said.items()
+                        ),
+                        format="assaymark benchmark",
+                        provenance=Provenance(source=f"{locked.plan.name}, {where}"),
+                        call=CallFacts(
+                            seconds=seconds, timing_source="absent" if seconds is None else "measured",
+                            input_tokens=told, output_tokens=wrote,
+                        ),
+                    )
+                )  # fmt: skip
+    return decisions, contexts
 
 
 EQUAL_WEIGHT: Final = "EqW"
@@ -254,8 +219,16 @@ def pipeline_measurements(
     specs = {one.name: one for one in locked.data.specs}
     replies, unscored = pipeline_replies(episodes), unscored_models(locked, episodes)
     gone = left_out(locked, replies)
+    mine = {name: [one for one in episodes if name in (ALL, one.result.profile)] for name in boards_of(locked)}
+    boards, others = (
+        {
+            name: ceps_items(some, unscored_models(locked, episodes, other=other), other=other)
+            for name, some in mine.items()
+        }
+        for other in (False, True)
+    )
     found = [
-        *_boards(locked, episodes),
+        *family_measurements(locked, boards, others),
         *_stage_means(locked, [one.result for one in episodes], unscored),
         *_alignment(locked, episodes),
         *_falls(episodes, specs),
@@ -267,9 +240,6 @@ def pipeline_measurements(
     return [*missing_measurements(PIPELINE, replies, gone), *without_numbers(found, gone)]
 
 
-# --- missing replies ------------------------------------------------------------------------------------------------
-
-
 def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
     """How many calls of its episodes each model gave no reply to, of how many; several profiles share some of them."""
     found: defaultdict[str, dict[str, bool]] = defaultdict(dict)
@@ -279,13 +249,7 @@ def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
 
 
 def left_out(locked: LockedBench, replies: Lacking) -> dict[str, str]:
-    """The models that lack more replies of a part than the plan tolerates, each with the reason in words.
-
-    Raises
-    ------
-    LedgerError
-        There are some, and the plan says to stop.
-    """
+    """The models that lack more replies of a part than the plan tolerates, each with the reason in words."""
     most = locked.plan.missing.per_agent
     shares = {model: lost / asked for model, (lost, asked) in replies.items()}
     found = excess_replies(shares, {}, per_judge=most, per_agent=most)
@@ -295,19 +259,19 @@ def left_out(locked: LockedBench, replies: Lacking) -> dict[str, str]:
     return found
 
 
+def _measured(
+    name: str, labels: Mapping[str, str], value: float | None, n: int, n_of: str, method: str, **more: Any
+) -> Measurement:
+    return Measurement(name=name, labels=labels, value=value, n=n, n_of=n_of, method=method, **more)
+
+
 def missing_measurements(part: str, replies: Lacking, gone: Mapping[str, str]) -> Iterator[Measurement]:
     """``missing.share`` of each model that lacks replies; ``left_out`` is why it was left out, empty if it was not."""
     for model, (lost, asked) in replies.items():
         if lost:
-            yield Measurement(
-                name=MISSING,
-                labels={"model": model, "part": part},
-                value=lost / asked,
-                n=asked,
-                n_of="replies asked for",
-                method="share without a reply",
-                detail={"missing": lost, "left_out": gone.get(model, "")},
-            )
+            labels, detail = {"model": model, "part": part}, {"missing": lost, "left_out": gone.get(model, "")}
+            method = "share without a reply"
+            yield _measured(MISSING, labels, lost / asked, asked, "replies asked for", method, detail=detail)
 
 
 def without_numbers(measurements: Iterable[Measurement], gone: Mapping[str, str]) -> Iterator[Measurement]:
@@ -317,20 +281,12 @@ def without_numbers(measurements: Iterable[Measurement], gone: Mapping[str, str]
             yield item
         else:
             kept = {name: value for name, value in item.detail.items() if name in _RULES}
-            yield dataclasses.replace(
-                item, value=None, low=None, high=None, level=None, state=f"no score: {why}", detail=kept
-            )
-
-
-# --- leaderboards ---------------------------------------------------------------------------------------------------
+            gone_too = dataclasses.replace(item, value=None, low=None, high=None, level=None)
+            yield dataclasses.replace(gone_too, state=f"no score: {why}", detail=kept)
 
 
 def without_choice(episodes: Sequence[Episode], convention: Convention) -> dict[str, str]:
-    """The models whose S3 to S5 say nothing by a convention, so that they have no CEPS, with the reason.
-
-    The oracle of the paper may hold only what a model calls a buy. Where that is one instrument, it holds that one;
-    where it is none, it holds all alike: either way nothing is left to choose. The published code asks nobody.
-    """
+    """The models whose S3 to S5 say nothing by a convention, so that they have no CEPS, with the reason."""
     if convention != "paper":
         return {}
     dates: defaultdict[str, list[bool]] = defaultdict(list)
@@ -348,11 +304,7 @@ def unscored_models(locked: LockedBench, episodes: Sequence[Episode], *, other: 
 def ceps_items(
     episodes: Sequence[Episode], unscored: Mapping[str, str] = MappingProxyType({}), *, other: bool = False
 ) -> ScoredItems:
-    """CEPS of every model on every date of these episodes; ``unscored`` have none.
-
-    A cluster is a decision date with all of its profiles: they share the market, and a model that does not heed its
-    profile gives the same answer three times.
-    """
+    """CEPS of every model on every date of these episodes; ``unscored`` have none."""
     models = tuple(dict.fromkeys(one.agent.name for one in episodes))
     rows: dict[str, list[float]] = {name: [] for name in models}
     clusters: list[str] = []
@@ -367,25 +319,10 @@ def ceps_items(
     return ScoredItems(models, values, tuple(clusters), tuple(parts), unscored)
 
 
-def _boards(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Measurement]:
-    mine = {name: [one for one in episodes if name in (ALL, one.result.profile)] for name in boards_of(locked)}
-    boards, others = (
-        {
-            name: ceps_items(some, unscored_models(locked, episodes, other=other), other=other)
-            for name, some in mine.items()
-        }
-        for other in (False, True)
-    )
-    yield from family_measurements(locked, boards, others)
-
-
 def family_measurements(
     locked: LockedBench, boards: Mapping[str, ScoredItems], others: Mapping[str, ScoredItems]
 ) -> Iterator[Measurement]:
-    """Levels and differences on the boards of one of the families that share the plan's error rate.
-
-    Dates of windows and days of questions do not follow each other in time unless the plan says that they do.
-    """
+    """Levels and differences on the boards of one of the families that share the plan's error rate."""
     rules = locked.plan.inference
     shared = rules.model_copy(update={"alpha": rules.alpha / locked.families})
     plan = OrderPlan(shared, level=locked.plan.level, span=1.0, unit="", cycle="item")
@@ -401,10 +338,7 @@ def boards_of(locked: LockedBench) -> tuple[str, ...]:
 def _stage_means(
     locked: LockedBench, results: Sequence[EpisodeResult], unscored: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Measurement]:
-    """Mean of each stage by model and profile, over all windows and over the calm and the stressed ones.
-
-    S3, S4, S5 and CEPS of ``unscored`` models are not measured.
-    """
+    """Mean of each stage by model and profile, over all windows and over the calm and the stressed ones."""
     stressed = {one.name for one in locked.data.specs if one.kind == "stress"}
     readings: dict[str, Callable[[DateResult], float]] = {
         **{stage: (lambda date, at=stage: date.scores[at]) for stage in STAGES},  # type: ignore[misc]
@@ -412,98 +346,71 @@ def _stage_means(
         "PAS": lambda date: date.pas,
     }
     kinds = {"all": lambda _: True, "normal": lambda name: name not in stressed, "stress": stressed.__contains__}
-    for profile in boards_of(locked):
-        for kind, wanted in kinds.items():
-            some = [one for one in results if profile in (ALL, one.profile)]
-            mine = [one for one in some if wanted(one.window)]
-            if not mine:
-                continue
-            for stage, read in readings.items():
-                items = _items(mine, read, unscored if stage in _CHOSEN else {})
-                labels = {"profile": profile, "stage": stage, "windows": kind}
-                yield from level_measurements("bench.stage", items, labels, level=locked.plan.level)
-
-
-def _items(
-    results: Sequence[EpisodeResult], read: Callable[[DateResult], float], unscored: Mapping[str, str]
-) -> ScoredItems:
-    models = tuple(dict.fromkeys(one.model for one in results))
-    values = np.array([[read(date) for one in results if one.model == name for date in one.dates] for name in models])
-    first = [one for one in results if one.model == models[0]]
-    clusters = tuple(f"{one.window}/{date.day}" for one in first for date in one.dates)
-    return ScoredItems(models, values, clusters, tuple(one.window for one in first for _ in one.dates), unscored)
+    for profile, (kind, wanted) in product(boards_of(locked), kinds.items()):
+        mine = [one for one in results if profile in (ALL, one.profile) and wanted(one.window)]
+        if not mine:
+            continue
+        models = tuple(dict.fromkeys(one.model for one in mine))
+        first = [one for one in mine if one.model == models[0]]
+        clusters = tuple(f"{one.window}/{date.day}" for one in first for date in one.dates)
+        parts = tuple(one.window for one in first for _ in one.dates)
+        for stage, read in readings.items():
+            rows = [[read(date) for one in mine if one.model == name for date in one.dates] for name in models]
+            items = ScoredItems(models, np.array(rows), clusters, parts, unscored if stage in _CHOSEN else {})
+            labels = {"profile": profile, "stage": stage, "windows": kind}
+            yield from level_measurements("bench.stage", items, labels, level=locked.plan.level)
 
 
 def ceiling_measurements(locked: LockedBench, results: Sequence[EpisodeResult]) -> list[Measurement]:
     """What the answers themselves score: the ceiling of every stage."""
-    found = [item for item in _stage_means(locked, results) if item.labels["windows"] == "all"]
     return [
-        dataclasses.replace(
-            item, name="bench.ceiling", labels={name: item.labels[name] for name in ("profile", "stage")}
-        )
-        for item in found
+        dataclasses.replace(item, name="bench.ceiling", labels={key: item.labels[key] for key in ("profile", "stage")})
+        for item in _stage_means(locked, results)
+        if item.labels["windows"] == "all"
     ]
 
 
 def _alignment(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Measurement]:
     """Adaptation: how far the mean alignments of a model's profiles lie apart (eq. 8)."""
-    means: defaultdict[str, dict[str, float]] = defaultdict(dict)
-    dates: defaultdict[str, int] = defaultdict(int)
+    profiles = locked.plan.pipeline.profiles
     for agent in locked.plan.models:
-        for profile in locked.plan.pipeline.profiles:
-            seen = [
+        seen = {
+            profile: [
                 date.pas
                 for one in episodes
-                if one.agent.name == agent.name and one.result.profile == profile
+                if (one.agent.name, one.result.profile) == (agent.name, profile)
                 for date in one.result.dates
             ]
-            means[agent.name][profile] = float(np.mean(seen))
-            dates[agent.name] += len(seen)
-    for name, found in means.items():
-        whole = len(found) == len(locked.plan.pipeline.profiles) > 1
-        yield Measurement(
-            name="bench.adaptation",
-            labels={"model": name},
-            value=adaptation_score(found) if whole else None,
-            n=dates[name],
-            n_of="dates",
-            method="population standard deviation of the mean alignment of each profile",
-            state="ok" if whole else "not defined: one profile, needs two",
-            detail={"profiles": dict(found)},
-        )
-
-
-# --- histories ------------------------------------------------------------------------------------------------------
+            for profile in profiles
+        }
+        means = {str(profile): float(np.mean(values)) for profile, values in seen.items()}
+        several = len(profiles) > 1
+        yield _measured(
+            "bench.adaptation", {"model": agent.name}, adaptation_score(means) if several else None,
+            sum(map(len, seen.values())), "dates",
+            "population standard deviation of the mean alignment of each profile",
+            state="ok" if several else "not defined: one profile, needs two", detail={"profiles": means},
+        )  # fmt: skip
 
 
 def _falls(episodes: Sequence[Episode], specs: Mapping[str, Window]) -> Iterator[Measurement]:
     """The maximum drawdown of every history, by both conventions, and the stress score of each profile."""
-    wanted = list(STRESS_SCENARIOS)
     scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for one in episodes:
         result, tolerance = one.result, profile_named(one.result.profile).drawdown_tolerance
-        stress = specs[result.window].kind == "stress"
-        depth = _depth(result.nav)
-        yield Measurement(
-            name=DRAWDOWN,
-            labels=_labels(result),
-            value=depth,
-            n=result.nav.size,
-            n_of="days",
-            method=f"maximum drawdown, {ONE_HISTORY}",
-            detail={"tolerance": tolerance, "stress": stress, "other": _depth(one.other.nav), "wanted": wanted},
-        )
+        stress, depth = specs[result.window].kind == "stress", _depth(result.nav)
+        detail = {"tolerance": tolerance, "stress": stress, "other": _depth(one.other.nav)}
+        method = f"maximum drawdown, {ONE_HISTORY}"
+        yield _measured(
+            DRAWDOWN, _labels(result), depth, result.nav.size, "days", method,
+            detail={**detail, "wanted": list(STRESS_SCENARIOS)},
+        )  # fmt: skip
         if stress:
             scores[result.model, result.profile].append(stress_score(depth, tolerance))
     for (model, profile), found in scores.items():
-        yield Measurement(
-            name="bench.stress",
-            labels={"model": model, "profile": profile},
-            value=float(np.mean(found)),
-            n=len(found),
-            n_of="windows",
-            method=f"mean of 1 - drawdown / tolerance, at least 0, {ONE_HISTORY}",
-        )
+        labels, method = {"model": model, "profile": profile}, "mean of 1 - drawdown / tolerance, at least 0, "
+        mean = float(np.mean(found))
+        yield _measured("bench.stress", labels, mean, len(found), "windows", method + ONE_HISTORY)
 
 
 def _depth(nav: Floats) -> float:
@@ -511,46 +418,38 @@ def _depth(nav: Floats) -> float:
 
 
 def _ratios(
-    locked: LockedBench,
-    episodes: Sequence[Episode],
-    baselines: Sequence[BaselineResult],
-    specs: Mapping[str, Window],
-    rng: np.random.Generator,
-) -> Iterator[Measurement]:
-    """Sharpe ratios in the calm windows, and their differences from equal weight."""
-    even = {one.window: one for one in baselines if one.name == EQUAL_WEIGHT}
-    for window in (name for name, one in specs.items() if one.kind == "normal"):
-        for profile in locked.plan.pipeline.profiles:
-            mine = [one for one in episodes if (one.result.window, one.result.profile) == (window, profile)]
-            yield from _ratios_of(mine, even.get(window), locked.plan.level, rng)
+    locked: LockedBench, episodes: Sequence[Episode], baselines: Sequence[BaselineResult],
+    specs: Mapping[str, Window], rng: np.random.Generator,
+) -> Iterator[Measurement]:  # fmt: skip
+    """Sharpe ratios in the calm windows, and their differences from equal weight.
 
-
-def _ratios_of(
-    episodes: Sequence[Episode], even: BaselineResult | None, level: float, rng: np.random.Generator
-) -> Iterator[Measurement]:
-    """Of the models in one window under one profile; a history that cannot be resampled has a state in words."""
-    moving = [one for one in episodes if _moves(one.result.nav)]
-    for one in episodes:
-        if one not in moving:
-            for name in ("bench.sharpe", *((SHARPE_CONTRAST,) if even is not None else ())):
-                yield _no_ratio(name, one.result, "not defined: the history does not vary")
-    if not moving:
-        return
-    histories = [_returns(one.result.nav) for one in moving]
-    pairs = [] if even is None else [(at, len(moving)) for at in range(len(moving))]
-    stack = np.stack([*histories, *([] if even is None else [_returns(even.nav)])])
-    try:
-        ratios, gaps = sharpe_ratios(stack, pairs, rng=rng, level=level)
-    except NotMeasurableError as exc:
-        yield from (_no_ratio("bench.sharpe", one.result, f"not defined: {exc}") for one in moving)
-        return
-    for at, one in enumerate(moving):
-        yield _ratio("bench.sharpe", _labels(one.result), ratios[at], level, {})
-        if even is not None:
-            other = performance(one.other.nav).sharpe
-            against = performance(even.nav).sharpe
-            known = {} if other is None or against is None else {"other": other - against}
-            yield _ratio(SHARPE_CONTRAST, _labels(one.result), gaps[at], level, {"p": gaps[at].p, **known})
+    A history that cannot be resampled has a state in words.
+    """
+    level = locked.plan.level
+    evens = {one.window: one for one in baselines if one.name == EQUAL_WEIGHT}
+    calm = [name for name, one in specs.items() if one.kind == "normal"]
+    for window, profile in product(calm, locked.plan.pipeline.profiles):
+        mine = [one for one in episodes if (one.result.window, one.result.profile) == (window, profile)]
+        even, moving = evens.get(window), [one for one in mine if _moves(one.result.nav)]
+        for one in mine:
+            if one not in moving:
+                for name in ("bench.sharpe", *((SHARPE_CONTRAST,) if even is not None else ())):
+                    yield _no_ratio(name, one.result, "not defined: the history does not vary")
+        if not moving:
+            continue
+        pairs = [] if even is None else [(at, len(moving)) for at in range(len(moving))]
+        navs = [*(one.result.nav for one in moving), *([] if even is None else [even.nav])]
+        try:
+            ratios, gaps = sharpe_ratios(np.stack(list(map(_returns, navs))), pairs, rng=rng, level=level)
+        except NotMeasurableError as exc:
+            yield from (_no_ratio("bench.sharpe", one.result, f"not defined: {exc}") for one in moving)
+            continue
+        for at, one in enumerate(moving):
+            yield _ratio("bench.sharpe", _labels(one.result), ratios[at], level, {})
+            if even is not None:
+                other, against = performance(one.other.nav).sharpe, performance(even.nav).sharpe
+                known = {} if other is None or against is None else {"other": other - against}
+                yield _ratio(SHARPE_CONTRAST, _labels(one.result), gaps[at], level, {"p": gaps[at].p, **known})
 
 
 def _moves(nav: Floats) -> bool:
@@ -568,70 +467,42 @@ def _labels(result: EpisodeResult) -> dict[str, str]:
 def _ratio(
     name: str, labels: Mapping[str, str], found: Ratio, level: float, detail: Mapping[str, float]
 ) -> Measurement:
-    return Measurement(
-        name=name,
-        labels=dict(labels),
-        value=found.value,
-        n=found.n,
-        n_of="days",
-        method=found.method,
-        low=found.low,
-        high=found.high,
-        level=level,
+    return _measured(
+        name, dict(labels), found.value, found.n, "days", found.method, low=found.low, high=found.high, level=level,
         detail={"block": found.block, **detail},
-    )
+    )  # fmt: skip
 
 
 def _no_ratio(name: str, result: EpisodeResult, state: str) -> Measurement:
-    return Measurement(
-        name=name,
-        labels=_labels(result),
-        value=None,
-        n=result.nav.size,
-        n_of="days",
-        method="Sharpe ratio",
-        state=state,
-    )
+    return _measured(name, _labels(result), None, result.nav.size, "days", "Sharpe ratio", state=state)
 
 
 def _performances(episodes: Sequence[Episode]) -> Iterator[Measurement]:
     for one in episodes:
-        result = one.result
-        labels = _labels(result)
-        yield from _figures("bench.performance", labels, result.nav)
-        weights = np.stack([date.executed for date in result.dates])
-        turnover = np.array([date.turnover for date in result.dates])
-        yield from _book_figures("bench.performance", labels, weights, turnover)
-        bought = float(np.mean([_bought(date) for date in result.dates]))
-        yield Measurement(
-            name="bench.performance",
-            labels={**labels, "figure": "buys"},
-            value=bought,
-            n=len(result.dates),
-            n_of="dates",
-            method="mean share of instruments with the signal buy, of which alone the oracle may hold",
-        )
-
-
-def _bought(date: DateResult) -> float:
-    return sum(one == "buy" for one in date.answers.signals) / len(date.answers.signals)
+        name, labels, dates = "bench.performance", _labels(one.result), one.result.dates
+        yield from _figures(name, labels, one.result.nav)
+        turnover = np.array([date.turnover for date in dates])
+        yield from _book_figures(name, labels, np.stack([date.executed for date in dates]), turnover)
+        bought = [date.answers.signals.count("buy") / len(date.answers.signals) for date in dates]
+        method = "mean share of instruments with the signal buy, of which alone the oracle may hold"
+        yield _measured(name, {**labels, "figure": "buys"}, float(np.mean(bought)), len(dates), "dates", method)
 
 
 def _baseline_figures(
     baselines: Sequence[BaselineResult], specs: Mapping[str, Window], level: float, rng: np.random.Generator
 ) -> Iterator[Measurement]:
     for one in baselines:
-        labels = {"baseline": one.name, "window": one.window}
-        yield from _figures("bench.baseline", labels, one.nav)
-        yield from _book_figures("bench.baseline", labels, one.weights, one.turnover)
-        yield _figure("bench.baseline", {**labels, "figure": "drawdown"}, _depth(one.nav), one.nav, {})
-        found = performance(one.nav)
+        name, labels = "bench.baseline", {"baseline": one.name, "window": one.window}
+        yield from _figures(name, labels, one.nav)
+        yield from _book_figures(name, labels, one.weights, one.turnover)
+        yield _figure(name, {**labels, "figure": "drawdown"}, _depth(one.nav), one.nav, {})
         labels["figure"] = "sharpe"
         if specs[one.window].kind == "normal" and _moves(one.nav):
             ((ratio,), _) = sharpe_ratios([_returns(one.nav)], rng=rng, level=level)
-            yield _ratio("bench.baseline", labels, ratio, level, {})
+            yield _ratio(name, labels, ratio, level, {})
         else:
-            yield _figure("bench.baseline", labels, found.sharpe, one.nav, found.undefined)
+            found = performance(one.nav)
+            yield _figure(name, labels, found.sharpe, one.nav, found.undefined)
 
 
 def _figures(name: str, labels: Mapping[str, str], nav: Floats) -> Iterator[Measurement]:
@@ -645,45 +516,33 @@ def _figure(
 ) -> Measurement:
     state = "ok" if value is not None else f"not defined: {undefined.get(labels['figure'], 'too few days')}"
     method = f"{labels['figure'].replace('_', ' ')} of daily values, {ONE_HISTORY}"
-    return Measurement(name=name, labels=labels, value=value, n=nav.size, n_of="days", method=method, state=state)
+    return _measured(name, labels, value, nav.size, "days", method, state=state)
 
 
 def _book_figures(name: str, labels: Mapping[str, str], weights: Floats, turnover: Floats) -> Iterator[Measurement]:
     """Turnover, number of holdings and largest weight: means over the decisions."""
     figures = {
         "turnover": float(turnover.mean()),
-        "holdings": float((weights > 1e-6).sum(axis=1).mean()),
+        "holdings": float((weights > _HELD).sum(axis=1).mean()),
         "largest_weight": float(weights.max(axis=1).mean()),
     }
+    method = "mean over the decisions of one history"
     for figure, value in figures.items():
-        yield Measurement(
-            name=name,
-            labels={**labels, "figure": figure},
-            value=value,
-            n=turnover.size,
-            n_of="dates",
-            method="mean over the decisions of one history",
-        )
+        yield _measured(name, {**labels, "figure": figure}, value, turnover.size, "dates", method)
 
 
 def _risk_safe(
     episodes: Sequence[Episode], specs: Mapping[str, Window], unscored: Mapping[str, str]
 ) -> Iterator[Measurement]:
-    """Mean CEPS of each stress window against the least of Table 6."""
-    for one in episodes:
-        result = one.result
+    for result in (one.result for one in episodes):
         if specs[result.window].kind != "stress" or result.window not in RISK_SAFE:
             continue
-        why = unscored.get(result.model)
+        why, n = unscored.get(result.model), len(result.dates)
         mean = float(np.mean([date.ceps for date in result.dates]))
         least: dict[str, JSON] = {"threshold": RISK_SAFE[result.window]}
-        yield Measurement(
-            name="bench.risk_safe",
-            labels={"model": result.model, "profile": result.profile, "scenario": result.window},
-            value=mean if why is None else None,
+        yield _measured(
+            "bench.risk_safe", {"model": result.model, "profile": result.profile, "scenario": result.window},
+            mean if why is None else None, n, "dates", "mean CEPS of the decisions of one window",
             state="ok" if why is None else f"no score: {why}",
-            n=len(result.dates),
-            n_of="dates",
-            method="mean CEPS of the decisions of one window",
             detail=least | {"safe": risk_safe(result.window, mean)} if why is None else least,
-        )
+        )  # fmt: skip

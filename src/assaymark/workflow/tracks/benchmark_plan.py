@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -10,9 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from assaymark import __version__
 from assaymark.benchmark.episode import EpisodeState, MarketWindow
-from assaymark.benchmark.market import BenchMarket, Universe, choose_universe
+from assaymark.benchmark.market import BenchMarket, Universe, Window, choose_universe, window_named, windows_of
 from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
 from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.questions.generate import generate_questions
@@ -20,9 +19,9 @@ from assaymark.benchmark.questions.published import read_questions
 from assaymark.benchmark.questions.render import template_digest as question_digest
 from assaymark.benchmark.questions.templates import Question
 from assaymark.benchmark.reference import ReferenceBenchmarkModel
+from assaymark.benchmark.replies import model_call
 from assaymark.benchmark.stage_prompts import stage_texts
 from assaymark.benchmark.stages import Convention
-from assaymark.benchmark.windows import Window, window_named, windows_of
 from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Reply
 from assaymark.engine.prices import Prices
@@ -35,9 +34,8 @@ from assaymark.workflow.amendments import Amendment, read_amendments
 from assaymark.workflow.forecast import Stage, forecast
 from assaymark.workflow.run_folder import (
     RunFolder,
-    check_lock,
+    Track,
     new_folder,
-    read_lock,
     read_text,
     require_version_2,
     write_lock,
@@ -48,10 +46,14 @@ if TYPE_CHECKING:
     from assaymark.workflow.forecast import Forecast
 
 
-# The plan of a benchmark in its run folder: locked on the data, the prompts and the rules before a model is asked.
-
-
-FORMAT: Final = "assaymark benchmark lock 2"
+BENCHMARK: Final = Track(
+    format="assaymark benchmark lock 2",
+    absent="{0} holds no benchmark; run: assaymark bench qa or assaymark bench pipeline",
+    others={"": "{0} holds a study, not a benchmark; use another --out"},
+    texts="prompts of this version",
+    restore="restore the plan, or use a new run folder",
+)
+"""What the lock of a benchmark says."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,10 +73,7 @@ class BenchData:
 
 @dataclass(frozen=True, eq=False)
 class LockedBench:
-    """A locked plan with its data.
-
-    ``preregistered`` is false where the rules of version 2 came after models had been asked.
-    """
+    """A locked plan with its data."""
 
     plan: BenchPlan
     plan_hash: str
@@ -98,32 +97,32 @@ class LockedBench:
 
     @property
     def families(self) -> int:
-        """How many families of tests share the error rate of the plan, whether or not they were run yet.
-
-        The boards of the pipeline, that of the questions, and Sharpe ratios against equal weight if a window is calm.
-        """
+        """How many families of tests share the error rate of the plan, whether or not they were run yet."""
         return 2 + any(one.kind == "normal" for one in self.data.specs)
 
 
 def is_benchmark(folder: RunFolder) -> bool:
     """Whether a benchmark is locked in a run folder."""
-    return folder.lock.is_file() and read_lock(folder).get("format") == FORMAT
+    return BENCHMARK.holds(folder)
 
 
 def lock_bench(
-    folder: RunFolder,
-    text: str,
-    source: str,
-    *,
-    now: datetime,
-    first: Callable[[LockedBench], object] | None = None,
+    folder: RunFolder, text: str, source: str, *, now: datetime, first: Callable[[LockedBench], object] | None = None
 ) -> LockedBench:
     """Lock a plan in a run folder; the same plan again changes nothing. ``first`` is called with it before that."""
     if folder.lock.is_file():
-        _stored(folder)
+        BENCHMARK.stored(folder)
     plan = parse_plan(text, source=source)
     if folder.lock.is_file():
-        return _same(folder, plan, source)
+        data = open_data(plan)
+        made = fingerprint(plan, data)
+        locked = open_bench(folder, data if _same_market(folder, plan) else None)
+        if locked.plan_hash != made:
+            raise PlanError(
+                f"{source} differs from the plan locked in {folder.path} (plan hash {made[:12]}..., locked "
+                f"{locked.plan_hash[:12]}...); a locked plan is not changed: use a new run folder (--out)"
+            )
+        return locked
     data = open_data(plan)
     if first is not None:
         first(LockedBench(plan, fingerprint(plan, data), "", data))
@@ -135,20 +134,12 @@ def lock_bench(
 
 def bench_lock(made: str, locked_at: JSON, inputs: Mapping[str, str]) -> dict[str, Any]:
     """The lock of a benchmark."""
-    return {
-        "format": FORMAT,
-        "software": f"assaymark {__version__}",
-        "plan_hash": made,
-        "locked_at": locked_at,
-        "inputs": dict(inputs),
-        "amendments": [],
-        "preregistered": True,
-    }
+    return BENCHMARK.new_lock(made, locked_at, inputs=dict(inputs))
 
 
 def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
     """The locked plan of a run folder, with its data."""
-    stored = _stored(folder)
+    stored = BENCHMARK.stored(folder)
     plan = parse_plan(read_text(folder.plan, "plan"), source=str(folder.plan))
     found = data or open_data(plan)
     if (inputs := inputs_of(found)) != stored.get("inputs"):
@@ -156,12 +147,7 @@ def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
             f"{folder.path}: the market data changed after the lock ({inputs['market'][:12]}...); put them back"
         )
     made = fingerprint(plan, found)
-    if made != stored.get("plan_hash"):
-        raise PlanError(
-            f"{folder.plan} was edited after the lock (plan hash {made[:12]}..., locked "
-            f"{str(stored.get('plan_hash'))[:12]}...), or the prompts of this version differ; restore the plan, or use "
-            "a new run folder"
-        )
+    BENCHMARK.require_unedited(folder, made, stored)
     amendments = read_amendments(folder, stored.get("amendments", ()))
     return LockedBench(plan, made, str(stored["locked_at"]), found, amendments, bool(stored.get("preregistered", True)))
 
@@ -176,11 +162,9 @@ def open_data(plan: BenchPlan) -> BenchData:
     market = BenchMarket(history, universe, lookback=rules.lookback, frozen=rules.correlation == "training")
     specs = windows_of(history)
     wanted = [window_named(name, specs) for name in plan.pipeline.windows]
-    return BenchData(history, universe, market, _windows(market, wanted, plan))
-
-
-def _windows(market: BenchMarket, specs: Sequence[Window], plan: BenchPlan) -> tuple[MarketWindow, ...]:
-    return tuple(MarketWindow(market, one, plan.pipeline.frequency) for one in specs)
+    return BenchData(
+        history, universe, market, tuple(MarketWindow(market, one, plan.pipeline.frequency) for one in wanted)
+    )
 
 
 def fingerprint(plan: BenchPlan, data: BenchData) -> str:
@@ -196,28 +180,6 @@ def texts_of_stages() -> dict[str, str]:
 def inputs_of(data: BenchData) -> dict[str, str]:
     """Digests of what a plan is run on."""
     return {"market": data.history.snapshot, "instruments": content_id({"ids": list(data.universe.ids)})}
-
-
-def _stored(folder: RunFolder) -> dict[str, Any]:
-    if not folder.lock.is_file():
-        raise PlanError(f"{folder.path} holds no benchmark; run: assaymark bench qa or assaymark bench pipeline")
-    stored = read_lock(folder)
-    if stored.get("format") != FORMAT:
-        raise PlanError(f"{folder.path} holds a study, not a benchmark; use another --out")
-    check_lock(folder, stored)
-    return stored
-
-
-def _same(folder: RunFolder, plan: BenchPlan, source: str) -> LockedBench:
-    data = open_data(plan)
-    made = fingerprint(plan, data)
-    locked = open_bench(folder, data if _same_market(folder, plan) else None)
-    if locked.plan_hash != made:
-        raise PlanError(
-            f"{source} differs from the plan locked in {folder.path} (plan hash {made[:12]}..., locked "
-            f"{locked.plan_hash[:12]}...); a locked plan is not changed: use a new run folder (--out)"
-        )
-    return locked
 
 
 def _same_market(folder: RunFolder, plan: BenchPlan) -> bool:
@@ -236,7 +198,7 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
     data = open_data(plan)
     locked = LockedBench(plan, fingerprint(plan, data), "", data)
     if questions:
-        stage = Stage("questions", [one.call for one in planned_questions(locked)])
+        stage = Stage("questions", [call for *_, call in planned_questions(locked)])
         return forecast([stage], folder, None, prices)
     found = forecast([Stage("pipeline", list(_pipeline(locked)))], folder, None, prices)
     return found.noting(
@@ -257,15 +219,8 @@ def _pipeline(locked: LockedBench) -> Iterator[CallSpec]:
             for agent in plan.models:
                 if is_outside(agent.model) and numbers is not None:
                     yield replace(numbers, model=agent.model, seed=agent.seed, args=agent.args)
-                    continue
-                yield replace(
-                    call,
-                    model=agent.model,
-                    seed=agent.seed,
-                    temperature=agent.temperature,
-                    effort=agent.effort,
-                    args=agent.args,
-                )
+                else:
+                    yield model_call(agent, call.messages, call.template, call.schema)
             parts = tuple(part.text for message in call.messages if message.role == "user" for part in message.parts)
             reply = Reply(text=stand_in.answer(parts)[0], model="stand-in")
             for state in states:

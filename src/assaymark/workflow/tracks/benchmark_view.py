@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -33,9 +34,6 @@ from assaymark.report.portbench.inputs import ClassView, MarketView, SnapshotVie
 
 if TYPE_CHECKING:
     from assaymark.workflow.tracks.benchmark_plan import LockedBench
-
-
-# Each date of an episode as in figures 28 to 30 of PortBench: asked, said, true, scored, and the arithmetic.
 
 
 EXCERPT: Final = 900
@@ -69,140 +67,99 @@ class Notes:
         self.heard[day, stage] = Heard(shown, reply.text[:EXCERPT], cut, call.key, no_reply(reply))
 
 
+Part = tuple[tuple[str, ...], Sequence[tuple[str, ...]], list[str]]
+"""What a page shows of a stage: heads, rows, and the arithmetic in words."""
+
+
 def episode_trace(result: EpisodeResult, notes: Notes, known: Mapping[date, Known], plan: BenchPlan) -> EpisodeTrace:
     """The trace of one episode."""
-    return EpisodeTrace(
-        model=result.model,
-        profile=result.profile,
-        window=result.window,
-        dates=tuple(_date(one, result, notes, known[one.day], plan) for one in result.dates),
-    )
+    dates = []
+    for one in result.dates:
+        parts = _parts(one, result, known[one.day], plan)
+        stages = []
+        for stage in STAGES:
+            heard = notes.heard.get((one.day, stage)) or Heard("", "", False, "", False)
+            state = one.answers.states.get(stage, StageState("ok"))
+            columns, rows, lines = parts[stage]
+            stages.append(
+                StageTrace(
+                    stage=stage, score=one.scores[stage], state=state.state, reason=state.reason, prompt=heard.prompt,
+                    reply=heard.reply, cut=heard.cut, key=heard.key, columns=columns, rows=tuple(rows),
+                    arithmetic=tuple(lines),
+                )
+            )  # fmt: skip
+        dates.append(DateTrace(day=str(one.day), ceps=one.ceps, pas=one.pas, stages=tuple(stages)))
+    return EpisodeTrace(model=result.model, profile=result.profile, window=result.window, dates=tuple(dates))
 
 
-def _date(one: DateResult, result: EpisodeResult, notes: Notes, known: Known, plan: BenchPlan) -> DateTrace:
-    views, signals, weights = _views(one, known), _signals(one, known), _weights(one, known, plan)
-    parts = {"S1": views, "S2": signals, "S3": weights, "S4": _trade(one), "S5": _risk(one, result, plan)}
-    return DateTrace(
-        day=str(one.day),
-        ceps=one.ceps,
-        pas=one.pas,
-        stages=tuple(_stage(stage, one, notes, *parts[stage]) for stage in STAGES),
-    )
-
-
-def _stage(
-    stage: Stage,
-    one: DateResult,
-    notes: Notes,
-    columns: tuple[str, ...],
-    rows: Sequence[tuple[str, ...]],
-    arithmetic: Sequence[str],
-) -> StageTrace:
-    heard = notes.heard.get((one.day, stage))
-    state = one.answers.states.get(stage, StageState("ok"))
-    return StageTrace(
-        stage=stage,
-        score=one.scores[stage],
-        state=state.state,
-        reason=state.reason,
-        prompt=heard.prompt if heard else "",
-        reply=heard.reply if heard else "",
-        cut=bool(heard and heard.cut),
-        key=heard.key if heard else "",
-        columns=columns,
-        rows=tuple(rows),
-        arithmetic=tuple(arithmetic),
-    )
-
-
-Part = tuple[tuple[str, ...], Sequence[tuple[str, ...]], list[str]]
-
-
-def _views(one: DateResult, known: Known) -> Part:
-    part = known.part
+def _parts(one: DateResult, result: EpisodeResult, known: Known, plan: BenchPlan) -> dict[Stage, Part]:
+    part, tickers, scores, alpha = known.part, known.tickers, one.scores, plan.pipeline.alpha
     said, true = one.answers.views[part], one.truths.views[part]
     error = np.abs(said - true)
-    rows = [(known.tickers[at], f"{said[at]:+.2f}", f"{true[at]:+.2f}", f"{error[at]:.2f}") for at in _largest(error)]
     mean = float(error.mean())
-    line = f"1 − {mean:.3f} / 2 = {one.scores['S1']:.3f}; {mean:.3f} is the mean error over {part.size} instruments"
-    return ("instrument", "said", "true", "error"), rows, [line]
-
-
-def _signals(one: DateResult, known: Known) -> Part:
-    pairs = [(one.answers.signals[at], one.truths.signals[at]) for at in known.part.tolist()]
-    counts = Counter(pairs)
-    words = sorted({word for pair in pairs for word in pair})
-    rows = [(said, *(str(counts[said, true]) for true in words)) for said in words]
-    right = sum(said == true for said, true in pairs)
-    line = f"{right} of {len(pairs)} right = {one.scores['S2']:.3f}"
-    return ("said", *(f"true {word}" for word in words)), rows, [line]
-
-
-def _weights(one: DateResult, known: Known, plan: BenchPlan) -> Part:
-    part, alpha = known.part, plan.pipeline.alpha
+    views = [(tickers[at], f"{said[at]:+.2f}", f"{true[at]:+.2f}", f"{error[at]:.2f}") for at in _largest(error)]
+    over = f"{mean:.3f} is the mean error over {part.size} instruments"
+    pairs = [(one.answers.signals[at], one.truths.signals[at]) for at in part.tolist()]
+    counts, words = Counter(pairs), sorted({word for pair in pairs for word in pair})
+    right = sum(given == truth for given, truth in pairs)
     held, best = one.executed[part], one.truths.weights[part]
-    rows = [
-        (known.tickers[at], f"{100 * held[at]:.1f} %", f"{100 * best[at]:.1f} %")
-        for at in _largest(np.maximum(held, best))
-    ]
+    largest = _largest(np.maximum(held, best))
+    weights = [(tickers[at], f"{100 * held[at]:.1f} %", f"{100 * best[at]:.1f} %") for at in largest]
     accuracy = weight_accuracy(held, best, convention=plan.convention)
     intra = intra_class_score(held, known.scored_by, known.classes)
     inter = inter_class_score(held, known.scored_by, known.classes, convention=plan.convention)
-    lines = [
-        f"accuracy {accuracy:.3f}, within classes {intra:.3f}, between classes {inter:.3f}",
-        f"{alpha:g} × {accuracy:.3f} + {1 - alpha:g} × ({intra:.3f} + {inter:.3f}) / 2 = {one.scores['S3']:.3f}",
-        f"the oracle's solver: {one.truths.weights_status}",
-        _by_class(held, known),
-    ]
-    return ("instrument", "held", "oracle"), rows, lines
-
-
-def _by_class(held: Floats, known: Known) -> str:
     members = np.array(known.classes)
     shares = {name: float(held[members == name].sum()) for name in CLASS_NAMES}
-    return "held by class: " + ", ".join(
-        f"{name.replace('_', ' ')} {100 * share:.1f} %" for name, share in shares.items() if share > 0
-    )
-
-
-def _trade(one: DateResult) -> Part:
-    own, best = one.turnover, one.truths.turnover
-    lines = [
-        f"traded {own:.3f} of the portfolio, the oracle {best:.3f}",
-        f"1 − |{own:.3f} − {best:.3f}| / {max(own, best):.3f} = {one.scores['S4']:.3f}"
-        if max(own, best) > 0
-        else "neither traded: 1",
-    ]
-    return (), [], lines
-
-
-def _risk(one: DateResult, result: EpisodeResult, plan: BenchPlan) -> Part:
-    truth = one.truths
-    rows = [
+    by_class = [f"{name.replace('_', ' ')} {100 * share:.1f} %" for name, share in shares.items() if share > 0]
+    own, oracle = one.turnover, one.truths.turnover
+    traded = f"1 − |{own:.3f} − {oracle:.3f}| / {max(own, oracle):.3f} = {scores['S4']:.3f}"
+    truth, limits = one.truths, profile_named(result.profile)
+    risks = [
         ("value at risk, 95 %", _percent(one.var), _percent(truth.var)),
         ("deepest fall of the lookback", _percent(one.drawdown), _percent(truth.drawdown)),
         ("largest drift of a weight", _percent(one.drift), _percent(truth.drift)),
-        ("alarm", _yes(one.rebalance), _yes(truth.rebalance)),
+        ("alarm", "yes" if one.rebalance else "no", "yes" if truth.rebalance else "no"),
     ]
-    limits, same = profile_named(result.profile), int(one.rebalance == truth.rebalance)
-    lines = [
-        f"limits: drift {100 * plan.pipeline.drift_limit:g} %, value at risk {_percent(limits.var_limit)}",
-        f"0.5 × {same} (the same alarm) + 0.5 × (1 − mean of two relative errors) = {one.scores['S5']:.3f}",
-        f"alignment with the {result.profile} profile: {one.pas:.3f}",
-    ]
-    return ("measure", "held", "oracle"), rows, lines
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
+    same = int(one.rebalance == truth.rebalance)
+    return {
+        "S1": (("instrument", "said", "true", "error"), views, [f"1 − {mean:.3f} / 2 = {scores['S1']:.3f}; {over}"]),
+        "S2": (
+            ("said", *(f"true {word}" for word in words)),
+            [(given, *(str(counts[given, truth]) for truth in words)) for given in words],
+            [f"{right} of {len(pairs)} right = {scores['S2']:.3f}"],
+        ),
+        "S3": (
+            ("instrument", "held", "oracle"),
+            weights,
+            [
+                f"accuracy {accuracy:.3f}, within classes {intra:.3f}, between classes {inter:.3f}",
+                f"{alpha:g} × {accuracy:.3f} + {1 - alpha:g} × ({intra:.3f} + {inter:.3f}) / 2 = {scores['S3']:.3f}",
+                f"the oracle's solver: {truth.weights_status}",
+                f"held by class: {', '.join(by_class)}",
+            ],
+        ),
+        "S4": (
+            (),
+            [],
+            [
+                f"traded {own:.3f} of the portfolio, the oracle {oracle:.3f}",
+                traded if max(own, oracle) > 0 else "neither traded: 1",
+            ],
+        ),
+        "S5": (
+            ("measure", "held", "oracle"),
+            risks,
+            [
+                f"limits: drift {100 * plan.pipeline.drift_limit:g} %, value at risk {_percent(limits.var_limit)}",
+                f"0.5 × {same} (the same alarm) + 0.5 × (1 − mean of two relative errors) = {scores['S5']:.3f}",
+                f"alignment with the {result.profile} profile: {one.pas:.3f}",
+            ],
+        ),
+    }
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.2f} %".replace("-", "−")
-
-
-def _yes(flag: bool) -> str:
-    return "yes" if flag else "no"
 
 
 def _largest(values: Floats) -> list[int]:
@@ -236,83 +193,59 @@ def market_view(locked: LockedBench, *, snapshots: bool) -> MarketView:
     training = prices.days <= TRAINING_END
     rows = np.flatnonzero(training if training.sum() > _OVERLAP else np.ones_like(training))
     correlation = pairwise_correlation(simple_returns(closes[rows]), min_overlap=_OVERLAP).values
+    # the first close of each is 100
+    first = closes[np.argmax(np.isfinite(closes), axis=0), np.arange(closes.shape[1])]
+    of = {name: groups == name for name in CLASSES if (groups == name).any()}
+    pairs = np.where(np.eye(groups.size, dtype=bool), np.nan, correlation)
+    between = np.full((len(of), len(of)), np.nan)
+    for (at, one), (to, other) in product(enumerate(of.values()), repeat=2):
+        some = pairs[np.ix_(one, other)]
+        if np.isfinite(some).any():
+            between[at, to] = float(np.nanmean(some))
+    classes = [
+        ClassView(
+            name=name, instruments=int(mine.sum()), listed=tradable[name],
+            tickers=tuple(np.array(names)[mine].tolist()), lines=(100.0 * closes / first)[:, mine][shown],
+            index=index[name][shown],
+        )
+        for name, mine in of.items()
+    ]  # fmt: skip
     return MarketView(
-        days=tuple(map(str, prices.days[shown])),
-        classes=tuple(
-            ClassView(
-                name=name,
-                instruments=int((groups == name).sum()),
-                listed=tradable[name],
-                tickers=tuple(np.array(names)[groups == name].tolist()),
-                lines=_from_100(closes[:, groups == name])[shown],
-                index=index[name][shown],
-            )
-            for name in CLASSES
-            if (groups == name).any()
-        ),
-        correlation=correlation,
-        between=_class_means(correlation, groups),
+        days=tuple(map(str, prices.days[shown])), classes=tuple(classes), correlation=correlation, between=between,
         over=(str(prices.days[rows[0]]), str(prices.days[rows[-1]])),
         snapshots=tuple(_snapshot(one) for one in locked.data.windows) if snapshots else (),
-    )
-
-
-def _from_100(closes: Floats) -> Floats:
-    """Closes as multiples of the first one of each column, which is 100."""
-    first = np.argmax(np.isfinite(closes), axis=0)
-    return np.asarray(100.0 * closes / closes[first, np.arange(closes.shape[1])])
-
-
-def _class_means(correlation: Floats, groups: np.ndarray) -> Floats:
-    """Mean of the pairs that have a correlation, within and between classes."""
-    pairs = np.where(np.eye(groups.size, dtype=bool), np.nan, correlation)
-    names = [name for name in CLASSES if (groups == name).any()]
-    found = np.full((len(names), len(names)), np.nan)
-    for row, one in enumerate(names):
-        for at, other in enumerate(names):
-            some = pairs[np.ix_(groups == one, groups == other)]
-            if np.isfinite(some).any():
-                found[row, at] = float(np.nanmean(some))
-    return found
+    )  # fmt: skip
 
 
 def _snapshot(window: MarketWindow) -> SnapshotView:
     """The date of a window on which its instruments were most volatile."""
     day = max(window.decisions, key=lambda one: float(np.mean([line.volatility for line in window.known(one).lines])))
-    found = window.snapshot(day, window.start())
-    between = found.between.copy()
-    for at, one in enumerate(found.classes):
+    known = window.known(day)
+    between = known.between.copy()
+    for at, one in enumerate(known.lines_by_class):
         between[at, at] = np.nan if one.intra is None else one.intra
     return SnapshotView(
-        window=window.window,
-        day=str(day),
-        layers=tuple((name, heads, rows) for name, (heads, rows) in layers(found).items()),
-        classes=tuple(one.asset_class for one in found.classes),
-        between=between,
-    )
+        window=window.window, day=str(day), between=between,
+        layers=tuple((name, heads, rows) for name, (heads, rows) in layers(known).items()),
+        classes=tuple(one.asset_class for one in known.lines_by_class),
+    )  # fmt: skip
 
 
-def template_views(locked: LockedBench, asked: Sequence[Question]) -> Iterator[TemplateView]:
+def template_views(locked: LockedBench, asked: Iterable[Question]) -> Iterator[TemplateView]:
     """The questions by template: the whole set by split, and the split from which those that were asked are drawn."""
-    splits, drawn = _splits(locked), Counter(one.template for one in asked)
+    file, drawn = locked.plan.questions.file, Counter(one.template for one in asked)
+    if file is not None:
+        splits = Counter((one.template, one.split) for one in read_questions(Path(file)))
+    else:
+        splits = Counter(shared_out(COUNTS))
     for name in TEMPLATES:
         mine = [one for one in locked.pool if one.template == name]
         if drawn[name]:
             regimes = Counter(one.regime for one in mine)
             yield TemplateView(
-                template=name,
-                splits={split: splits[name, split] for split in SPLITS},
-                split=locked.plan.questions.split,
-                asked=drawn[name],
+                template=name, splits={split: splits[name, split] for split in SPLITS},
+                split=locked.plan.questions.split, asked=drawn[name],
                 regimes={regime: regimes[regime] for regime in REGIME_NAMES},
                 with_text=float(np.mean([bool(one.context.news or one.context.filings) for one in mine])),
                 characters=float(np.mean([len(one.prompt()) for one in mine])),
-            )
-
-
-def _splits(locked: LockedBench) -> Mapping[tuple[str, str], int]:
-    """How many questions of each template and split the set has: counted in a file, or as the generator shares them."""
-    file = locked.plan.questions.file
-    if file is not None:
-        return Counter((one.template, one.split) for one in read_questions(Path(file)))
-    return Counter({(str(name), str(split)): count for (name, split), count in shared_out(COUNTS).items()})
+            )  # fmt: skip

@@ -17,7 +17,7 @@ from assaymark.importers.aitrader import NEXT, WHOLE
 from assaymark.importers.report import CASH, EQUAL_WEIGHT
 from assaymark.market import CorporateAction
 from assaymark.market.calendar import weekdays
-from assaymark.market.clock import Clock, Day, Quote
+from assaymark.market.clock import Day
 from assaymark.portfolio.broker import (
     RELIABILITY,
     Bar,
@@ -67,13 +67,16 @@ class Account:
         """As the journal keeps it, beside the decision."""
         return {"cash": self.book.cash, "positions": dict(self.book.positions)}
 
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any], decision: Any) -> Account:
+        """From the journal."""
+        book = Book(float(raw["cash"]), {name: float(units) for name, units in raw["positions"].items()})
+        return cls(book, None if decision is None else read_decision(decision))
+
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """What a day did to one agent's book. ``notes`` say to the agent what was not carried out of its orders.
-
-    ``actions`` tell it of the corporate actions in what it holds.
-    """
+    """What a day did to one agent's book. ``notes`` say to the agent what was not carried out of its orders."""
 
     book: Book
     nav: SeasonNav
@@ -99,63 +102,63 @@ def marks_after(marks: Marks, day: Day) -> dict[str, tuple[float, str]]:
 
 def settle_account(season: Season, agent: str, account: Account, day: Day, marks: Marks) -> Settlement:
     """Settle the orders of an agent's last decision at the prices of ``day``, and value its book at the close."""
-    last = account.decision
-    orders, refused = _orders(season, agent, str(day.date), last)
-    orders = [_split_order(season, one, due_actions(one.symbol, day, marks)) for one in orders]
-    settled = settle_orders(
-        season, agent, account.book, orders, day, marks, source="" if last is None else last.record_id, refused=refused
-    )
-    return replace(settled, notes=(*_unusable(last), *(one.text for one in settled.rejections)))
+    last, most = account.decision, season.rules.max_orders
+    if last is None:
+        return settle_orders(season, agent, account.book, (), day, marks)
+    every = orders_of(last.actions)
+    unread = last.missing if REJECTED in last.flags else ()
+    beyond = f"{len(every)} orders were given and {most} a day are allowed"
+    refused = [
+        SeasonRejection(
+            day=str(day.date), agent=agent, record_id=last.record_id, number=number, symbol=symbol, reason=why,
+            text=text,
+        )
+        for number, symbol, why, text in (
+            *((0, "", UNREAD, text) for text in unread),
+            *((at, one.symbol, TOO_MANY, f"{one}: {beyond}") for at, one in enumerate(every[most:], start=most + 1)),
+        )
+    ]  # fmt: skip
+    orders = [_split_order(season, one, due_actions(one.symbol, day, marks)) for one in every[:most]]
+    settled = settle_orders(season, agent, account.book, orders, day, marks, source=last.record_id, refused=refused)
+    unusable = set(last.flags) & set(NOT_USABLE)
+    notes = [f"your last reply could not be used: {reason}" for reason in last.missing] if unusable else []
+    return replace(settled, notes=(*notes, *(one.text for one in settled.rejections)))
 
 
 def settle_orders(
-    season: Season,
-    agent: str,
-    book: Book,
-    orders: Sequence[Order],
-    day: Day,
-    marks: Marks,
-    *,
-    source: str = "",
+    season: Season, agent: str, book: Book, orders: Sequence[Order], day: Day, marks: Marks, *, source: str = "",
     refused: Sequence[SeasonRejection] = (),
-) -> Settlement:
+) -> Settlement:  # fmt: skip
     """Settle orders as `settle_account` does. ``source`` is the decision that they are due to."""
     now = str(day.date)
-    book, paid = _paid_out(book, agent, day, marks)
-    book, acted, told = _acted(book, agent, day, marks)
-    paid, marks = [*paid, *acted], _acted_marks(book, day, marks)
+    book, made, told = _acted(book, agent, day, marks)
+    marks = _acted_marks(book, day, marks)
+    after = marks_after(marks, day)
     if not orders:  # nothing for the broker to do
-        nav = valued(agent, now, "ok", book, marks_after(marks, day), 0.0)
-        return Settlement(book, nav, tuple(paid), tuple(refused), actions=told)
-    settled = settle_day(book, orders, _bars(season, book, day, marks), season.rules.broker, universe=day.universe)
-    fills = [
+        nav = valued(agent, now, "ok", book, after, 0.0)
+        return Settlement(book, nav, tuple(made), tuple(refused), actions=told)
+    bars = dict(todays_bars(day))
+    for name in book.positions:
+        if name not in bars or bars[name].at(season.rules.fill) is None:
+            (price, of), quote = marks[name], day.quotes.get(name)
+            age = max((day.date - date.fromisoformat(of)).days, 1)
+            bars[name] = Bar(price, close=price if quote is None else quote.close, age=age)
+    settled = settle_day(book, orders, bars, season.rules.broker, universe=day.universe)
+    due = {"day": now, "agent": agent, "record_id": source}
+    made += [
         SeasonFill(
-            day=now, agent=agent, record_id=source, number=one.order + 1, symbol=one.symbol,
-            quantity=one.quantity, price=one.price, cost=one.cost,
+            **due, number=one.order + 1, symbol=one.symbol, quantity=one.quantity, price=one.price, cost=one.cost
         )
         for one in settled.fills
-    ]  # fmt: skip
+    ]
     rejections = [
         SeasonRejection(
-            day=now, agent=agent, record_id=source, number=one.order + 1, symbol=one.symbol,
-            reason=one.reason, text=one.text, quantity=one.quantity,
+            **due, number=one.order + 1, symbol=one.symbol, reason=one.reason, text=one.text, quantity=one.quantity
         )
         for one in settled.rejections
-    ]  # fmt: skip
-    after = marks_after(marks, day)
+    ]
     nav = valued(agent, now, "ok", settled.book, after, settled.costs)
-    return Settlement(settled.book, nav, (*paid, *fills), (*refused, *rejections), actions=told)
-
-
-def unmoved(agent: str, account: Account, day: Day, marks: Marks) -> Settlement:
-    """A day without data: nothing is traded, and orders wait for the next one."""
-    return Settlement(account.book, valued(agent, str(day.date), "no data", account.book, marks, 0.0))
-
-
-def restored(raw: Mapping[str, Any], decision: Any) -> Account:
-    """An account as the journal keeps it."""
-    book = Book(float(raw["cash"]), {name: float(units) for name, units in raw["positions"].items()})
-    return Account(book, None if decision is None else read_decision(decision))
+    return Settlement(settled.book, nav, tuple(made), (*refused, *rejections), actions=told)
 
 
 def read_decision(raw: Any) -> Decision:
@@ -163,87 +166,44 @@ def read_decision(raw: Any) -> Decision:
     return parse(Decision, canonical_json(raw), source="journal of the season")
 
 
-def written(decision: Decision) -> Any:
-    """A decision for the journal."""
-    return to_json(decision)
-
-
-# --- parts ------------------------------------------------------------------------------------------------------------
-
-
-def _orders(
-    season: Season, agent: str, now: str, decision: Decision | None
-) -> tuple[Sequence[Order], list[SeasonRejection]]:
-    """The orders that the broker is given, and those that never get to it."""
-    if decision is None:
-        return (), []
-    every, most = orders_of(decision.actions), season.rules.max_orders
-
-    def no(number: int, symbol: str, reason: str, text: str) -> SeasonRejection:
-        return SeasonRejection(
-            day=now, agent=agent, record_id=decision.record_id, number=number, symbol=symbol, reason=reason, text=text
-        )
-
-    unread = decision.missing if REJECTED in decision.flags else ()
-    refused = [no(0, "", UNREAD, text) for text in unread]
-    refused += [
-        no(number, one.symbol, TOO_MANY, f"{one}: {len(every)} orders were given and {most} a day are allowed")
-        for number, one in enumerate(every[most:], start=most + 1)
-    ]
-    return every[:most], refused
-
-
-def _unusable(decision: Decision | None) -> tuple[str, ...]:
-    """What an agent is told of a reply that could not be read."""
-    if decision is None or not set(decision.flags) & set(NOT_USABLE):
-        return ()
-    return tuple(f"your last reply could not be used: {reason}" for reason in decision.missing)
-
-
-def _paid_out(book: Book, agent: str, day: Day, marks: Marks) -> tuple[Book, list[SeasonFill]]:
-    """The book without instruments that ended: their last close is paid out, for nobody could ever sell them."""
-    ended = [name for name in sorted(book.positions) if name in day.gone and name not in day.quotes]
-    if not ended:
-        return book, []
-    fills = [
-        SeasonFill(
-            day=str(day.date), agent=agent, record_id="", number=number, symbol=name,
-            quantity=-book.positions[name], price=marks[name][0], cost=0.0, kind=DELISTED,
-        )
-        for number, name in enumerate(ended, start=1)
-    ]  # fmt: skip
-    cash = book.cash - sum(one.quantity * marks[one.symbol][0] for one in fills)
-    return Book(cash, {name: units for name, units in book.positions.items() if name not in ended}), fills
-
-
 def _acted(book: Book, agent: str, day: Day, marks: Marks) -> tuple[Book, list[SeasonFill], tuple[str, ...]]:
-    """The book after the day's corporate actions, a row for each split and dividend, and a sentence for the agent."""
+    """The book after what nobody ordered: instruments that ended, splits and dividends, with a sentence for the agent.
+
+    What ended is paid out at its last close, for nobody could ever sell it.
+    """
     fills: list[SeasonFill] = []
-    told = []
+    own, told = {"day": str(day.date), "agent": agent, "record_id": ""}, []
+    ended = [name for name in sorted(book.positions) if name in day.gone and name not in day.quotes]
+    for number, name in enumerate(ended, start=1):
+        fills.append(
+            SeasonFill(
+                **own, number=number, symbol=name, quantity=-book.positions[name], price=marks[name][0], cost=0.0,
+                kind=DELISTED,
+            )
+        )  # fmt: skip
+    if ended:
+        cash = book.cash - sum(one.quantity * marks[one.symbol][0] for one in fills)
+        book = Book(cash, {name: units for name, units in book.positions.items() if name not in ended})
     for name in sorted(book.positions):
         for one in due_actions(name, day, marks):
             before, book = book, book.acted(name, one.split, one.dividend)
             units, paid = book.positions[name], book.cash - before.cash
             changes = [(SPLIT, units - before.positions[name], 0.0, 0.0)] if one.split != 1.0 else []
             changes += [(DIVIDEND, 0.0, one.dividend, -paid)] if one.dividend else []
-            fills += [
-                SeasonFill(
-                    day=str(day.date), agent=agent, record_id="", number=len(fills) + at, symbol=name,
-                    quantity=quantity, price=price, cost=cost, kind=kind,
+            first = len(fills) - len(ended) + 1
+            for number, (kind, quantity, price, cost) in enumerate(changes, start=first):
+                fills.append(
+                    SeasonFill(**own, number=number, symbol=name, quantity=quantity, price=price, cost=cost, kind=kind)
                 )
-                for at, (kind, quantity, price, cost) in enumerate(changes, start=1)
-            ]  # fmt: skip
-            cash = f", and {paid:,.2f} was paid into its cash" if one.dividend else ""
-            told.append(f"{one}; your book now holds {units:.6g} units{cash}")
+            money = f", and {paid:,.2f} was paid into its cash" if one.dividend else ""
+            told.append(f"{one}; your book now holds {units:.6g} units{money}")
     return book, fills, tuple(told)
 
 
 def _acted_marks(book: Book, day: Day, marks: Marks) -> Marks:
     """The last closes as prices of today's units, for what is held and has no price at which orders fill."""
-    if not day.actions:
-        return marks
     found = dict(marks)
-    for name in book.positions:
+    for name in book.positions if day.actions else ():
         for one in due_actions(name, day, marks):
             price, of = found[name]
             found[name] = (max(price / one.split - one.dividend, 0.0) or price, of)
@@ -261,46 +221,20 @@ def _split_order(season: Season, order: Order, actions: Sequence[CorporateAction
     return replace(order, quantity=lots * season.rules.lot)
 
 
-def _bars(season: Season, book: Book, day: Day, marks: Marks) -> dict[str, Bar]:
-    """The day's bars for the broker; what is held and did not trade stands at its last close, too old to fill at."""
-    bars = dict(todays_bars(day))
-    for name in book.positions:
-        if name not in bars or bars[name].at(season.rules.fill) is None:
-            bars[name] = _old(day.date, marks[name], day.quotes.get(name))
-    return bars
-
-
 @lru_cache(maxsize=2)
 def todays_bars(day: Day) -> dict[str, Bar]:
     """The bars of a day, made once for all agents."""
     return {name: Bar(one.open, one.high, one.low, one.close) for name, one in day.quotes.items()}
 
 
-def _old(now: date, mark: tuple[float, str], quote: Quote | None) -> Bar:
-    price, of = mark
-    age = max((now - date.fromisoformat(of)).days, 1)
-    return Bar(price, close=price if quote is None else quote.close, age=age)
-
-
 def valued(agent: str, now: str, state: str, book: Book, marks: Marks, costs: float) -> SeasonNav:
     """The book at the last known closes."""
     positions = dict(sorted(book.positions.items()))
     return SeasonNav(
-        day=now,
-        agent=agent,
-        state=state,
-        cash=book.cash,
-        nav=Book(book.cash, positions).nav({name: marks[name][0] for name in positions}),
-        costs=costs,
-        positions=positions,
-        stale=tuple(name for name in positions if marks[name][1] != now),
-    )
-
-
-# What follows from a season that was run here: books nobody decided about, checks of the books, and outcomes.
-#
-# Baselines are kept in the journal day by day, beside the agents. A live source may correct old prices, so a baseline
-# that is worked out afterwards would have bought at prices nobody saw.
+        day=now, agent=agent, state=state, cash=book.cash,
+        nav=Book(book.cash, positions).nav({name: marks[name][0] for name in positions}), costs=costs,
+        positions=positions, stale=tuple(name for name in positions if marks[name][1] != now),
+    )  # fmt: skip
 
 
 SIXTY_FORTY: Final = "60/40"
@@ -349,10 +283,7 @@ def begun(name: str, one: Baseline, classes: Mapping[str, str], day: Day) -> Bas
 
 
 def settle_baseline(season: Season, name: str, one: Baseline, day: Day, marks: Marks) -> tuple[Baseline, SeasonNav]:
-    """A baseline after a day: it buys once, as an agent would on its second day, and holds.
-
-    The season's rules hold for it, but for the number of orders; what a limit forbids stays in cash.
-    """
+    """A baseline after a day: it buys once, as an agent would on its second day, and holds."""
     rules = season.rules.model_copy(update={"excess": "cut"})
     cost = 1.0 + season.rules.cost_bps / 1e4  # what is bought and its cost make up the weight, so that cash lasts
     orders = [Order(symbol=symbol, side="buy", weight=share / cost) for symbol, share in sorted(one.wanted.items())]
@@ -361,28 +292,10 @@ def settle_baseline(season: Season, name: str, one: Baseline, day: Day, marks: M
     return Baseline(settled.book), settled.nav
 
 
-def waiting(name: str, one: Baseline, day: Day, marks: Marks) -> SeasonNav:
-    """A baseline on a day without data."""
-    return valued(name, str(day.date), "no data", one.book, marks, 0.0)
-
-
-# --- checks -----------------------------------------------------------------------------------------------------------
-
-
 def checked(
     season: Season, before: Book, after: Settlement, day: Day, record_id: str, marks: Marks | None = None
 ) -> dict[str, Any]:
-    """One agent's stated fills and book of a day held against each other and the day's bars, for the journal.
-
-    `reconcile` does it: code of its own, which knows nothing of how orders are settled. It starts from the book before,
-    after the corporate actions of the market. A held instrument whose price moved as no action explains fails its check
-    (`unexplained`), because the value of the book then rests on a price that may be of other units.
-
-    Parameters
-    ----------
-    marks : mapping, optional
-        The last closes before this day; without them nothing is known of actions and moves.
-    """
+    """One agent's stated fills and book of a day held against each other and the day's bars, for the journal."""
     marks = marks or {}
     fills = tuple(
         StatedFill(symbol=one.symbol, quantity=one.quantity, price=one.price, cost=one.cost)
@@ -411,12 +324,7 @@ def checked(
 
 
 def unexplained(name: str, day: Day, marks: Marks) -> str:
-    """What is wrong with a move of the price since the last close that no corporate action explains; else nothing.
-
-    A move counts as such a jump where it is more than a third up or a quarter down and more than ten times the median
-    daily move of the closes that are shown. It may be true: then the check fails for a price that is right, and a
-    reader knows where to look.
-    """
+    """What is wrong with a move of the price since the last close that no corporate action explains; else nothing."""
     if name not in day.quotes or name not in marks:
         return ""
     price, of = marks[name]
@@ -455,9 +363,6 @@ def check_rows(entries: Iterable[Entry]) -> list[SeasonCheck]:
     ]
 
 
-# --- tables -----------------------------------------------------------------------------------------------------------
-
-
 def baseline_rows(entries: Iterable[Entry]) -> Iterator[SeasonNav]:
     """The baselines day by day."""
     for entry in entries:
@@ -466,65 +371,41 @@ def baseline_rows(entries: Iterable[Entry]) -> Iterator[SeasonNav]:
 
 
 def outcomes_of(season: Season, entries: Sequence[Entry]) -> Iterator[Outcome]:
-    """What each agent's book earned from a decision to the next one, and at the last one since the season began.
-
-    Both are differences of net asset values after costs, at the closes of the days of decision; the benchmark is equal
-    weight over the same days. An order fills on the day after its decision, so what is earned before that is earned by
-    the book as it was. The last decision has no next one yet, and a book that is worth nothing has no return.
-    """
+    """What each agent's book earned from a decision to the next one, and at the last one since the season began."""
     days = [entry for entry in entries if entry.record["state"] == "ok"]
+
+    def nav(entry: Entry, agent: str | None = None) -> float:
+        row = entry.record["baselines"][EQUAL_WEIGHT] if agent is None else entry.record["agents"][agent]
+        return float(row["nav"]["nav"])
+
+    def earned(before: float, after: float) -> float | None:
+        return after / before - 1.0 if before > 0 else None
+
     for agent in season.agents:
-        names = [_decision(entry, agent.name) for entry in days]
-        for at, (early, late) in enumerate(pairwise(days)):
-            value = _earned(_nav(early, agent.name), _nav(late, agent.name))
-            if value is not None:
-                yield _outcome(names[at], NEXT, value, _earned(_nav(early), _nav(late)), late)
+        own = [
+            next(one for one in day.record["decisions"] if one["agent"]["id"] == agent.name and one["replicate"] == 1)
+            for day in days
+        ]
+        rows: list[tuple[int, str, float | None, float | None, Entry]] = [
+            (at, NEXT, earned(nav(early, agent.name), nav(late, agent.name)), earned(nav(early), nav(late)), late)
+            for at, (early, late) in enumerate(pairwise(days))
+        ]
         if len(days) > 1:
-            value = _nav(days[-1], agent.name) / season.capital - 1.0
-            yield _outcome(names[-1], WHOLE, value, _nav(days[-1]) / season.capital - 1.0, days[-1])
-
-
-def _decision(entry: Entry, agent: str) -> str:
-    """The record id of an agent's decision on a day."""
-    return next(
-        str(one["record_id"])
-        for one in entry.record["decisions"]
-        if one["agent"]["id"] == agent and one["replicate"] == 1
-    )
-
-
-def _nav(entry: Entry, agent: str | None = None) -> float:
-    """What an agent's book, or equal weight, was worth after a day."""
-    row = entry.record["baselines"][EQUAL_WEIGHT] if agent is None else entry.record["agents"][agent]
-    return float(row["nav"]["nav"])
-
-
-def _earned(before: float, after: float) -> float | None:
-    return after / before - 1.0 if before > 0 else None
-
-
-def _outcome(record_id: str, horizon: str, value: float, benchmark: float | None, at: Entry) -> Outcome:
-    return Outcome(
-        record_id=record_id,
-        horizon=horizon,
-        value=value,
-        benchmark=benchmark,
-        resolved_at=datetime.fromisoformat(at.record["moment"].replace("Z", "+00:00")),
-        source=_SOURCE,
-    )
-
-
-# Which days of a season can be done now: those whose data are there, in order; and what is waited for, or overdue.
+            last = days[-1]
+            rows.append(
+                (-1, WHOLE, nav(last, agent.name) / season.capital - 1.0, nav(last) / season.capital - 1.0, last)
+            )
+        for at, horizon, value, benchmark, day in rows:
+            if value is not None:
+                yield Outcome(
+                    record_id=str(own[at]["record_id"]), horizon=horizon, value=value, benchmark=benchmark,
+                    resolved_at=day.moment, source=_SOURCE,
+                )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """The days that are due, each with the market that it is run on, and what is said of days without data.
-
-    ``lost`` are due days of a live season whose data did not come in time: they are recorded without. ``waiting`` is
-    the first day whose data may still come, until ``deadline``; ``overdue`` says that the deadline is past and that
-    nothing came after it either. ``reached`` is the last day of which there is anything.
-    """
+    """The days that are due, each with the market that it is run on, and what is said of days without data."""
 
     days: tuple[tuple[date, SeasonData], ...]
     reached: date | None
@@ -566,52 +447,41 @@ class Arrivals:
 
 
 def arrivals(locked: LockedSeason, done: date | None, now: datetime) -> Arrivals:
-    """The days after ``done`` that can be done at ``now``.
-
-    In a replay these are all that the market reaches. Live, a day whose data are there is due once its hour of decision
-    has come, however long ago that was. A weekday without data holds up the days after it until ``late_after_h`` hours
-    after its hour of decision. If data of a later day are there by then it is lost, else it is overdue.
-    """
+    """The days after ``done`` that can be done at ``now``."""
     season, newest = locked.season, locked.data
     clock = newest.clock(season)
     if not season.market.live:
         return Arrivals(tuple((day, newest) for day in clock.due(done)), clock.reached)
-    due = set(clock.due(done, now=now)) | set(_weekdays(clock, done, now))
+    days: list[date] = weekdays(clock.first, clock.last).astype(object).tolist()
+    due = set(clock.due(done, now=now))  # first, because it refuses a time without a zone
+    due |= {day for day in days if (done is None or day > done) and clock.moment(day) <= now}
     sources = [(clock, newest)]
+
+    def holding(day: date) -> SeasonData | None:
+        """The market that was retrieved last and knows bars of a day; older ones are opened where no newer does."""
+        if found := next((data for clock, data in sources if clock.knows(day)), None):
+            return found
+        while older := sources[-1][1].older(season, day):
+            sources.append((older.clock(season), older))
+            if sources[-1][0].knows(day):
+                return older
+        return None
+
+    def reached() -> date | None:
+        return max((one.reached for one, _ in sources if one.reached), default=None)
+
     found: list[tuple[date, SeasonData]] = []
     lost: list[date] = []
     for day in sorted(due):
-        holding = _holding(locked, sources, day)
+        market = holding(day)
         deadline = clock.moment(day) + timedelta(hours=season.calendar.late_after_h)
-        reached = max((one.reached for one, _ in sources if one.reached), default=None)
-        later = reached is not None and reached > day
-        if holding is None and (now < deadline or not later):
-            over = now >= deadline
-            return Arrivals(tuple(found), reached, tuple(lost), day, deadline, over, later)
-        if holding is None:
+        later = (end := reached()) is not None and end > day
+        if market is None and (now < deadline or not later):
+            return Arrivals(tuple(found), end, tuple(lost), day, deadline, now >= deadline, later)
+        if market is None:
             lost.append(day)
-        found.append((day, holding or newest))
-    return Arrivals(tuple(found), max((one.reached for one, _ in sources if one.reached), default=None), tuple(lost))
-
-
-def _weekdays(clock: Clock, done: date | None, now: datetime) -> list[date]:
-    """The weekdays after ``done`` whose hour of decision has come, whether the market reaches them or not."""
-    days: list[date] = weekdays(clock.first, clock.last).astype(object).tolist()
-    return [day for day in days if (done is None or day > done) and clock.moment(day) <= now]
-
-
-def _holding(locked: LockedSeason, sources: list[tuple[Clock, SeasonData]], day: date) -> SeasonData | None:
-    """The market that was retrieved last and knows bars of a day; older ones are opened where no newer one does.
-
-    A day that came late may have been retrieved after the next one, and then hold nothing of that.
-    """
-    if found := next((data for clock, data in sources if clock.knows(day)), None):
-        return found
-    while older := sources[-1][1].older(locked.season, day):
-        sources.append((older.clock(locked.season), older))
-        if sources[-1][0].knows(day):
-            return older
-    return None
+        found.append((day, market or newest))
+    return Arrivals(tuple(found), reached(), tuple(lost))
 
 
 def _shown(moment: datetime | None) -> str:

@@ -8,7 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from assaymark.agents.llm import ABSENT, LLMAgent, Place, season_call, season_message
-from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary, Unusable
+from assaymark.engine import CallSpec, Ledger, Model, Reply, Unusable
 from assaymark.engine.prices import Prices
 from assaymark.engine.providers.http_agent import is_outside, patience
 from assaymark.engine.providers.registry import check_ready
@@ -17,7 +17,7 @@ from assaymark.errors import ModelError, StoppedError
 from assaymark.judging import asks_again, second_call
 from assaymark.judging.season.calls import AuthorGuess, HorizonTask, PlannedHorizonCall, PlannedOutcomeCall, read_guess
 from assaymark.judging.season.replies import MOST_CHARACTERS, Read, read_horizon_reply, read_outcome_reply
-from assaymark.judging.season.scoring import HorizonGrades, OutcomeGrade, horizon_round, outcome_grade
+from assaymark.judging.season.scoring import GradedPart, HorizonGrades, OutcomeGrade, horizon_round, outcome_grade
 from assaymark.protocol import AgentSpec, EngineChoice
 from assaymark.records import Context, Decision, Provenance
 from assaymark.workflow.ask import purse_of, require_not_stopped, run_all, unusable_of
@@ -30,26 +30,14 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.season_judge import Probe
 
 
-# The calls of a season's judges, round by round: what came back, and what did not.
-
-
 WHAT: Final = "asking the judges"
 
 
 class SeasonAsker:
-    """Asks calls through the ledger, each of them once, and holds what became of them.
-
-    A call that fails for good has a reply that says so: whoever grades, or does not, is recorded. ``made`` counts the
-    replies of now.
-    """
+    """Asks calls through the ledger, each of them once, and holds what became of them."""
 
     def __init__(
-        self,
-        folder: RunFolder,
-        ledger: Ledger,
-        models: Mapping[str, Model],
-        engine: EngineChoice,
-        progress: Progress,
+        self, folder: RunFolder, ledger: Ledger, models: Mapping[str, Model], engine: EngineChoice, progress: Progress
     ) -> None:
         self.folder, self.ledger, self.models, self.engine, self.progress = folder, ledger, models, engine, progress
         self.replies: dict[str, Reply] = {}
@@ -61,10 +49,7 @@ class SeasonAsker:
         self.made = 0
 
     def ask(self, calls: Sequence[CallSpec], what: str = WHAT, unusable: Unusable | None = None) -> None:
-        """Ask what has no reply yet, and once more what has one that is no JSON at all: the second reply counts.
-
-        ``unusable`` is as for `run_all`, of the first replies.
-        """
+        """Ask what has no reply yet, and once more what has one that is no JSON at all: the second reply counts."""
         asked = {call.key: call for call in calls}
         self._ask(asked, what, unusable)
         again = {
@@ -93,12 +78,20 @@ class SeasonAsker:
         lost = {key: call for key, call in wanted.items() if key not in self.replies}
         self.heard |= {call.model for key, call in wanted.items() if key not in lost}
         if lost:
-            self._lose(self._reasons(summary, lost), lost)
+            require_not_stopped(summary, self.folder)
+            kept = f"every reply so far is kept in {self.folder.path}, and the same command goes on"
+            purse = purse_of(self.models)
+            if purse is not None and purse.stopped is not None:
+                raise ModelError(f"{purse.stopped}; {kept}", retryable=True)
+            failed = {one.key: one.reason for one in summary.failed}
+            unasked = [key for key in lost if key not in failed]
+            if unasked and not summary.stopped:
+                raise ModelError(f"{len(unasked)} calls were given up elsewhere; {kept}", retryable=True)
+            self._lose({key: failed.get(key, "; ".join(summary.stopped)) for key in lost}, lost)
             dumb = {key: call.model for key, call in lost.items() if call.model not in self.heard}
             self.silent |= {model: self.replies[key].text for key, model in dumb.items()}
 
     def _lose(self, reasons: Mapping[str, str], calls: Mapping[str, CallSpec]) -> None:
-        """Calls that have no reply, and why."""
         for key, reason in reasons.items():
             self.replies[key] = Reply(text=reason, model=calls[key].model, finish="failed")
 
@@ -115,52 +108,36 @@ class SeasonAsker:
                         found[at] = made.grades[0]
             unusable = unusable_of(due, lambda one, reply: read_horizon_reply(reply, one.asked).reason)
             self.ask([one.call for one in due], unusable=unusable)
-        return tuple(self._with_seconds(found[at]) for at in range(len(tasks)))
-
-    def _with_seconds(self, grades: HorizonGrades) -> HorizonGrades:
-        """Grades that name the second call of a part beside its first."""
-        parts = tuple(
-            replace(part, call_key=self.seconds[part.call_key], first_key=part.call_key)
-            if part.call_key in self.seconds
-            else part
-            for part in grades.parts
+        return tuple(
+            replace(grades, parts=tuple(map(self._second, grades.parts)))
+            for grades in (found[at] for at in range(len(tasks)))
         )
-        return replace(grades, parts=parts)
+
+    def _second(self, part: GradedPart) -> GradedPart:
+        """A part with the key of its second call, where that is the one that counts."""
+        second = self.seconds.get(part.call_key)
+        return part if second is None else replace(part, call_key=second, first_key=part.call_key)
 
     def guesses(self, probes: Sequence[Probe]) -> list[tuple[Probe, Read[AuthorGuess]]]:
         """What the probes of the blinding brought."""
         self.ask([one.planned.call for one in probes])
-        found = [(one, read_guess(self.replies[one.planned.call.key], one.planned)) for one in probes]
-        return [
-            (replace(one, planned=replace(one.planned, call=second_call(one.planned.call))), read)
-            if one.planned.call.key in self.seconds
-            else (one, read)
-            for one, read in found
-        ]
+        found = []
+        for one in probes:
+            call = one.planned.call
+            read = read_guess(self.replies[call.key], one.planned)
+            if call.key in self.seconds:
+                one = replace(one, planned=replace(one.planned, call=second_call(call)))
+            found.append((one, read))
+        return found
 
     def outcomes(self, planned: Sequence[Sequence[PlannedOutcomeCall]]) -> list[OutcomeGrade | None]:
         """The outcome grades of some tasks, each with its calls; None where there was nothing to ask."""
         self.ask([one.call for calls in planned for one in calls])
-        return [self._outcome(calls) for calls in planned]
-
-    def _outcome(self, calls: Sequence[PlannedOutcomeCall]) -> OutcomeGrade | None:
-        if not calls:
-            return None
-        reads = [read_outcome_reply(self.replies[one.call.key]) for one in calls]
-        return outcome_grade([one.part for one in calls], reads)
-
-    def _reasons(self, summary: RunSummary, lost: Mapping[str, CallSpec]) -> dict[str, str]:
-        """Why calls have no reply, by key. What one judge's provider does is on that judge's record."""
-        require_not_stopped(summary, self.folder)
-        kept = f"every reply so far is kept in {self.folder.path}, and the same command goes on"
-        purse = purse_of(self.models)
-        if purse is not None and purse.stopped is not None:
-            raise ModelError(f"{purse.stopped}; {kept}", retryable=True)
-        failed = {one.key: one.reason for one in summary.failed}
-        unasked = [key for key in lost if key not in failed]
-        if unasked and not summary.stopped:
-            raise ModelError(f"{len(unasked)} calls were given up elsewhere; {kept}", retryable=True)
-        return {key: failed.get(key, "; ".join(summary.stopped)) for key in lost}
+        found: list[OutcomeGrade | None] = []
+        for calls in planned:
+            reads = [read_outcome_reply(self.replies[one.call.key]) for one in calls]
+            found.append(outcome_grade([one.part for one in calls], reads) if calls else None)
+        return found
 
 
 _MARGIN_S: Final = 10.0
@@ -193,59 +170,53 @@ class _Call:
 
 
 def ask_agents(
-    folder: RunFolder,
-    ledger: Ledger,
-    season: Season,
-    day: date,
-    asked: Sequence[Asked],
-    shared: DayMaterial,
-    models: Mapping[str, Model],
-    prices: Prices,
-    progress: Progress = silent,
-) -> list[Decided]:
-    """Ask every agent about one day, in as many replicates as the season has.
-
-    A call with a reply in the ledger is not made again. An agent whose calls fail for good holds: that is a decision
-    with the flag ``no-answer`` and the reason. So does an agent that cannot be asked, with the flag ``absent`` as well,
-    and the others decide: an agent of one's own at whose address nobody answers and, in a live season, which cannot
-    wait, whoever lacks a key, money or a module on this machine.
-    """
-    calls = [one for each in asked for one in calls_of(season, each, shared)]
+    folder: RunFolder, ledger: Ledger, season: Season, day: date, asked: Sequence[Asked], shared: DayMaterial,
+    models: Mapping[str, Model], prices: Prices, progress: Progress = silent,
+) -> list[Decided]:  # fmt: skip
+    """Ask every agent about one day, in as many replicates as the season has."""
+    calls, live = [one for each in asked for one in calls_of(season, each, shared)], season.market.live
+    kept = f"every day and reply so far is kept in {folder.path}, and the same command goes on"
     outside = [one.spec for one in asked if is_outside(one.spec.model)]
     # An agent outside has its own patience; cut off before it, it would be asked again.
     deadline = max([season.engine.deadline_s, *(patience(one.args) + _MARGIN_S for one in outside)])
-    lane = season.engine.model_copy(
-        update={"concurrency": min(season.engine.concurrency, _LANE), "deadline_s": deadline}
-    )
-    absent = _absent(ledger, calls, models, live=season.market.live)
+    most = min(season.engine.concurrency, _LANE)
+    lane = season.engine.model_copy(update={"concurrency": most, "deadline_s": deadline})
+    absent = _absent(ledger, calls, models, live=live)
     specs = [one.call for one in calls if one.asked.spec.name not in absent]
     summary = run_all(ledger, specs, models, lane, what=f"asking on {day}", progress=progress, first=False)
-    failed = _failures(summary, folder)
+    if summary.interrupted:
+        raise StoppedError(f"stopped: {kept}")
+    failed = {one.key: one.reason for one in summary.failed}
     replies = dict(ledger.replies([one.call.key for one in calls]))
-    stopped = _stopped(summary, models, folder, live=season.market.live)
-    absent |= {
-        one.asked.spec.name: why
-        for one in calls
-        if (why := stopped.get(provider_of(one.call.model))) and one.call.key not in replies
-    }
+    purse, stopped = purse_of(models), {}
+    if live and summary.stopped and not (purse is not None and purse.stopped):
+        # providers that were not asked to the end: a live season goes on without them
+        stopped = {line.partition(" ")[0].rstrip(":"): line.partition("; ")[0] for line in summary.stopped}
+    elif summary.stopped or summary.left:
+        why = "; ".join(summary.stopped) or f"{summary.left} calls were given up elsewhere"
+        raise ModelError(f"{why}; {kept}", retryable=True)
+    for one in calls:
+        why = stopped.get(provider_of(one.call.model), "")
+        if why and one.call.key not in replies:
+            absent[one.asked.spec.name] = why
     if len(absent) == len(asked):
         why = "; ".join(dict.fromkeys(absent.values()))
-        raise ModelError(f"no agent could be asked on {day} ({why}); {_kept(folder)}", retryable=True)
+        raise ModelError(f"no agent could be asked on {day} ({why}); {kept}", retryable=True)
     batched = ledger.batches.answered_in_batches(replies)
-    return [
-        _decided(
-            season, day, one, _answer(one, replies, failed, absent), prices,
-            batch=one.call.key in batched, absent=one.asked.spec.name in absent and one.call.key not in replies,
-        )
-        for one in calls
-    ]  # fmt: skip
+    found = []
+    for one in calls:
+        name, key = one.asked.spec.name, one.call.key
+        reply = replies.get(key)
+        lost = reply is None and name in absent
+        if reply is None:
+            reason = absent.get(name) or failed.get(key, "no reply")
+            reply = Reply(text=reason, model=one.call.model, finish="failed")
+        found.append(_decided(season, day, one, reply, prices, batch=key in batched, absent=lost))
+    return found
 
 
 def _absent(ledger: Ledger, calls: Sequence[_Call], models: Mapping[str, Model], *, live: bool) -> dict[str, str]:
-    """Why agents cannot be asked, by their names; those that have answered already need not be there.
-
-    In a replay what this machine lacks is no absence: the command was started wrongly, and loses no day by stopping.
-    """
+    """Why agents cannot be asked, by their names; those that have answered already need not be there."""
     looked_at = [one for one in calls if live or one.call.model.startswith(_ADDRESSES)]
     pending = {*ledger.pending([one.call.key for one in looked_at])}
     found: dict[str, str] = {}
@@ -266,36 +237,6 @@ def calls_of(season: Season, asked: Asked, shared: DayMaterial) -> list[_Call]:
         _Call(asked, trial, season_call(asked.spec, asked.context, message, trial=trial))
         for trial in range(1, season.replicates + 1)
     ]
-
-
-def _kept(folder: RunFolder) -> str:
-    return f"every day and reply so far is kept in {folder.path}, and the same command goes on"
-
-
-def _failures(summary: RunSummary, folder: RunFolder) -> dict[str, str]:
-    """Why calls failed for good, by their keys."""
-    if summary.interrupted:
-        raise StoppedError(f"stopped: {_kept(folder)}")
-    return {one.key: one.reason for one in summary.failed}
-
-
-def _stopped(summary: RunSummary, models: Mapping[str, Model], folder: RunFolder, *, live: bool) -> dict[str, str]:
-    """The providers that were not asked to the end, and why; a live season goes on without them."""
-    purse = purse_of(models)
-    if live and summary.stopped and not (purse is not None and purse.stopped):
-        return {line.partition(" ")[0].rstrip(":"): line.partition("; ")[0] for line in summary.stopped}
-    if summary.stopped or summary.left:
-        why = "; ".join(summary.stopped) or f"{summary.left} calls were given up elsewhere"
-        raise ModelError(f"{why}; {_kept(folder)}", retryable=True)
-    return {}
-
-
-def _answer(one: _Call, replies: Mapping[str, Reply], failed: Mapping[str, str], absent: Mapping[str, str]) -> Reply:
-    """The reply to a call, or that there was none."""
-    if one.call.key in replies:
-        return replies[one.call.key]
-    reason = absent.get(one.asked.spec.name) or failed.get(one.call.key, "no reply")
-    return Reply(text=reason, model=one.call.model, finish="failed")
 
 
 def _decided(

@@ -1,8 +1,4 @@
-"""What an agent of a season is shown on one day: the market, which all share, and its own book beside it.
-
-The shared part is written out once a day, as JSON and as prompt sections, because a context of a hundred series takes
-longer to write than everything else on that day. Tests hold both against the slow way.
-"""
+"""What an agent of a season is shown on one day: the market, which all share, and its own book beside it."""
 
 from __future__ import annotations
 
@@ -40,10 +36,7 @@ _PERIOD: Final = re.compile(r"(?P<year>\d{4})(?:-Q(?P<quarter>[1-4])|-(?P<month>
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DayMaterial:
-    """What all agents are shown on a day. ``held`` are instruments that are only shown because somebody holds them.
-
-    ``facts``, ``series`` and ``instruments`` are the JSON of those parts, ``missing`` is what is not there.
-    """
+    """What all agents are shown on a day. ``held`` are instruments that are only shown because somebody holds them."""
 
     context: Context
     facts: str
@@ -55,8 +48,6 @@ class DayMaterial:
 def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial:
     """The shared material of a day: instruments that can be traded or are held, with their bars, splits, dividends,
     sector and filings, the economy and news.
-
-    An instrument without a bar of the day, or with fewer than `FEWEST_BARS` closes, is not offered.
     """
     lines = _bars(season, day, held)
     series = tuple(lines.values())
@@ -66,16 +57,10 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
     about = [fact for one in series for fact in _about(day, known[one.instrument], one)]
     others = (*about, *_macro(macro), *_news(season, day, frozenset(day.universe)))
     context = Context(
-        completeness="complete",
-        cutoff=day.moment,
-        cutoff_source="the season's clock",
-        prompt="",
-        facts=(*prices, *others),
-        series=series,
-        instruments=tuple(known[name].as_record() for name in lines),
-        constraints=limits_of(season),
-        missing=tuple(f"{one.id}: {one.state}" for one in macro if one.state != "ok"),
-    )
+        completeness="complete", cutoff=day.moment, cutoff_source="the season's clock", prompt="",
+        facts=(*prices, *others), series=series, instruments=tuple(known[name].as_record() for name in lines),
+        constraints=limits_of(season), missing=tuple(f"{one.id}: {one.state}" for one in macro if one.state != "ok"),
+    )  # fmt: skip
     offered = _offered(context.instruments)
     sections = {
         label: fenced((label, text)) for label, text in material_blocks(replace(context, series=(), instruments=()))
@@ -85,12 +70,9 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
     if series:
         sections["series"] = fenced(("series", "\n".join(map(_series_text, series, columns))))
     return DayMaterial(
-        context,
-        "[" + ",".join(filter(None, [*map(_price_json, prices), canonical_json(others)[1:-1]])) + "]",
-        "[" + ",".join(map(_series_json, series, columns)) + "]",
-        offered.text,
-        sections,
-    )
+        context, "[" + ",".join(filter(None, [*map(_price_json, prices), canonical_json(others)[1:-1]])) + "]",
+        "[" + ",".join(map(_series_json, series, columns)) + "]", offered.text, sections,
+    )  # fmt: skip
 
 
 def agent_context(shared: DayMaterial, book: Book, nav: float, currency: str, prompt: str) -> Context:
@@ -122,10 +104,7 @@ def agent_sections(shared: DayMaterial, context: Context) -> list[Text]:
 
 
 def told(season: Season, agent: str, notes: Sequence[str], actions: Sequence[str] = ()) -> str:
-    """The text that an agent is given on a day: what it was told, how orders fill, and what became of its last ones.
-
-    ``actions`` are sentences on splits and dividends of what it holds.
-    """
+    """The text that an agent is given on a day: what it was told, how orders fill, and what became of its last ones."""
     rules = season.rules
     at = "open" if rules.fill == "next_open" else "close"
     beyond = "rejected" if rules.excess == "reject" else "cut to what is allowed"
@@ -140,9 +119,6 @@ def told(season: Season, agent: str, notes: Sequence[str], actions: Sequence[str
             "\n".join(["Splits and dividends of what you hold, since the last day:", *map("- {}".format, actions)])
         )
     return "\n\n".join(lines)
-
-
-# --- parts ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,18 +170,11 @@ def _closes_of(raw: bytes, count: int) -> tuple[datetime, ...]:
 
 
 def _prices(day: Day, series: Sequence[Series]) -> Iterator[Fact]:
-    """The last close of each instrument that is shown."""
     for one in series:
         yield Fact(
-            id=f"{one.instrument}.price",
-            instrument=one.instrument,
-            field="price",
-            value=one.close[-1],
-            unit="price",
-            available_at=day.moment,
-            as_of=one.times[-1],
-            source="close",
-        )
+            id=f"{one.instrument}.price", instrument=one.instrument, field="price", value=one.close[-1], unit="price",
+            available_at=day.moment, as_of=one.times[-1], source="close",
+        )  # fmt: skip
 
 
 def _about(day: Day, listing: Listing, series: Series) -> Iterator[Fact]:
@@ -241,11 +210,7 @@ def _about(day: Day, listing: Listing, series: Series) -> Iterator[Fact]:
 
 @lru_cache(maxsize=1024)
 def _end_of(period: str) -> datetime | None:
-    """The last day of a period such as 2024, 2024-Q1 or 2024-03, or the day that it names; None for other words.
-
-    >>> str(_end_of("2024-Q1")), str(_end_of("FY24"))
-    ('2024-03-31 00:00:00+00:00', 'None')
-    """
+    """The last day of a period such as 2024, 2024-Q1 or 2024-03, or the day that it names; None for other words."""
     found = _PERIOD.fullmatch(period)
     if found is None:
         return None
@@ -267,15 +232,10 @@ def _macro(readings: Iterable[MacroReading]) -> Iterator[Fact]:
             continue
         period = one.period.astype("datetime64[D]").astype(object)
         yield Fact(
-            id=f"macro.{one.id}",
-            instrument="",
-            field=one.id,
-            value=float(one.value),
-            unit=one.unit,
+            id=f"macro.{one.id}", instrument="", field=one.id, value=float(one.value), unit=one.unit,
             available_at=datetime.fromtimestamp(one.released, UTC),
-            as_of=datetime(period.year, period.month, period.day, tzinfo=UTC),
-            source="macro",
-        )
+            as_of=datetime(period.year, period.month, period.day, tzinfo=UTC), source="macro",
+        )  # fmt: skip
 
 
 def _news(season: Season, day: Day, universe: frozenset[str]) -> Iterator[Fact]:
@@ -286,15 +246,9 @@ def _news(season: Season, day: Day, universe: frozenset[str]) -> Iterator[Fact]:
     for number, one in enumerate(items[-_MOST_NEWS:], start=1):
         about = one.instruments[0] if len(one.instruments) == 1 and one.instruments[0] in universe else ""
         yield Fact(
-            id=f"news.{number}",
-            instrument=about,
-            field="news",
-            value=one.text,
-            unit="text",
-            available_at=one.published_at,
-            as_of=one.published_at,
-            source=one.source,
-        )
+            id=f"news.{number}", instrument=about, field="news", value=one.text, unit="text",
+            available_at=one.published_at, as_of=one.published_at, source=one.source,
+        )  # fmt: skip
 
 
 def limits_of(season: Season) -> tuple[Constraint, ...]:
@@ -319,7 +273,6 @@ def _json(value: str | datetime | None) -> str:
 
 
 def _price_json(fact: Fact) -> str:
-    """As `canonical_json`, for a fact of `_prices`."""
     return (
         f'{{"as_of":{_json(fact.as_of)},"available_at":{_json(fact.available_at)},"field":"price","id":{_json(fact.id)},'
         f'"instrument":{_json(fact.instrument)},"note":"","source":"close","unit":"price","value":{fact.value!r}}}'

@@ -1,7 +1,4 @@
-"""A season day by day: yesterday's orders are settled, the agents are shown the day, and they decide.
-
-Replay and live are the same code over a clock; see `assaymark.market.clock`.
-"""
+"""A season day by day, live or as a replay: yesterday's orders are settled, agents are shown the day and asked."""
 
 from __future__ import annotations
 
@@ -11,12 +8,14 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
 
 from assaymark.agents.llm import ABSENT, NOT_USABLE, season_texts
 from assaymark.encoding import sync_folder
@@ -27,55 +26,68 @@ from assaymark.market.clock import Clock, Day
 from assaymark.notebook import Told
 from assaymark.portfolio.broker import Book
 from assaymark.protocol import AgentSpec
-from assaymark.records import canonical_json, sha256_text, to_json
+from assaymark.records import Context, Portfolio, canonical_json, parse, sha256_text, to_json
 from assaymark.workflow.ask import prices_of, say_raised
 from assaymark.workflow.canaries import Canaries, check_call
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.sharing import hold_ledger
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, texts_array
 from assaymark.workflow.track import Progress, Within, silent
 from assaymark.workflow.tracks.season_books import (
     Account,
     Baseline,
+    Settlement,
     arrivals,
+    baseline_rows,
     begun,
+    check_rows,
     checked,
     due_actions,
     marks_after,
     new_baselines,
-    restored,
+    outcomes_of,
+    read_decision,
     settle_account,
     settle_baseline,
-    unmoved,
-    waiting,
-    written,
+    valued,
 )
 from assaymark.workflow.tracks.season_calls import Asked, ask_agents, calls_of
-from assaymark.workflow.tracks.season_context import DayMaterial, agent_context, context_json, day_material, told
+from assaymark.workflow.tracks.season_context import (
+    DayMaterial,
+    agent_context,
+    context_json,
+    day_material,
+    limits_of,
+    told,
+)
 from assaymark.workflow.tracks.season_lock import lock_season, open_season
 from assaymark.workflow.tracks.season_plan import Season
-from assaymark.workflow.tracks.season_tables import write_tables
+from assaymark.workflow.tracks.season_record_tables import (
+    BASELINES,
+    CHECKS,
+    FILLS,
+    NAVS,
+    REJECTIONS,
+    TIMES,
+    SeasonFill,
+    SeasonNav,
+    SeasonRejection,
+    SeasonTime,
+)
 
 if TYPE_CHECKING:
-    from assaymark.workflow.tracks.season_books import Arrivals, Marks, Settlement
+    from assaymark.workflow.tracks.season_books import Arrivals, Marks
     from assaymark.workflow.tracks.season_lock import LockedSeason, SeasonData
-
-
-# The journal of a season: one line a day, each sealed with the digest of all before it.
-#
-# A replay writes a line in a few milliseconds and syncs once a second, because what a kill takes away is made again
-# from the replies in the ledger, to the same bytes. What a kill leaves of a line is cut off when the journal is opened.
 
 
 _SYNC_S: Final = 1.0
 _START: Final = "0" * 64
+_YOUNG: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One day: its record, the JSON of what all agents were shown, and the seconds that the decisions took.
-
-    The times are sealed by no digest of the chain, for they are measured: two replays have the same chain.
-    """
+    """One day: its record, the JSON of what all agents were shown, and the seconds that the decisions took."""
 
     record: dict[str, Any]
     facts: str = "[]"
@@ -87,6 +99,11 @@ class Entry:
     def day(self) -> str:
         """The day, as YYYY-MM-DD."""
         return str(self.record["day"])
+
+    @property
+    def moment(self) -> datetime:
+        """When agents decided."""
+        return datetime.fromisoformat(self.record["moment"].replace("Z", "+00:00"))
 
 
 class Journal:
@@ -107,12 +124,26 @@ class Journal:
         path = journal_path(folder)
         path.parent.mkdir(parents=True, exist_ok=True)
         with not_stepping(folder):
-            entries, digest, size = _read(path)
-            journal = cls(path, entries, digest, size)
+            journal = cls(path, *_read(path))
             try:
                 yield journal
             finally:
-                journal.close()
+                try:
+                    journal._file.flush()
+                    journal.sync()
+                finally:
+                    journal._file.close()
+
+    @property
+    def last(self) -> date | None:
+        """The last day that is done."""
+        return date.fromisoformat(self.entries[-1].day) if self.entries else None
+
+    @property
+    def navs(self) -> dict[str, float]:
+        """The net asset values after the last day that is done; empty before the first."""
+        agents = self.entries[-1].record["agents"] if self.entries else {}
+        return {name: one["nav"]["nav"] for name, one in agents.items()}
 
     def append(self, entry: Entry) -> None:
         """Write a day down."""
@@ -133,14 +164,6 @@ class Journal:
         os.fsync(self._file.fileno())
         sync_folder(self._path.parent)
         self._synced = time.monotonic()
-
-    def close(self) -> None:
-        """Sync and let go."""
-        try:
-            self._file.flush()
-            self.sync()
-        finally:
-            self._file.close()
 
 
 def journal_path(folder: RunFolder) -> Path:
@@ -165,23 +188,19 @@ def _read(path: Path) -> tuple[list[Entry], str, int]:
     entries: list[Entry] = []
     digest, size = _START, 0
     for number, line in enumerate(raw.split(b"\n")[:-1], start=1):
+        damaged = f"{path} is damaged at line {number}"
         try:
             parts = line.decode("utf-8", "surrogatepass").split("\t")
         except UnicodeDecodeError:
             parts = []
-        body = "\t".join(parts[1:5])
-        if len(parts) != 6 or parts[0] != _chained(digest, body):
-            raise LedgerError(f"{path} is damaged at line {number}; restore it from a copy, or replay in a new folder")
+        if len(parts) != 6 or parts[0] != _chained(digest, "\t".join(parts[1:5])):
+            raise LedgerError(f"{damaged}; restore it from a copy, or replay in a new folder")
         digest, size = parts[0], size + len(line) + 1
-        entries.append(_entry(path, number, parts))
+        try:
+            entries.append(Entry(json.loads(parts[1]), parts[2], parts[3], parts[4], json.loads(parts[5])))
+        except json.JSONDecodeError as exc:
+            raise LedgerError(f"{damaged} ({exc.msg})") from None
     return entries, digest, size
-
-
-def _entry(path: Path, number: int, parts: list[str]) -> Entry:
-    try:
-        return Entry(json.loads(parts[1]), parts[2], parts[3], parts[4], json.loads(parts[5]))
-    except json.JSONDecodeError as exc:
-        raise LedgerError(f"{path} is damaged at line {number} ({exc.msg})") from None
 
 
 def _chained(before: str, body: str) -> str:
@@ -210,16 +229,9 @@ def alone(path: Path, busy: str) -> Iterator[None]:
         os.close(handle)
 
 
-_YOUNG: Final = 100_000
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class Stepped(Told):
-    """What a command did: the days that were done now, each agent's net asset value after, and lines to print.
-
-    ``overdue`` are lines on data that did not come in time; ``absent`` has the agents that could not be asked, and on
-    how many of these days.
-    """
+    """What a command did: the days that were done now, each agent's net asset value after, and lines to print."""
 
     days: tuple[date, ...]
     lines: tuple[str, ...]
@@ -229,26 +241,23 @@ class Stepped(Told):
 
 
 def start_season(
-    folder: RunFolder,
-    text: str,
-    source: str,
-    models: Mapping[str, Model],
-    *,
-    now: datetime,
-    allow_absent: Collection[str] = (),
-    progress: Progress = silent,
-) -> LockedSeason:
-    """Lock a season as `lock_season` does, after one call to each of its models: agents about the first day.
-
-    Agents that are allowed to be absent are not asked.
-    """
+    folder: RunFolder, text: str, source: str, models: Mapping[str, Model], *, now: datetime,
+    allow_absent: Collection[str] = (), progress: Progress = silent,
+) -> LockedSeason:  # fmt: skip
+    """Lock a season as `lock_season` does, after one call to each of its models: agents about the first day."""
     sent: list[Canaries] = []
 
     def ask(season: Season, data: SeasonData) -> None:
         found, schemas = Canaries(models, season.engine, progress), horizon_texts(season.scoring_plan)
-        found.ask(_opening(season, data, now, allow_absent))
-        panel = [one for one in season.panel if not one.human]
-        found.ask(check_call(one, schemas[f"schema {season.scoring}"]) for one in panel)
+        agents = [one for one in season.agents if one.name not in allow_absent]
+        if not season.recorded and not all(one.model.startswith("reference/") for one in agents):
+            clock = data.clock(season)
+            days = (clock.day(day, after=None) for day in clock.due(None, now=now if season.market.live else None))
+            if (day := next((one for one in days if one.has_data), None)) is not None:
+                found.ask(opening_calls(season, day, agents))
+            else:  # the market has no day yet
+                found.ask(check_call(one, season_texts()["schema of an agent"]) for one in agents)
+        found.ask(check_call(one, schemas[f"schema {season.scoring}"]) for one in season.panel if not one.human)
         found.require()
         sent.append(found)
 
@@ -258,24 +267,12 @@ def start_season(
     return locked
 
 
-def _opening(season: Season, data: SeasonData, now: datetime, absent: Collection[str]) -> Iterable[CallSpec]:
-    """The call to each agent about the first day; where the market has none yet, one that stands in for it."""
-    agents = [one for one in season.agents if one.name not in absent]
-    if season.recorded or all(one.model.startswith("reference/") for one in agents):
-        return []
-    clock = data.clock(season)
-    days = (clock.day(day, after=None) for day in clock.due(None, now=now if season.market.live else None))
-    day = next((one for one in days if one.has_data), None)
-    if day is None:
-        return [check_call(one, season_texts()["schema of an agent"]) for one in agents]
-    return opening_calls(season, day, agents)
-
-
 def opening_calls(season: Season, day: Day, agents: Sequence[AgentSpec]) -> list[CallSpec]:
     """What each agent is asked on a day on which all books are as at the start, replicates included."""
-    start, shared = Account(Book(season.capital)), day_material(season, day, set())
-    settled = {one.name: settle_account(season, one.name, start, day, {}) for one in agents}
-    asked = [_asked(season, shared, one, settled[one.name]) for one in agents]
+    start = Account(Book(season.capital))
+    shared, asked = _shown(
+        season, day, agents, {one.name: settle_account(season, one.name, start, day, {}) for one in agents}
+    )
     return [one.call for each in asked for one in calls_of(season, each, shared)]
 
 
@@ -291,46 +288,6 @@ def due_days(folder: RunFolder, locked: LockedSeason, now: datetime) -> Iterator
         done = date_
 
 
-def step_season(
-    folder: RunFolder,
-    models: Mapping[str, Model],
-    *,
-    now: datetime,
-    day: date | None = None,
-    progress: Progress = silent,
-) -> Stepped:
-    """Do one trading day of a season, and every missed one before it, in order.
-
-    In a replay the day is the next one; live it is the last that the market has and whose hour of decision has come.
-    A day that is done stays as it is, so calling twice changes nothing. Live, a day without data holds up those after
-    it until its deadline; see `assaymark.workflow.tracks.season_books.arrivals`.
-    """
-    locked = open_run(folder)
-    live = locked.season.market.live
-    with Journal.open(folder) as journal:
-        clock, done = locked.data.clock(locked.season), _last(journal)
-        found = arrivals(locked, done, now)
-        if day is not None:
-            found = _until(clock, done, found, day, now if live else None)
-        elif not live:
-            found = found.first
-        return _go(folder, locked, clock, journal, found, models, progress)
-
-
-def run_season(
-    folder: RunFolder, models: Mapping[str, Model], *, now: datetime, progress: Progress = silent
-) -> Stepped:
-    """Do every day of a season that is due: a replay to its end.
-
-    Killed and called again it goes on where it was, and its tables are the same bytes as if nothing had happened.
-    Raises as `step_season`.
-    """
-    locked = open_run(folder)
-    with Journal.open(folder) as journal:
-        clock = locked.data.clock(locked.season)
-        return _go(folder, locked, clock, journal, arrivals(locked, _last(journal), now), models, progress)
-
-
 def open_run(folder: RunFolder) -> LockedSeason:
     """The season, if it is one that is run here."""
     locked = open_season(folder)
@@ -341,71 +298,74 @@ def open_run(folder: RunFolder) -> LockedSeason:
     return locked
 
 
-def _last(journal: Journal) -> date | None:
-    return date.fromisoformat(journal.entries[-1].day) if journal.entries else None
-
-
-def _until(clock: Clock, done: date | None, found: Arrivals, day: date, now: datetime | None) -> Arrivals:
-    """The due days up to one that somebody named."""
-    problem = ""
-    if not clock.first <= day <= clock.last:
-        problem = f"lies outside of the season ({clock.first} to {clock.last})"
-    elif done is not None and day < done:
-        problem = f"lies before {done}, the last day that was done; a clock does not run backwards"
-    elif now is not None and clock.moment(day) > now:
-        problem = f"is not over: its hour of decision is {clock.moment(day).isoformat()}"
-    elif found.reached is None or day > found.reached:
-        reached = "has no day yet" if found.reached is None else f"ends on {found.reached}"
-        problem = f"lies ahead of the market, which {reached}"
-    elif found.waiting is not None and day >= found.waiting:
-        problem = f"is not reached: {found.announced}"
-    if problem:
-        raise InputError("--day", [Problem("", f"{day} {problem}")])
-    return found.until(day)
-
-
-def _go(
-    folder: RunFolder,
-    locked: LockedSeason,
-    clock: Clock,
-    journal: Journal,
-    found: Arrivals,
-    models: Mapping[str, Model],
-    progress: Progress,
+def run_season(
+    folder: RunFolder, models: Mapping[str, Model], *, now: datetime, progress: Progress = silent
 ) -> Stepped:
-    """Do the days, then write the tables, also when a day could not be done."""
-    due = tuple(day for day, _ in found.days)
-    try:
-        with _seldom_collected(), Ledger.open(folder.ledger) as ledger:
-            hold_ledger(folder, ledger, locked)
-            calls = Within(progress, lambda _done, _total: None)
-            desk = Desk(folder, locked, journal, ledger, models, calls)
-            for number, (day, data) in enumerate(found.days):
-                progress("days", number, len(due))
-                desk.digest = data.digest
-                own = clock if data is locked.data else data.clock(locked.season)
-                desk.do(own.day(day, after=_last(journal)))
-            progress("days", len(due), len(due))
-    finally:
-        say_raised(models, progress)
-        journal.sync()
-        write_tables(folder, locked, journal.entries, journal.digest)
-    absent = {name: len(days) for name, days in _unanswered(journal, due, absent=True).items()}
-    return Stepped(due, _lines(locked, clock, journal, found), _navs(journal), found.warnings, absent)
+    """Do every day of a season that is due: a replay to its end."""
+    return _run(folder, models, now, progress, lambda _locked, _clock, _done, found: found)
 
 
-def _navs(journal: Journal) -> dict[str, float]:
-    """The net asset values after the last day that is done; empty before the first."""
-    agents = journal.entries[-1].record["agents"] if journal.entries else {}
-    return {name: one["nav"]["nav"] for name, one in agents.items()}
+def step_season(
+    folder: RunFolder, models: Mapping[str, Model], *, now: datetime, day: date | None = None,
+    progress: Progress = silent,
+) -> Stepped:  # fmt: skip
+    """Do one trading day of a season, and every missed one before it, in order."""
+
+    def chosen(locked: LockedSeason, clock: Clock, done: date | None, found: Arrivals) -> Arrivals:
+        live = locked.season.market.live
+        if day is None:
+            return found if live else found.first
+        problem = ""
+        if not clock.first <= day <= clock.last:
+            problem = f"lies outside of the season ({clock.first} to {clock.last})"
+        elif done is not None and day < done:
+            problem = f"lies before {done}, the last day that was done; a clock does not run backwards"
+        elif live and clock.moment(day) > now:
+            problem = f"is not over: its hour of decision is {clock.moment(day).isoformat()}"
+        elif found.reached is None or day > found.reached:
+            reached = "has no day yet" if found.reached is None else f"ends on {found.reached}"
+            problem = f"lies ahead of the market, which {reached}"
+        elif found.waiting is not None and day >= found.waiting:
+            problem = f"is not reached: {found.announced}"
+        if problem:
+            raise InputError("--day", [Problem("", f"{day} {problem}")])
+        return found.until(day)
+
+    return _run(folder, models, now, progress, chosen)
+
+
+def _run(
+    folder: RunFolder, models: Mapping[str, Model], now: datetime, progress: Progress,
+    choose: Callable[[LockedSeason, Clock, date | None, Arrivals], Arrivals],
+) -> Stepped:  # fmt: skip
+    """Do the chosen days, then write the tables, also when a day could not be done."""
+    locked = open_run(folder)
+    with Journal.open(folder) as journal:
+        clock = locked.data.clock(locked.season)
+        found = choose(locked, clock, journal.last, arrivals(locked, journal.last, now))
+        due = tuple(day for day, _ in found.days)
+        try:
+            with _seldom_collected(), Ledger.open(folder.ledger) as ledger:
+                hold_ledger(folder, ledger, locked)
+                calls = Within(progress, lambda _done, _total: None)
+                desk = Desk(folder, locked, journal, ledger, models, calls)
+                for number, (day, data) in enumerate(found.days):
+                    progress("days", number, len(due))
+                    desk.digest = data.digest
+                    own = clock if data is locked.data else data.clock(locked.season)
+                    desk.do(own.day(day, after=journal.last))
+                progress("days", len(due), len(due))
+        finally:
+            say_raised(models, progress)
+            journal.sync()
+            write_tables(folder, locked, journal.entries, journal.digest)
+        absent = {name: len(days) for name, days in _unanswered(journal, due, absent=True).items()}
+        return Stepped(due, _lines(locked, clock, journal, found), journal.navs, found.warnings, absent)
 
 
 @contextmanager
 def _seldom_collected() -> Iterator[None]:
-    """Let the collector of garbage look seldom: a replay keeps what every day made, and it would go over all of it.
-
-    It took a seventh of the time of a year with stub models.
-    """
+    """Let the collector of garbage look seldom: a replay keeps what every day made, and it would go over all of it."""
     before = gc.get_threshold()
     gc.set_threshold(_YOUNG, 50, 50)
     try:
@@ -418,72 +378,64 @@ class Desk:
     """The state of a season between two days, and how it goes from one to the next."""
 
     def __init__(
-        self,
-        folder: RunFolder,
-        locked: LockedSeason,
-        journal: Journal,
-        ledger: Ledger,
-        models: Mapping[str, Model],
+        self, folder: RunFolder, locked: LockedSeason, journal: Journal, ledger: Ledger, models: Mapping[str, Model],
         calls: Progress,
-    ) -> None:
-        self.folder, self.locked, self.journal, self.ledger, self.models = folder, locked, journal, ledger, models
-        self.calls = calls
+    ) -> None:  # fmt: skip
+        self.folder, self.journal, self.ledger, self.models, self.calls = folder, journal, ledger, models, calls
         self.season, self.prices, self.digest = locked.season, prices_of(models), locked.data.digest
         start = Account(Book(self.season.capital))
         self.accounts = {one.name: start for one in self.season.agents}
-        traded = set(locked.data.universe)
-        self.classes = {one.id: one.asset_class for one in locked.data.history.listings if one.id in traded}
+        universe = set(locked.data.universe)
+        self.classes = {one.id: one.asset_class for one in locked.data.history.listings if one.id in universe}
         self.baselines = new_baselines(self.season, self.classes)
         self.traded = any(entry.record["state"] == "ok" for entry in journal.entries)
         self.marks: Marks = {}
         self.acted: frozenset[str] = frozenset()
-        self.notes: Mapping[str, tuple[str, ...]] = {}
-        if journal.entries:
-            self._take_up(journal.entries[-1].record)
+        if not journal.entries:
+            return
+        last = journal.entries[-1].record
+        wanted = {one["pending"] for one in last["agents"].values()} - {None}
+        decisions: dict[str | None, Any] = {None: None}
+        for entry in reversed(journal.entries):
+            decisions |= {one["record_id"]: one for one in entry.record["decisions"] if one["record_id"] in wanted}
+            if wanted <= decisions.keys():
+                break
+        self.accounts = {
+            name: Account.from_json(one["account"], decisions[one["pending"]]) for name, one in last["agents"].items()
+        }
+        self.baselines = {name: Baseline.from_json(raw) for name, raw in last["baselines"].items()}
+        self.marks = {name: (float(price), str(of)) for name, (price, of) in last["marks"].items()}
+        self.acted = frozenset(map(str, last.get("acted", ())))
 
     def do(self, day: Day) -> None:
-        """One trading day for all agents."""
-        if day.has_data:
-            entry = self._trading(day)
-        else:
-            found = {name: unmoved(name, one, day, self.marks) for name, one in self.accounts.items()}
-            record = self._record(day, "no data", found, self.accounts, {})
-            record["baselines"] = {
-                name: one.to_json(waiting(name, one, day, self.marks)) for name, one in self.baselines.items()
-            }
-            entry = Entry(record)
-        self.journal.append(entry)
-
-    def _trading(self, day: Day) -> Entry:
-        day = self._once(day)
+        """One day for all agents: settle their orders, show them the day, ask them, and record it."""
+        day = self._new_actions(day)
         before, marks = self.accounts, self.marks
-        settled = {name: settle_account(self.season, name, one, day, self.marks) for name, one in before.items()}
-        baselines = self._baselines(day)
-        self.marks = marks_after(self.marks, day)
-        self.notes = {name: one.notes for name, one in settled.items()}
-        shared = day_material(self.season, day, {name for one in settled.values() for name in one.book.positions})
-        asked = [_asked(self.season, shared, one, settled[one.name]) for one in self.season.agents]
+        settled, baselines = self._settle(day)
+        if not day.has_data:
+            record = self._record(day, "no data", settled, {})
+            self.journal.append(Entry(record | {"baselines": baselines}))
+            return
+        shared, asked = _shown(self.season, day, self.season.agents, settled)
         decided = ask_agents(
             self.folder, self.ledger, self.season, day.date, asked, shared, self.models, self.prices, self.calls
         )
         first = {one.decision.agent.id: one.decision for one in decided if one.decision.replicate == 1}
         self.accounts = {name: Account(one.book, first[name]) for name, one in settled.items()}
-        shown = {one.spec.name: one for one in asked}
-        record = self._record(day, "ok", settled, self.accounts, shown)
-        record["decisions"] = [written(one.decision) for one in decided]
+        record = self._record(day, "ok", settled, {one.spec.name: one for one in asked})
+        record["decisions"] = [to_json(one.decision) for one in decided]
         record["missing"] = list(shared.context.missing)
         record["baselines"] = baselines
         for name, one in settled.items():
             source = "" if (last := before[name].decision) is None else last.record_id
             record["agents"][name]["checks"] = checked(self.season, before[name].book, one, day, source, marks)
         times = {one.decision.record_id: one.seconds for one in decided}
-        return Entry(record, shared.facts, shared.instruments, shared.series, times)
+        self.journal.append(Entry(record, shared.facts, shared.instruments, shared.series, times))
 
-    def _once(self, day: Day) -> Day:
-        """The day without actions that came into force already, on a day of which its snapshot lacks the bar.
-
-        A snapshot that was made before a late day arrived dates what its factors imply to the bar after that day.
-        """
+    def _new_actions(self, day: Day) -> Day:
+        """The day without corporate actions that were carried out already, on the evening before their ex-date."""
+        if not day.has_data:
+            return day
         done = {
             name: [one for one in ones if one.since and str(one.since) < self.marks[name][1] < str(one.ex_date)]
             for name, ones in day.actions.items()
@@ -498,29 +450,35 @@ class Desk:
         self.acted = frozenset(acted | (self.acted - day.quotes.keys()))
         return day
 
-    def _baselines(self, day: Day) -> dict[str, Any]:
-        """The baselines after a trading day, as the journal keeps them."""
-        found = {}
+    def _settle(self, day: Day) -> tuple[dict[str, Settlement], dict[str, Any]]:
+        """What a day does to every agent's book, and to those that nobody decides about, as the journal keeps them.
+
+        On a day without data nothing is traded, and orders wait for the next one.
+        """
+        baselines, now = {}, str(day.date)
+        if not day.has_data:
+            for name, one in self.baselines.items():
+                baselines[name] = one.to_json(valued(name, now, "no data", one.book, self.marks, 0.0))
+            return {
+                name: Settlement(one.book, valued(name, now, "no data", one.book, self.marks, 0.0))
+                for name, one in self.accounts.items()
+            }, baselines
+        settled = {name: settle_account(self.season, name, one, day, self.marks) for name, one in self.accounts.items()}
         for name, one in self.baselines.items():
             after, nav = settle_baseline(self.season, name, one, day, self.marks)
             self.baselines[name] = after if self.traded else begun(name, after, self.classes, day)
-            found[name] = self.baselines[name].to_json(nav)
+            baselines[name] = self.baselines[name].to_json(nav)
         self.traded = True
-        return found
+        self.marks = marks_after(self.marks, day)
+        return settled, baselines
 
     def _record(
-        self,
-        day: Day,
-        state: str,
-        settled: Mapping[str, Settlement],
-        accounts: Mapping[str, Account],
-        shown: Mapping[str, Asked],
+        self, day: Day, state: str, settled: Mapping[str, Settlement], shown: Mapping[str, Asked]
     ) -> dict[str, Any]:
-        """The day as the journal keeps it."""
         agents = {
             name: {
-                "account": accounts[name].to_json(),
-                "pending": None if (last := accounts[name].decision) is None else last.record_id,
+                "account": self.accounts[name].to_json(),
+                "pending": None if (last := self.accounts[name].decision) is None else last.record_id,
                 "nav": to_json(one.nav),
                 "fills": to_json(one.fills),
                 "rejections": to_json(one.rejections),
@@ -542,60 +500,50 @@ class Desk:
             "missing": [],
         }
 
-    def _take_up(self, record: Mapping[str, Any]) -> None:
-        """Go on after the last day that is written down."""
-        wanted = {one["pending"] for one in record["agents"].values()}
-        decisions: dict[str, Any] = {}
-        for entry in reversed(self.journal.entries):
-            for raw in entry.record["decisions"]:
-                if raw["record_id"] in wanted:
-                    decisions[raw["record_id"]] = raw
-            if wanted - {None} <= decisions.keys():
-                break
-        self.accounts = {
-            name: restored(one["account"], None if one["pending"] is None else decisions[one["pending"]])
-            for name, one in record["agents"].items()
-        }
-        self.baselines = {name: Baseline.from_json(raw) for name, raw in record["baselines"].items()}
-        self.marks = {name: (float(price), str(of)) for name, (price, of) in record["marks"].items()}
-        self.acted = frozenset(map(str, record.get("acted", ())))
 
-
-def _asked(season: Season, shared: DayMaterial, spec: AgentSpec, settled: Settlement) -> Asked:
-    """An agent before a day, after what was settled on it."""
-    prompt = told(season, spec.name, settled.notes, settled.actions)
-    context = agent_context(shared, settled.book, settled.nav.nav, season.currency, prompt)
-    raw = context_json(context, shared.facts, shared.series, shared.instruments)
-    return Asked(spec, context, sha256_text(raw))
+def _shown(
+    season: Season, day: Day, agents: Sequence[AgentSpec], settled: Mapping[str, Settlement]
+) -> tuple[DayMaterial, list[Asked]]:
+    """What agents are shown on a day: the market, which all share, and what became of each one's book."""
+    shared = day_material(season, day, {name for one in settled.values() for name in one.book.positions})
+    asked = []
+    for spec in agents:
+        own = settled[spec.name]
+        prompt = told(season, spec.name, own.notes, own.actions)
+        context = agent_context(shared, own.book, own.nav.nav, season.currency, prompt)
+        raw = context_json(context, shared.facts, shared.series, shared.instruments)
+        asked.append(Asked(spec, context, sha256_text(raw)))
+    return shared, asked
 
 
 def _lines(locked: LockedSeason, clock: Clock, journal: Journal, found: Arrivals) -> tuple[str, ...]:
-    """What a person is told of it."""
     due = tuple(day for day, _ in found.days)
     waiting = [found.announced] if found.announced else []
     if not journal.entries:
         begins = f"the season begins on {clock.first}, and the market has nothing of it yet"
         return tuple(waiting) or (() if found.overdue else (f"nothing is due: {begins}",))
-    last = journal.entries[-1].record
-    navs = "; ".join(f"{name} {nav:,.2f}" for name, nav in _navs(journal).items())
-    state = f"{last['day']}: {navs}"
+    last = journal.entries[-1].day
+    state = f"{last}: " + "; ".join(f"{name} {nav:,.2f}" for name, nav in journal.navs.items())
     if not due:
-        idle = [] if found.overdue else [f"nothing is due after {last['day']}"]
+        idle = [] if found.overdue else [f"nothing is due after {last}"]
         return (*(waiting or idle), state)
     empty = [one.day for one in journal.entries[-len(due) :] if one.record["state"] != "ok"]
     done = f"{len(due)} days done" if len(due) > 1 else f"{due[0]} done"
     without = f"; without data: {', '.join(empty[:5])}" if empty else ""
-    return (f"{locked.season.name}: {done}{without}", state, *_silent(journal, due), *waiting)
-
-
-def _silent(journal: Journal, due: tuple[date, ...]) -> list[str]:
-    """The agents that held because no usable reply came, or because nobody was there."""
-    silent, absent = _unanswered(journal, due, absent=False), _unanswered(journal, due, absent=True)
     of = f"of {len(due)} days, and held"
-    return [
-        *(f"{name} gave no usable reply on {len(days)} {of}" for name, days in silent.items()),
-        *(f"{name} was absent on {len(days)} {of} (last: {days[-1]})" for name, days in absent.items()),
-    ]
+    return (
+        f"{locked.season.name}: {done}{without}",
+        state,
+        *(
+            f"{name} gave no usable reply on {len(days)} {of}"
+            for name, days in _unanswered(journal, due, absent=False).items()
+        ),
+        *(
+            f"{name} was absent on {len(days)} {of} (last: {days[-1]})"
+            for name, days in _unanswered(journal, due, absent=True).items()
+        ),
+        *waiting,
+    )
 
 
 def _unanswered(journal: Journal, due: tuple[date, ...], *, absent: bool) -> dict[str, list[str]]:
@@ -607,3 +555,57 @@ def _unanswered(journal: Journal, due: tuple[date, ...], *, absent: bool) -> dic
             if flags & {*NOT_USABLE} and one["replicate"] == 1 and (ABSENT in flags) == absent:
                 found.setdefault(one["agent"]["id"], []).append("; ".join(one["missing"]))
     return dict(sorted(found.items()))
+
+
+def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entry], digest: str) -> None:
+    """Write what the journal holds as tables; equal journals make equal bytes, `TIMES` apart."""
+    store = Store(folder)
+    basis: dict[str, str | None] = {"plan": locked.plan_hash, "journal": digest}
+    if store.done(NAVS, basis):
+        return
+    agents = [one for entry in entries for one in entry.record["agents"].values()]
+    navs = (parse(SeasonNav, canonical_json(one["nav"]), source="journal of the season") for one in agents)
+    store.write_arrow(CONTEXTS, _contexts(locked.season, entries), basis)
+    store.write(DECISIONS, (read_decision(one) for entry in entries for one in entry.record["decisions"]), basis)
+    store.write(FILLS, (SeasonFill(**one) for agent in agents for one in agent["fills"]), basis)
+    store.write(REJECTIONS, (SeasonRejection(**one) for agent in agents for one in agent["rejections"]), basis)
+    store.write(TIMES, times_of(entries), basis)
+    store.write(OUTCOMES, outcomes_of(locked.season, entries), basis)
+    store.write(BASELINES, baseline_rows(entries), basis)
+    store.write(CHECKS, check_rows(entries), basis)
+    store.write(NAVS, navs, basis)  # last: whoever finds it done finds the others done
+
+
+def times_of(entries: Sequence[Entry]) -> Iterator[SeasonTime]:
+    """The measured seconds of each decision."""
+    for entry in entries:
+        times = entry.times or {}
+        for one in entry.record["decisions"]:
+            name = one["record_id"]
+            yield SeasonTime(
+                record_id=name, day=entry.day, agent=one["agent"]["id"], replicate=one["replicate"],
+                seconds=times.get(name),
+            )  # fmt: skip
+
+
+def _contexts(season: Season, entries: Iterable[Entry]) -> pa.Table:
+    """The contexts as `CONTEXTS.to_arrow` would write them, from JSON that is there already."""
+    limits, found = limits_of(season), {}
+    for entry in entries:
+        cutoff, missing = entry.moment, entry.record["missing"]
+        facts = entry.facts.count('"available_at":')
+        for agent in entry.record["agents"].values():
+            if agent["context_id"] is None:
+                continue
+            held = {name: agent["nav"][name] for name in ("cash", "nav", "positions")}
+            context = Context(
+                completeness="complete", cutoff=cutoff, cutoff_source="the season's clock", prompt=agent["prompt"],
+                portfolio=Portfolio(currency=season.currency, **held), constraints=limits, missing=tuple(missing),
+            )  # fmt: skip
+            raw = context_json(context, entry.facts, entry.series, entry.instruments)
+            found[raw.encode("utf-8", "surrogatepass")] = (agent["context_id"], "complete", cutoff, facts, missing)
+    rows = sorted(found)
+    names = ("context_id", "completeness", "cutoff", "facts", "missing")
+    columns = {name: [found[raw][at] for raw in rows] for at, name in enumerate(names)}
+    arrays = [pa.array(columns[name], type=kind) for name, (kind, _) in CONTEXTS.columns.items()]
+    return pa.Table.from_arrays([*arrays, texts_array(rows)], schema=CONTEXTS.schema)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from assaymark.engine import Ledger, Model
+from assaymark.engine.prices import Prices
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.judging.season.calls import (
     AuthorGuess,
@@ -17,13 +19,14 @@ from assaymark.judging.season.calls import (
     PlannedProbe,
     grader_version,
     horizon_tasks,
+    next_call,
     outcome_calls,
     probe_calls,
 )
 from assaymark.judging.season.ledger import HorizonLedger, horizon_ledgers
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
-from assaymark.judging.season.replies import Read, ReplyState
+from assaymark.judging.season.replies import MOST_NOTE_TOKENS, HorizonAnswer, Read, ReplyState, read_horizon_reply
 from assaymark.judging.season.scoring import GradedPart, HorizonGrades, HorizonScore, OutcomeGrade, horizon_score
 from assaymark.market.calendar import weekdays
 from assaymark.notebook import Told
@@ -31,13 +34,14 @@ from assaymark.protocol import JudgeSpec
 from assaymark.records import Evidence, Judgment, JudgmentStatus
 from assaymark.report.text import counted
 from assaymark.workflow.ask import again_line
+from assaymark.workflow.forecast import Forecast, Stage, forecast
 from assaymark.workflow.import_records import import_grades
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.sharing import hold_ledger
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, OUTCOMES, Store
 from assaymark.workflow.track import Progress, silent
 from assaymark.workflow.tracks.season_calls import SeasonAsker
-from assaymark.workflow.tracks.season_day import alone, not_stepping
+from assaymark.workflow.tracks.season_day import alone, due_days, not_stepping, open_run, opening_calls
 from assaymark.workflow.tracks.season_lock import stored_season
 from assaymark.workflow.tracks.season_material import material_of
 from assaymark.workflow.tracks.season_plan import Season, period_of
@@ -60,15 +64,9 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.season_material import SeasonMaterial
 
 
-# What of a season is graded: whole records, their periods, and the decisions of replicates.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class SeasonPart:
-    """A part of a season that is graded on its own; the fields are those of `SeasonGrade`.
-
-    ``ledger`` is the numeric one of its steps.
-    """
+    """A part of a season that is graded on its own; the fields are those of `SeasonGrade`."""
 
     agent: str
     scope: GradeScope
@@ -98,12 +96,13 @@ def season_horizons(material: SeasonMaterial) -> dict[str, Horizon]:
     return {name: _horizon(material, name, steps) for name, steps in material.steps.items()}
 
 
-def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
-    """Everything that is graded: whole records first, then periods in order, then replicates.
+def _horizon(material: SeasonMaterial, agent: str, steps: Sequence[StepRecord]) -> Horizon:
+    mandate, names = material.season.told(agent).strip(), material.agents
+    return horizon_of(steps, material.contexts, agents=names, keep=material.universe, mandate=mandate)
 
-    A record is blinded once, and its periods are cut from it. Periods are those of the season file; a replicate is its
-    decisions alone, since only the first one trades.
-    """
+
+def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
+    """Everything that is graded: whole records first, then periods in order, then replicates."""
     shown: dict[tuple[str, int], Sequence[StepRecord]] = {(name, 0): ones for name, ones in material.steps.items()}
     shown |= material.replicates
     horizons = {key: _horizon(material, key[0], steps) for key, steps in shown.items()}
@@ -112,23 +111,25 @@ def season_parts(material: SeasonMaterial) -> list[SeasonPart]:
     whole: list[SeasonPart] = []
     periods: list[SeasonPart] = []
     replicates: list[SeasonPart] = []
-    for (key, horizon), ledger in zip(horizons.items(), ledgers, strict=True):
-        days = [step.day for step in shown[key]]
-        if key[1]:
-            replicates.append(_part(key[0], "replicate", "", key[1], days, horizon, ledger))
-        else:
-            whole.append(_part(key[0], "whole", "", 1, days, horizon, ledger))
-            periods += _periods(material, key[0], days, horizon, ledger)
+    for ((agent, replicate), horizon), ledger in zip(horizons.items(), ledgers, strict=True):
+        days = [step.day for step in shown[agent, replicate]]
+        if replicate:
+            replicates.append(SeasonPart(agent, "replicate", "", replicate, days[0], days[-1], horizon, ledger))
+            continue
+        whole.append(SeasonPart(agent, "whole", "", 1, days[0], days[-1], horizon, ledger))
+        length = material.season.judging.period
+        for period, steps in groupby(enumerate(days, start=1), key=lambda one: period_of(one[1], length)):
+            (first, begin), *rest = steps
+            last, end = rest[-1] if rest else (first, begin)
+            cut = horizon.between(first, last), ledger.between(first, last)
+            periods.append(SeasonPart(agent, "period", period, 1, begin, end, *cut))
     return [*whole, *sorted(periods, key=lambda one: one.period), *replicates]
 
 
 def season_tasks(
     parts: Sequence[SeasonPart], judges: Sequence[JudgeSpec], plan: ScoringPlan, *, budget: int
 ) -> list[tuple[SeasonPart, HorizonTask]]:
-    """Every part before every judge: whole records in as many trials as the judge has, all else in one.
-
-    Repeated trials of whole records show the noise of a judge. Periods are many, and their spread shows it too.
-    """
+    """Every part before every judge: whole records in as many trials as the judge has, all else in one."""
     once = [one.model_copy(update={"trials": 1}) for one in judges]
     return [
         (part, task)
@@ -140,77 +141,19 @@ def season_tasks(
 
 
 def season_probes(parts: Sequence[SeasonPart], judges: Sequence[JudgeSpec], *, budget: int) -> list[Probe]:
-    """Who made it: asked of every whole record, and of every period in which all agents decided.
-
-    Among fewer agents a guess would be another question. A period that is the whole season is asked about once, and a
-    season of one agent is not.
-    """
+    """Who made it: asked of every whole record, and of every period in which all agents decided."""
     once = [one.model_copy(update={"trials": 1}) for one in judges]
     found: dict[tuple[str, str], Probe] = {}
     agents = {one.agent for one in parts}
-    for period, ones in _by_period(parts).items():
-        horizons = {one.agent: one.horizon for one in ones}
-        if set(horizons) != agents or len(agents) < 2:
-            continue
-        for probe in probe_calls(horizons, once if period else judges, budget=budget):
-            found.setdefault((probe.author, probe.call.key), Probe(probe, period))
-    return list(found.values())
-
-
-def _by_period(parts: Sequence[SeasonPart]) -> Mapping[str, list[SeasonPart]]:
-    """Whole records under an empty name, then the periods."""
-    found: dict[str, list[SeasonPart]] = {}
+    by_period: dict[str, dict[str, Horizon]] = {}
     for one in parts:
         if one.scope != "replicate":
-            found.setdefault(one.period, []).append(one)
-    return found
-
-
-def _horizon(material: SeasonMaterial, agent: str, steps: Sequence[StepRecord]) -> Horizon:
-    return horizon_of(
-        steps,
-        material.contexts,
-        agents=material.agents,
-        keep=material.universe,
-        mandate=material.season.told(agent).strip(),
-    )
-
-
-def _periods(
-    material: SeasonMaterial, agent: str, days: Sequence[str], horizon: Horizon, ledger: HorizonLedger
-) -> Iterator[SeasonPart]:
-    """One agent's record, period by period."""
-    length = material.season.judging.period
-    numbered = enumerate(days, start=1)
-    for period, steps in groupby(numbered, key=lambda one: period_of(one[1], length)):
-        within = list(steps)
-        first, last = within[0][0], within[-1][0]
-        shown = [day for _, day in within]
-        yield _part(agent, "period", period, 1, shown, horizon.between(first, last), ledger.between(first, last))
-
-
-def _part(
-    agent: str,
-    scope: GradeScope,
-    period: str,
-    replicate: int,
-    days: Sequence[str],
-    horizon: Horizon,
-    ledger: HorizonLedger,
-) -> SeasonPart:
-    return SeasonPart(
-        agent=agent,
-        scope=scope,
-        period=period,
-        replicate=replicate,
-        first=days[0],
-        last=days[-1],
-        horizon=horizon,
-        ledger=ledger,
-    )
-
-
-# The tables of a judged season: grades, guesses, what blinding did, and every number beside its material.
+            by_period.setdefault(one.period, {})[one.agent] = one.horizon
+    for period, horizons in by_period.items():
+        if set(horizons) == agents and len(agents) > 1:
+            for probe in probe_calls(horizons, once if period else judges, budget=budget):
+                found.setdefault((probe.author, probe.call.key), Probe(probe, period))
+    return list(found.values())
 
 
 _STATUS: Final[dict[ReplyState, JudgmentStatus]] = {
@@ -226,28 +169,16 @@ def grade_row(part: SeasonPart, score: HorizonScore) -> SeasonGrade:
     """One judge's score of one part."""
     grades = score.grades
     return SeasonGrade(
-        agent=part.agent,
-        judge=grades.judge,
-        family=grades.family,
-        trial=grades.trial,
-        scope=part.scope,
-        period=part.period,
-        replicate=part.replicate,
-        first=part.first,
-        last=part.last,
-        steps=len(part.horizon.steps),
-        score=score,
-    )
+        agent=part.agent, judge=grades.judge, family=grades.family, trial=grades.trial, scope=part.scope,
+        period=part.period, replicate=part.replicate, first=part.first, last=part.last,
+        steps=len(part.horizon.steps), score=score,
+    )  # fmt: skip
 
 
 def human_rows(
     judgments: Iterable[Judgment], parts: Iterable[SeasonPart], plan: ScoringPlan, judges: Collection[str]
 ) -> Iterator[SeasonGrade]:
-    """What people of the panel gave whole records and periods, as grades; the numeric ledger caps them like any other.
-
-    Grades of records that the season does not have, or of others than ``judges``, are left out, and so are those of
-    parts that are not applicable. A record of which some part of ``plan`` was not graded is invalid.
-    """
+    """What people of the panel gave records and periods, as grades; the numeric ledger caps them like any other."""
     names = [each.name for each in (*plan.reasoning, *plan.evidence)]
     known = {f"{one.agent}/{one.period}" if one.period else one.agent: one for one in parts if one.scope != "replicate"}
     for one in judgments:
@@ -280,15 +211,10 @@ def guess_row(probe: Probe, read: Read[AuthorGuess]) -> SeasonGuess:
     """One guess at an author."""
     planned = probe.planned
     return SeasonGuess(
-        author=planned.author,
-        judge=planned.judge,
-        trial=planned.trial,
-        period=probe.period,
-        options=len(planned.options),
-        state=read.state,
-        guess=None if read.answer is None else read.answer.author,
+        author=planned.author, judge=planned.judge, trial=planned.trial, period=probe.period,
+        options=len(planned.options), state=read.state, guess=None if read.answer is None else read.answer.author,
         call_key=planned.call.key,
-    )
+    )  # fmt: skip
 
 
 def replaced_rows(parts: Iterable[SeasonPart]) -> Iterator[SeasonReplaced]:
@@ -308,10 +234,7 @@ def evidence_rows(parts: Iterable[SeasonPart]) -> Iterator[Evidence]:
 
 
 def judgment_row(grade: SeasonGrade) -> Judgment:
-    """A grade as a judgment: what is graded is the agent, with its period or replicate behind a slash.
-
-    A reply that was cut off, or never came, counts as invalid; the reason says which.
-    """
+    """A grade as a judgment: what is graded is the agent, with its period or replicate behind a slash."""
     grades, score = grade.score.grades, grade.score.score
     within = grade.period or (f"r{grade.replicate}" if grade.scope == "replicate" else "")
     scores = {} if score is None else {
@@ -322,21 +245,11 @@ def judgment_row(grade: SeasonGrade) -> Judgment:
         **({} if score.outcome is None else {"outcome": score.outcome}),
     }  # fmt: skip
     return Judgment(
-        trajectory=f"{grade.agent}/{within}" if within else grade.agent,
-        judge=grade.judge,
-        family=grade.family,
-        rubric=grades.grader,
-        trial=grade.trial,
-        status=_STATUS[grades.state],
-        scores=scores,
-        call_key=grades.parts[-1].call_key,
-        first_key=grades.parts[-1].first_key,
-        lookahead_check=grades.lookahead_check,
-        reason=grades.reason,
-    )
-
-
-# --- lines ------------------------------------------------------------------------------------------------------------
+        trajectory=f"{grade.agent}/{within}" if within else grade.agent, judge=grade.judge, family=grade.family,
+        rubric=grades.grader, trial=grade.trial, status=_STATUS[grades.state], scores=scores,
+        call_key=grades.parts[-1].call_key, first_key=grades.parts[-1].first_key,
+        lookahead_check=grades.lookahead_check, reason=grades.reason,
+    )  # fmt: skip
 
 
 def judged_lines(
@@ -346,17 +259,16 @@ def judged_lines(
     agents, judges = ({one.agent for one in grades}, {one.judge for one in grades})
     soon = "" if over else "; the season is not over, and is graded anew when it has gone on"
     lines = [f"{name}: {counted(len(agents), 'agent')} graded by {counted(len(judges), 'judge')} up to {last}{soon}"]
-    counts = [
-        _share(what, [one.score.grades.state for one in grades if one.scope == scope])
-        for scope, what in (("whole", "whole records"), ("period", f"{period}s"), ("replicate", "replicates"))
-    ]
-    outcomes = [one.score.outcome.state for one in grades if one.score.outcome is not None]
-    counts += [_share("outcomes", outcomes), _share("author identification", [one.state for one in guesses])]
-    return [*lines, ", ".join(one for one in counts if one), *_again(grades), *_useless(grades, guesses)]
+    states: dict[str, list[str]] = {}
+    for scope, what in (("whole", "whole records"), ("period", f"{period}s"), ("replicate", "replicates")):
+        states[what] = [one.score.grades.state for one in grades if one.scope == scope]
+    states["outcomes"] = [one.score.outcome.state for one in grades if one.score.outcome is not None]
+    states["author identification"] = [one.state for one in guesses]
+    shares = [f"{what} {ones.count('ok'):,} of {len(ones):,}" for what, ones in states.items() if ones]
+    return [*lines, ", ".join(shares), *_again(grades), *_useless(grades, guesses)]
 
 
 def _again(grades: Sequence[SeasonGrade]) -> Iterator[str]:
-    """A line for each judge that was asked once more."""
     replies = [(one.judge, part.first_key, part.state) for one in grades for part in one.score.grades.parts]
     for judge in sorted({judge for judge, _, _ in replies}):
         states = [state for name, first, state in replies if name == judge and first]
@@ -364,26 +276,19 @@ def _again(grades: Sequence[SeasonGrade]) -> Iterator[str]:
             yield again_line(judge, len(states), sum(one == judge for one, _, _ in replies), states.count("ok"))
 
 
-def _share(what: str, states: Sequence[str]) -> str:
-    return f"{what} {sum(one == 'ok' for one in states):,} of {len(states):,}" if states else ""
-
-
 def _useless(grades: Sequence[SeasonGrade], guesses: Sequence[SeasonGuess]) -> Iterator[str]:
     """A line for each judge and kind of reply that nothing can be made of."""
-    replies = [(one.judge, one.score.grades.state, one.score.grades.reason) for one in grades]
-    replies += [(one.judge, one.score.outcome.state, one.score.outcome.reason) for one in grades if one.score.outcome]
-    replies += [(one.judge, _state(one.state), None) for one in guesses]
+    replies: list[tuple[str, str, str | None]] = [
+        *((one.judge, one.score.grades.state, one.score.grades.reason) for one in grades),
+        *((one.judge, one.score.outcome.state, one.score.outcome.reason) for one in grades if one.score.outcome),
+        *((one.judge, one.state, None) for one in guesses),
+    ]
     for judge in sorted({judge for judge, _, _ in replies}):
         of = [(state, reason) for name, state, reason in replies if name == judge]
-        for state, words in _KINDS.items():
-            bad = [reason for found, reason in of if found == state]
-            if bad:
+        for state, (words, then) in _KINDS.items():
+            if bad := [reason for found, reason in of if found == state]:
                 first = next((f" (first: {reason})" for reason in bad if reason), "")
-                yield f"{judge}: {len(bad):,} of {len(of):,} replies {words[0]}{first}; {words[1]}"
-
-
-def _state(state: str) -> ReplyState:
-    return next(one for one in _STATUS if one == state)
+                yield f"{judge}: {len(bad):,} of {len(of):,} replies {words}{first}; {then}"
 
 
 _STAYS: Final = "stored verbatim and not retried"
@@ -404,16 +309,13 @@ class SeasonJudged(Told):
 
 
 def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> SeasonJudged:
-    """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates.
-
-    Outcomes are shown once the grades of a record are there, in a call of their own, and on whole records alone. A
-    judge that refuses, answers nonsense or never answers is recorded. People of the panel are not asked: their grades
-    are read as they were imported (`import_grades`, or the file that the plan names). A call with a reply in the ledger
-    is never made again, so it can be killed and called again; and a season that has gone on is graded anew, to its last
-    day.
-    """
+    """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates."""
     stored, store = stored_season(folder), Store(folder)
-    _take_grades(folder, stored.season)
+    # the file of grades that the season file names, if it is there: in the run folder, or as it is named
+    named = stored.season.human.grades
+    places = [] if named is None else [folder.path / named, Path(named)]
+    if (grades_file := next((path for path in places if path.is_file()), None)) is not None:
+        import_grades(folder, grades_file)
     refuse_unjudgeable(folder, stored.season, store)
     with alone(folder.path / "season" / "judging.lock", f"{folder.path}: this season is being judged by another run"):
         with not_stepping(folder):
@@ -428,11 +330,37 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Pr
         with Ledger.open(folder.ledger) as ledger:
             hold_ledger(folder, ledger, stored)
             asker = SeasonAsker(folder, ledger, models, stored.season.engine, progress)
-            grades, guesses = _graded(asker, material, parts)
+            season = material.season
+            plan, judges, budget = material.scoring, asked_judges(season), season.judging.token_budget
+            planned = season_tasks(parts, judges, plan, budget=budget)
+            given = asker.grades([task for _, task in planned])
+            outcomes = asker.outcomes(
+                [
+                    outcome_calls(grades, part.horizon, material.outcomes, task.judge, plan, budget=budget)
+                    if part.scope == "whole" and grades.state == "ok"
+                    else []
+                    for (part, task), grades in zip(planned, given, strict=True)
+                ]
+            )
+            rows = [
+                grade_row(part, horizon_score(grades, plan, horizon=part.horizon, ledger=part.ledger, outcome=outcome))
+                for (part, _), grades, outcome in zip(planned, given, outcomes, strict=True)
+            ]
+            probes = season_probes(parts, judges, budget=budget) if season.judging.author_probe else []
+            grades, guesses = rows, [guess_row(*one) for one in asker.guesses(probes)]
         people = {one.name for one in stored.season.panel if one.human}
         grades += human_rows(_given(store), parts, material.scoring, people)
-        _require_some(folder, grades)
-        _write(store, basis, parts, grades, guesses)
+        if all(one.score.grades.state == "failed" for one in grades):
+            first = next(one.score.grades for one in grades)
+            what = (
+                f"no judge answered anything (first: {first.judge}, {first.reason}); nothing was written, and the same "
+            )
+            raise ModelError(f"{folder.path}: {what}command asks again", retryable=True)
+        store.write(REPLACED, replaced_rows(parts), basis)
+        store.write(EVIDENCE, evidence_rows(parts), basis)
+        store.write(JUDGMENTS, map(judgment_row, grades), basis)
+        store.write(GUESSES, guesses, basis)
+        store.write(GRADES, grades, basis)
         return SeasonJudged(asker.made, tuple(_lines(folder, stored.season, grades, guesses)))
 
 
@@ -449,13 +377,9 @@ def is_judged(store: Store, stored: StoredSeason) -> bool:
     basis = judging_basis(store, stored)
     if not all(store.done(table, basis) for table in (GRADES, GUESSES, REPLACED, EVIDENCE, JUDGMENTS)):
         return False
-    failed = any(one.state == "failed" for one in store.read(GUESSES))
-    return not failed and not any(_failed(one) for one in store.read(GRADES))
-
-
-def _failed(one: SeasonGrade) -> bool:
-    outcome = one.score.outcome
-    return one.score.grades.state == "failed" or (outcome is not None and outcome.state == "failed")
+    grades = store.read(GRADES)
+    states = {one.state for one in store.read(GUESSES)} | {one.score.grades.state for one in grades}
+    return "failed" not in states | {one.score.outcome.state for one in grades if one.score.outcome is not None}
 
 
 def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
@@ -474,69 +398,7 @@ def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
 
 
 def _given(store: Store) -> Sequence[Judgment]:
-    """What people graded, as far as it was imported."""
     return store.read(HUMAN) if store.digest(HUMAN) is not None else ()
-
-
-def _take_grades(folder: RunFolder, season: Season) -> None:
-    """Read the file of grades that the season file names, if it is there: in the run folder, or as it is named."""
-    if season.human.grades is None:
-        return
-    for path in (folder.path / season.human.grades, Path(season.human.grades)):
-        if path.is_file():
-            import_grades(folder, path)
-            return
-
-
-def _graded(
-    asker: SeasonAsker, material: SeasonMaterial, parts: Sequence[SeasonPart]
-) -> tuple[list[SeasonGrade], list[SeasonGuess]]:
-    """Ask everything: grades first, outcomes once they are there, author identification last."""
-    season = material.season
-    plan, judges, budget = material.scoring, asked_judges(season), season.judging.token_budget
-    planned = season_tasks(parts, judges, plan, budget=budget)
-    given = asker.grades([task for _, task in planned])
-    outcomes = asker.outcomes(
-        [
-            outcome_calls(grades, part.horizon, material.outcomes, task.judge, plan, budget=budget)
-            if part.scope == "whole" and grades.state == "ok"
-            else []
-            for (part, task), grades in zip(planned, given, strict=True)
-        ]
-    )
-    rows = [
-        grade_row(part, _score(part, grades, outcome, plan))
-        for (part, _), grades, outcome in zip(planned, given, outcomes, strict=True)
-    ]
-    probes = season_probes(parts, judges, budget=budget) if season.judging.author_probe else []
-    return rows, [guess_row(*one) for one in asker.guesses(probes)]
-
-
-def _score(part: SeasonPart, grades: HorizonGrades, outcome: OutcomeGrade | None, plan: ScoringPlan) -> HorizonScore:
-    return horizon_score(grades, plan, horizon=part.horizon, ledger=part.ledger, outcome=outcome)
-
-
-def _require_some(folder: RunFolder, grades: Sequence[SeasonGrade]) -> None:
-    """See that somebody answered at all."""
-    if all(one.score.grades.state == "failed" for one in grades):
-        first = next(one.score.grades for one in grades)
-        what = f"no judge answered anything (first: {first.judge}, {first.reason}); nothing was written, and the same "
-        raise ModelError(f"{folder.path}: {what}command asks again", retryable=True)
-
-
-def _write(
-    store: Store,
-    basis: Mapping[str, str | None],
-    parts: Sequence[SeasonPart],
-    grades: Sequence[SeasonGrade],
-    guesses: Sequence[SeasonGuess],
-) -> None:
-    """The tables; grades last, so that whoever finds them done finds the others done."""
-    store.write(REPLACED, replaced_rows(parts), basis)
-    store.write(EVIDENCE, evidence_rows(parts), basis)
-    store.write(JUDGMENTS, map(judgment_row, grades), basis)
-    store.write(GUESSES, guesses, basis)
-    store.write(GRADES, grades, basis)
 
 
 def _lines(
@@ -549,3 +411,60 @@ def _lines(
     people = ", ".join(one.name for one in season.panel if one.human and one.name not in graded)
     how = f"read them with: assaymark import human FILE --out {folder.path}, and judge again"
     return [*lines, *([f"no grades of people yet: {people}; {how}"] if people else [])]
+
+
+_ANSWER: Final = HorizonAnswer(
+    reasoning={}, evidence={}, data_reliability=0, claims=(), lookahead_check="pass", lookahead_reason="", verdict="",
+    summary="", notes="word " * MOST_NOTE_TOKENS,
+)  # fmt: skip
+"""Stands in for an answer on a part that is not asked about yet: with notes of the most that is allowed."""
+
+
+def expect_season_run(folder: RunFolder, prices: Prices, *, now: datetime) -> Forecast:
+    """What `assaymark season run` would ask and cost. Nothing is sent, and nothing is written."""
+    locked = open_run(folder)
+    days = list(due_days(folder, locked, now))
+    stage = Stage("agents", [call for day in days for call in opening_calls(locked.season, day, locked.season.agents)])
+    found = forecast([stage], folder, None, prices, batch=locked.season.engine.batch)
+    if len(days) > 1:
+        found = found.noting(
+            f"{len(days):,} days: what agents hold on later ones is not known; books as at the start stand in for it"
+        )
+    return found
+
+
+def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
+    """What `assaymark season judge` would ask and cost. Nothing is sent, and nothing is written."""
+    stored, store = stored_season(folder), Store(folder)
+    refuse_unjudgeable(folder, stored.season, store)
+    material = material_of(store, stored)
+    season, parts, judges = stored.season, season_parts(material), asked_judges(stored.season)
+    plan, budget = material.scoring, season.judging.token_budget
+    tasks = season_tasks(parts, judges, plan, budget=budget)
+    graded, outcomes = [], []
+    with Ledger.open(folder.ledger, create=False) if folder.has_ledger else nullcontext() as ledger:
+        for part, task in tasks:
+            reads: list[Read[HorizonAnswer]] = []
+            while (planned := next_call(task, reads)) is not None:
+                graded.append(planned.call)
+                # A record in one part needs no answer to say what comes next.
+                keys = [planned.call.key] if ledger is not None and len(task.parts) > 1 else []
+                reply = next((one for _, one in ledger.replies(keys)), None) if ledger is not None and keys else None
+                reads.append(Read("ok", _ANSWER) if reply is None else read_horizon_reply(reply, planned.asked))
+            if part.scope == "whole":
+                judge = task.judge
+                grades = HorizonGrades(
+                    agent=task.agent, judge=judge.name, family=judge.family, trial=task.trial, horizon=task.horizon,
+                    grader=grader_version(task.plan), state="ok", parts=(),
+                )  # fmt: skip
+                asked = outcome_calls(grades, part.horizon, material.outcomes, judge, plan, budget=budget)
+                outcomes += [one.call for one in asked]
+    probes = season_probes(parts, judges, budget=budget) if season.judging.author_probe else []
+    stages = [Stage("grades", graded), Stage("outcomes", outcomes)]
+    stages.append(Stage("author identification", [one.planned.call for one in probes]))
+    found = forecast(stages, folder, None, prices, batch=season.engine.batch)
+    if any(len(task.parts) > 1 for _, task in tasks):
+        found = found.noting(
+            f"of long records later parts show a judge's notes: {MOST_NOTE_TOKENS:,} words stand in for those"
+        )
+    return found

@@ -28,9 +28,8 @@ from assaymark.workflow.amendments import Amendment, read_amendments
 from assaymark.workflow.model_problems import absent_problems, agent_problems, season_judge_problems
 from assaymark.workflow.run_folder import (
     RunFolder,
-    check_lock,
+    Track,
     new_folder,
-    read_lock,
     read_text,
     require_version_2,
     write_lock,
@@ -52,18 +51,21 @@ if TYPE_CHECKING:
     from assaymark.workflow.tracks.season_records import FoundSeason
 
 
-FORMAT: Final = "assaymark season lock 2"
+SEASON: Final = Track(
+    format="assaymark season lock 2",
+    absent="{0} holds no season; make one with: assaymark season init FILE --out {0}",
+    others={"": "{0} holds no season but a study or a benchmark; use another folder"},
+    texts="texts of this version",
+    restore="restore it, or use a new run folder",
+)
+"""What the lock of a season says."""
 
 M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonData:
-    """What a season is run on: the store, its digest, and the instruments in the order of the store.
-
-    A season that somebody else ran has no store; its digest is that of the records. ``earlier`` are the folders of the
-    other snapshots of a growing source, the one retrieved last first.
-    """
+    """What a season is run on: the store, its digest, and the instruments in the order of the store."""
 
     store: History | None
     digest: str
@@ -93,51 +95,34 @@ class SeasonData:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LockedSeason:
-    """A locked season with its data. ``preflight`` are sentences on what its design can never say.
-
-    ``preregistered`` is false where the rules of version 2 came after something had been decided or judged.
-    """
-
-    season: Season
-    plan_hash: str
-    locked_at: str
-    data: SeasonData
-    preflight: tuple[str, ...] = ()
-    amendments: tuple[Amendment, ...] = ()
-    preregistered: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class StoredSeason:
-    """What the lock of a season says, without its market. ``universe`` are the instruments that were chosen.
-
-    ``preregistered`` as in `LockedSeason`.
-    """
+    """What the lock of a season says, without its market. ``universe`` are the instruments that were chosen."""
 
     season: Season
     plan_hash: str
     locked_at: str
     universe: tuple[str, ...]
-    amendments: tuple[Amendment, ...] = ()
-    preregistered: bool = True
+    amendments: tuple[Amendment, ...]
+    preregistered: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LockedSeason(StoredSeason):
+    """A locked season with its data. ``preflight`` are sentences on what its design can never say."""
+
+    data: SeasonData
+    preflight: tuple[str, ...]
 
 
 def is_season(folder: RunFolder) -> bool:
     """Whether a season is locked in a run folder."""
-    return folder.lock.is_file() and read_lock(folder).get("format") == FORMAT
+    return SEASON.holds(folder)
 
 
 def lock_season(
-    folder: RunFolder,
-    text: str,
-    source: str,
-    models: Mapping[str, Model] | None = None,
-    *,
-    now: datetime,
-    allow_absent: Collection[str] = (),
-    first: Callable[[Season, SeasonData], object] | None = None,
-) -> LockedSeason:
+    folder: RunFolder, text: str, source: str, models: Mapping[str, Model] | None = None, *, now: datetime,
+    allow_absent: Collection[str] = (), first: Callable[[Season, SeasonData], object] | None = None,
+) -> LockedSeason:  # fmt: skip
     """Lock a season in a run folder; the same season again changes nothing, and a failure leaves nothing behind."""
     require_version_2(folder)
     found: FoundSeason | None = None
@@ -175,8 +160,7 @@ def lock_season(
 def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeason:
     """The locked season of a run folder, with its market as it is now."""
     stored = _stored(folder)
-    season = _planned(folder, stored)
-    chosen = tuple(str(one) for one in stored["universe"])
+    season, chosen = season_of(read_text(folder.plan, "season"), stored, source=str(folder.plan)), _universe_of(stored)
     if data is not None:
         found = data
     elif season.recorded:
@@ -190,27 +174,30 @@ def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeas
             f"{folder.path}: the {what} changed after the lock (now {found.digest[:24]}..., locked "
             f"{str(stored['inputs'].get('market'))[:24]}...); put them back, or {instead}"
         )
-    made = fingerprint(season, found)
-    if made != stored["plan_hash"]:
-        raise _edited(folder, made, stored)
     preflight = tuple(str(one) for one in stored.get("preflight", ()))
-    return LockedSeason(season, made, str(stored["locked_at"]), found, preflight, *_history_of(folder, stored))
+    return LockedSeason(*_unedited(folder, stored, season, fingerprint(season, found)), found, preflight)
 
 
 def stored_season(folder: RunFolder) -> StoredSeason:
     """The locked season of a run folder, for those who read its tables and need no market."""
     stored = _stored(folder)
-    season = _planned(folder, stored)
+    season = season_of(read_text(folder.plan, "season"), stored, source=str(folder.plan))
     made = season_hash(season, texts_of(season), {str(key): str(value) for key, value in stored["inputs"].items()})
-    if made != stored["plan_hash"]:
-        raise _edited(folder, made, stored)
-    universe = tuple(str(one) for one in stored["universe"])
-    return StoredSeason(season, made, str(stored["locked_at"]), universe, *_history_of(folder, stored))
+    return StoredSeason(*_unedited(folder, stored, season, made))
 
 
-def _history_of(folder: RunFolder, stored: Mapping[str, Any]) -> tuple[tuple[Amendment, ...], bool]:
-    """How the plan was amended, and whether it is preregistered all the same."""
-    return read_amendments(folder, stored.get("amendments", ())), bool(stored.get("preregistered", True))
+def _universe_of(stored: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(one) for one in stored["universe"])
+
+
+def _unedited(
+    folder: RunFolder, stored: Mapping[str, Any], season: Season, made: str
+) -> tuple[Season, str, str, tuple[str, ...], tuple[Amendment, ...], bool]:
+    """What a lock says, once the plan hash is seen to be that of the lock: how it was amended as well."""
+    SEASON.require_unedited(folder, made, stored)
+    amendments = read_amendments(folder, stored.get("amendments", ()))
+    preregistered = bool(stored.get("preregistered", True))
+    return season, made, str(stored["locked_at"]), _universe_of(stored), amendments, preregistered
 
 
 def fingerprint(season: Season, data: SeasonData) -> str:
@@ -225,11 +212,6 @@ def texts_of(season: Season) -> dict[str, str]:
     return {**{name: sha256_text(text) for name, text in texts.items()}, "scoring": plan.digest}
 
 
-def _planned(folder: RunFolder, stored: Mapping[str, Any]) -> Season:
-    """The season as the run folder keeps it."""
-    return season_of(read_text(folder.plan, "season"), stored, source=str(folder.plan))
-
-
 def season_of(text: str, stored: Mapping[str, Any], *, source: str) -> Season:
     """The season of a file, beside what its lock says of the records of somebody else's."""
     if "follows" not in stored:
@@ -239,50 +221,22 @@ def season_of(text: str, stored: Mapping[str, Any], *, source: str) -> Season:
 
 
 def season_lock(
-    season: Season,
-    made: str,
-    locked_at: JSON,
-    inputs: Mapping[str, str],
-    universe: Sequence[str],
-    found: FoundSeason | None,
-    absent: Sequence[str] = (),
-) -> dict[str, Any]:
-    """The lock of a season. Of one that somebody else ran it holds what follows from its records.
-
-    ``absent`` are the agents that did not answer and were allowed to.
-    """
-    lock: dict[str, Any] = {
-        "format": FORMAT,
-        "software": f"assaymark {__version__}",
-        "plan_hash": made,
-        "locked_at": locked_at,
-        "inputs": dict(inputs),
-        "universe": list(universe),
-        "amendments": [],
-        "preregistered": True,
-        "preflight": list(period_preflight(_days(season, found), season.judging.period, season.cluster_order)),
-    }
+    season: Season, made: str, locked_at: JSON, inputs: Mapping[str, str], universe: Sequence[str],
+    found: FoundSeason | None, absent: Sequence[str] = (),
+) -> dict[str, Any]:  # fmt: skip
+    """The lock of a season. Of one that somebody else ran it holds what follows from its records."""
+    # the days on which anybody decides: of records those that they are of, else every weekday
+    every = weekdays(season.calendar.first, season.calendar.last)
+    days = sorted(set(found.days.values())) if found is not None else [str(day) for day in every]
+    preflight = [*period_preflight(days, season.judging.period, season.cluster_order)]
     if absent:
-        lock["preflight"].append(f"when this season was locked, no answer came from: {', '.join(absent)}")
+        preflight.append(f"when this season was locked, no answer came from: {', '.join(absent)}")
+    of_records: dict[str, JSON] = {}
     if found is not None:
-        lock["preflight"] += found.preflight
-        lock |= {"follows": to_json(found.follows), "tables": dict(found.tables)}
-    return lock
-
-
-def _days(season: Season, found: FoundSeason | None) -> list[str]:
-    """The days on which anybody decides: of records those that they are of, else every weekday."""
-    if found is not None:
-        return sorted(set(found.days.values()))
-    return [str(day) for day in weekdays(season.calendar.first, season.calendar.last)]
-
-
-def _edited(folder: RunFolder, made: str, stored: Mapping[str, Any]) -> PlanError:
-    return PlanError(
-        f"{folder.plan} was edited after the lock (plan hash {made[:12]}..., locked "
-        f"{str(stored['plan_hash'])[:12]}...), or the texts of this version differ; restore it, or use a new "
-        "run folder"
-    )
+        preflight += found.preflight
+        of_records = {"follows": to_json(found.follows), "tables": dict(found.tables)}
+    given = {"inputs": dict(inputs), "universe": list(universe), "preflight": preflight}
+    return SEASON.new_lock(made, locked_at, **given, **of_records)
 
 
 def _inputs(season: Season, data: SeasonData) -> dict[str, str]:
@@ -291,12 +245,14 @@ def _inputs(season: Season, data: SeasonData) -> dict[str, str]:
     return {"market": market, "universe": content_id(list(data.universe))}
 
 
-# --- the market -------------------------------------------------------------------------------------------------------
-
-
 def open_market(season: Season, *, source: str, chosen: Sequence[str] = ()) -> SeasonData:
     """The market of a season; ``chosen`` are the instruments of its lock."""
-    history, digest, earlier = _history(season)
+    market, earlier = season.market, tuple[Path, ...]()
+    if market.source == "synthetic":
+        history, digest = synthetic_history(market.seed), synthetic_digest(market)
+    else:
+        folder, *others = snapshots_in(Path(market.source)) if market.live else [Path(market.source)]
+        history, digest, earlier = open_history(folder), read_manifest(folder).digest, tuple(others)
     if chosen:
         _check_chosen(season, history, chosen, source)
         return SeasonData(history, digest, tuple(chosen), earlier)
@@ -308,21 +264,11 @@ def open_market(season: Season, *, source: str, chosen: Sequence[str] = ()) -> S
 
 
 def _check_chosen(season: Season, history: History, chosen: Sequence[str], source: str) -> None:
-    """See that a market has what a locked season trades."""
     known = {one.id for one in history.listings}
     if lost := [name for name in chosen if name not in known]:
         raise InputError(source, [Problem("market", f"has no {', '.join(lost[:5])} any more")])
     if problems := _unstated(season, history, chosen):
         raise InputError(source, problems)
-
-
-def _history(season: Season) -> tuple[History, str, tuple[Path, ...]]:
-    """The store, the digest of what is in it, and the folders of earlier snapshots."""
-    market = season.market
-    if market.source == "synthetic":
-        return synthetic_history(market.seed), synthetic_digest(market), ()
-    folder, *earlier = snapshots_in(Path(market.source)) if market.live else [Path(market.source)]
-    return open_history(folder), read_manifest(folder).digest, tuple(earlier)
 
 
 def synthetic_digest(market: SeasonMarket) -> str:
@@ -368,14 +314,11 @@ def _unstated(season: Season, history: History, universe: Sequence[str]) -> list
         return []
     names = f"{', '.join(unsaid[:5])}{f' and {len(unsaid) - 5} more' if len(unsaid) > 5 else ''}"
     what = f"{history.source or 'it'} does not say whether prices are adjusted for splits and dividends ({names})"
-    instead = (
-        "give each bar an adj_factor (1 where nothing is adjusted), or list splits and dividends on their ex-dates"
-    )
-    return [Problem("market", f"{what}; a live season needs to know: {instead}")]
+    needs = "a live season needs to know: give each bar an adj_factor (1 where nothing is adjusted)"
+    return [Problem("market", f"{what}; {needs}, or list splits and dividends on their ex-dates")]
 
 
 def _day_problems(season: Season, history: History) -> list[Problem]:
-    """Days of the season on which the market has nothing."""
     if not history.days.size:
         return [Problem("market", "holds no day")]
     first, last = (history.days[row].astype("datetime64[D]").astype(object) for row in (0, -1))
@@ -388,17 +331,14 @@ def _day_problems(season: Season, history: History) -> list[Problem]:
     return problems
 
 
-# --- what is there ----------------------------------------------------------------------------------------------------
-
-
 def _checked(
-    text: str,
-    source: str,
-    models: Mapping[str, Model] | None,
-    there: Mapping[str, Model] | None,
+    text: str, source: str, models: Mapping[str, Model] | None, there: Mapping[str, Model] | None,
     allow_absent: Collection[str],
-) -> tuple[Season, SeasonData, tuple[str, ...]]:
-    """A season with its market and the agents that may be absent and are; ``there`` are models that have to answer."""
+) -> tuple[Season, SeasonData, tuple[str, ...]]:  # fmt: skip
+    """A season with its market and the agents that may be absent and are; ``there`` are models that have to answer.
+
+    Of a wrong file everything is checked that is right by itself, so that all problems come at once.
+    """
     raw, problems, data = read_toml(text, source=source), [], None
     try:
         season: Season | None = parse_season(text, source=source)
@@ -410,31 +350,31 @@ def _checked(
     for agent in agents:
         problems += agent_problems(f"agents.{agent.name}", agent, models)
     problems += _panel_problems(_each(JudgeSpec, raw.get("panel")), models)
+    market = season
+    if market is None:
+        parts = {name: raw[name] for name in ("market", "calendar", "universe") if name in raw}
+        any_agent = {"name": "agent", "family": "family", "model": "reference/agent"}
+        with suppress(ValidationError):
+            market = Season.model_validate({"name": "season", "prompt": "-", "agents": [any_agent], **parts})
     try:
-        if (market := season or _of_market(raw)) is not None:
-            data = open_market(market, source=source)
+        data = None if market is None else open_market(market, source=source)
     except InputError as exc:
         problems += exc.problems
     names = [one.name for one in agents]
-    problems += [
-        Problem("--allow-absent", str(UnknownNameError("agent", name, names)))
-        for name in sorted({*allow_absent})
-        if name not in names
-    ]
+    for name in sorted({*allow_absent} - {*names}):
+        problems.append(Problem("--allow-absent", str(UnknownNameError("agent", name, names))))
     absent = {one.name: [*absent_problems(f"agents.{one.name}", one, there)] for one in agents}
-    problems += [
-        replace(one, what=f"{one.what}, or lock the season without it answering: --allow-absent {name}")
-        for name, found in absent.items()
-        if name not in allow_absent
-        for one in found
-    ]
+    for name, found in absent.items():
+        if name not in allow_absent:
+            instead = f"or lock the season without it answering: --allow-absent {name}"
+            problems += [replace(one, what=f"{one.what}, {instead}") for one in found]
     if problems or season is None or data is None:
         raise InputError(source, problems)
     return season, data, tuple(name for name, found in absent.items() if found)
 
 
 def _each(kind: type[M], given: object) -> list[M]:
-    """Those tables of a list that are right by themselves."""
+    """Those of the tables of a file that are right by themselves."""
     found = []
     for one in given if isinstance(given, list) else ():
         with suppress(ValidationError):
@@ -442,27 +382,13 @@ def _each(kind: type[M], given: object) -> list[M]:
     return found
 
 
-def _of_market(raw: Mapping[str, Any]) -> Season | None:
-    """What a wrong file says of its market, as far as that is right by itself: for problems beside its own."""
-    parts = {name: raw[name] for name in ("market", "calendar", "universe") if name in raw}
-    agent = {"name": "agent", "family": "family", "model": "reference/agent"}
-    with suppress(ValidationError):
-        return Season.model_validate({"name": "season", "prompt": "-", "agents": [agent], **parts})
-    return None
-
-
 def _panel_problems(panel: Sequence[JudgeSpec], models: Mapping[str, Model] | None) -> list[Problem]:
     return [one for judge in panel for one in season_judge_problems(f"panel.{judge.name}", judge, models)]
 
 
 def _stored(folder: RunFolder) -> dict[str, Any]:
-    if not folder.lock.is_file():
-        raise PlanError(f"{folder.path} holds no season; make one with: assaymark season init FILE --out {folder.path}")
-    stored = read_lock(folder)
-    if stored.get("format") != FORMAT:
-        raise PlanError(f"{folder.path} holds no season but a study or a benchmark; use another folder")
+    stored = SEASON.stored(folder)
     whole = isinstance(stored.get("universe"), list) and isinstance(stored.get("inputs"), dict)
     if not whole or not isinstance(stored.get("plan_hash"), str):
         raise LedgerError(f"{folder.lock} is damaged; lock the season again in a new folder")
-    check_lock(folder, stored)
     return stored

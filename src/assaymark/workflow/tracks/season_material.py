@@ -1,12 +1,9 @@
-"""What a season left behind, read from the tables of its run folder alone: what is judged, measured and shown.
-
-A season that was run here and one that somebody else made have the same tables, and are the same from here on.
-"""
+"""What a season left behind, read from the tables of its run folder alone: what is judged, measured and shown."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -34,7 +31,6 @@ from assaymark.workflow.tracks.season_records import stated_book
 if TYPE_CHECKING:
     from assaymark.workflow.tables import Table
     from assaymark.workflow.tracks.season_lock import StoredSeason
-    from assaymark.workflow.tracks.season_record_tables import SeasonFill, SeasonTime
 
 
 T = TypeVar("T")
@@ -44,32 +40,7 @@ _LARGE: Final = ("facts", "series", "instruments")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonMaterial:
-    """A season as its tables hold it.
-
-    Attributes
-    ----------
-    universe : tuple of ids
-        The instruments of the lock.
-    agents : tuple of Agent
-        Those that decided, in the order of the season file.
-    contexts : mapping of context id to Context
-        Of the decisions of ``steps`` and ``replicates``.
-    steps : mapping of agent to steps
-        First replicate, in order, each with the fills and rejections that are due to it and the book after them. A
-        decision whose orders did not fill yet has none of these.
-    replicates : mapping of (agent, replicate) to steps
-        Decisions alone, the first replicate among them; empty where the season has none.
-    outcomes : tuple of Outcome
-        Of these decisions, for outcome calls and returns. No other call may be shown one.
-    navs, baselines : mapping of name to books
-        In the order of the days.
-    checks : tuple of SeasonCheck
-    seconds : mapping of record id to float or None
-        What a decision took, as it was measured.
-    rejections : mapping of agent to rejections
-    partial : bool
-        Whether some context does not hold all that its agent could see; then nothing can be called contradicted.
-    """
+    """A season as its tables hold it."""
 
     season: Season
     plan_hash: str
@@ -93,10 +64,7 @@ class SeasonMaterial:
 
 
 def season_material(folder: RunFolder) -> SeasonMaterial:
-    """Everything that a season left in its tables.
-
-    The decisions of the season are those that `TIMES` lists; a run folder of imported records may hold others.
-    """
+    """Everything that a season left in its tables."""
     return material_of(Store(folder), stored_season(folder))
 
 
@@ -106,100 +74,52 @@ def material_of(store: Store, stored: StoredSeason) -> SeasonMaterial:
     navs = _by_agent(store.read(NAVS))
     times = {one.record_id: one for one in store.read(TIMES)}
     rejections = store.read(REJECTIONS)
-    settled = _Settled(season, navs, store.read(FILLS), rejections)
-    decided = _decided(season, (one for one in store.read(DECISIONS) if one.record_id in times))
-    shown = {one.context_id for ones in decided.values() for one in ones}
-    contexts = _contexts(store, shown)
-    names = list(dict.fromkeys(agent for agent, _ in decided))
-    families = {one.name: one.family for one in season.agents}  # of records, the file's word counts for more
-    return SeasonMaterial(
-        season=season,
-        plan_hash=stored.plan_hash,
-        universe=stored.universe,
-        agents=tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names),
-        contexts=contexts,
-        steps={name: tuple(settled.step(one, times[one.record_id].day) for one in decided[name, 1]) for name in names},
-        replicates=_replicates(season, decided, times),
-        outcomes=tuple(one for one in _if_there(store, OUTCOMES) if one.record_id in times),
-        navs={name: navs.get(name, ()) for name in names},
-        baselines=_by_agent(_if_there(store, BASELINES)),
-        checks=tuple(_if_there(store, CHECKS)),
-        seconds={name: one.seconds for name, one in times.items()},
-        rejections={name: tuple(one for one in rejections if one.agent == name) for name in names},
-        partial=any(one.completeness != "complete" for one in contexts.values()),
-    )
-
-
-class _Settled:
-    """What became of decisions: their fills and rejections, and the books after them."""
-
-    def __init__(
-        self,
-        season: Season,
-        navs: Mapping[str, Sequence[SeasonNav]],
-        fills: Iterable[SeasonFill],
-        rejections: Iterable[SeasonRejection],
-    ) -> None:
-        self.recorded = season.recorded
-        self.traded = {name: [one for one in ones if one.state == "ok"] for name, ones in navs.items()}
-        self.fills = _lists(fills)
-        self.refused = _lists(rejections)
-
-    def step(self, decision: Decision, day: str) -> StepRecord:
-        """A decision with what the broker made of it. What was paid out on that day stands among the fills."""
-        nav = None if self.recorded else self._after(decision.agent.id, day)
-        paid = [one for one in self.fills.get("", ()) if nav and (one.agent, one.day) == (nav.agent, nav.day)]
-        book = stated_book(decision) if self.recorded else nav and Book(nav.cash, nav.positions)
-        return StepRecord(
-            day=day,
-            decision=decision,
-            fills=(*paid, *self.fills.get(decision.record_id, ())),
-            rejections=tuple(self.refused.get(decision.record_id, ())),
-            book=book,
-        )
-
-    def _after(self, agent: str, day: str) -> SeasonNav | None:
-        """The book on the day on which the orders of a day were settled; None where it did not come yet."""
-        return next((one for one in self.traded.get(agent, []) if one.day > day), None)
-
-
-def _decided(season: Season, decisions: Iterable[Decision]) -> dict[tuple[str, int], list[Decision]]:
-    """The decisions by agent, as the season file names them, and replicate; each in order."""
+    fills, refused = _lists(store.read(FILLS)), _lists(rejections)
     order = {one.name: at for at, one in enumerate(season.agents)}
     found: dict[tuple[str, int], list[Decision]] = defaultdict(list)
-    for one in sorted(decisions, key=lambda one: (one.decided_at, one.record_id)):
-        if one.agent.id in order and one.derivation.kind == "honest":
+    for one in sorted(store.read(DECISIONS), key=lambda one: (one.decided_at, one.record_id)):
+        if one.record_id in times and one.agent.id in order and one.derivation.kind == "honest":
             found[one.agent.id, one.replicate].append(one)
-    return dict(sorted(found.items(), key=lambda item: (order[item[0][0]], item[0][1])))
+    decided = dict(sorted(found.items(), key=lambda item: (order[item[0][0]], item[0][1])))
+    names = list(dict.fromkeys(agent for agent, _ in decided))
 
+    def step(decision: Decision) -> StepRecord:
+        """A decision with what the broker made of it. What was paid out on that day stands among the fills."""
+        name, day = decision.record_id, times[decision.record_id].day
+        if season.recorded:
+            book, paid = stated_book(decision), []
+        else:
+            later = (one for one in navs.get(decision.agent.id, ()) if one.state == "ok" and one.day > day)
+            nav = next(later, None)
+            paid = [one for one in fills.get("", ()) if nav and (one.agent, one.day) == (nav.agent, nav.day)]
+            book = None if nav is None else Book(nav.cash, nav.positions)
+        made, rejected = (*paid, *fills.get(name, ())), tuple(refused.get(name, ()))
+        return StepRecord(day=day, decision=decision, fills=made, rejections=rejected, book=book)
 
-def _replicates(
-    season: Season, decided: Mapping[tuple[str, int], Sequence[Decision]], times: Mapping[str, SeasonTime]
-) -> dict[tuple[str, int], tuple[StepRecord, ...]]:
-    """The decisions of all replicates; none where nothing was repeated."""
-    if season.replicates == 1:
-        return {}
-    return {
+    shown = {one.context_id for ones in decided.values() for one in ones}
+    contexts: dict[str, Context] = {}
+    last: Context | None = None
+    for name, context in store.each_context():
+        if name in shown:  # what agents of one day share is in memory once
+            same = {} if last is None else {part: getattr(last, part) for part in _LARGE}
+            same = {part: value for part, value in same.items() if value == getattr(context, part)}
+            contexts[name] = last = replace(context, **same) if same else context
+    families = {one.name: one.family for one in season.agents}  # of records, the file's word counts for more
+    replicates = {
         key: tuple(StepRecord(day=times[one.record_id].day, decision=one) for one in ones)
         for key, ones in decided.items()
     }
-
-
-def _contexts(store: Store, wanted: Collection[str]) -> dict[str, Context]:
-    """Some contexts. What agents of one day share stands in memory once."""
-    found: dict[str, Context] = {}
-    last: Context | None = None
-    for name, context in store.each_context():
-        if name in wanted:
-            last = context if last is None else _sharing(context, last)
-            found[name] = last
-    return found
-
-
-def _sharing(context: Context, other: Context) -> Context:
-    """An equal context that holds the parts of another one where they are equal."""
-    same = {part: getattr(other, part) for part in _LARGE if getattr(context, part) == getattr(other, part)}
-    return replace(context, **same) if same else context
+    return SeasonMaterial(
+        season=season, plan_hash=stored.plan_hash, universe=stored.universe,
+        agents=tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names), contexts=contexts,
+        steps={name: tuple(map(step, decided[name, 1])) for name in names},
+        replicates=replicates if season.replicates > 1 else {},
+        outcomes=tuple(one for one in _if_there(store, OUTCOMES) if one.record_id in times),
+        navs={name: navs.get(name, ()) for name in names}, baselines=_by_agent(_if_there(store, BASELINES)),
+        checks=tuple(_if_there(store, CHECKS)), seconds={name: one.seconds for name, one in times.items()},
+        rejections={name: tuple(one for one in rejections if one.agent == name) for name in names},
+        partial=any(one.completeness != "complete" for one in contexts.values()),
+    )  # fmt: skip
 
 
 def _by_agent(rows: Iterable[SeasonNav]) -> dict[str, tuple[SeasonNav, ...]]:
@@ -218,5 +138,4 @@ def _lists(rows: Iterable[Any]) -> dict[str, list[Any]]:
 
 
 def _if_there(store: Store, table: Table[T]) -> list[T]:
-    """The records of a table that not every season has."""
     return [] if store.digest(table) is None else store.read(table)

@@ -33,23 +33,7 @@ _STILL: Final = NoiseFloor(None, 1, 2, 1, "identical repetitions")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonTotals:
-    """The table of a season with the noise that it was made with.
-
-    Attributes
-    ----------
-    table : SeasonTable
-    agents : mapping of agent to NoiseFloor
-    silent : set of agents
-        Those that never gave a usable answer: they have no total.
-    panel : NoiseFloor
-        Of the totals as they are published: means over trials move less than a single grading.
-    single : NoiseFloor
-        Of one judge's composite as it is published, over all judges.
-    trials : int
-        Gradings that a published composite is the mean of, at least.
-    without : mapping of judges to agent to total
-        The totals without the judges of one family, or without one judge; empty rows where nobody is left.
-    """
+    """The table of a season with the noise that it was made with."""
 
     scores: SeasonScores
     plan: ScoringPlan
@@ -72,7 +56,8 @@ class SeasonTotals:
 
     def without(self, judges: Collection[str]) -> dict[str, float]:
         """The totals that the other judges make; agents without one of them are left out."""
-        table = season_table(self._contestants(judges), judges=self.panel, plan=self.plan)
+        rows = _contestants(self.scores, self.times, self.agents, self.silent, judges)
+        table = season_table(rows, judges=self.panel, plan=self.plan)
         return {row.contestant: row.total for row in table.rows if row.total is not None}
 
     def floor(self, one: str, two: str) -> float | None:
@@ -83,9 +68,6 @@ class SeasonTotals:
         """How far noise alone moves one judge's composite of an agent, at the level of the plan."""
         return gap_floor(self.agents[agent], self.single, _STILL, level=self.plan.ties.level)
 
-    def _contestants(self, gone: Collection[str] = ()) -> list[Contestant]:
-        return _contestants(self.scores, self.times, self.agents, self.silent, gone)
-
 
 def season_totals(
     scores: SeasonScores, times: Mapping[str, DecisionTime], plan: ScoringPlan, *, silent: Collection[str] = ()
@@ -93,157 +75,106 @@ def season_totals(
     """The table of a season, with noise floors from replicate decisions and repeated gradings."""
     floors = {agent: noise_floor([scores.repeated(agent)]) for agent in scores.agents}
     heard = scores.without(silent)
-    trials = _least_trials(heard)
-    panel = _published(noise_floor([heard.gradings(agent) for agent in heard.agents]), trials)
-    each = [[one.composite for one in trials.values()] for row in heard.whole.values() for trials in row.values()]
+    graded = [trials for row in heard.whole.values() for trials in row.values()]
+    least = min(map(len, graded), default=1)
+    panel, single = (
+        floor if floor.value is None else replace(floor, value=floor.value / math.sqrt(least))
+        for floor in (
+            noise_floor([heard.gradings(agent) for agent in heard.agents]),
+            noise_floor([[one.composite for one in trials.values()] for trials in graded]),
+        )
+    )
     table = season_table(_contestants(scores, times, floors, silent), judges=panel, plan=plan)
-    single = _published(noise_floor(each), trials)
-    return SeasonTotals(scores, plan, times, table, floors, silent, panel, single, trials)
+    return SeasonTotals(scores, plan, times, table, floors, silent, panel, single, least)
 
 
 def _contestants(
-    scores: SeasonScores,
-    times: Mapping[str, DecisionTime],
-    floors: Mapping[str, NoiseFloor],
-    silent: Collection[str],
-    gone: Collection[str] = (),
-) -> list[Contestant]:
-    return [
-        Contestant(
-            agent,
-            {judge: points for judge, points in row.items() if judge not in gone},
-            times[agent].seconds,
-            floors[agent],
-            agent not in silent,
-        )
-        for agent, row in scores.composites.items()
-    ]
-
-
-def _least_trials(scores: SeasonScores) -> int:
-    return min((len(trials) for row in scores.whole.values() for trials in row.values()), default=1)
-
-
-def _published(floor: NoiseFloor, trials: int) -> NoiseFloor:
-    """The noise of a mean over trials from that of one grading."""
-    return floor if floor.value is None else replace(floor, value=floor.value / math.sqrt(trials))
-
-
-# --- measurements -----------------------------------------------------------------------------------------------------
+    scores: SeasonScores, times: Mapping[str, DecisionTime], floors: Mapping[str, NoiseFloor],
+    silent: Collection[str], gone: Collection[str] = (),
+) -> list[Contestant]:  # fmt: skip
+    found = []
+    for agent, row in scores.composites.items():
+        kept = {judge: points for judge, points in row.items() if judge not in gone}
+        found.append(Contestant(agent, kept, times[agent].seconds, floors[agent], agent not in silent))
+    return found
 
 
 def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
     """``season.total``, ``.composite``, ``.axis``, ``.outcome``, ``.efficiency``, ``.without`` and ``.noise``."""
-    for agent in totals.scores.agents:
-        yield _total(totals, agent)
-        yield from _composites(totals.scores, agent, totals.plan)
-        yield from _axes(totals.scores, agent)
-        yield _outcome(totals.scores, agent)
-        yield _efficiency(totals, agent)
-        yield _noise(_of_agent(agent), totals.agents[agent], "replicates", {})
-    yield from _without(totals)
+    scores, plan = totals.scores, totals.plan
+    for agent in scores.agents:
+        row, labels, whole = totals.row(agent), {"agent": agent}, scores.whole[agent]
+        yield Measurement(
+            name="season.total", labels=labels, value=row.total, n=len(whole), n_of="judges",
+            method=f"scoring plan {plan.version}: median of the judges' composites, and efficiency",
+            state="ok" if row.total is not None else row.state, unit=POINTS, inputs=totals.table.plan,
+            detail={} if row.total is None else _detail(totals, row),
+        )  # fmt: skip
+        for judge in scores.judges:
+            trials, points = whole.get(judge, {}), scores.composites[agent].get(judge)
+            each: dict[str, Any] = {}
+            if points is not None:
+                each = {"band": band(points, plan=plan), "trials": [one.composite for one in trials.values()]}
+            yield Measurement(
+                name="season.composite", labels={**labels, "judge": judge}, value=points, n=len(trials),
+                n_of="gradings", method="mean over trials of the judge's composite", unit=POINTS, detail=each,
+                state="ok" if points is not None else scores.states.get((agent, judge), "not asked"),
+            )  # fmt: skip
+        for axis in AXES:
+            yield _median("season.axis", {**labels, "axis": axis}, scores.axis(agent, axis), "not graded")
+        yield _median("season.outcome", labels, scores.outcomes(agent), "unresolved" if whole else "not graded")
+        time, state = totals.times[agent], "ok"
+        if row.efficiency is None:
+            state = row.state if row.total is None else "no timing" if time.seconds is None else "not in this plan"
+        yield Measurement(
+            name="season.efficiency", labels=labels, value=row.efficiency, n=time.measured, n_of="decisions",
+            method=_EFFICIENCY[plan.efficiency.scale].format(reference=plan.efficiency.reference_s), state=state,
+            unit=POINTS, detail={"seconds": time.seconds, "left_out": time.left_out},
+        )  # fmt: skip
+        of = {"of": agent, "kind": "agent"} if agent == PANEL else {"of": agent}
+        yield _noise(of, totals.agents[agent], "replicates", {})
+    left = {judge: totals.without([judge]) for judge in scores.judges}
+    for agent, judge in product(scores.agents, scores.judges):
+        value, state = left[judge].get(agent), totals.row(agent).state
+        if value is None and state in ("graded", "graded by part of the panel"):
+            state = "no other judge"
+        yield Measurement(
+            name="season.without", labels={"agent": agent, "judge": judge}, value=value,
+            n=len([one for one in scores.whole[agent] if one != judge]), n_of="judges",
+            method="total without one judge", state="ok" if value is not None else state, unit=POINTS,
+        )  # fmt: skip
     value = totals.panel.value
     once = None if value is None else value * math.sqrt(totals.trials)
     yield _noise({"of": PANEL}, totals.panel, "gradings", {"trials": totals.trials, "one_grading": once})
 
 
-def _of_agent(agent: str) -> dict[str, str]:
-    """Whose noise it is; an agent may be called as the panel is."""
-    return {"of": agent, "kind": "agent"} if agent == PANEL else {"of": agent}
-
-
-def _total(totals: SeasonTotals, agent: str) -> Measurement:
-    row = totals.row(agent)
-    found = Measurement(
-        name="season.total",
-        labels={"agent": agent},
-        value=row.total,
-        n=len(totals.scores.whole[agent]),
-        n_of="judges",
-        method=f"scoring plan {totals.plan.version}: median of the judges' composites, and efficiency",
-        state="ok" if row.total is not None else row.state,
-        unit=POINTS,
-        inputs=totals.table.plan,
-    )
-    return found if row.total is None else replace(found, detail=_detail(totals, row))
-
-
 def _detail(totals: SeasonTotals, row: SeasonRow) -> dict[str, Any]:
-    agreement, standing = row.agreement, row.standing
+    agreement, standing, bands = row.agreement, row.standing, totals.plan.bands
     assert agreement is not None
     assert standing is not None
     assert row.total is not None
+    points = (agreement.low, agreement.high, row.total)
     return {
-        "low": agreement.low,
-        "median": agreement.median,
-        "high": agreement.high,
-        "judges": agreement.judges,
+        **{name: getattr(agreement, name) for name in ("low", "median", "high", "judges")},
         "absent": [judge for judge in totals.scores.judges if judge not in totals.scores.whole[row.contestant]],
         "efficiency": row.efficiency,
-        "band": standing.band,
-        "lowest": standing.lowest,
-        "highest": standing.highest,
-        "state": standing.state,
+        **{name: getattr(standing, name) for name in ("band", "lowest", "highest", "state")},
         "graded": [agreement.standing.lowest, agreement.standing.highest],
-        "margin": min(_margin(points, totals.plan) for points in (agreement.low, agreement.high, row.total)),
+        "margin": min(abs(one - (bound - 0.5)) for one in points for bound in (bands.strong, bands.mixed)),
         "reach": totals.reach(row.contestant),
         "first": row.first,
         "last": row.last,
     }
 
 
-def _margin(points: float, plan: ScoringPlan) -> float:
-    """How far a score is from the nearest boundary of a band; scores are rounded half up before they are read."""
-    return min(abs(points - (bound - 0.5)) for bound in (plan.bands.strong, plan.bands.mixed))
-
-
-def _composites(scores: SeasonScores, agent: str, plan: ScoringPlan) -> Iterator[Measurement]:
-    for judge in scores.judges:
-        trials = scores.whole[agent].get(judge, {})
-        points = scores.composites[agent].get(judge)
-        state = "ok" if points is not None else scores.states.get((agent, judge), "not asked")
-        yield Measurement(
-            name="season.composite",
-            labels={"agent": agent, "judge": judge},
-            value=points,
-            n=len(trials),
-            n_of="gradings",
-            method="mean over trials of the judge's composite",
-            state=state,
-            unit=POINTS,
-            detail=_gradings(points, [one.composite for one in trials.values()], plan),
-        )
-
-
-def _gradings(points: float | None, trials: list[float], plan: ScoringPlan) -> dict[str, Any]:
-    return {} if points is None else {"band": band(points, plan=plan), "trials": trials}
-
-
-def _axes(scores: SeasonScores, agent: str) -> Iterator[Measurement]:
-    for axis in AXES:
-        points = scores.axis(agent, axis)
-        yield _median("season.axis", {"agent": agent, "axis": axis}, points, "not graded")
-
-
-def _outcome(scores: SeasonScores, agent: str) -> Measurement:
-    state = "unresolved" if scores.whole[agent] else "not graded"
-    return _median("season.outcome", {"agent": agent}, scores.outcomes(agent), state)
-
-
 def _median(name: str, labels: Mapping[str, str], points: Mapping[str, float], state: str) -> Measurement:
     """The panel's median of something, with its lowest and highest judge."""
     found = list(points.values())
     return Measurement(
-        name=name,
-        labels=labels,
-        value=float(median(found)) if found else None,
-        n=len(found),
-        n_of="judges",
-        method="median over judges of the mean over trials",
-        state="ok" if found else state,
-        unit=POINTS,
+        name=name, labels=labels, value=float(median(found)) if found else None, n=len(found), n_of="judges",
+        method="median over judges of the mean over trials", state="ok" if found else state, unit=POINTS,
         detail={"low": min(found), "high": max(found)} if found else {},
-    )
+    )  # fmt: skip
 
 
 _EFFICIENCY: Final = {
@@ -252,60 +183,12 @@ _EFFICIENCY: Final = {
 }
 
 
-def _efficiency(totals: SeasonTotals, agent: str) -> Measurement:
-    row, time = totals.row(agent), totals.times[agent]
-    state = "ok"
-    if row.efficiency is None:
-        state = row.state if row.total is None else "no timing" if time.seconds is None else "not in this plan"
-    return Measurement(
-        name="season.efficiency",
-        labels={"agent": agent},
-        value=row.efficiency,
-        n=time.measured,
-        n_of="decisions",
-        method=_EFFICIENCY[totals.plan.efficiency.scale].format(reference=totals.plan.efficiency.reference_s),
-        state=state,
-        unit=POINTS,
-        detail={"seconds": time.seconds, "left_out": time.left_out},
-    )
-
-
-def _without(totals: SeasonTotals) -> Iterator[Measurement]:
-    left = {judge: totals.without([judge]) for judge in totals.scores.judges}
-    for agent, judge in product(totals.scores.agents, totals.scores.judges):
-        value = left[judge].get(agent)
-        others = [one for one in totals.scores.whole[agent] if one != judge]
-        yield Measurement(
-            name="season.without",
-            labels={"agent": agent, "judge": judge},
-            value=value,
-            n=len(others),
-            n_of="judges",
-            method="total without one judge",
-            state=_without_state(totals, agent, value),
-            unit=POINTS,
-        )
-
-
-def _without_state(totals: SeasonTotals, agent: str, value: float | None) -> str:
-    if value is not None:
-        return "ok"
-    state = totals.row(agent).state
-    return "no other judge" if state in ("graded", "graded by part of the panel") else state
-
-
 def _noise(labels: Mapping[str, str], floor: NoiseFloor, what: str, detail: Mapping[str, Any]) -> Measurement:
     return Measurement(
-        name="season.noise",
-        labels=labels,
-        value=floor.value,
-        n=floor.replicates,
-        n_of=what,
-        method="pooled standard deviation of totals between repetitions",
-        state=floor.state,
-        unit=POINTS,
+        name="season.noise", labels=labels, value=floor.value, n=floor.replicates, n_of=what,
+        method="pooled standard deviation of totals between repetitions", state=floor.state, unit=POINTS,
         detail={"freedom": floor.freedom, "groups": floor.groups, **detail},
-    )
+    )  # fmt: skip
 
 
 def judge_noise(scores: SeasonScores) -> Iterator[Measurement]:

@@ -1,12 +1,9 @@
-"""The file of a season that somebody else ran, and the season it comes to beside its records.
-
-What follows from the records (universe, capital, currency, days, and the agents unless the file names some) does not
-stand in the file. From there on it is a `Season` as any other.
-"""
+"""The file of a season that somebody else ran, and the season it comes to beside its records."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, time
 from typing import Annotated, Any, Final, Literal
@@ -35,15 +32,9 @@ from assaymark.portfolio.broker import Rules
 from assaymark.protocol import AgentSpec, DatasheetLimits, EngineChoice, JudgeSpec, Name
 from assaymark.records import content_id, problems_of, record
 
-# The periods of a season: what orders of its agents are tested over, and whether there are enough of them.
-
 
 def period_of(day: str, period: Literal["week", "month"]) -> str:
-    """The period that a day lies in: its week by ISO 8601, or its month.
-
-    >>> period_of("2024-12-30", "week"), period_of("2024-12-30", "month")
-    ('2025-W01', '2024-12')
-    """
+    """The period that a day lies in: its week by ISO 8601, or its month."""
     if period == "month":
         return day[:7]
     week = date.fromisoformat(day[:10]).isocalendar()
@@ -53,14 +44,7 @@ def period_of(day: str, period: Literal["week", "month"]) -> str:
 def period_preflight(
     days: Iterable[str], period: Literal["week", "month"], order: ClusterOrder = "consecutive"
 ) -> tuple[str, ...]:
-    """Warn of a season of these days that cannot rank its agents; nothing where it can.
-
-    >>> for line in period_preflight(["2024-03-01", "2024-03-04"], "week"):
-    ...     print(line)
-    2 weeks: this season cannot rank agents; 12 that follow each other are needed, 24 for a claim without this condition
-    >>> period_preflight(["2024-03-01", "2024-03-04"], "month", "exchangeable")[0].partition(":")[0]
-    '1 month'
-    """
+    """Warn of a season of these days that cannot rank its agents; nothing where it can."""
     n = len({period_of(one, period) for one in days})
     serial = order == "consecutive"
     needed = FEWEST_CONSECUTIVE if serial else FEWEST_CLUSTERS
@@ -71,10 +55,8 @@ def period_preflight(
     return (f"{n} {period}{'' if n == 1 else 's'}: this season cannot rank agents; {what}",)
 
 
-# The season file: which agents trade which universe under which rules, and who grades them, written down and locked.
-#
-# Defaults are those of the season methodology where it names one (equal capital of 100,000, long only); what it leaves
-# open is a field with its default explained in ``docs/season.md``.
+def _twice(names: Sequence[str]) -> list[str]:
+    return sorted({name for name in names if names.count(name) > 1})
 
 
 FEWEST_BARS = 20
@@ -85,11 +67,7 @@ RECORDS: Final = "records"
 
 
 class SeasonMarket(Frozen):
-    """Where prices come from: ``synthetic``, the folder of a snapshot (`assaymark data`), or `RECORDS`.
-
-    With ``live`` the source may grow: it is a folder that a new snapshot is put into each day, and the one that was
-    retrieved last is read. ``format``, ``track`` and ``exclude_flags`` choose among imported records.
-    """
+    """Where prices come from: ``synthetic``, the folder of a snapshot (`assaymark data`), or `RECORDS`."""
 
     source: str = "synthetic"
     seed: int = Field(default=0, ge=0, description="of the synthetic market")
@@ -111,10 +89,7 @@ class SeasonMarket(Frozen):
 
 
 class SeasonCalendar(Frozen):
-    """First and last day, and the time of day in UTC at which agents decide, once that day's bars are complete.
-
-    A live season waits ``late_after_h`` hours after that time for the data of a day before it goes on without them.
-    """
+    """First and last day, and the time of day in UTC at which agents decide, once that day's bars are complete."""
 
     first: date
     last: date
@@ -161,11 +136,7 @@ class SeasonRules(Frozen):
 
 
 class SeasonJudging(Frozen):
-    """How records are graded, beside the panel and the scoring plan.
-
-    Periods are what orders are tested over; ``token_budget`` is how much of a record one call may show before it is
-    split, and ``alpha`` the error rate that all claims share: the same as ``inference.alpha``.
-    """
+    """How records are graded, beside the panel and the scoring plan."""
 
     period: Literal["week", "month"] = Field(default="week", description="each agent is graded by it as well as whole")
     token_budget: int = Field(default=BUDGET, ge=LEAST_BUDGET, le=2_000_000)
@@ -222,7 +193,7 @@ class Season(Frozen):
             ("panel", [one.name for one in self.panel]),
             ("universe", [] if isinstance(self.universe, int) else list(self.universe)),
         ):
-            if twice := sorted({name for name in names if names.count(name) > 1}):
+            if twice := _twice(names):
                 raise ValueError(f"{what}: each is named once (twice: {', '.join(twice)})")
         if odd := [one.name for one in self.agents if "/" in one.name or one.name.startswith(".")]:
             raise ValueError(f"agents: a name is part of record ids and holds no slash (got {', '.join(odd)})")
@@ -316,24 +287,7 @@ class Season(Frozen):
 
 
 def parse_season(text: str, *, source: str = "season.toml") -> Season:
-    """A season from the text of its file.
-
-    Examples
-    --------
-    >>> season = parse_season('''
-    ... name = "spring"
-    ... prompt = "Grow the book."
-    ... [calendar]
-    ... first = 2024-03-01
-    ... last = 2024-05-31
-    ... [[agents]]
-    ... name = "one"
-    ... family = "reference"
-    ... model = "reference/equal-weight"
-    ... ''')
-    >>> season.capital, season.rules.fill, season.scoring
-    (100000.0, 'next_open', 'v0.4')
-    """
+    """A season from the text of its file."""
     return read_plan(Season, read_toml(text, source=source), source=source)
 
 
@@ -371,10 +325,7 @@ class RecordedAgent(Frozen):
 
 @record
 class Follows:
-    """What the records say of a season: each agent's (name, family, model), and the rest as in a season file.
-
-    ``capital`` and ``currency`` are None where the records do not state them.
-    """
+    """What the records say of a season: each agent's (name, family, model), and the rest as in a season file."""
 
     agents: tuple[tuple[str, str, str], ...]
     universe: tuple[str, ...]
@@ -417,16 +368,26 @@ def read_recorded(text: str, *, source: str) -> RecordedFile:
         panel = Season.model_validate(rest | _STAND_IN).panel
     except ValidationError as exc:
         problems += plan_problems(exc, Season)
-    agents, wrong = _agents(raw.get("agents", []))
-    return RecordedFile(rest, _market(rest["market"]), panel, agents, (*problems, *wrong))
+    agents: list[RecordedAgent] = []
+    given = raw.get("agents", [])
+    if not isinstance(given, list):
+        problems.append(Problem("agents", f"must be tables [[agents]] (got {type(given).__name__})"))
+    for number, one in enumerate(given if isinstance(given, list) else ()):
+        try:
+            agents.append(RecordedAgent.model_validate(one))
+        except ValidationError as exc:
+            wrong = problems_of(exc, RecordedAgent)
+            problems += [Problem(f"agents.{number}.{problem.where}", problem.what) for problem in wrong]
+    if twice := _twice([one.name for one in agents]):
+        problems.append(Problem("agents", f"each is named once (twice: {', '.join(twice)})"))
+    market: SeasonMarket | None = None
+    with suppress(ValidationError):
+        market = SeasonMarket.model_validate(rest["market"])
+    return RecordedFile(rest, market, panel, tuple(agents), tuple(problems))
 
 
 def recorded_season(file: RecordedFile, follows: Follows, *, source: str) -> Season:
-    """The season that a file comes to beside its records.
-
-    Agents stand in the order of the file, or of the records if it names none; a family in the file counts for more than
-    the importer's.
-    """
+    """The season that a file comes to beside its records."""
     if file.problems:
         raise InputError(source, list(file.problems))
     known = {name: (family, model) for name, family, model in follows.agents}
@@ -445,33 +406,3 @@ def recorded_season(file: RecordedFile, follows: Follows, *, source: str) -> Sea
         **{name: value for name, value in stated.items() if value is not None},
     }
     return read_plan(Season, whole, source=source)
-
-
-def _agents(given: Any) -> tuple[tuple[RecordedAgent, ...], list[Problem]]:
-    """The agents that the file names, and what is wrong with them."""
-    found: list[RecordedAgent] = []
-    problems: list[Problem] = []
-    if not isinstance(given, list):
-        return (), [Problem("agents", f"must be tables [[agents]] (got {type(given).__name__})")]
-    for number, one in enumerate(given):
-        try:
-            found.append(RecordedAgent.model_validate(one))
-        except ValidationError as exc:
-            problems += [
-                Problem(f"agents.{number}.{problem.where}", problem.what) for problem in problems_of(exc, RecordedAgent)
-            ]
-    problems += [Problem("agents", f"each is named once (twice: {', '.join(twice)})") for twice in _twice(found)]
-    return tuple(found), problems
-
-
-def _twice(agents: Sequence[RecordedAgent]) -> list[list[str]]:
-    names = [one.name for one in agents]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    return [twice] if twice else []
-
-
-def _market(given: Mapping[str, Any]) -> SeasonMarket | None:
-    try:
-        return SeasonMarket.model_validate(given)
-    except ValidationError:
-        return None

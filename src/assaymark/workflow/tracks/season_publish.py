@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from assaymark.claims import SeasonGates, SeasonVerdicts, certificate_name, decide_season, season_certificates
+from assaymark.claims import SeasonGates, certificate_name, decide_season, season_certificates
 from assaymark.claims.evidence import SPAN
 from assaymark.claims.messages import Catalogue, catalogue, english, languages
 from assaymark.encoding import write_atomic
@@ -39,7 +39,7 @@ from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, VERDICT
 from assaymark.workflow.track import Progress, silent
 from assaymark.workflow.tracks.datasheet import datasheet_pages, stored_datasheets
 from assaymark.workflow.tracks.season_judge import judgment_row
-from assaymark.workflow.tracks.season_lock import StoredSeason, stored_season
+from assaymark.workflow.tracks.season_lock import stored_season
 from assaymark.workflow.tracks.season_material import SeasonMaterial, material_of
 from assaymark.workflow.tracks.season_measures import LEVEL, season_findings
 from assaymark.workflow.tracks.season_record_tables import (
@@ -48,71 +48,46 @@ from assaymark.workflow.tracks.season_record_tables import (
     GUESSES,
     NAVS,
     TIMES,
-    SeasonGrade,
-    SeasonGuess,
 )
 from assaymark.workflow.tracks.season_view import SeasonFindings, SeasonJudgments, season_run
 from assaymark.workflow.tracks.season_view_rules import behind, hindsight, judged_to
-
-# The records of a season as their pages show them: grades, guesses and decisions, by the keys of their calls.
 
 
 def season_records(
     judged: SeasonJudgments, decisions: Iterable[Decision], *, decided_here: bool
 ) -> tuple[SeasonRecord, ...]:
-    """Every record of a judged season. The call about an outcome is not kept with its grade, and so not named.
-
-    With ``decided_here`` the agents were asked in this run, so that a decision names the key of its call.
-    """
-    return (
-        *(_grade(one) for one in judged.grades),
-        *(_guess(one) for one in judged.guesses),
-        *_decisions(decisions, decided_here=decided_here),
-    )
-
-
-def _grade(one: SeasonGrade) -> SeasonRecord:
-    row = judgment_row(one)
-    what = {"whole": "the whole record", "replicate": f"replicate {one.replicate}"}.get(one.scope, one.period)
-    scores = ", ".join(f"{name} {value:.2f}" for name, value in row.scores.items())
-    trial = f", trial {one.trial}" if one.trial > 1 else ""
-    return SeasonRecord(
-        kind="grades",
-        who=one.judge,
-        of=f"{one.agent}, {what}, {one.first} to {one.last}{trial}",
-        said=scores if row.status == "ok" else f"{row.status}: {row.reason or 'no reason was kept'}",
-        usable=row.status == "ok",
-        keys=()
-        if one.family == HUMAN_FAMILY
-        else tuple(key for part in one.score.grades.parts for key in (part.first_key, part.call_key) if key),
-        about=one.agent,
-    )
-
-
-def _guess(one: SeasonGuess) -> SeasonRecord:
-    trial = f", trial {one.trial}" if one.trial > 1 else ""
-    right = "right" if one.guess == one.author else "wrong"
-    return SeasonRecord(
-        kind="guesses",
-        who=one.judge,
-        of=f"{one.author}, {one.period or 'the whole record'}{trial}",
-        said=f"{one.guess}, {right} of {one.options}" if one.guess is not None else one.state,
-        usable=one.guess is not None,
-        keys=(one.call_key,),
-        about=one.author,
-    )
-
-
-def _decisions(decisions: Iterable[Decision], *, decided_here: bool) -> Iterator[SeasonRecord]:
-    for one in decisions:
-        orders = ", ".join(f"{action.kind.replace('_', ' ')} {action.instrument}" for action in one.actions)
-        yield SeasonRecord(
-            kind="decisions",
-            who=one.agent.id,
-            of=f"{one.decided_at:%Y-%m-%d %H:%M}, {one.record_id}",
-            said=orders or "no order",
-            keys=(one.call.raw_object,) if decided_here and one.call.raw_object else (),
-        )
+    """Every record of a judged season. The call about an outcome is not kept with its grade, and so not named."""
+    found = []
+    for one in judged.grades:
+        row, parts = judgment_row(one), one.score.grades.parts
+        what = {"whole": "the whole record", "replicate": f"replicate {one.replicate}"}.get(one.scope, one.period)
+        scores = ", ".join(f"{name} {value:.2f}" for name, value in row.scores.items())
+        trial = f", trial {one.trial}" if one.trial > 1 else ""
+        keys = [key for part in parts for key in (part.first_key, part.call_key) if key]
+        found.append(
+            SeasonRecord(
+                kind="grades", who=one.judge, of=f"{one.agent}, {what}, {one.first} to {one.last}{trial}",
+                said=scores if row.status == "ok" else f"{row.status}: {row.reason or 'no reason was kept'}",
+                usable=row.status == "ok", keys=() if one.family == HUMAN_FAMILY else tuple(keys), about=one.agent,
+            )
+        )  # fmt: skip
+    for guess in judged.guesses:
+        trial = f", trial {guess.trial}" if guess.trial > 1 else ""
+        right = "right" if guess.guess == guess.author else "wrong"
+        found.append(
+            SeasonRecord(
+                kind="guesses", who=guess.judge, of=f"{guess.author}, {guess.period or 'the whole record'}{trial}",
+                said=f"{guess.guess}, {right} of {guess.options}" if guess.guess is not None else guess.state,
+                usable=guess.guess is not None, keys=(guess.call_key,), about=guess.author,
+            )
+        )  # fmt: skip
+    for made in decisions:
+        orders = ", ".join(f"{action.kind.replace('_', ' ')} {action.instrument}" for action in made.actions)
+        key = made.call.raw_object if decided_here else None
+        of = f"{made.decided_at:%Y-%m-%d %H:%M}, {made.record_id}"
+        said, call = orders or "no order", (key,) if key else ()
+        found.append(SeasonRecord(kind="decisions", who=made.agent.id, of=of, said=said, keys=call))
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -130,17 +105,10 @@ class SeasonPublished(Result):
 
 
 def publish_season(
-    folder: RunFolder,
-    site: Path,
-    *,
-    languages: Sequence[Catalogue] = (),
-    calls: bool = False,
+    folder: RunFolder, site: Path, *, languages: Sequence[Catalogue] = (), calls: bool = False,
     progress: Progress = silent,
-) -> SeasonPublished:
-    """Measure and decide a judged season, write its tables and ``verdicts.json``, and make its site.
-
-    Published twice, everything is the same bytes.
-    """
+) -> SeasonPublished:  # fmt: skip
+    """Measure and decide a judged season, write its tables and ``verdicts.json``, and make its site."""
     stored = stored_season(folder)
     site_files(site, stored.season.name, stored.plan_hash)
     made = decide_judged_season(folder, progress=progress)
@@ -151,7 +119,19 @@ def publish_season(
         trail = SeasonTrail(kept, calls_of(folder))
     pages = publish_site(made.run, site, languages or shipped_languages(), made.sheets, trail)
     progress("writing pages", 3, 3)
-    return SeasonPublished(pages, made.file, tuple(_lines(folder, site, pages, made)), made.run)
+    file, html = made.file, [page for page in pages if page.suffix == ".html"]
+    tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
+    lines = [f"{file.study}: {len(file.verdicts)} claims decided ({tally}); plan {file.plan_hash[:12]}..."]
+    if late := behind(made.material, made.judged.grades):
+        lines.append(f"{english().render(late)} Run: assaymark season judge {folder.path}")
+    size = max(page.stat().st_size for page in html) / 1024
+    parts = [page.relative_to(site).parts for page in html]
+    tops = sorted(one[0].removesuffix(".html") for one in parts if len(one) == 1)
+    below = Counter(one[0] for one in parts if len(one) > 1)
+    named = ", ".join([*tops, *(f"{name}/ ({count})" for name, count in sorted(below.items()))])
+    written = f"{len(html)} pages written: {named}; the largest of {size:,.0f} kB"
+    lines.append(f"{written}; begin at {site / 'index.html'}")
+    return SeasonPublished(pages, file, tuple(lines), made.run)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,20 +148,57 @@ class DecidedSeason:
 def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> DecidedSeason:
     """Measure and decide a judged season; writes its tables, ``verdicts.json`` and one certificate a verdict."""
     stored, store = stored_season(folder), Store(folder)
-    _require_judged(folder, store)
+    if store.digest(GRADES) is None or not store.rows(GRADES):
+        raise LedgerError(f"{folder.path} was not judged yet; run: assaymark season judge {folder.path}")
     progress("reading the records", 0, 3)
     material, judged = material_of(store, stored), SeasonJudgments.read(store)
     sheets = stored_datasheets(folder)
     progress("measuring", 1, 3)
-    found = _findings(store, stored, material, judged, sheets)
-    file = _verdict_file(stored, found, judged)
-    made = season_certificates(
-        found.decided.verdicts,
-        found.measurements,
-        gates_of(material, preregistered=stored.preregistered),
-        {one.name: one.family for one in stored.season.panel},
-        level=LEVEL,
+    basis = {
+        "plan": material.plan_hash,
+        "datasheets": content_id({one.judge: one for one in sheets}) if sheets else None,
+    }
+    basis |= {table.name: store.digest(table) for table in (GRADES, GUESSES, EVIDENCE, NAVS, TIMES, CHECKS)}
+    rng = np.random.default_rng([material.season.seed, 8])
+    measurements, table = season_findings(material, judged, sheets, rng=rng)
+    store.write(MEASUREMENTS, measurements, basis)
+    gates = gates_of(material, preregistered=stored.preregistered)
+    decided = decide_season(measurements, gates, material.plan_hash)
+    store.write(
+        VERDICTS, (one.verdict for one in decided.verdicts), {**basis, "measurements": store.digest(MEASUREMENTS)}
     )
+    found = SeasonFindings(tuple(measurements), table, decided)
+    season, verdicts = stored.season, tuple(one.verdict for one in found.decided.verdicts)
+    built_in = {one.name: one.model.startswith("reference/") for one in season.panel}
+    invalid = {one.labels["judge"]: one.value for one in found.measurements if one.name == "season.invalid"}
+    say = english().render
+    file = decided_file(
+        verdicts,
+        found.measurements,
+        [one.agent for one in found.decided.places if one.first is not None],
+        study=season.name,
+        title=season.title,
+        plan_hash=stored.plan_hash,
+        rubric=season.scoring,
+        panel=Panel(
+            judges={one.name: one.family for one in season.panel}, reference=any(built_in.values()), built_in=built_in
+        ),
+        made_by=season.agents,
+        amendments=stored.amendments,
+        preregistered=stored.preregistered,
+        missing={judge: share for judge, share in invalid.items() if share},
+        judged_to=judged_to(judged.grades),
+        places=tuple(
+            PlaceLine(
+                agent=one.agent, first=one.first, last=one.last, shown=one.shown, level=one.level, why=say(one.why)
+            )
+            for one in found.decided.places
+        ),
+    )
+    made = season_certificates(
+        found.decided.verdicts, found.measurements, gates_of(material, preregistered=stored.preregistered),
+        {one.name: one.family for one in stored.season.panel}, level=LEVEL,
+    )  # fmt: skip
     names = [certificate_name(one.verdict) for one in found.decided.verdicts]
     replace_files(folder.certificates, dict(zip(names, map(json_text, made), strict=True)))
     write_json(folder.verdicts, file)
@@ -192,16 +209,10 @@ def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> D
 
 
 def publish_site(
-    run: SeasonRun,
-    site: Path,
-    languages: Sequence[Catalogue],
-    sheets: Sequence[Datasheet] = (),
+    run: SeasonRun, site: Path, languages: Sequence[Catalogue], sheets: Sequence[Datasheet] = (),
     trail: SeasonTrail | None = None,
-) -> tuple[Path, ...]:
-    """The site of a season in its folder, with the datasheets of its judges; returns where the pages lie.
-
-    ``trail`` are its records, with what reads their calls, for pages of their own.
-    """
+) -> tuple[Path, ...]:  # fmt: skip
+    """The site of a season in its folder, with the datasheets of its judges; returns where the pages lie."""
 
     def write(folder: Path) -> None:
         known = run if trail is None else replace(run, records=record_places(trail.records))
@@ -213,11 +224,7 @@ def publish_site(
 
 
 def write_season(
-    folder: Path,
-    run: SeasonRun,
-    languages: Sequence[Catalogue],
-    sheets: Sequence[Datasheet] = (),
-    site: Site = ALONE,
+    folder: Path, run: SeasonRun, languages: Sequence[Catalogue], sheets: Sequence[Datasheet] = (), site: Site = ALONE
 ) -> None:
     """Write every page of a season, and the datasheets of its judges, to an empty folder."""
     write_site(run, folder, languages, site)
@@ -230,8 +237,17 @@ def chosen_languages(wanted: Sequence[str]) -> tuple[Catalogue, ...]:
     problems: list[Problem] = []
     found: dict[str, Catalogue] = {}
     for one in wanted:
+        path = Path(one)
+        code = path.name.partition(".")[0]
         try:
-            made = _language(one)
+            if not one.endswith(".toml"):
+                made = catalogue(one)
+            elif code.isalnum() and code.isascii():
+                made = Catalogue.of({path.name: read_text(path, "language file")}, code)
+            else:
+                what = f"must begin with the code of a language, such as fr (got {code!r})"
+                problems.append(Problem(f"{one}, name", what))
+                continue
         except InputError as exc:
             problems += [Problem(f"{one}, {inner.where}", inner.what) for inner in exc.problems]
             continue
@@ -251,110 +267,12 @@ def shipped_languages() -> tuple[Catalogue, ...]:
     return tuple(catalogue(code) for code in languages())
 
 
-# --- parts ------------------------------------------------------------------------------------------------------------
-
-
-def _language(one: str) -> Catalogue:
-    if not one.endswith(".toml"):
-        return catalogue(one)
-    path = Path(one)
-    code = path.name.partition(".")[0]
-    if not code.isalnum() or not code.isascii():
-        raise InputError(one, [Problem("name", f"must begin with the code of a language, such as fr (got {code!r})")])
-    return Catalogue.of({path.name: read_text(path, "language file")}, code)
-
-
-def _require_judged(folder: RunFolder, store: Store) -> None:
-    if store.digest(GRADES) is None or not store.rows(GRADES):
-        raise LedgerError(f"{folder.path} was not judged yet; run: assaymark season judge {folder.path}")
-
-
 def gates_of(material: SeasonMaterial, *, preregistered: bool = True) -> SeasonGates:
     """The decision rules of a season, and whether its authors may have known what came next."""
     season = material.season
     judging, limits = season.judging, season.datasheets
     return SeasonGates(
-        alpha=season.inference.alpha,
-        publish=judging.publish,
-        halt=judging.halt,
-        on_failure=None if limits is None else limits.on_failure,
-        hindsight=tuple(hindsight(material)),
-        margin=season.inference.margin * SPAN,
-        any_judges=season.claims.judges == "any",
-        preregistered=preregistered,
-    )
-
-
-def _findings(
-    store: Store, stored: StoredSeason, material: SeasonMaterial, judged: SeasonJudgments, sheets: Sequence[Datasheet]
-) -> SeasonFindings:
-    """Measure and decide, and write both tables down."""
-    basis = {
-        "plan": material.plan_hash,
-        "datasheets": content_id({one.judge: one for one in sheets}) if sheets else None,
-    }
-    basis |= {table.name: store.digest(table) for table in (GRADES, GUESSES, EVIDENCE, NAVS, TIMES, CHECKS)}
-    rng = np.random.default_rng([material.season.seed, 8])
-    measurements, table = season_findings(material, judged, sheets, rng=rng)
-    store.write(MEASUREMENTS, measurements, basis)
-    gates = gates_of(material, preregistered=stored.preregistered)
-    decided = decide_season(measurements, gates, material.plan_hash)
-    store.write(
-        VERDICTS, (one.verdict for one in decided.verdicts), {**basis, "measurements": store.digest(MEASUREMENTS)}
-    )
-    return SeasonFindings(tuple(measurements), table, decided)
-
-
-def _verdict_file(stored: StoredSeason, found: SeasonFindings, judged: SeasonJudgments) -> VerdictFile:
-    season, verdicts = stored.season, tuple(one.verdict for one in found.decided.verdicts)
-    built_in = {one.name: one.model.startswith("reference/") for one in season.panel}
-    invalid = {one.labels["judge"]: one.value for one in found.measurements if one.name == "season.invalid"}
-    return decided_file(
-        verdicts,
-        found.measurements,
-        [one.agent for one in found.decided.places if one.first is not None],
-        study=season.name,
-        title=season.title,
-        plan_hash=stored.plan_hash,
-        rubric=season.scoring,
-        panel=Panel(
-            judges={one.name: one.family for one in season.panel},
-            reference=any(built_in.values()),
-            built_in=built_in,
-        ),
-        made_by=season.agents,
-        amendments=stored.amendments,
-        preregistered=stored.preregistered,
-        missing={judge: share for judge, share in invalid.items() if share},
-        judged_to=judged_to(judged.grades),
-        places=_place_lines(found.decided),
-    )
-
-
-def _place_lines(decided: SeasonVerdicts) -> tuple[PlaceLine, ...]:
-    say = english().render
-    return tuple(
-        PlaceLine(agent=one.agent, first=one.first, last=one.last, shown=one.shown, level=one.level, why=say(one.why))
-        for one in decided.places
-    )
-
-
-def _lines(folder: RunFolder, site: Path, pages: Sequence[Path], made: DecidedSeason) -> Iterable[str]:
-    """What a person is told."""
-    file = made.file
-    tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
-    yield f"{file.study}: {len(file.verdicts)} claims decided ({tally}); plan {file.plan_hash[:12]}..."
-    if late := behind(made.material, made.judged.grades):
-        yield f"{english().render(late)} Run: assaymark season judge {folder.path}"
-    yield f"{_pages_words(site, pages)}; begin at {site / 'index.html'}"
-
-
-def _pages_words(site: Path, pages: Sequence[Path]) -> str:
-    """Which pages were written, those of a folder as their number."""
-    html = [page for page in pages if page.suffix == ".html"]
-    size = max(page.stat().st_size for page in html) / 1024
-    parts = [page.relative_to(site).parts for page in html]
-    tops = sorted(one[0].removesuffix(".html") for one in parts if len(one) == 1)
-    below = Counter(one[0] for one in parts if len(one) > 1)
-    named = ", ".join([*tops, *(f"{name}/ ({count})" for name, count in sorted(below.items()))])
-    return f"{len(html)} pages written: {named}; the largest of {size:,.0f} kB"
+        alpha=season.inference.alpha, publish=judging.publish, halt=judging.halt,
+        on_failure=None if limits is None else limits.on_failure, hindsight=tuple(hindsight(material)),
+        margin=season.inference.margin * SPAN, any_judges=season.claims.judges == "any", preregistered=preregistered,
+    )  # fmt: skip

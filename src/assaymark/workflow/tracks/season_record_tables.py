@@ -27,13 +27,7 @@ DIVIDEND: Final = "dividend"
 
 @record
 class SeasonFill:
-    """What changed a book on ``day``: signed units, price, and cost in cash. ``record_id`` is the decision behind it.
-
-    ``kind`` is ``order``, `DELISTED`, `SPLIT` or `DIVIDEND`. Every row changes units by ``quantity`` and cash by
-    ``-quantity * price - cost``: a split adds units at the price 0, and a dividend trades nothing, has the amount for
-    each unit as its price, and what was paid as a cost below 0. ``price`` is None where a record that was imported has
-    none.
-    """
+    """What changed it on ``day``: signed units, price, and cost in cash. ``record_id`` is the decision behind it."""
 
     day: str
     agent: str
@@ -62,10 +56,7 @@ class SeasonRejection:
 
 @record
 class SeasonNav:
-    """One agent's book after ``day``, valued at the last known closes; ``stale`` names those that are of earlier days.
-
-    ``state`` is ``ok``, or ``no data`` where nothing of the universe traded, and all stayed as it was.
-    """
+    """One agent's book after ``day``, valued at the last known closes; ``stale`` names those of earlier days."""
 
     day: str
     agent: str
@@ -94,11 +85,7 @@ GradeScope = Literal["whole", "period", "replicate"]
 
 @record
 class SeasonGrade:
-    """One judge's score of one agent's record, or of a part of it, in one trial.
-
-    ``period`` names the period (``2024-W09``) and is empty for whole records; ``replicate`` is 1 but for replicates.
-    ``first`` and ``last`` are days, ``steps`` how many decisions were shown.
-    """
+    """One judge's score of one agent's record, or of a part of it, in one trial."""
 
     agent: str
     judge: str
@@ -129,10 +116,7 @@ class SeasonGuess:
 
 @record
 class SeasonCheck:
-    """One agent's record held against itself: how many fill, cash and position checks, and how many reconcile.
-
-    ``kind`` is that of the checks; ``mismatches`` are sentences, with the record id of each before a tab.
-    """
+    """One agent's record held against itself: how many fill, cash and position checks, and how many reconcile."""
 
     agent: str
     kind: str
@@ -152,33 +136,33 @@ class SeasonReplaced:
     why: str
 
 
-def _texts(*names: str) -> dict[str, tuple[pa.DataType, Column]]:
-    return {name: (pa.string(), _of(name)) for name in names}
+_TYPES: Final = {
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "Mapping[str, float]": pa.map_(pa.string(), pa.float64()),
+    "tuple[str, ...]": pa.list_(pa.string()),
+}
+"""Of columns, by the types of fields; all others are texts."""
 
 
-def _numbers(*names: str) -> dict[str, tuple[pa.DataType, Column]]:
-    return {name: (pa.float64(), _of(name)) for name in names}
+def _columns(kind: type[Any], names: str) -> dict[str, tuple[pa.DataType, Column]]:
+    """Columns of some fields of a record, each of the type of its field."""
 
+    def column(name: str, declared: str) -> Column:
+        if declared.startswith("Mapping"):
+            return lambda row, _: sorted(getattr(row, name).items())
+        if declared.startswith("tuple"):
+            return lambda row, _: list(getattr(row, name))
+        return lambda row, _: getattr(row, name)
 
-def _of(name: str) -> Column:
-    def get(row: Any, _: bytes) -> Any:
-        return getattr(row, name)
+    types = {name: str(kind.__annotations__[name]).removesuffix(" | None") for name in names.split()}
+    return {name: (_TYPES.get(one, pa.string()), column(name, one)) for name, one in types.items()}
 
-    return get
-
-
-_NUMBER: Final = {"number": (pa.int64(), _of("number"))}
 
 FILLS: Final = Table(
     "fills",
     SeasonFill,
-    {
-        **_texts("day", "agent", "record_id"),
-        **_NUMBER,
-        **_texts("symbol"),
-        **_numbers("quantity", "price", "cost"),
-        **_texts("kind"),
-    },
+    _columns(SeasonFill, "day agent record_id number symbol quantity price cost kind"),
     sort=lambda row, _: (row.day, row.agent, row.kind, row.number),
     flat=True,
 )
@@ -186,12 +170,7 @@ FILLS: Final = Table(
 REJECTIONS: Final = Table(
     "rejections",
     SeasonRejection,
-    {
-        **_texts("day", "agent", "record_id"),
-        **_NUMBER,
-        **_texts("symbol", "reason", "text"),
-        **_numbers("quantity"),
-    },
+    _columns(SeasonRejection, "day agent record_id number symbol reason text quantity"),
     sort=lambda row, _: (row.day, row.agent, row.number),
     flat=True,
 )
@@ -199,23 +178,14 @@ REJECTIONS: Final = Table(
 NAVS: Final = Table(
     "navs",
     SeasonNav,
-    {
-        **_texts("day", "agent", "state"),
-        **_numbers("cash", "nav", "costs"),
-        "positions": (pa.map_(pa.string(), pa.float64()), lambda row, _: sorted(row.positions.items())),
-        "stale": (pa.list_(pa.string()), lambda row, _: list(row.stale)),
-    },
+    _columns(SeasonNav, "day agent state cash nav costs positions stale"),
     sort=lambda row, _: (row.day, row.agent),
 )
 
 TIMES: Final = Table(
     "times",
     SeasonTime,
-    {
-        **_texts("record_id", "day", "agent"),
-        "replicate": (pa.int64(), _of("replicate")),
-        **_numbers("seconds"),
-    },
+    _columns(SeasonTime, "record_id day agent replicate seconds"),
     sort=lambda row, _: row.record_id,
     flat=True,
 )
@@ -227,21 +197,15 @@ BASELINES: Final = replace(NAVS, name="baselines")
 GRADES: Final = Table(
     "grades",
     SeasonGrade,
-    {
-        **_texts("agent", "judge", "family", "scope", "period", "first", "last"),
-        **{name: (pa.int64(), _of(name)) for name in ("trial", "replicate", "steps")},
-        "composite": (pa.float64(), lambda row, _: row.score.score.composite if row.score.score else None),
-    },
+    _columns(SeasonGrade, "agent judge family scope period first last trial replicate steps")
+    | {"composite": (pa.float64(), lambda row, _: row.score.score.composite if row.score.score else None)},
     sort=lambda row, _: (row.scope, row.period, row.replicate, row.agent, row.judge, row.trial),
 )
 
 GUESSES: Final = Table(
     "guesses",
     SeasonGuess,
-    {
-        **_texts("author", "judge", "period", "state", "guess", "call_key"),
-        **{name: (pa.int64(), _of(name)) for name in ("trial", "options")},
-    },
+    _columns(SeasonGuess, "author judge period state guess call_key trial options"),
     sort=lambda row, _: (row.author, row.judge, row.period, row.trial),
     flat=True,
 )
@@ -249,11 +213,7 @@ GUESSES: Final = Table(
 CHECKS: Final = Table(
     "checks",
     SeasonCheck,
-    {
-        **_texts("agent", "kind"),
-        **{name: (pa.int64(), _of(name)) for name in ("checks", "passed")},
-        "mismatches": (pa.list_(pa.string()), lambda row, _: list(row.mismatches)),
-    },
+    _columns(SeasonCheck, "agent kind checks passed mismatches"),
     sort=lambda row, _: (row.agent, row.kind),
     flat=True,
 )
@@ -261,7 +221,7 @@ CHECKS: Final = Table(
 REPLACED: Final = Table(
     "replaced",
     SeasonReplaced,
-    {**_texts("agent", "name", "state"), "count": (pa.int64(), _of("count")), **_texts("why")},
+    _columns(SeasonReplaced, "agent name state count why"),
     sort=lambda row, _: (row.agent, row.name, row.state),
     flat=True,
 )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 
 from assaymark import __version__
 from assaymark.agents.llm import NOT_USABLE, REJECTED
 from assaymark.claims.season_types import SeasonVerdicts
-from assaymark.judging.season.record import AuditLine, AuditState, StepRecord
-from assaymark.judging.season.scoring import JudgeScore
+from assaymark.judging.season.record import AuditLine, AuditState
 from assaymark.judging.season.table import SeasonTable
-from assaymark.records import Action, Decision, Evidence, Measurement
+from assaymark.records import Action, Evidence, Measurement
 from assaymark.report.datasheet import datasheet_path
 from assaymark.report.season.inputs import (
     SeasonAgent,
@@ -30,15 +30,14 @@ from assaymark.workflow.tables import EVIDENCE, Store
 from assaymark.workflow.tracks.season_judge import season_horizons
 from assaymark.workflow.tracks.season_lock import StoredSeason
 from assaymark.workflow.tracks.season_material import SeasonMaterial
+from assaymark.workflow.tracks.season_measure_table import AXES
 from assaymark.workflow.tracks.season_plan import RECORDS, Season
 from assaymark.workflow.tracks.season_record_tables import (
     GRADES,
     GUESSES,
     REPLACED,
-    SeasonCheck,
     SeasonGrade,
     SeasonGuess,
-    SeasonNav,
     SeasonRejection,
     SeasonReplaced,
 )
@@ -51,28 +50,22 @@ def season_agents(season: Season) -> tuple[SeasonAgent, ...]:
     """Who traded, in the order of the season file; a model of records is called what they call it."""
     return tuple(
         SeasonAgent(
-            name=one.name,
-            family=one.family,
+            name=one.name, family=one.family, strategy=season.strategies.get(one.name, ""),
             model=one.model.removeprefix(f"{RECORDS}/") if season.recorded else one.model,
-            strategy=season.strategies.get(one.name, ""),
         )
         for one in season.agents
-    )
+    )  # fmt: skip
 
 
 def season_judges(season: Season, sheets: Collection[str]) -> tuple[SeasonJudge, ...]:
     """Who graded, in the order of the season file. ``sheets`` are the judges with a datasheet."""
     return tuple(
         SeasonJudge(
-            name=one.name,
-            family=one.family,
-            model=one.model,
-            human=one.human,
-            trials=one.trials,
+            name=one.name, family=one.family, model=one.model, human=one.human, trials=one.trials,
             datasheet=datasheet_path(one.name) if one.name in sheets else None,
         )
         for one in season.panel
-    )
+    )  # fmt: skip
 
 
 def season_paths(material: SeasonMaterial) -> tuple[SeasonPath, ...]:
@@ -82,134 +75,117 @@ def season_paths(material: SeasonMaterial) -> tuple[SeasonPath, ...]:
     books += [(name, True, rows) for name, rows in sorted(material.baselines.items())]
     return tuple(
         SeasonPath(
-            name=name,
-            baseline=baseline,
-            start=start,
-            days=tuple(one.day for one in rows),
+            name=name, baseline=baseline, start=start, days=tuple(one.day for one in rows),
             nav=tuple(one.nav for one in rows),
         )
         for name, baseline, rows in books
         if rows
-    )
+    )  # fmt: skip
+
+
+def order_text(action: Action) -> str:
+    """An order as it was given: its kind, its instrument, and its numbers."""
+    numbers = [f"{name} {value:.10g}" for name in _NUMBERS if (value := getattr(action, name)) is not None]
+    return ", ".join([f"{action.kind} {action.instrument}".strip(), *numbers])
 
 
 def season_steps(material: SeasonMaterial) -> dict[str, tuple[SeasonStep, ...]]:
     """Every decision of the first replicate with what came of it, by agent.
 
-    Net asset value, cash and positions are those after its orders were settled. They are absent where that day has not
-    come yet.
+    The book after a decision is of its own day in records, and else of the first later day that settled anything.
     """
-    wrong = _mismatches(material.checks)
-    same_day = material.season.recorded
-    found = {}
-    for name, steps in material.steps.items():
-        after = _navs_after([one.day for one in steps], material.navs[name], same_day=same_day)
-        numbered = enumerate(zip(steps, after, strict=True), start=1)
-        found[name] = tuple(
-            _step(number, one, nav, material.seconds.get(one.decision.record_id), wrong.get(one.decision.record_id, ()))
-            for number, (one, nav) in numbered
-        )
-    return found
-
-
-def order_text(action: Action) -> str:
-    """An order as it was given: its kind, its instrument, and its numbers.
-
-    >>> order_text(Action(instrument="ABC", kind="buy", quantity=12.5))
-    'buy ABC, quantity 12.5'
-    """
-    numbers = [f"{name} {value:.10g}" for name in _NUMBERS if (value := getattr(action, name)) is not None]
-    return ", ".join([f"{action.kind} {action.instrument}".strip(), *numbers])
-
-
-# --- parts ------------------------------------------------------------------------------------------------------------
-
-
-def _step(
-    number: int, one: StepRecord, nav: SeasonNav | None, seconds: float | None, mismatches: Sequence[str]
-) -> SeasonStep:
-    decision = one.decision
-    return SeasonStep(
-        number=number,
-        day=one.day,
-        record_id=decision.record_id,
-        orders=tuple(order_text(action) for action in decision.actions),
-        texts=tuple((text.kind, text.text) for text in decision.rationales),
-        fills=tuple(
-            SeasonTrade(
-                symbol=fill.symbol,
-                quantity=fill.quantity,
-                price=fill.price,
-                cost=fill.cost,
-                kind=getattr(fill, "kind", "order"),
-            )
-            for fill in one.fills
-        ),
-        refusals=tuple(
-            SeasonRefusal(
-                symbol=order.symbol,
-                reason=order.reason,
-                text=order.text if isinstance(order, SeasonRejection) else order.reason,
-            )
-            for order in one.rejections
-        ),
-        flags=decision.flags,
-        problem=_problem(decision),
-        seconds=seconds,
-        nav=None if nav is None else nav.nav,
-        cash=None if one.book is None else one.book.cash,
-        positions={} if one.book is None else dict(sorted(one.book.positions.items())),
-        mismatches=tuple(mismatches),
-    )
-
-
-def _problem(decision: Decision) -> str:
-    """Why a decision holds no orders, or not all of them, in the words that are recorded with it."""
-    told = {*NOT_USABLE, REJECTED} & {*decision.flags}
-    return "; ".join(decision.missing) if told else ""
-
-
-def _navs_after(days: Sequence[str], navs: Sequence[SeasonNav], *, same_day: bool) -> Iterator[SeasonNav | None]:
-    """The book after each decision: of its own day, or of the first later day on which anything was settled."""
-    rows = [one for one in navs if one.state == "ok"]
-    if same_day:
-        by_day = {one.day: one for one in rows}
-        yield from (by_day.get(day) for day in days)
-        return
-    at = 0
-    for day in days:
-        while at < len(rows) and rows[at].day <= day:
-            at += 1
-        yield rows[at] if at < len(rows) else None
-
-
-def _mismatches(checks: Sequence[SeasonCheck]) -> Mapping[str, list[str]]:
-    """What does not reconcile, by record."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for check in checks:
+    wrong: dict[str, list[str]] = defaultdict(list)
+    for check in material.checks:
         for line in check.mismatches:
             record, _, text = line.partition("\t")
-            found[record].append(text)
+            wrong[record].append(text)
+    found = {}
+    for name, steps in material.steps.items():
+        settled = [one for one in material.navs[name] if one.state == "ok"]
+        same_day, days = {one.day: one for one in settled}, [one.day for one in settled]
+        made = []
+        for number, one in enumerate(steps, start=1):
+            at = bisect_right(days, one.day)
+            later = settled[at] if at < len(settled) else None
+            nav = same_day.get(one.day) if material.season.recorded else later
+            decision, book = one.decision, one.book
+            told = {*NOT_USABLE, REJECTED} & {*decision.flags}
+            fills = tuple(
+                SeasonTrade(
+                    symbol=fill.symbol, quantity=fill.quantity, price=fill.price, cost=fill.cost,
+                    kind=getattr(fill, "kind", "order"),
+                )
+                for fill in one.fills
+            )  # fmt: skip
+            refusals = tuple(
+                SeasonRefusal(
+                    symbol=order.symbol, reason=order.reason,
+                    text=order.text if isinstance(order, SeasonRejection) else order.reason,
+                )
+                for order in one.rejections
+            )  # fmt: skip
+            made.append(
+                SeasonStep(
+                    number=number, day=one.day, record_id=decision.record_id,
+                    orders=tuple(order_text(action) for action in decision.actions),
+                    texts=tuple((text.kind, text.text) for text in decision.rationales),
+                    fills=fills, refusals=refusals, flags=decision.flags,
+                    problem="; ".join(decision.missing) if told else "",
+                    seconds=material.seconds.get(decision.record_id), nav=None if nav is None else nav.nav,
+                    cash=None if book is None else book.cash,
+                    positions={} if book is None else dict(sorted(book.positions.items())),
+                    mismatches=tuple(wrong.get(decision.record_id, ())),
+                )
+            )  # fmt: skip
+        found[name] = tuple(made)
     return found
-
-
-# What the judges of a season gave, as its site shows it: one view of each judge on each agent's whole record.
 
 
 def grade_views(grades: Iterable[SeasonGrade], built_in: Collection[str] = ()) -> tuple[SeasonGradeView, ...]:
-    """The grades of whole records, by agent and then judge.
-
-    Points of several trials are their means. Words are those of the first trial that has any; look-ahead fails where it
-    fails in any. An agent and judge without a usable trial keep the state and reason of the first. Data reliability is
-    the judge's own figure: what is computed is a measurement. Judges that are ``built_in`` do not look for knowledge of
-    the future, so that they have no check of it whatever their replies hold.
-    """
+    """The grades of whole records, by agent and then judge: means over trials, and the words of the first."""
     found: dict[tuple[str, str], list[SeasonGrade]] = defaultdict(list)
     for one in sorted(grades, key=lambda one: (one.agent, one.judge, one.trial)):
         if one.scope == "whole":
             found[one.agent, one.judge].append(one)
-    views = map(_view, found.values())
-    return tuple(replace(one, lookahead=None, lookahead_reason="") if one.judge in built_in else one for one in views)
+    views = []
+    for (agent, judge), trials in found.items():
+        good = [(one.score, one.score.grades, one.score.score) for one in trials if one.score.score is not None]
+        if not good:
+            first = trials[0].score.grades
+            views.append(
+                SeasonGradeView(
+                    agent=agent, judge=judge, state=first.state, reason=first.reason or "", parts=len(first.parts)
+                )
+            )
+            continue
+        words = good[0][1]
+        looked = next((one for _, one, _ in good if one.lookahead_check == "fail"), words)
+        scores = [score for _, _, score in good if score is not None]
+        outcomes = [score.outcome for score in scores if score.outcome is not None]
+        asked = [one.outcome.state for one, _, _ in good if one.outcome is not None]
+        points = [one.data_reliability for _, one, _ in good if one.data_reliability is not None]
+        counted = [{**one.grades.evidence, **{part.part: part.counted for part in one.capped}} for one, _, _ in good]
+        lowered = sorted({part.part for one, _, _ in good for part in one.capped if part.counted < part.given})
+        said = judge not in built_in
+        views.append(
+            SeasonGradeView(
+                agent=agent, judge=judge, state="ok", composite=fmean(score.composite for score in scores),
+                axes={name: fmean(getattr(one, name) for one in scores) for name in AXES},
+                reasoning=_means([one.reasoning for _, one, _ in good]), evidence=_means(counted),
+                capped={name: fmean(one.evidence[name] for _, one, _ in good) for name in lowered},
+                outcome=fmean(outcomes) if outcomes else None,
+                outcome_state="ok" if "ok" in asked else next(iter(asked), "unresolved"),
+                data_reliability=fmean(points) if points else None,
+                lookahead=looked.lookahead_check if said else None,
+                lookahead_reason=looked.lookahead_reason if said else "",
+                verdict=words.verdict, summary=words.summary, parts=len(words.parts),
+            )
+        )  # fmt: skip
+    return tuple(views)
+
+
+def _means(points: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: fmean(one[name] for one in points) for name in points[0]}
 
 
 def blinding_of(rows: Iterable[SeasonReplaced]) -> dict[str, tuple[AuditLine, ...]]:
@@ -219,77 +195,6 @@ def blinding_of(rows: Iterable[SeasonReplaced]) -> dict[str, tuple[AuditLine, ..
         state: AuditState = "replaced" if one.state == "replaced" else "kept"
         found[one.agent].append(AuditLine(one.name, state, one.count, one.why))
     return {agent: tuple(lines) for agent, lines in found.items()}
-
-
-def _view(trials: Sequence[SeasonGrade]) -> SeasonGradeView:
-    first = trials[0]
-    good = [(one.score.grades, one.score.score, one) for one in trials if one.score.score is not None]
-    if not good:
-        grades = first.score.grades
-        return SeasonGradeView(
-            agent=first.agent,
-            judge=first.judge,
-            state=grades.state,
-            reason=grades.reason or "",
-            parts=len(grades.parts),
-        )
-    scores = [score for _, score, _ in good if score is not None]
-    words = good[0][0]
-    failed = next((grades for grades, _, _ in good if grades.lookahead_check == "fail"), None)
-    outcomes = [score.outcome for score in scores if score.outcome is not None]
-    return SeasonGradeView(
-        agent=first.agent,
-        judge=first.judge,
-        state="ok",
-        composite=fmean(score.composite for score in scores),
-        axes=_axes(scores),
-        reasoning=_means([grades.reasoning for grades, _, _ in good]),
-        evidence=_means([_counted(one) for _, _, one in good]),
-        capped=_given([one for _, _, one in good]),
-        outcome=fmean(outcomes) if outcomes else None,
-        outcome_state=_outcome_state([one for _, _, one in good]),
-        data_reliability=_reliability([grades.data_reliability for grades, _, _ in good]),
-        lookahead=(failed or words).lookahead_check,
-        lookahead_reason=(failed or words).lookahead_reason,
-        verdict=words.verdict,
-        summary=words.summary,
-        parts=len(words.parts),
-    )
-
-
-def _axes(scores: Sequence[JudgeScore]) -> dict[str, float]:
-    return {name: fmean(getattr(one, name) for one in scores) for name in ("reasoning", "evidence", "process")}
-
-
-def _reliability(given: Sequence[float | None]) -> float | None:
-    points = [one for one in given if one is not None]
-    return fmean(points) if points else None
-
-
-def _means(points: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    return {name: fmean(one[name] for one in points) for name in points[0]}
-
-
-def _counted(one: SeasonGrade) -> dict[str, float]:
-    """The parts of evidence as they count: those of the judge, but for what the numeric ledger lowered."""
-    return {**one.score.grades.evidence, **{part.part: part.counted for part in one.score.capped}}
-
-
-def _given(trials: Sequence[SeasonGrade]) -> dict[str, float]:
-    """What the judge had given to parts that were lowered in some trial."""
-    lowered = {part.part for one in trials for part in one.score.capped if part.counted < part.given}
-    return {name: fmean(one.score.grades.evidence[name] for one in trials) for name in sorted(lowered)}
-
-
-def _outcome_state(trials: Sequence[SeasonGrade]) -> str:
-    """``ok``, ``unresolved`` where nobody could be asked, or why the judge's replies are no grade."""
-    outcomes = [one.score.outcome for one in trials if one.score.outcome is not None]
-    if not outcomes:
-        return "unresolved"
-    return next((one.state for one in outcomes if one.state == "ok"), outcomes[0].state)
-
-
-# A judged season as one view, from its tables: what `report.season` makes a site of.
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,45 +222,26 @@ class SeasonFindings:
 
 
 def season_run(
-    stored: StoredSeason,
-    material: SeasonMaterial,
-    judged: SeasonJudgments,
-    found: SeasonFindings,
-    *,
+    stored: StoredSeason, material: SeasonMaterial, judged: SeasonJudgments, found: SeasonFindings, *,
     sheets: Collection[str] = (),
-) -> SeasonRun:
+) -> SeasonRun:  # fmt: skip
     """The season as its site shows it. ``sheets`` are the judges with a datasheet."""
     season = stored.season
-    days = sorted({one.day for steps in material.steps.values() for one in steps})
+    steps = [one for ones in material.steps.values() for one in ones]
+    days = sorted({one.day for one in steps})
+    sources = {one.decision.provenance.source for one in steps if one.decision.provenance}
     return SeasonRun(
-        name=season.name,
-        title=season.title,
-        plan_hash=stored.plan_hash,
-        locked_at=stored.locked_at,
-        software=__version__,
-        first=days[0],
-        last=days[-1],
-        days=len(days),
-        currency=season.currency,
-        capital=season.capital if season.has_books else None,
-        universe=stored.universe,
-        prompt=season.prompt,
-        scoring=material.scoring,
-        agents=season_agents(season),
-        judges=season_judges(season, sheets),
-        paths=season_paths(material),
-        steps=season_steps(material),
-        ledger=claim_ledgers(material, judged),
+        name=season.name, title=season.title, plan_hash=stored.plan_hash, locked_at=stored.locked_at,
+        software=__version__, first=days[0], last=days[-1], days=len(days), currency=season.currency,
+        capital=season.capital if season.has_books else None, universe=stored.universe, prompt=season.prompt,
+        scoring=material.scoring, agents=season_agents(season), judges=season_judges(season, sheets),
+        paths=season_paths(material), steps=season_steps(material), ledger=claim_ledgers(material, judged),
         grades=grade_views(judged.grades, {one.name for one in season.panel if one.model.startswith("reference/")}),
-        table=found.table,
-        decided=found.decided,
-        measurements=found.measurements,
-        blinding=blinding_of(judged.replaced),
-        rules=season_rules(season),
-        source=_source(material),
-        partial=material.partial,
+        table=found.table, decided=found.decided, measurements=found.measurements,
+        blinding=blinding_of(judged.replaced), rules=season_rules(season),
+        source=", ".join(sorted(sources)) if season.recorded else "", partial=material.partial,
         notes=season_notes(material, judged.grades, found.measurements),
-    )
+    )  # fmt: skip
 
 
 def claim_ledgers(material: SeasonMaterial, judged: SeasonJudgments) -> dict[str, tuple[SeasonClaimLine, ...]]:
@@ -367,13 +253,3 @@ def claim_ledgers(material: SeasonMaterial, judged: SeasonJudgments) -> dict[str
         agent: ledger_view(horizon, numbers, claims_by_judge(judged.grades, agent), material.contexts)
         for agent, horizon in season_horizons(material).items()
     }
-
-
-def _source(material: SeasonMaterial) -> str:
-    """Who ran a season that was not run here, as its records say."""
-    if not material.season.recorded:
-        return ""
-    sources: Sequence[str] = [
-        one.decision.provenance.source for steps in material.steps.values() for one in steps if one.decision.provenance
-    ]
-    return ", ".join(sorted({*sources}))

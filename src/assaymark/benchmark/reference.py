@@ -1,0 +1,388 @@
+"""Reference models of the benchmark: ten rules with planted properties that see the prompt and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Final, cast
+
+import numpy as np
+
+from assaymark.benchmark.questions.solver import guess, solve
+from assaymark.benchmark.replies import FORMS, reply_text
+from assaymark.benchmark.stage_prompts import ABSENT
+from assaymark.benchmark.stages import SIGNALS, Stage
+from assaymark.engine.calls import CallSpec, Finish, Model, Reply
+from assaymark.errors import AssayError, InputError, ModelError
+from assaymark.portfolio import max_sharpe
+from assaymark.portfolio.qp import Bools, Floats
+from assaymark.prompting.fences import cells, sections
+
+Values = Mapping[str, float | str]
+"""What is meant, by ticker."""
+
+ViewRule = Callable[["Sheet", int], Floats]
+"""Views in [-1, 1] of what is on the sheet, over so many days."""
+
+BookRule = Callable[["Sheet", Floats, Bools, "Limits"], Floats]
+"""Weights from views, from what has a buy signal (all, if nothing has), and from the limits."""
+
+VERSION: Final = "2"
+"""Changes with anything that can change a reply; part of the fingerprint."""
+
+PREFIX: Final = "reference/portbench-"
+"""What the names of these models begin with."""
+
+SCALE: Final = 0.10
+"""The return that makes a view of 1, as S1 says."""
+
+NOISE: Final = 0.4
+"""The standard deviation of what ``noisy`` adds to a view."""
+
+_DECIMALS = 6
+_SMALLEST_VOL = 1e-4
+_RISKY, _SAFE = ("equity", "crypto"), ("bond", "cash")
+_PRIOR: Final = {"equity": 0.05, "crypto": 0.05, "real_estate": 0.03, "commodity": 0.01, "bond": 0.02, "cash": 0.03}
+
+FAULTS: Final = (
+    "none", "lines", "fence", "missing", "extra", "out of range", "no number", "cut", "refusal", "prose", "code",
+)  # fmt: skip
+"""The faults of a reply; the first three are forms that are read all the same."""
+
+
+def faulty(fault: str, stage: Stage, values: Values) -> tuple[str, Finish]:
+    """A reply with one of the `FAULTS`."""
+    whole, first = reply_text(stage, values), next(iter(values))
+    match fault:
+        case "lines":
+            return "Here you are:\n" + "\n".join(f"- **{name}**: {value}" for name, value in values.items()), "stop"
+        case "fence":
+            return f"Let me think.\n```json\n{json.dumps(json.loads(whole), indent=2)}\n```", "stop"
+        case "missing":
+            return reply_text(stage, dict(list(values.items())[::2])), "stop"
+        case "extra":
+            return reply_text(stage, {**values, "ZZTOP": values[first]}), "stop"
+        case "out of range":
+            return reply_text(stage, {**values, first: "maybe" if stage == "S2" else -1.7}), "stop"
+        case "no number":
+            return reply_text(stage, {**values, first: float("nan")}), "stop"
+        case "cut":
+            return whole[: len(whole) * 2 // 3], "length"
+        case "refusal":
+            return "I'm sorry, but I cannot give investment advice.", "stop"
+        case "prose":
+            return "On balance the outlook is mixed, and a balanced stance across all of these seems prudent.", "stop"
+        case "code":
+            return f"```python\n{FORMS[stage][0]} = {{name: rule(name) for name in assets}}\n```", "stop"
+        case _:
+            return whole, "stop"
+
+
+_TASK = re.compile(r"^TASK (S[123]), ", re.MULTILINE)
+_HORIZON = re.compile(r"over the next (\d+) trading days")
+_THRESHOLD = re.compile(r"above (\d+(?:\.\d+)?),")
+_MOST = re.compile(r"Equities and crypto together must be at most (\d+(?:\.\d+)?)%")
+_LEAST = re.compile(r"Bonds and cash together must be at least (\d+(?:\.\d+)?)%")
+_COLUMNS: Final = ("ret20_pct", "ret60_pct", "vol_pct", "sharpe")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sheet:
+    """The tables of assets and correlations."""
+
+    tickers: tuple[str, ...]
+    classes: tuple[str, ...]
+    numbers: dict[str, Floats]
+    correlation: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the investor allows, as shares: most of equities and crypto, least of bonds and cash."""
+
+    risky: float
+    safe: float
+
+
+def sheet_of(parts: Sequence[str]) -> Sheet:
+    """The market of a prompt, out of whichever part of it shows it."""
+    for part in parts:
+        if "<<<BEGIN assets " in part:
+            return _sheet(part)
+    raise InputError("prompt", ["it shows no table of assets"])
+
+
+def _number(pattern: re.Pattern[str], text: str, what: str) -> float:
+    found = pattern.search(text)
+    if not found:
+        raise InputError("prompt", [f"it names no {what}"])
+    return float(found.group(1))
+
+
+def _rows(text: str, label: str) -> list[list[str]]:
+    for section in sections(text):
+        if section.label == label:
+            return [cells(line) for line in section.content.split("\n")[1:]]
+    raise InputError("prompt", [f"it has no table of {label}"])
+
+
+@lru_cache(maxsize=16)
+def _sheet(part: str) -> Sheet:
+    """One reading serves every model that is shown the same market."""
+
+    def value(cell: str) -> float:
+        return 0.0 if cell == ABSENT else float(cell)
+
+    tables = {one.label: [cells(line) for line in one.content.split("\n")] for one in sections(part)}
+    head, rows = tables["assets"][0], tables["assets"][1:]
+    numbers = {}
+    for name in _COLUMNS:
+        column, scale = head.index(name), 0.01 if name.endswith("_pct") else 1.0
+        numbers[name] = scale * np.array([value(row[column]) for row in rows])
+    classes = tuple(row[1] for row in rows)
+    names = [row[0] for row in tables["correlations"][1:]]
+    skipped = len(tables["correlations"][0]) - len(names)
+    means = np.array([[value(cell) for cell in row[skipped:]] for row in tables["correlations"][1:]])
+    at = [names.index(one) for one in classes]
+    correlation = means[np.ix_(at, at)]
+    np.fill_diagonal(correlation, 1.0)
+    return Sheet(tuple(row[0] for row in rows), classes, numbers, correlation)
+
+
+def extrapolated(sheet: Sheet, horizon: int) -> Floats:
+    """The mean daily return of 60 days, carried on."""
+    return _view(sheet.numbers["ret60_pct"] * horizon / 60)
+
+
+def momentum(sheet: Sheet, _horizon: int) -> Floats:
+    """The return of the last 60 days, as if it came again whole. It is the truth of the convention ``reference``."""
+    return _view(sheet.numbers["ret60_pct"])
+
+
+def contrarian(sheet: Sheet, horizon: int) -> Floats:
+    """The opposite of momentum."""
+    return -momentum(sheet, horizon)
+
+
+def unmoved(sheet: Sheet, _horizon: int) -> Floats:
+    """No view of anything."""
+    return np.zeros(len(sheet.tickers))
+
+
+def by_class(sheet: Sheet, _horizon: int) -> Floats:
+    """The same for all of a class, whatever it does: looks at no number."""
+    return np.array([_PRIOR.get(name, 0.0) for name in sheet.classes])
+
+
+def calm(sheet: Sheet, _horizon: int) -> Floats:
+    """Half a view for the calmer half, none for the other."""
+    vol = sheet.numbers["vol_pct"]
+    return np.where(vol <= np.median(vol), 0.5, 0.0)
+
+
+def best_only(sheet: Sheet, _horizon: int) -> Floats:
+    """Full conviction in the highest Sharpe ratio, and against the lowest; nothing between."""
+    sharpe = sheet.numbers["sharpe"]
+    found = np.zeros(sharpe.size)
+    found[int(sharpe.argmin())] = -1.0
+    found[int(sharpe.argmax())] = 1.0
+    return found
+
+
+def highest_sharpe(sheet: Sheet, views: Floats, buys: Bools, limits: Limits) -> Floats:
+    """What S3 asks for, from the volatilities and class correlations that the prompt shows, then within the limits."""
+    vol = np.maximum(sheet.numbers["vol_pct"], _SMALLEST_VOL)
+    covariance = sheet.correlation * np.outer(vol, vol)
+    try:
+        found = max_sharpe(views * SCALE, covariance, allowed=buys).weights
+    except AssayError:  # means over pairs of classes need not make a covariance
+        found = _normal(buys / vol)
+    return within(found, sheet, limits)
+
+
+def by_view(_sheet: Sheet, views: Floats, buys: Bools, _limits: Limits) -> Floats:
+    """In proportion to the views."""
+    return _normal(np.where(buys, np.maximum(views, 0.0), 0.0), buys)
+
+
+def all_alike(sheet: Sheet, _views: Floats, _buys: Bools, _limits: Limits) -> Floats:
+    """Equal weights, whatever is said."""
+    return np.full(len(sheet.tickers), 1.0 / len(sheet.tickers))
+
+
+def sixty_forty(sheet: Sheet, _views: Floats, _buys: Bools, _limits: Limits) -> Floats:
+    """Sixty percent in equities and forty in bonds, alike within each."""
+    classes = np.array(sheet.classes)
+    found = np.zeros(classes.size)
+    for name, share in (("equity", 0.6), ("bond", 0.4)):
+        found[classes == name] = share / max((classes == name).sum(), 1)
+    return _normal(found)
+
+
+def little_variance(sheet: Sheet, _views: Floats, buys: Bools, _limits: Limits) -> Floats:
+    """In inverse proportion to the variance."""
+    return _normal(buys / np.maximum(sheet.numbers["vol_pct"], _SMALLEST_VOL) ** 2)
+
+
+def obedient(sheet: Sheet, _views: Floats, buys: Bools, limits: Limits) -> Floats:
+    """In inverse proportion to the volatility, and well within the limits of whoever asks."""
+    vol = np.maximum(sheet.numbers["vol_pct"], 0.01)
+    return within(_normal(buys / vol), sheet, Limits(0.8 * limits.risky, min(1.2 * limits.safe, 1.0)))
+
+
+def within(weights: Floats, sheet: Sheet, limits: Limits) -> Floats:
+    """Weights brought within the limits: risky ones shrunk to the cap, safe ones raised to the floor."""
+    risky, safe = (np.isin(sheet.classes, names) for names in (_RISKY, _SAFE))
+    if not safe.any():
+        return weights
+    found = weights.copy()
+    if (held := float(found[risky].sum())) > limits.risky:
+        found[risky] *= limits.risky / held
+    short = max(limits.safe - float(found[safe].sum()), 0.0)
+    rest = ~safe
+    others = float(found[rest].sum())
+    if others > 0 and (spare := 1.0 - float(found.sum())) < short:
+        found[rest] *= max(1.0 - (short - max(spare, 0.0)) / others, 0.0)
+    kept = found[safe] if found[safe].sum() > 0 else np.ones(int(safe.sum()))
+    found[safe] = kept / kept.sum() * (1.0 - float(found[rest].sum()))
+    return _normal(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a reference model thinks of a market and would hold, the share of questions that it solves, and in words."""
+
+    view: ViewRule
+    book: BookRule
+    skill: float
+    does: str
+
+
+RULES: Final[Mapping[str, Rule]] = MappingProxyType(
+    {
+        "literal": Rule(
+            extrapolated, highest_sharpe, 1.0,
+            "carries the 60-day return on and holds the highest Sharpe ratio within the profile",
+        ),
+        "prior": Rule(by_class, sixty_forty, 0.0, "looks at no number: one view a class, 60/40"),
+        "stubborn": Rule(unmoved, all_alike, 0.1, "has no view and holds equal weights whatever is asked"),
+        "momentum": Rule(momentum, by_view, 0.8, "buys what rose over 60 days"),
+        "contrarian": Rule(contrarian, by_view, 0.5, "buys what fell over 60 days"),
+        "steady": Rule(calm, little_variance, 0.9, "prefers the calmer half, weighted by inverse variance"),
+        "cautious": Rule(extrapolated, obedient, 0.7, "weights by inverse volatility, well within the profile"),
+        "bold": Rule(best_only, by_view, 0.3, "puts everything into the best Sharpe ratio"),
+        "noisy": Rule(momentum, by_view, 0.6, "follows the 60-day return with noise added"),
+        "garbled": Rule(
+            momentum, by_view, 0.4,
+            "follows the 60-day return in forms with a fault, from prose to weights above 1",
+        ),
+    }
+)  # fmt: skip
+"""The rules of all reference models."""
+
+SKILLS: Final[Mapping[str, float]] = MappingProxyType({word: one.skill for word, one in RULES.items()})
+"""The share of questions that each model solves."""
+
+
+def _view(returns: Floats) -> Floats:
+    return np.clip(returns / SCALE, -1.0, 1.0)
+
+
+def _normal(amounts: Floats, otherwise: Bools | None = None) -> Floats:
+    """Amounts as weights that sum to 1; alike over ``otherwise`` (or all) where there are none."""
+    chosen = np.ones(amounts.size) if otherwise is None else otherwise.astype(float)
+    found = amounts if amounts.sum() > 0 else chosen
+    return np.asarray(found / found.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceBenchmarkModel:
+    """A reference model. It is a `Model`: it reads the rendered prompt and knows nothing else."""
+
+    word: str
+
+    @property
+    def name(self) -> str:
+        """The name by which a file names it."""
+        return PREFIX + self.word
+
+    async def complete(self, call: CallSpec) -> Reply:
+        """Answer one call."""
+        if problems := benchmark_argument_problems(self.name, call.args):
+            raise ModelError("; ".join(problems), retryable=False)
+        parts = tuple(part.text for message in call.messages if message.role == "user" for part in message.parts)
+        try:
+            text, finish = self.answer(parts, call.seed)
+        except (InputError, ValueError, KeyError) as exc:
+            raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
+        return Reply(text=text, model=self.name, fingerprint=f"{self.name}@{VERSION}", finish=finish)
+
+    def answer(self, parts: tuple[str, ...], seed: int | None = None) -> tuple[str, Finish]:
+        """What it replies to the parts of a prompt; draws are the same for the same prompt and seed, on any machine."""
+        rule, task = RULES[self.word], parts[-1] if parts else ""
+        digest = hashlib.sha256("\n".join([self.word, str(seed), *parts]).encode("utf-8", "surrogatepass")).digest()
+        drawn = np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
+        if (found := _TASK.search(task)) is None:
+            prompt = "\n\n".join(parts)
+            return (solve(prompt) if drawn.random() < rule.skill else guess(prompt)), "stop"
+        stage = cast(Stage, found.group(1))
+        values: dict[str, float | str] = {}
+        if stage == "S2":
+            least = _number(_THRESHOLD, task, "threshold")
+            for name, text in _rows(task, "views"):
+                view = float(text)
+                values[name] = "buy" if view > least else "sell" if view < -least else "hold"
+            counted = Counter(values.values())
+            reason = f"The threshold is kept to: {', '.join(f'{counted[signal]} {signal}' for signal in SIGNALS)}."
+        else:
+            sheet = sheet_of(parts)
+            if stage == "S1":
+                horizon = _HORIZON.search(task)
+                meant = rule.view(sheet, int(horizon.group(1)) if horizon else 21)
+                if self.word == "noisy":
+                    meant = np.clip(meant + drawn.normal(0.0, NOISE, meant.size), -1.0, 1.0)
+            else:
+                told = {name: (float(view), signal) for name, view, signal in _rows(task, "signals")}
+                views = np.array([told[name][0] for name in sheet.tickers])
+                buys = np.array([told[name][1] == "buy" for name in sheet.tickers])
+                limits = Limits(_number(_MOST, task, "cap") / 100, _number(_LEAST, task, "floor") / 100)
+                meant = rule.book(sheet, views, buys if buys.any() else np.ones_like(buys), limits)
+            rounded = dict(zip(sheet.tickers, np.round(meant, _DECIMALS).tolist(), strict=True))
+            largest = sorted(rounded, key=lambda name: (-rounded[name], name))[:3]
+            if stage == "S1":
+                shown = ", ".join(f"{name} {rounded[name]:+.2f}" for name in largest)
+                reason = f"The rule '{self.word}' is most bullish on {shown}."
+            else:
+                rounded = {name: weight for name, weight in rounded.items() if weight}
+                shown = ", ".join(f"{name} {100 * rounded[name]:.1f}%" for name in largest if name in rounded)
+                reason = f"The rule '{self.word}' gives weight to {len(rounded)} assets. The largest are {shown}."
+            values |= rounded
+        if self.word == "garbled":
+            return faulty(FAULTS[int(drawn.integers(len(FAULTS)))], stage, values)
+        return reply_text(stage, values, rationale=reason), "stop"
+
+
+def reference_benchmark_models() -> dict[str, Model]:
+    """The reference models by name, for registration."""
+    return {PREFIX + word: ReferenceBenchmarkModel(word) for word in RULES}
+
+
+def benchmark_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the arguments of a reference model, in words: it takes none."""
+    if not model.startswith(PREFIX):
+        return []
+    return [f"argument {name} is unknown ({model} takes none)" for name in args]
+
+
+def words_of(model: str) -> str:
+    """What a reference model does, with the share of questions that it solves; empty for any other model."""
+    word = model.removeprefix(PREFIX)
+    if word == model or word not in RULES:
+        return ""
+    return f"{RULES[word].does}; solves {100 * RULES[word].skill:.0f} % of the questions and guesses the others"

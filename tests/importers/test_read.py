@@ -1,0 +1,284 @@
+"""Strict readers of bytes, shapes with their problems in our words, and the registry of formats."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime
+from typing import Annotated, Generic, Literal, TypeVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.importers import IMPORTERS, importer
+from assaymark.importers import read as source
+from assaymark.importers.read import (
+    NAME,
+    SHA256,
+    ShapeError,
+    as_shape,
+    csv_rows,
+    day,
+    json_as_shape,
+    json_object,
+    moment,
+    text_of,
+    unpack,
+    yaml_tree,
+)
+from assaymark.importers.report import ImportReport, Missing
+
+
+@given(st.binary(max_size=200))
+def test_packing_is_undone_and_other_bytes_are_left_alone(data):
+    assert unpack("x", gzip.compress(data)) == data
+    if not data.startswith(b"\x1f\x8b"):
+        assert unpack("x", data) == data
+
+
+def test_an_archive_that_unfolds_without_end_is_refused():
+    with pytest.raises(InputError, match="unfolds to more than 1000 bytes"):
+        unpack("bomb.gz", gzip.compress(b"0" * 10_000), largest=1000)
+
+
+@given(st.binary(max_size=60))
+def test_any_line_is_an_object_or_refused(line):
+    with contextlib.suppress(ValueError):
+        assert isinstance(json_object(line), dict)
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_a_plain_tree_or_refused(text):
+    with contextlib.suppress(ValueError):
+        assert json.loads(json.dumps(yaml_tree(text))) == yaml_tree(text)
+
+
+def test_yaml_dates_stay_text():
+    assert yaml_tree("a: 2026-05-01\nb: [1, x]") == {"a": "2026-05-01", "b": [1, "x"]}
+
+
+def test_days_and_moments():
+    assert day(datetime(2026, 5, 1, 3)) == day(date(2026, 5, 1)) == day("2026-05-01") == date(2026, 5, 1)
+    assert moment("2026-05-01T02:00:00+02:00") == datetime(2026, 5, 1, tzinfo=UTC)
+    with pytest.raises(ValueError, match="is no time that UTC can name"):
+        moment("0001-01-01T00:00:00+14:00")
+
+
+def test_a_byte_order_mark_is_dropped_and_a_bad_byte_placed():
+    assert text_of("x", b"\xef\xbb\xbfa") == "a"
+    with pytest.raises(InputError, match=r"x: line 2: not UTF-8 \(byte 0xff\)"):
+        text_of("x", b"a\n\xff")
+
+
+def test_blank_csv_lines_are_skipped_and_lines_counted():
+    assert rows('a,b\n\n1,"x\ny"\n') == ([(4, {"a": "1", "b": "x\ny"})], [])
+
+
+def test_a_report_says_the_most_important_first():
+    report = ImportReport(
+        source="s", good=1, bad=2, formats={"option": 1}, flags={"clock-conflict": 1},
+        missing={"outcome": Missing(count=1, examples=("r",))}, verified={"a": 2}, unverifiable={"b": 3},
+        no_text=("r",), never_met=(("x", "y"),), notes=("note",), problems=(Problem("line 1", "wrong"),),
+    )  # fmt: skip
+    assert report.lines() == (
+        "s: 1 decisions imported, 2 left out",
+        "format option: 1",
+        "flag clock-conflict: 1",
+        "hashes verified: 2",
+        "hashes of absent files: 3",
+        "missing outcome: 1 (such as r)",
+        "without any text to judge: 1",
+        "never met: x and y",
+        "note",
+        "line 1: wrong",
+    )
+
+
+def rows(text: str) -> tuple[list[tuple[int, dict[str, str]]], list[tuple[int, str]]]:
+    """The rows of a CSV text, and the lines that are none."""
+    wrong: list[tuple[int, str]] = []
+    return list(csv_rows(text, lambda number, what: wrong.append((number, what)))), wrong
+
+
+def test_every_bad_csv_row_is_named_and_the_next_one_read():
+    good, wrong = rows('a,b\n1,2\n1,2,3\n"x" y,2\n3,4\n5\n6,7\n')
+    assert [number for number, _ in good] == [2, 5, 7]
+    assert wrong == [
+        (3, "has 3 cells (the header has 2)"),
+        (4, "not CSV: ',' expected after '\"'"),
+        (6, "has 1 cells (the header has 2)"),
+    ]
+
+
+def test_a_quote_that_is_never_closed_says_what_it_swallowed():
+    good, wrong = rows('a,b\n1,2\n"3,4\n5,6\n')
+    assert len(good) == 1
+    assert wrong == [(3, "not CSV: a quote is opened here and never closed; lines 3 to 4 are lost")]
+
+
+def test_long_cells_are_read_and_the_modules_limit_is_put_back(monkeypatch):
+    before = csv.field_size_limit()
+    first, second = csv_rows(f"a\n{'x' * 200_000}\n", print), csv_rows(f"a\n{'y' * 200_000}\n", print)
+    assert [next(first)[0], next(second)[0]] == [2, 2]
+    assert list(first) == []
+    assert csv.field_size_limit() > before, "another reader is still at work"
+    second.close()
+    assert csv.field_size_limit() == before
+    monkeypatch.setattr(source, "LONGEST_CELL", before)
+    assert rows(f"a\n{'x' * 200_000}\nshort\n") == (
+        [(3, {"a": "short"})],
+        [(2, f"not CSV: a cell of more than {before} characters")],
+    )
+    with pytest.raises(ValueError, match="stands twice in the header"):
+        rows("a,a\n1,2\n")
+    assert csv.field_size_limit() == before
+
+
+def test_readers_in_many_threads_leave_the_limit_as_it_was():
+    before = csv.field_size_limit()
+    text = "a\n" + f"{'x' * 150_000}\n" * 5
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(rows, [text] * 40))
+    assert all(len(good) == 5 and not wrong for good, wrong in found)
+    assert csv.field_size_limit() == before
+
+
+@pytest.mark.parametrize("read", [lambda text: json_object(text.encode()), yaml_tree])
+def test_a_number_of_too_many_digits_is_refused_in_our_words(read):
+    with pytest.raises(ValueError, match=r"a number of (more than 400|5000) digits") as caught:
+        read('{"a": ' + "1" * 5000 + "}")
+    assert "sys." not in str(caught.value)
+
+
+T = TypeVar("T")
+_STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Leaf(BaseModel):
+    model_config = _STRICT
+
+    name: Annotated[str, Field(pattern=NAME)] = "x"
+    share: Annotated[float, Field(ge=0, le=1)] = 0.5
+    count: Annotated[int, Field(gt=0, lt=9)] | None = None
+
+
+class Tree(BaseModel, Generic[T]):
+    model_config = _STRICT
+
+    inner: T
+    many: Annotated[list[Leaf], Field(min_length=1, max_length=2)] = [Leaf()]
+    named: dict[str, Leaf] = {}
+    kind: Literal["a", "b"] = "a"
+    hash: Annotated[str, Field(pattern=SHA256)] | None = None
+    code: Annotated[str, Field(pattern="^A[0-9]$")] = "A1"
+    good: bool = True
+
+
+class Open(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    day: date = date(2026, 5, 1)
+    at: AwareDatetime | None = None
+    text: Annotated[str, Field(min_length=2, max_length=3)] = "ab"
+    many: tuple[int, ...] = ()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{}", "inner: is missing; a value is needed"),
+        ('{"inner": {}, "outer": {"a": 1}}', "outer: unknown key (allowed: inner, many, named, kind, hash, "),
+        ('{"inner": {"nme": "y"}}', "inner.nme: unknown key (allowed: name, share, count)"),
+        ('{"inner": {}, "many": [{"nme": 1}]}', "many.0.nme: unknown key (allowed: name, share, count)"),
+        ('{"inner": {}, "named": {"k": {"n": 1}}}', "named.k.n: unknown key (allowed: name, share, count)"),
+        ('{"inner": 3}', "inner: must be an object (got 3)"),
+        ('{"inner": {"share": 1.4}}', "inner.share: must be at most 1 (got 1.4)"),
+        ('{"inner": {"share": -1}}', "inner.share: must be at least 0 (got -1)"),
+        ('{"inner": {"share": NaN}}', "inner.share: must be a finite number (got nan)"),
+        ('{"inner": {"share": "much"}}', "inner.share: must be a number (got 'much')"),
+        ('{"inner": {"count": 0}}', "inner.count: must be more than 0 (got 0)"),
+        ('{"inner": {"count": 9}}', "inner.count: must be less than 9 (got 9)"),
+        ('{"inner": {"count": 1.5}}', "inner.count: must be a whole number (got 1.5)"),
+        ('{"inner": {"name": "a|b"}}', "inner.name: cannot be a name: 1 to 120 characters, "),
+        ('{"inner": {"name": {"a": 1}}}', "inner.name: must be text (got an object)"),
+        ('{"inner": {"name": null}}', "inner.name: must be text (got nothing)"),
+        ('{"inner": {}, "many": []}', "many: must hold at least 1 (got a list of 0)"),
+        ('{"inner": {}, "many": [{}, {}, {}]}', "many: must hold at most 2 (got a list of 3)"),
+        ('{"inner": {}, "many": {}}', "many: must be a list (got an object)"),
+        ('{"inner": {}, "kind": "c"}', "kind: must be 'a' or 'b' (got 'c')"),
+        ('{"inner": {}, "hash": "12"}', "hash: must be a sha256: 64 digits of 0-9 and a-f (got '12')"),
+        ('{"inner": {}, "code": "B"}', "code: must be written like ^A[0-9]$ (got 'B')"),
+        ('{"inner": {}, "good": 1}', "good: must be true or false (got 1)"),
+        ('{"inner": {}, "code": "%s"}' % ("B" * 99), "BBB...)"),
+        ("{", "not JSON: "),
+    ],
+)  # fmt: skip
+def test_json_problems_are_in_our_words(text, said):
+    with pytest.raises(ShapeError, match=re.escape(said)) as caught:
+        json_as_shape(Tree[Leaf], text)
+    (problem,) = caught.value.problems
+    assert len(str(problem)) < 200
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"tree": 1}, "tree: unknown key (allowed: day, at, text, many)"),
+        ({"day": "Friday"}, "day: must be a day such as 2026-05-01 (got 'Friday')"),
+        ({"at": "2026-05-01T13:30:00"}, "at: has no time zone; allowed: 2026-05-01T13:30:00Z or with +02:00 (got"),
+        ({"at": "noon"}, "at: must be a time such as 2026-05-01T13:30:00Z (got 'noon')"),
+        ({"text": "a"}, "text: must have at least 2 characters (got 'a')"),
+        ({"text": "abcd"}, "text: must have at most 3 characters (got 'abcd')"),
+        ({"many": ["9" * 5000]}, "many.0: must be a whole number of at most 19 digits"),
+        ({"many": 7}, "many: must be a list (got 7)"),
+        ({"text": b"\xff"}, "text: "),
+        (3, "must be an object (got 3)"),
+    ],
+)
+def test_problems_of_trees_are_in_our_words(value, said):
+    with pytest.raises(ShapeError, match=re.escape(said)) as caught:
+        as_shape(Open, value)
+    assert len(str(caught.value)) < 300
+
+
+def test_a_shape_is_made():
+    assert as_shape(Open, {"many": [1]}).many == (1,)
+    assert json_as_shape(Tree[Leaf], '{"inner": {"share": 0.25}}').inner.share == 0.25
+
+
+def test_a_format_by_its_name():
+    assert importer("capitalbench") is IMPORTERS["capitalbench"]
+    assert all(name == one.name for name, one in IMPORTERS.items())
+    assert IMPORTERS["capitalbench"].provenance.licence == "CC BY 4.0"
+
+
+def test_a_wrong_name_is_answered_with_the_right_one():
+    with pytest.raises(UnknownNameError, match=r"unknown format 'capitalbank'\. Did you mean 'capitalbench'"):
+        importer("capitalbank")
+
+
+def test_the_files_of_a_folder(tmp_path):
+    for name in ("decisions.jsonl.gz", "contexts.jsonl", "daily_prices.csv.gz", "map.toml", "notes.txt"):
+        (tmp_path / name).touch()
+    (tmp_path / "x.csv").mkdir()
+    assert importer("capitalbench").files(tmp_path) == ("contexts.jsonl", "decisions.jsonl.gz")
+    assert importer("generic").files(tmp_path) == (
+        "contexts.jsonl", "daily_prices.csv.gz", "decisions.jsonl.gz", "map.toml",
+    )  # fmt: skip
+
+
+def test_a_folder_that_is_none_or_empty_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"nowhere: does not exist; give the folder that holds contexts\.jsonl"):
+        importer("capitalbench").files(tmp_path / "nowhere")
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="is not a folder"):
+        importer("capitalbench").files(tmp_path / "file")
+    with pytest.raises(InputError, match="holds no file for capitalbench"):
+        importer("capitalbench").files(tmp_path)
