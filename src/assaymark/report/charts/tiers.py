@@ -52,7 +52,7 @@ def tier_chart(
     roomy = width > 600
     left, right = (160.0, width - 190) if roomy else (104.0, width - 8)
     scale, parts, y = Scale(*axis, left, right), list[svg.Element]([hatch(f"{name}-h")]), 6.0
-    for level in {row.level for row in rows}:
+    for level in dict.fromkeys(row.level for row in rows):
         parts.append(hatch(f"{name}-{KINDS[level]}", f"{KINDS[level]}l"))
     why = [part for one in why for part in wrap(one, int((right - left - 20) / 7.4))]
     names = sum(len(row.lines) for row in rows)

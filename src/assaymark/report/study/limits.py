@@ -181,10 +181,10 @@ def limits(book: Book) -> list[Limit]:
         if stopped is not None:
             stops[_split(book, verdict, stopped)] += 1
         else:
-            conditions.update({cap.field for cap in caps if cap.level == "qualified"})
+            conditions.update(dict.fromkeys((cap.field for cap in caps if cap.level == "qualified"), 1))
     fields = dict.fromkeys((*stops, *conditions))
     found = [_limit(book, field, stops[field], conditions[field]) for field in fields]
-    return sorted(found, key=lambda one: -one.affected)
+    return sorted(found, key=lambda one: (-one.affected, one.title))
 
 
 def _split(book: Book, verdict: Verdict, field: str) -> str:
