@@ -186,18 +186,22 @@ def _ledger(name: str, path: Path) -> dict[str, Lines]:
 
 _CARD: Final = re.compile(r'data-k="(headline|qualified|no-claim)"|certificates/([\w.-]+)\.json')
 _ANCHOR: Final = re.compile(r'\bid="(m[0-9a-f]{10})"')
+_BENCH: Final = re.compile(r'id="b-data">(.*?)</script>', re.DOTALL)
 _TALLY: Final = re.compile(r'href="#g-(headline|qualified|no-claim)"/></svg><span><b>(\d+)</b>')
 
 
 def _page(path: Path) -> Iterator[str]:
-    """What a page states: the level at each certificate, of its cards and in its tally, the measurements it shows, and
-    how many rows and links it has.
+    """What a page states: the level at each certificate, of its cards, in its bench and in its tally, the measurements
+    it shows, and how many rows and links it has.
     """
     text, level = path.read_text(encoding="utf-8"), ""
     for found in _CARD.finditer(text):
         level = found[1] or level
         if found[2]:
             yield f"{path.name}: {found[2]} {level}"
+    for bench in _BENCH.findall(text):  # the level of every sentence that can be asked for, by its places
+        for key, record in sorted(json.loads(bench)["records"].items()):
+            yield f"{path.name}: bench {key} {record[0]} {record[6]}"
     levels = Counter(one[1] for one in _CARD.finditer(text) if one[1])
     yield f"{path.name}: {_line(levels)} {_line(_TALLY.findall(text))} {' '.join(sorted(_ANCHOR.findall(text)))}"
     yield f"{path.name}: {len(re.findall('<tr[ >]', text))} rows, {len(re.findall('<a [^>]*href=', text))} links"

@@ -424,7 +424,7 @@ def test_section_4_1_cell_a_is_refused():
     assert as_tuple(verdict) == ("publish", "stable", "passed", "headline")
     result, conclusion = row("Cell A")
     assert result.startswith("Panel mean 1.44 against honest 4.35")
-    assert conclusion == "The panel does not simply reward length and confidence. Verdict: headline."
+    assert conclusion == "The panel does not simply reward length and confidence. Verdict: supported."
 
 
 def test_section_4_1_cell_b_makes_the_rubric_construct_sensitive():

@@ -21,7 +21,8 @@ def visit(browser, folder):
         page.on("console", lambda message: page.noise.append(message.text))
         page.on("pageerror", lambda error: page.noise.append(str(error)))
         page.on("request", lambda request: page.asked.append(request.url))
-        page.goto((folder / path).as_uri())
+        file, mark, place = path.partition("#")
+        page.goto((folder / file).as_uri() + mark + place)
         return page
 
     yield go

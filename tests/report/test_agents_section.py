@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 
 import assay_runs as runs
 import pytest
+from page_words import words as plain
+from read_blocks import blocks_of, rows, tables, words
 
 from assaymark.metrology import Conduct, conduct_measurements
 from assaymark.protocol import AgentSpec, DateProbe, Substrate
@@ -30,10 +32,11 @@ from assaymark.records import (
     Series,
 )
 from assaymark.report import AssayRun, PlantedView, render_pages
+from assaymark.report.blocks import Group, Items, Mark, Section
 from assaymark.report.charts.paths import price_chart
 from assaymark.report.inputs import CycleView, DateProbeView, RegimeView, SubstrateView
 from assaymark.report.lookup import Book
-from assaymark.report.study.cycle import CAUTION, agents_view, example_view
+from assaymark.report.study.cycle import CAUTION, agents_section, example_page
 
 NOON = datetime(2000, 1, 3, 12, tzinfo=UTC)
 THEN = datetime(2016, 10, 19, 15, 48, tzinfo=UTC)
@@ -155,26 +158,27 @@ def studied(names: Sequence[str] = ("birch", "alder"), *, planted: Sequence[str]
     )
 
 
-def view_of(run: AssayRun):
-    found = agents_view(Book.of(run))
+def section_of(run: AssayRun) -> Section:
+    found = agents_section(Book.of(run))
     assert found is not None
     return found
 
 
-def example_of(run: AssayRun):
-    found = example_view(Book.of(run))
+def rows_of_conduct(run: AssayRun) -> list[tuple[str, ...]]:
+    """Agent, model, answered, kept, seconds, words, terse, flags."""
+    return rows(tables(section_of(run))["Agent"])
+
+
+def example_of(run: AssayRun) -> list[Group]:
+    """The answers of the agents on the example cycle."""
+    found = example_page(Book.of(run))
     assert found is not None
-    return found
+    return [one for one in found.sections[1].blocks if isinstance(one, Group)]
 
 
 def with_example(run: AssayRun, cycle: CycleView | None) -> AssayRun:
     assert run.substrate is not None
     return replace(run, substrate=replace(run.substrate, example=cycle))
-
-
-def plain(page: str) -> str:
-    page = re.sub(r"<(style|script)>.*?</\1>", " ", page, flags=re.S)
-    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page)))
 
 
 # --- the section ------------------------------------------------------------------------------------------------------
@@ -183,14 +187,14 @@ def plain(page: str) -> str:
 def test_a_run_of_imported_records_shows_none_of_it():
     run = runs.minimal()
     pages = render_pages(run)
-    assert agents_view(Book.of(run)) is None
+    assert agents_section(Book.of(run)) is None
     assert "cycle-example.html" not in pages
-    assert 'id="agents' not in pages["index.html"]
-    assert "Reference agents" not in pages["index.html"]
+    assert 'id="agents' not in pages["agents.html"]
+    assert "Built-in agents" not in pages["index.html"]
 
 
 def test_the_section_says_what_was_shown_and_probed():
-    said = plain(render_pages(studied())["index.html"])
+    said = plain(render_pages(studied())["agents.html"])
     for part in (
         "100 cycles from two regimes of the built-in invented market",
         "60 one-minute bars",
@@ -203,55 +207,57 @@ def test_the_section_says_what_was_shown_and_probed():
 
 
 def test_rows_are_alphabetical_and_every_number_has_its_denominator():
-    alder, birch = view_of(studied()).rows
-    assert (alder.name, birch.name) == ("alder", "birch")
-    assert birch.answered.value == "83\xa0%"
-    assert birch.answered.note.startswith("55\xa0% to 95\xa0%, over clusters")
-    assert birch.answered.note.endswith("n\xa0=\xa012")
-    assert birch.kept.value == "80\xa0%"
-    assert birch.flags == "2 refused; 2 cash"
-    assert birch.seconds.value == "2.00"
-    assert "300 output tokens" in birch.words.note
-    assert birch.terse.value == "25\xa0%"
-    assert alder.kept.value == "100\xa0%"
-    assert "over clusters" not in alder.kept.note
-    assert alder.seconds.value == "no timing: no usable decision has a time"
-    assert "output tokens not counted" in alder.words.note
-    assert alder.terse.value == "not measured"
-    assert alder.flags == "none"
+    alder, birch = rows_of_conduct(studied())
+    assert (alder[0].split()[0], birch[0].split()[0]) == ("alder", "birch")
+    assert birch[2].startswith("83\xa0% 55\xa0% to 95\xa0%, over clusters")
+    assert birch[2].endswith("n\xa0=\xa012")
+    assert birch[3].startswith("80\xa0%")
+    assert birch[-1] == "2 refused; 2 cash"
+    assert birch[4].startswith("2.00 ")
+    assert "300 output tokens" in birch[5]
+    assert birch[6].startswith("25\xa0%")
+    assert alder[3].startswith("100\xa0%")
+    assert "over clusters" not in alder[3]
+    assert alder[4] == "no timing: no usable decision has a time"
+    assert "output tokens not counted" in alder[5]
+    assert alder[6] == "not measured"
+    assert alder[-1] == "none"
 
 
 def test_better_conduct_moves_nobody_up():
-    names = [row.name for row in view_of(studied(("alder", "birch"))).rows]
-    assert names == [row.name for row in view_of(studied(("birch", "alder"))).rows]
+    names = [row[0] for row in rows_of_conduct(studied(("alder", "birch")))]
+    assert names == [row[0] for row in rows_of_conduct(studied(("birch", "alder")))]
 
 
 def test_without_measurements_the_table_has_no_number():
     run = studied()
     bare = replace(run, measurements=tuple(m for m in run.measurements if not m.name.startswith(("agent.", "terse"))))
-    found = view_of(bare)
-    assert found.method == "The conduct of the agents was not measured."
-    for row in found.rows:
-        cells = (row.answered, row.kept, row.seconds, row.words, row.terse)
-        assert not any(char.isdigit() for cell in cells for char in cell.value + cell.note)
+    assert "The conduct of the agents was not measured." in words(section_of(bare))
+    for row in rows_of_conduct(bare):
+        assert not any(char.isdigit() for cell in row[2:7] for char in cell)
 
 
 def test_a_lock_without_probes_and_one_that_failed_say_so():
     run = studied()
     assert run.substrate is not None
-    none = view_of(replace(run, substrate=replace(run.substrate, probes=())))
-    assert none.unprobed.startswith("The lock holds no date-leakage check")
-    failed = view_of(replace(run, substrate=replace(run.substrate, probes=(replace(PROBES[0], passed=False),))))
-    assert not failed.probes[0].passed
-    assert "FAIL" in failed.probes[0].text
+    none = section_of(replace(run, substrate=replace(run.substrate, probes=())))
+    assert "The lock holds no date-leakage check" in words(none)
+    failed = section_of(replace(run, substrate=replace(run.substrate, probes=(replace(PROBES[0], passed=False),))))
+    assert "FAIL" in words(failed)
+    marks = [
+        cell.name
+        for one in blocks_of(failed) if isinstance(one, Items)
+        for line in one.items if isinstance(line, tuple)
+        for cell in line if isinstance(cell, Mark)
+    ]  # fmt: skip
+    assert marks == ["contradicted"]
 
 
 def test_a_plan_that_asks_no_model_for_a_date_says_so():
     run = studied()
     study = run.study.model_copy(update={"substrate": Substrate()})
-    assert view_of(replace(run, study=study)).unprobed == (
-        "The plan names no model for a date probe, so no model was asked."
-    )
+    said = words(section_of(replace(run, study=study)))
+    assert "The plan names no model for a date probe, so no model was asked." in said
 
 
 @pytest.mark.parametrize(
@@ -262,39 +268,40 @@ def test_a_plan_that_asks_no_model_for_a_date_says_so():
         (("alder", "birch"), "Every agent is a built-in rule with planted properties; none is a language model."),
     ],
 )
-def test_reference_agents_are_named_on_the_first_screen(planted, wanted):
-    run = studied(planted=planted)
-    page = plain(render_pages(run)["index.html"])
-    assert view_of(run).reference == wanted
-    assert ("Reference agents." in page) == bool(wanted)
-    assert page.count("keeps every limit") == len(planted)
+def test_built_in_agents_are_named_on_the_first_screen_and_described(planted, wanted):
+    run = replace(studied(planted=planted), reference_panel=())
+    made = render_pages(run)
+    first = plain(made["index.html"])
+    assert ("Built-in agents." in first) == bool(wanted)
+    assert not wanted or wanted.split(" with ")[0] in first
+    assert not wanted or wanted in plain(made["agents.html"])
+    assert plain(made["agents.html"]).count("keeps every limit") == len(planted)
 
 
 # --- one cycle --------------------------------------------------------------------------------------------------------
 
 
 def test_the_example_shows_the_arithmetic_of_every_limit():
-    (alder, _) = example_of(studied()).agents
+    (alder, _) = example_of(studied())
     # 100 units at 100 cost 10,000 and 10 in fees; the book is 200 and 100 units, and 69,990 in cash.
-    assert alder.sums == (
-        "Cash 80,000.00 less purchases 10,000.00 plus sales 0.00 less fees 10.00 leaves 69,990.00.",
-        "Exposure 30,000.00 over equity 99,990.00 is 30.0\xa0%.",
-    )
-    assert alder.orders == ("Buy 100.0000 of Asset B at 100.0000, worth 10,000.00",)
-    assert [(row.limit, row.value, row.kept) for row in alder.checks] == [
-        ("No position above 40.0\xa0% of equity", "20.00\xa0%, Asset A", True),
-        ("Cash of at least 5.0\xa0% of equity", "70.00\xa0%", True),
-        ("Exposure of at most 1.20 times equity", "0.300", True),
-        ("At most two orders", "1", True),
-        ("No short positions", "none", True),
+    said = words(alder)
+    assert "Cash 80,000.00 less purchases 10,000.00 plus sales 0.00 less fees 10.00 leaves 69,990.00." in said
+    assert "Exposure 30,000.00 over equity 99,990.00 is 30.0\xa0%." in said
+    assert "Buy 100.0000 of Asset B at 100.0000, worth 10,000.00" in said
+    assert rows(tables(alder)["Limit"]) == [
+        ("No position above 40.0\xa0% of equity", "20.00\xa0%, Asset A", " kept"),
+        ("Cash of at least 5.0\xa0% of equity", "70.00\xa0%", " kept"),
+        ("Exposure of at most 1.20 times equity", "0.300", " kept"),
+        ("At most two orders", "1", " kept"),
+        ("No short positions", "none", " kept"),
     ]
 
 
 def test_a_broken_limit_says_so():
     greedy = decision("alder", buy(780.0), Action(instrument="Asset A", kind="sell", quantity=250.0))
     page = render_pages(with_example(studied(), made([greedy])))["cycle-example.html"]
-    (part,) = example_of(with_example(studied(), made([greedy]))).agents
-    assert [row.kept for row in part.checks] == [False, True, True, True, False]
+    (part,) = example_of(with_example(studied(), made([greedy])))
+    assert [row[2].strip() for row in rows(tables(part)["Limit"])] == ["broken", "kept", "kept", "kept", "broken"]
     assert plain(page).count(" broken ") == 2
 
 
@@ -302,12 +309,12 @@ def test_no_answer_and_orders_that_cannot_be_settled_have_their_reason():
     refused = decision("alder", text="", flags=("refused",), missing=("the model refused",))
     strange = decision("birch", Action(instrument="Asset B", kind="close"))
     huge = decision("cedar", buy(1e308), buy(1e308))
-    first, second, third = example_of(with_example(studied(), made([refused, strange, huge]))).agents
-    assert first.problem == "No usable answer (refused): the model refused"
-    assert (first.text, first.checks) == ((), ())
-    assert second.problem.startswith("The orders cannot be settled")
-    assert "not held" in second.problem
-    assert third.problem.startswith("The orders cannot be settled")
+    first, second, third = example_of(with_example(studied(), made([refused, strange, huge])))
+    assert "No usable answer (refused): the model refused" in words(first)
+    assert tables(first) == {}
+    assert "The orders cannot be settled" in words(second)
+    assert "not held" in words(second)
+    assert "The orders cannot be settled" in words(third)
 
 
 def test_the_way_back_stands_on_the_page():
@@ -355,7 +362,7 @@ def hostile() -> AssayRun:
     return replace(run, substrate=view, reference_agents=planted)
 
 
-@pytest.mark.parametrize("path", ["index.html", "cycle-example.html"])
+@pytest.mark.parametrize("path", ["index.html", "agents.html", "plan.html", "cycle-example.html"])
 def test_nothing_of_a_record_leaves_its_place(path):
     page = render_pages(hostile())[path]
     assert page.count("<script") == 1
@@ -363,7 +370,7 @@ def test_nothing_of_a_record_leaves_its_place(path):
     assert "document.title='pwned'" not in page
     assert "\u202e" not in page
     assert "\x1b" not in page
-    assert "{{" in html.unescape(page)
+    assert "{{" in html.unescape(page) or path == "index.html"
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     page.encode()
@@ -376,7 +383,7 @@ def test_a_long_study_keeps_the_budget_of_its_pages():
     long = [decision(name, *[buy(1.0)] * 40, text=text) for name in names]
     cycle = made(long, context=context(26, 390))
     pages = render_pages(with_example(studied(names), cycle))
-    for path in ("index.html", "cycle-example.html"):
+    for path in ("index.html", "agents.html", "cycle-example.html"):
         assert len(pages[path].encode()) <= 200_000
         assert len(gzip.compress(pages[path].encode())) <= 45_000
     assert "28 more agents are in the records alone." in plain(pages["cycle-example.html"])
@@ -394,4 +401,4 @@ def test_the_order_of_the_records_changes_no_byte():
     ))  # fmt: skip
     first, second = render_pages(run), render_pages(other)
     assert first["cycle-example.html"] == second["cycle-example.html"]
-    assert view_of(run) == view_of(other)
+    assert first["agents.html"] == second["agents.html"]

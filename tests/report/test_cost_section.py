@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import assay_runs as runs
 import pytest
+from read_blocks import rows, tables
 
 from assaymark.report import PaidView, money, render_pages
 from assaymark.report.lookup import Book
-from assaymark.report.study.plan import cost_view
+from assaymark.report.study.plan import cost_section
 
 PRICED = PaidView(
     model="openai/a", calls=1200, input_tokens=4_000_000, cached_tokens=1_000_000, output_tokens=90_000, usd=12.345,
@@ -21,53 +22,53 @@ UNPRICED = PaidView(
 
 
 def view(*paid):
-    return cost_view(Book.of(replace(runs.realistic(), paid=paid)))
+    return cost_section(Book.of(replace(runs.realistic(), paid=paid)))
 
 
 def test_a_model_with_a_price():
-    (row,) = view(PRICED).rows
-    assert (row.model, row.calls) == ("openai/a", "1,200, 1,000 in batches")
-    assert (row.input, row.cached, row.output) == ("4,000,000", "1,000,000", "90,000")
-    assert (row.usd, row.price) == ("12.35", "of 2026-03-31")
+    (row,) = rows(tables(view(PRICED))["Model"])
+    assert row[:2] == ("openai/a", "1,200, 1,000 in batches")
+    assert row[2:5] == ("4,000,000", "1,000,000", "90,000")
+    assert row[5:] == ("12.35", "of 2026-03-31")
 
 
 def test_a_model_without_a_price_has_no_amount_and_no_zero():
-    (row,) = view(UNPRICED).rows
-    assert (row.input, row.cached, row.output, row.usd) == ("not told", "not told", "not told", "not known")
-    assert row.price == "no price known"
+    (row,) = rows(tables(view(UNPRICED))["Model"])
+    assert row[2:6] == ("not reported", "not reported", "not reported", "not known")
+    assert row[6] == "no price known"
 
 
 def test_a_price_for_some_calls_only_says_for_how_many():
-    (row,) = view(replace(PRICED, unpriced=200, untold=150)).rows
-    assert row.price == "of 2026-03-31; 200 calls without a price; tokens of 150 calls not told"
+    (row,) = rows(tables(view(replace(PRICED, unpriced=200, untold=150)))["Model"])
+    assert row[6] == "of 2026-03-31; 200 calls without a price; tokens of 150 calls not reported"
 
 
 @pytest.mark.parametrize(
     ("paid", "answer"),
     [
         ((PRICED,), "12.35 USD for 1,200 calls."),
-        ((UNPRICED,), "3 calls of models that somebody is paid for; no price of them is known."),
+        ((UNPRICED,), "3 calls of paid models; no price of them is known."),
         ((PRICED, UNPRICED), "12.35 USD for 1,200 calls; what 3 more cost is not known."),
     ],
 )
 def test_the_sum_says_what_is_in_it(paid, answer):
-    assert view(*paid).answer == answer
+    assert view(*paid).lead == answer
 
 
 def test_where_nobody_is_paid_there_is_no_section():
-    assert cost_view(Book.of(runs.realistic())) is None
-    assert 'id="cost"' not in render_pages(runs.realistic())["index.html"]
-    assert 'id="cost"' in render_pages(replace(runs.realistic(), paid=(UNPRICED,)))["index.html"]
+    assert cost_section(Book.of(runs.realistic())) is None
+    assert 'id="cost"' not in render_pages(runs.realistic())["plan.html"]
+    assert 'id="cost"' in render_pages(replace(runs.realistic(), paid=(UNPRICED,)))["plan.html"]
 
 
 def test_a_ledger_that_could_not_be_read_is_said_to_be():
-    page = render_pages(replace(runs.realistic(), paid=None))["index.html"]
+    page = render_pages(replace(runs.realistic(), paid=None))["plan.html"]
     assert "could not be read where this page was made" in page
     assert "List prices" not in page
 
 
 def test_a_name_from_a_study_is_text():
-    page = render_pages(replace(runs.realistic(), paid=(replace(UNPRICED, model="acme/<script>x"),)))["index.html"]
+    page = render_pages(replace(runs.realistic(), paid=(replace(UNPRICED, model="acme/<script>x"),)))["plan.html"]
     assert "acme/&lt;script&gt;x" in page
 
 

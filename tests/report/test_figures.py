@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from assaymark.report.charts.canvas import Scale, label
 from assaymark.report.charts.grids import BarCell, BarRow, ScaleRow, bar_table, scale_use
-from assaymark.report.charts.intervals import ForestRow, Gates, forest, score_axis, score_head, score_strip
+from assaymark.report.charts.intervals import ForestRow, Gates, forest, score_axis, score_head
+from assaymark.report.charts.tiers import Strip, TierRow, strip_axis, tier_chart
 from assaymark.report.text import text_width
 
 GATES = Gates(0.2, 0.4)
@@ -62,19 +63,34 @@ def test_without_intervals_only_the_point_is_drawn():
     assert "0.50" in narrow
 
 
-def test_a_strip_without_permission_has_no_axis_and_no_point():
-    strip = score_strip("s", score_axis([]), "no-claim", None, None)
-    assert "void" in strip
-    assert "<path" not in strip
+def test_a_tier_that_may_not_be_drawn_has_no_mark_and_says_why():
+    rows = [TierRow(("Marten", "Otter"), "no-claim", None, None, "")]
+    why = ("Judges do not agree", "κ 0.11; 0.20 needed")
+    chart = tier_chart("t", rows, (1, 5), "T", "d", width=350.0, kind="both", why=why)
+    assert "Judges do not agree" in chart
+    assert "<path" not in chart
+    assert "url(#t-h)" in chart
+
+
+def test_an_agent_alone_in_its_tier_has_a_point_and_others_a_box():
+    rows = [
+        TierRow(("Marten",), "headline", (4.1, 4.3), 4.2, "4.20 (4.10 to 4.30)", "above two others"),
+        TierRow(("Badger", "Otter"), "qualified", (3.5, 3.9), None, "3.50 to 3.90, one tier", "no ranking inside"),
+    ]
+    chart = tier_chart("t", rows, (3, 5), "T", "d", width=1120.0, kind="wide")
+    assert chart.count('class="mh gap"') == 1
+    assert chart.count("box") == 1
+    assert "4.20 (4.10 to 4.30)" in chart
     assert score_head(score_axis([])) == ""
+    assert "4.2" in score_head(score_axis([3.9, 4.4]))
 
 
-def test_strips_show_point_class_and_level():
-    axis = score_axis([3.9, 4.4])
-    assert 'class="mh gap"' in score_strip("s", axis, "headline", 4.2, (4.1, 4.3))
-    assert 'class="mq"' in score_strip("s", axis, "qualified", 4.2, None)
-    assert "box" in score_strip("s", axis, "qualified", None, (4.0, 4.2))
-    assert "4.2" in score_head(axis)
+@pytest.mark.parametrize(("mark", "drawn"), [("p", 'class="ink"'), ("q", 'class="mq"'), ("n", 'class="open mns"')])
+def test_a_strip_marks_a_value_by_whether_it_passes(mark, drawn):
+    strip = Strip(strip_axis([0.3], 0.15), ((0.15, "0.15", False),), ((0.3, 0.2, 0.4),), mark).svg()
+    assert drawn in strip
+    assert ">0.15</text>" in strip
+    assert 'class="now"' in strip
 
 
 @given(st.lists(st.floats(1, 5), min_size=1, max_size=9))

@@ -60,7 +60,7 @@ def site() -> dict[str, str]:
 
 def test_runs_stand_by_kind_and_then_by_name_and_the_menu_says_the_kind():
     assert [(link.key, link.word) for link in menu(runs()).values()] == [
-        ("study", "Verdicts"), ("sheets", "Judges"), ("season", "Season"), ("bench", "PortBench"),
+        ("study", "Overview"), ("sheets", "Judges"), ("season", "Season"), ("bench", "PortBench"),
     ]  # fmt: skip
     page = words(site()["index.html"])
     at = [page.index(one.title) for one in (runs()[key] for key in ("study", "sheets", "season"))]

@@ -52,7 +52,7 @@ def test_without_a_supported_order_all_agents_share_one_tier():
 def test_orders_inside_a_tier_give_each_agent_its_possible_ranks():
     found = book("abcd", [(high, low, "headline") for high, low in ("ca", "cd", "ad", "bd")])
     assert shape(tiers(found, AGGREGATE)) == [("abc", (1, 3), "headline"), ("d", (4, 4), "headline")]
-    first, _ = board(found).rows
+    first, _ = board(found)
     assert [(name, ranks) for name, _, ranks, _ in first.agents] == [("a", "2 to 3"), ("b", ""), ("c", "1 to 2")]
     assert first.why == "1 of 1 order inside supported"
 
@@ -61,7 +61,7 @@ def test_one_agent_has_no_rank():
     found = book("a", [])
     assert shape(tiers(found, AGGREGATE)) == [("a", (1, 1), "no-claim")]
     assert ranked_alone(found, AGGREGATE) == {}
-    (row,) = board(found).rows
+    (row,) = board(found)
     assert (row.level, row.why) == ("no-claim", "There is no order to rank it by")
 
 
@@ -85,21 +85,21 @@ def test_a_cut_runs_only_where_every_agent_above_is_above_every_agent_below(data
 
 
 def test_a_score_of_its_own_needs_a_tier_of_its_own():
-    rows = board(book("abc", [("c", "a", "headline")])).rows
+    rows = board(book("abc", [("c", "a", "headline")]))
     assert [(row.ranks, row.score, row.note) for row in rows] == [("1 to 3", "3.90 to 4.10", "cannot be ranked")]
 
 
 def test_where_agreement_stops_every_claim_the_tier_has_its_range_and_why():
-    (row,) = board(Book.of(runs.withheld())).rows
+    (row,) = board(Book.of(runs.withheld()))
     assert (row.ranks, row.score, row.level) == ("1 to 5", "3.65 to 4.38", "no-claim")
     assert row.why == "The judges do not agree: κ 0.11; 0.20 needed"
 
 
 def test_an_agent_that_shares_its_tier_has_the_range_of_its_judges_and_the_tier_too_without_intervals():
     full = full_runs.full()
-    first, rest = board(Book.of(full)).rows
+    first, rest = board(Book.of(full))
     assert [judged for *_, judged in first.agents] == [""]
     assert {name: judged for name, *_, judged in rest.agents}["Otter"] == "4.07 to 4.27"
     bare = tuple(replace(m, low=None, high=None, level=None) for m in full.measurements)
-    _, rest = board(Book.of(replace(full, measurements=bare))).rows
+    _, rest = board(Book.of(replace(full, measurements=bare)))
     assert rest.score == "3.72 to 4.27", "from the lowest to the highest judge of any of its agents"

@@ -9,13 +9,12 @@ import html
 import random
 import re
 from dataclasses import replace
-from functools import cache
 
 import assay_runs as runs
-import full_runs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from page_words import every, pages, section, words
 
 from assaymark.report import content_security_policy, render_pages
 
@@ -23,15 +22,8 @@ RUNS = ("realistic", "large", "withheld", "hostile", "minimal", "full", "halted"
 KB = 1000
 
 
-@cache
-def pages(name: str) -> dict[str, str]:
-    return dict(render_pages(getattr(runs if hasattr(runs, name) else full_runs, name)()))
-
-
-def words(page: str) -> str:
-    """The text of a page: what a reader sees, figures and their descriptions included."""
-    page = re.sub(r"<(style|script)>.*?</\1>", " ", page, flags=re.S)
-    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page)))
+def html_pages(name: str) -> dict[str, str]:
+    return {path: page for path, page in pages(name).items() if path.endswith(".html")}
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -40,57 +32,62 @@ def test_every_page_is_there_and_within_its_budget(name):
     wanted = {"index.html", "claim-map.html", "claims.html", "measurements.html", "ledger/page-001.html"}
     assert wanted <= set(made)
     for path, page in made.items():
+        if path.endswith(".csv"):
+            continue
         long = path.startswith(("measurements", "ledger"))
         assert len(page.encode()) <= (1000 if long else 200) * KB
         assert long or len(gzip.compress(page.encode())) <= 45 * KB
 
 
 def test_style_and_script_stay_within_their_budget():
-    index = pages("realistic")["index.html"]
-    (style,) = re.findall(r"<style>(.*?)</style>", index, flags=re.S)
-    (script,) = re.findall(r"<script>(.*?)</script>", index, flags=re.S)
-    assert len(style.encode()) <= 20 * KB
-    assert len(script.encode()) <= 3 * KB
+    for page in ("index.html", "claims.html", "agreement.html"):
+        text = pages("realistic")[page]
+        (style,) = re.findall(r"<style>(.*?)</style>", text, flags=re.S)
+        scripts = "".join(re.findall(r"<script>(.*?)</script>", text, flags=re.S))
+        assert len(style.encode()) <= 20 * KB
+        assert len(scripts.encode()) <= (9 if page == "index.html" else 3) * KB
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_policy_allows_our_script_and_nothing_else(name):
-    for page in pages(name).values():
-        (script,) = re.findall(r"<script>(.*?)</script>", page, flags=re.S)
-        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-        policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)
-        assert policy is not None
-        assert html.unescape(policy[1]) == content_security_policy()
-        assert "default-src 'none'" in content_security_policy()
-        assert f"'sha256-{digest}'" in content_security_policy()
+    for path, page in html_pages(name).items():
+        scripts = re.findall(r"<script>(.*?)</script>", page, flags=re.S)
+        digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
+        (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)
+        benched = (path == "index.html" and 'id="b-data"' in page) or path.startswith("sentences")
+        wanted = content_security_policy("page.js", "bench.js") if benched else content_security_policy()
+        assert html.unescape(policy) == wanted
+        assert "default-src 'none'" in wanted
+        assert all(f"'sha256-{digest}'" in wanted for digest in digests)
+        assert len(scripts) == (2 if benched else 1)
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_no_page_names_another_host(name):
-    for page in pages(name).values():
+    for page in html_pages(name).values():
         assert not re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?\s*(?:https?:)?//""", page)
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_every_link_leads_somewhere(name):
     made = pages(name)
-    for path, page in made.items():
+    for path, page in html_pages(name).items():
         ids = set(re.findall(r'\bid="([^"]+)"', page))
         for href in re.findall(r'<a [^>]*href="([^"]+)"', page):
             target, _, anchor = href.partition("#")
             if not target:
-                assert anchor in ids
+                assert anchor in ids, (path, href)
                 continue
             folder = path.rpartition("/")[0]
             full = target.removeprefix("../") if target.startswith("../") else "/".join(filter(None, (folder, target)))
-            assert full in made
+            assert full in made, (path, href)
             if anchor:
-                assert f'id="{anchor}"' in made[full]
+                assert f'id="{anchor}"' in made[full], (path, href)
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_ids_are_unique_and_references_resolve(name):
-    for page in pages(name).values():
+    for page in html_pages(name).values():
         ids = re.findall(r'\bid="([^"]+)"', page)
         assert len(ids) == len(set(ids))
         for attribute in ("aria-labelledby", "aria-describedby"):
@@ -102,7 +99,7 @@ def test_ids_are_unique_and_references_resolve(name):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_each_page_has_one_h1_and_a_skip_link(name):
-    for page in pages(name).values():
+    for page in html_pages(name).values():
         assert len(re.findall("<h1", page)) == 1
         assert '<a class="skip" href="#main">' in page
         assert '<html lang="en">' in page
@@ -130,7 +127,7 @@ def test_a_long_ledger_is_complete():
     made = render_pages(run)
     rows = [len(re.findall(r'<tr data-k="', page)) for path, page in made.items() if path.startswith("ledger/")]
     assert sum(rows) == 14_500
-    assert len(re.findall(r'<tr data-k="', made["index.html"])) == 100
+    assert "14,500 numbers" in made["fact-check.html"]
 
 
 def test_every_verdict_and_every_measurement_has_a_row():
@@ -139,7 +136,11 @@ def test_every_verdict_and_every_measurement_has_a_row():
         len(re.findall(r'<li class="lv card', page)) for path, page in made.items() if path.startswith("claims")
     )
     assert cards == 430
-    rows = sum(len(re.findall(r'<tr data-k="', page)) for path, page in made.items() if path.startswith("measurements"))
+    rows = sum(
+        len(re.findall(r'<tr [^>]*id="m[0-9a-f]', page))
+        for path, page in made.items()
+        if path.startswith("measurements")
+    )
     assert rows == len(runs.large().measurements)
 
 
@@ -148,19 +149,20 @@ def test_every_verdict_and_every_measurement_has_a_row():
 
 def test_nothing_permitted_shows_no_score_and_no_place():
     run = runs.withheld()
-    text = words(pages("withheld")["index.html"])
+    text = every(pages("withheld"))
     for item in run.measurements:
         if item.name == "score.effect" and item.value is not None:
             assert f"{item.value:.2f}" not in text
             assert f"{item.value:.3f}" not in text
     assert "ranks first of" not in text
-    assert "scores above" not in text
-    assert "“" not in text.split("Do the numbers in the rationales hold?")[0]
+    assert not re.search(rf"“({'|'.join(runs.LEVELS)}) scores above", text)
+    assert '<p class="quote" id="b-said">“' not in pages("withheld")["index.html"]
+    assert "Nothing can be said from this study yet" in text
     assert "1 to 5 cannot be ranked" in text
     assert "3.65 to 4.38 the tier from end to end" in text
-    for agent in runs.LEVELS:
-        assert not re.search(rf"\b[1-5] {agent}\b|\b{agent} [1-5]\b", text.replace("1 to 5", ""))
-    assert '<button type="button" class="copy"' not in pages("withheld")["index.html"]
+    assert "disabled>Nothing to copy" in pages("withheld")["index.html"]
+    assert "Judges do not agree κ 0.11; 0.20 needed" in words(pages("withheld")["index.html"])
+    assert "3.65" not in pages("withheld")["index.html"]
 
 
 def test_a_page_without_supported_claims_does_not_know_which_agent_leads():
@@ -176,18 +178,16 @@ def test_a_page_without_supported_claims_does_not_know_which_agent_leads():
     plain = [m for m in run.measurements if not m.name.startswith("lofo")]
     one = render_pages(replace(run, measurements=tuple(plain)))
     other = render_pages(replace(run, measurements=tuple(swapped(m) for m in plain)))
-    assert one["index.html"] == other["index.html"]
-    assert one["claims.html"] == other["claims.html"]
-    assert one["measurements.html"] == other["measurements.html"]
+    assert one == other
 
 
 def test_what_each_drop_does_is_said_of_pairs_in_alphabetical_order():
-    section = words(pages("realistic")["index.html"].split('id="stability"')[1].split("</section>")[0])
-    assert "4 of 7 significant differences on the overall score hold without any one judge family" in section
-    assert "some turn without judge family quay" in section
+    said = words(section(pages("realistic")["stability.html"], "stability"))
+    assert "4 of 7 significant differences on the overall score hold without any one judge family" in said
+    assert "some turn without judge family quay" in said
     held = "p < .001, adjusted p = .002"
-    assert f"Otter and Stoat {held} turns {held} turns without judge family quay" in section
-    assert "p of at most .033 and, after correction over all pairs, .1" in section
+    assert f"Otter and Stoat {held} turns {held} turns without judge family quay" in said
+    assert "p of at most .033 and, after correction over all pairs, .1" in said
 
 
 def test_the_measurements_of_unsupported_pairs_have_neither_number_nor_direction():
@@ -204,10 +204,10 @@ def test_the_measurements_of_unsupported_pairs_have_neither_number_nor_direction
     assert "high Otter; low Stoat" not in text
 
 
-@pytest.mark.parametrize("page", ["index.html", "claims.html"])
-def test_an_unsupported_sentence_and_its_reasons_appear_nowhere(page):
-    for name in ("realistic", "large", "withheld"):
-        text = words(pages(name)[page])
+@pytest.mark.parametrize("name", ["realistic", "large", "withheld"])
+def test_an_unsupported_sentence_and_its_reasons_appear_nowhere(name):
+    for page in ("index.html", "claims.html", "agents.html", "stability.html"):
+        text = words(pages(name)[page]) + html.unescape(pages(name)[page])
         for verdict in getattr(runs, name)().verdicts:
             if verdict.publication_level == "no-claim":
                 assert verdict.claim.statement.replace("'", "’") not in text
@@ -222,12 +222,12 @@ def test_only_supported_sentences_are_set_as_quotations():
         quotes = re.findall(r'<p class="quote"[^>]*>“(.*?)”</p>', pages("realistic")[page])
         assert quotes
         assert {html.unescape(quote) for quote in quotes} <= permitted
-    every = "".join(page for path, page in pages("realistic").items() if path.startswith("claims"))
-    assert len(re.findall('<p class="quote"', every)) == len(permitted)
+    cards = "".join(page for path, page in pages("realistic").items() if path.startswith("claims"))
+    assert len(re.findall('<p class="quote"', cards)) == len(permitted)
 
 
 def test_copy_gives_the_sentence_its_condition_and_the_plan():
-    copies = [html.unescape(text) for text in re.findall(r'data-copy="([^"]*)"', pages("realistic")["index.html"])]
+    copies = [html.unescape(text) for text in re.findall(r'data-copy="([^"]*)"', pages("realistic")["claims.html"])]
     qualified = [text for text in copies if "limits" in text]
     assert qualified
     assert all("The judges agree only weakly on this score." in text and runs.PLAN in text for text in qualified)
@@ -235,19 +235,20 @@ def test_copy_gives_the_sentence_its_condition_and_the_plan():
 
 def test_what_stand_ins_graded_is_never_copied_without_saying_so():
     """Also in the cards of claims, which can be selected by hand, and for a headline that needs nothing else."""
-    for path in ("index.html", "claims.html"):
-        page = pages("realistic")[path]
-        copies = [html.unescape(text) for text in re.findall(r'data-copy="([^"]*)"', page)]
-        assert copies
-        for text in copies:
-            assert re.search(
-                r"” Graded by rule-based stand-ins\. .*\(assaymark: Allocation round seven, 2 March 2026, ", text
-            )
-        assert words(page).count("Say also") >= len(copies)
+    page = pages("realistic")["claims.html"]
+    copies = [html.unescape(text) for text in re.findall(r'data-copy="([^"]*)"', page)]
+    assert copies
+    for text in copies:
+        assert re.search(
+            r"” Graded by rule-based stand-ins\. .*\(assaymark: Allocation round seven, 2 March 2026, ", text
+        )
+    assert words(page).count("Say also") >= len(copies)
+    assert "“Marten" not in words(pages("realistic")["index.html"]).split("Check a sentence")[0]
     run = replace(runs.realistic(), reference_panel=())
     graded = render_pages(run)["index.html"]
     assert "stand-ins" not in graded
     assert "(assaymark: Allocation round seven, 2 March 2026, plan" in graded
+    assert "“Marten ranks first of the 5 agents on the overall score.”" in words(graded).split("Check a sentence")[0]
 
 
 def test_only_judges_and_agents_that_are_built_in_are_called_stand_ins():
@@ -273,8 +274,8 @@ def test_the_tally_counts_every_verdict():
 
 
 def test_hostile_records_are_text_and_nothing_else():
-    for page in pages("hostile").values():
-        assert len(re.findall("<script", page)) == 1
+    for path, page in html_pages("hostile").items():
+        assert len(re.findall("<script", page)) == (3 if path == "index.html" else 1)
         assert not re.findall(r"<img|<svg onload|\{\{7", page.replace("{{7*7}}", ""))
         assert "\u202e" not in page
         assert "\x1b" not in page
@@ -302,11 +303,10 @@ def test_no_text_breaks_out_of_its_place(name, note, quote):
             import_notes=(note,),
         )
     )
-    plain = render_pages(replace(run, verdicts=(), measurements=(), evidence=(), decisions=()))
-    scripts = len(re.findall("<script", plain["index.html"]))
-    for page in made.values():
+    for path, page in made.items():
         page.encode("utf-8")
-        assert len(re.findall("<script", page)) == scripts
+        if path.endswith(".html"):
+            assert len(re.findall("<script", page)) == (3 if path == "index.html" else 1)
         assert not re.search(r"[\x00-\x08\x0e-\x1f]", page)
 
 
@@ -316,7 +316,7 @@ def test_no_text_breaks_out_of_its_place(name, note, quote):
 @pytest.mark.parametrize(
     "said",
     [
-        "Reference panel.",
+        "Built-in judges.",
         "What was planted",
         "adds 0.3 to long texts",
         "70 differences tested",
@@ -335,20 +335,14 @@ def test_no_text_breaks_out_of_its_place(name, note, quote):
         "The order book the agents saw is not in the log",
         "clock-conflict",
         "gates.publish",
-        "Holds under all 3 other rules",
-        "No claim under lower bound of kappa",
-        "Any ranking of Badger, Otter, Stoat and Weasel on the overall score.",
         "Five verdicts of 105 would change under any one of three other rules",
         "A test with each pair’s own variance",
         "α .04 for the overall score, .01 for dimensions",
         "On the overall score agreement is enough (κ 0.51 in prose).",
         "enough: 0.51 in prose",
         "north-1, quay-1 and strand-1, repeated (ddof 1)",
-        "A first rank for any other agent on the overall score.",
-        "Three pairs turn without judge family quay .",
-        "Three pairs are not resolved : the smallest adjusted p = .410; .04 needed.",
-        "That the agents of nine pairs score alike on the overall score.",
-        "“Badger and Otter score within 0.3 of each other on the overall score (gap −0.04",
+        "Built-in judges scored these agents",
+        "Some agents are too close",
         "4.31 (4.24 to 4.38)",
         "2 to 5 cannot be ranked",
         "3.65 to 4.14 the tier from end to end",
@@ -361,19 +355,19 @@ def test_no_text_breaks_out_of_its_place(name, note, quote):
         "All agents",
     ],
 )
-def test_the_first_page_says(said):
-    assert said in words(pages("realistic")["index.html"]).replace("\u00a0", " ")
+def test_the_pages_of_the_questions_say(said):
+    assert said in every(pages("realistic"))
 
 
 def test_the_plan_hash_is_shown_whole():
-    assert runs.PLAN in pages("realistic")["index.html"]
+    assert runs.PLAN in pages("realistic")["plan.html"]
 
 
 def test_a_run_with_nothing_measured_says_so():
-    text = words(pages("minimal")["index.html"])
+    text = every(pages("minimal"))
     for said in (
         "not measurable: one judge family, needs two",
-        "No claim is supported without a condition.",
+        "No claim was decided.",
         "No number was found in the rationales.",
         "No noise floor was measured.",
         "not locked",
@@ -386,15 +380,15 @@ def test_a_run_with_nothing_measured_says_so():
 
 
 def test_filters_count_what_they_show():
-    index = pages("realistic")["index.html"]
+    index = pages("realistic")["ledger/page-001.html"]
     rows = re.findall(r'<tr data-k="([^"]+)"', index)
     for key, label in re.findall(r'data-f="([^"]*)" aria-pressed="[a-z]+">([^<]+)<', index):
         shown = [row for row in rows if not key or row == key]
-        assert label.endswith(f" {len(shown)}")
+        assert label.endswith(f" {len(shown):,}")
 
 
 def test_figures_have_words_for_those_who_cannot_see_them():
-    index = pages("realistic")["index.html"]
+    index = pages("full")["index.html"] + pages("full")["agreement.html"]
     figures = re.findall(r'<svg [^>]*class="fig [a-z]+".*?</svg>', index, flags=re.S)
     assert len(figures) >= 5
     assert all("<title" in figure and "<desc" in figure and 'role="img"' in figure for figure in figures)

@@ -93,7 +93,7 @@ def test_filters_show_what_they_count_and_printing_opens_what_is_folded(visit):
     button = page.locator('[data-tools="claim-rows"] button[data-f="no-claim"]')
     button.click()
     shown = page.evaluate("[...document.querySelectorAll('#claim-rows > li')].filter(r => !r.hidden).length")
-    assert button.text_content() == f"No claim {shown}"
+    assert button.text_content() == f"Not supported {shown}"
     page = visit("eight/index.html")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate("[...document.querySelectorAll('details')].every(d => d.open)")

@@ -104,7 +104,7 @@ def test_models_are_sorted_by_name_inside_a_tier_and_only_a_supported_rank_has_a
     heads = [head for head, _ in tiers_of(stage_tables(book)[0])]
     assert [head.partition(" cannot")[0] for head in heads[:2]] == ["Rank 1 to 4", "Rank 5 to 7"]
     assert heads[2].startswith("Rank 8")
-    assert all(head.endswith("Headline") for head in heads[:3])
+    assert all(head.endswith("Supported") for head in heads[:3])
     assert {row[0].partition("rank")[2] for row in tiers_of(stage_tables(book)[0])[0][1]} == {" 1 to 4 of 8"}
 
 
@@ -253,7 +253,7 @@ def test_a_group_without_verdicts_has_no_position():
     tiers = [one for one in tiers_of(stage_tables(bare)[0]) if not one[0].startswith("Ceiling")]
     assert tiers
     for head, rows in tiers:
-        assert head.endswith("No claim")
+        assert head.endswith("Not supported")
         assert not any("(" in row[7] for row in rows)
         assert {row[8] for row in rows} == {"not decided"}
 

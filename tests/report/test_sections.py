@@ -5,20 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 import assay_runs as runs
-import full_runs
 import pytest
+from read_blocks import blocks_of, notes, rows, tables, words
 
 from assaymark.claims import Rules, index
 from assaymark.claims.panel import governing_agreement
 from assaymark.protocol import Inference
 from assaymark.records import AGGREGATE, StabilityFinding
-from assaymark.report.board import board
-from assaymark.report.cards import fragility_view
-from assaymark.report.evidence import evidence_view, ledger_rows, written_number
+from assaymark.report.blocks import Table, plain
+from assaymark.report.board import board, board_section
+from assaymark.report.cards import cards, rules_section
+from assaymark.report.evidence import evidence_section, ledger_rows, written_number
 from assaymark.report.levels import claim_view, level_views, withheld_groups
 from assaymark.report.lookup import Book
 from assaymark.report.page import paged
-from assaymark.report.study.agreement import agreement_view, stability_view
+from assaymark.report.study.agreement import agreement_section, agreement_table, agreement_words, stability_section
+from assaymark.report.study.outside import outside_group
 from assaymark.report.text import interval
 
 
@@ -30,12 +32,17 @@ def with_values(values, **more):
     return Book.of(replace(run, measurements=found, verdicts=tuple(claims), **more))
 
 
+def stable(run):
+    book = Book.of(run)
+    return stability_section(book, outside_group(book))
+
+
 # --- agreement ------------------------------------------------------------------------------------------------------
 
 
 def test_agreement_answers_with_every_gate():
     values = {AGGREGATE: 0.5, "risk_fit": 0.6, "sizing": 0.3, "limits": 0.1}
-    answer = agreement_view(with_values(values)).answer
+    answer = agreement_words(with_values(values))
     assert answer == (
         "On the overall score agreement is enough. One of three dimensions: enough agreement. "
         "Sizing: weak agreement, no headline. Limits: too little agreement, no claim."
@@ -44,47 +51,53 @@ def test_agreement_answers_with_every_gate():
 
 def test_agreement_that_was_not_measured_says_so():
     run = replace(runs.realistic(), measurements=(), verdicts=())
-    view = agreement_view(Book.of(run))
-    assert view.answer == "Agreement was not measured."
-    assert view.forest is None
-    assert view.scale is None
-    assert board(Book.of(run)).note == "No score was measured."
+    view = agreement_section(Book.of(run))
+    assert view.lead == "Agreement was not measured."
+    assert view.blocks == ()
+    assert "No score was measured." in words(board_section(Book.of(run)))
 
 
 def test_without_verdicts_the_plan_gates_the_point_estimate():
     run = replace(runs.realistic(), verdicts=())
-    gates = {row.title: row.gate for row in agreement_view(Book.of(run)).rows}
-    assert gates["Overall score"] == "enough"
+    gates = {row[0]: row[-1] for row in rows(agreement_table(Book.of(run)))}
+    assert gates["Overall score"].startswith("enough")
     assert gates["Limits"] == "weak"
 
 
 def test_pairs_and_marks_come_from_the_contingency_tables():
-    view = agreement_view(Book.of(runs.realistic()))
-    assert view.pair_heads == ("north-1 and quay-1", "north-1 and strand-1", "strand-1 and quay-1")
-    assert dict(view.pair_rows)["Overall score"] == ("0.66", "0.64", "0.68")
-    assert view.scale is not None
+    def pairs_of(section):
+        (found,) = (one for one in blocks_of(section) if getattr(one, "summary", "") == "κ of each pair of judges")
+        return found
+
+    def has_marks(section):
+        return any(getattr(one, "title", "") == "Which marks did each judge give?" for one in blocks_of(section))
+
+    view = agreement_section(Book.of(runs.realistic()))
+    assert pairs_of(view).heads[1:] == ("north-1 and quay-1", "north-1 and strand-1", "strand-1 and quay-1")
+    assert rows(pairs_of(view))[0] == ("Overall score", "0.66", "0.64", "0.68")
+    assert has_marks(view)
     run = runs.realistic()
     bare = tuple(replace(m, detail={"clusters": 30, "pairs": {"north-1|quay-1": None}}) for m in run.measurements)
-    other = agreement_view(Book.of(replace(run, measurements=bare)))
-    assert other.scale is None
-    assert dict(other.pair_rows)["Limits"] == ("not defined",)
-    assert not any("clusters" in note for note in other.notes)
+    other = agreement_section(Book.of(replace(run, measurements=bare)))
+    assert not has_marks(other)
+    assert ("Limits", "not defined") in rows(pairs_of(other))
+    assert not any("clusters a percentile" in note for note in notes(other))
 
 
 @pytest.mark.parametrize(
-    ("pulls", "words"),
+    ("pulls", "said"),
     [
         ({"north-1": 0.35, "quay-1": 0.71}, "quay-1 (0.71 without it) pulls it down."),
         ({"north-1": 0.35}, "No judge pulls it down beyond chance."),
         ({}, "It takes three judges to leave one out."),
     ],
 )
-def test_alpha_stands_beside_kappa_with_the_judges_that_pull_it_down(pulls, words):
+def test_alpha_stands_beside_kappa_with_the_judges_that_pull_it_down(pulls, said):
     run = runs.realistic()
     without = {name: {"alpha": value, "pulls_down": value > 0.5} for name, value in pulls.items()}
     alpha = runs.measured("panel.alpha", {"dimension": AGGREGATE}, 0.46, low=0.3, high=0.6, detail={"without": without})
-    view = agreement_view(Book.of(replace(run, measurements=(*run.measurements, alpha))))
-    assert f"Krippendorff’s α on the overall score is {interval(0.46, 0.3, 0.6)}. {words}" in view.notes
+    view = agreement_section(Book.of(replace(run, measurements=(*run.measurements, alpha))))
+    assert f"Krippendorff’s α on the overall score is {interval(0.46, 0.3, 0.6)}. {said}" in notes(view)
 
 
 def test_generalizability_and_the_matrix_of_judges_and_dimensions_are_shown_beside_kappa():
@@ -95,15 +108,15 @@ def test_generalizability_and_the_matrix_of_judges_and_dimensions_are_shown_besi
         runs.measured("dimension.mtmm", {"dimension": "sizing"}, 0.61, detail={"other_judges": 0.2, "same_judge": 0.5}),
         runs.measured("dimension.mtmm", {"dimension": "limits"}, None, state="undefined: flat"),
     ]
-    view = agreement_view(Book.of(replace(run, measurements=(*run.measurements, *more))))
-    (note,) = (note for note in view.notes if "eneralizability" in note)
+    view = agreement_section(Book.of(replace(run, measurements=(*run.measurements, *more))))
+    (note,) = (note for note in notes(view) if "eneralizability" in note)
     assert "on the overall score is 0.87:" in note
     assert "0.022 squared points" in note
     assert note.endswith("standard deviation of 0.15 points.")
-    assert view.traits.rows == (("Sizing", "0.61", "0.20", "0.50"),)
-    bare = agreement_view(Book.of(run))
-    assert bare.traits is None
-    assert not any("eneralizability" in note for note in bare.notes)
+    assert rows(tables(view)["Dimension"]) == [("Sizing", "0.61", "0.20", "0.50")]
+    bare = agreement_section(Book.of(run))
+    assert "Dimension" not in tables(bare)
+    assert not any("eneralizability" in note for note in notes(bare))
 
 
 def formats_of(values, dimension="sizing"):
@@ -145,14 +158,13 @@ def test_the_lowest_gated_kappa_decides_as_for_the_verdicts(pooled, formats, not
 
 def test_a_gate_is_never_named_with_a_kappa_that_does_not_decide():
     book = in_formats(0.66, {"v1": 0.31})
-    view = agreement_view(book)
-    (gate,) = [(row.gate, row.by) for row in view.rows if row.title == "Sizing"]
-    assert gate == ("enough", "0.31 in v1")
-    assert view.forest is not None
-    for figure in (view.forest.wide, view.forest.narrow):
+    (gate,) = [row[-1] for row in rows(agreement_table(book)) if row[0] == "Sizing"]
+    assert gate == "enough, 0.31 in v1"
+    (forest,) = (one for one in agreement_section(book).blocks if getattr(one, "title", "").startswith("How far is"))
+    for figure in (forest.wide, forest.narrow):
         assert "0.31 in v1" in figure
         assert "enough (0.31 in v1)</desc>" in figure
-    assert "it decides" in view.forest.caption
+    assert "it decides" in forest.caption
     claim = next(v for v in book.run.verdicts if v.claim.dimension == "sizing")
     assert claim_view(book, claim).checked.checks[0].text == "κ 0.31 in v1; 0.40 needed"
 
@@ -168,38 +180,39 @@ def test_too_little_agreement_names_the_format_that_decides():
 
 
 def test_every_pair_has_its_sign_and_its_p_values_in_every_drop():
-    view = stability_view(Book.of(runs.realistic()))
-    assert view.answer == (
+    view = stable(runs.realistic())
+    assert view.lead == (
         "4 of 7 significant differences on the overall score hold without any one judge family; some turn without "
         "judge family quay."
     )
-    assert view.scores.rows[0] == ("Overall score", "10", "7", "4", "0", "3")
-    assert view.pairs.heads == (
+    scores, pairs, rho = (one for one in view.blocks if isinstance(one, Table))
+    assert scores.rows[0] == ("Overall score", "10", "7", "4", "0", "3")
+    assert pairs.heads == (
         "Pair",
         *(f"without judge family {name}" for name in ("north", "quay", "strand")),
         "Result",
     )
-    found = {row[0]: row[1:] for row in view.pairs.rows}
+    found = {row[0]: row[1:] for row in pairs.rows}
     held = "p < .001, adjusted p = .002"
     assert found["Marten and Otter"] == (held, held, held, "holds without any one of three judge families")
     assert found["Badger and Stoat"] == (held, "turns", held, "turns without judge family quay")
     assert "Badger and Otter" not in found
-    assert dict(zip(view.rho.heads, view.rho.rows[0], strict=True))["without judge family quay"] == "0.30"
+    assert dict(zip(rho.heads, rho.rows[0], strict=True))["without judge family quay"] == "0.30"
 
 
 def test_orders_that_all_hold_are_said_to():
     run = runs.realistic()
     claims = runs.verdicts(runs.LEVELS, {AGGREGATE: 0.6}, bent="none")
-    view = stability_view(Book.of(replace(run, verdicts=tuple(claims))))
-    assert view.answer == "7 of 7 significant differences on the overall score hold without any one judge family."
+    view = stable(replace(run, verdicts=tuple(claims)))
+    assert view.lead == "7 of 7 significant differences on the overall score hold without any one judge family."
 
 
 def test_stability_that_is_undefined_gives_its_state():
-    view = stability_view(Book.of(runs.minimal()))
-    assert view.answer == "Not measurable: one judge family, so none can be left out."
-    assert (view.scores, view.pairs, view.note) == (None, None, "")
-    bare = stability_view(Book.of(replace(runs.realistic(), measurements=(), verdicts=())))
-    assert bare.answer == "No difference on the overall score is significant."
+    view = stable(runs.minimal())
+    assert view.lead == "Not measurable: one judge family, so none can be left out."
+    assert len(view.blocks) == 1 or not any("p of at most" in note for note in notes(view))
+    bare = stable(replace(runs.realistic(), measurements=(), verdicts=()))
+    assert bare.lead == "No difference on the overall score is significant."
 
 
 def test_agents_that_are_all_ranked_have_scores_of_their_own():
@@ -207,7 +220,7 @@ def test_agents_that_are_all_ranked_have_scores_of_their_own():
     levels = {"Marten": 4.3, "Otter": 4.0, "Badger": 3.7, "Weasel": 3.4, "Stoat": 3.1}
     found = runs.agents_measured(run.study, levels, AGGREGATE, "none")
     claims = runs.verdicts(levels, {AGGREGATE: 0.6}, bent="none")
-    rows = board(Book.of(replace(run, measurements=tuple(found), verdicts=tuple(claims)))).rows
+    rows = board(Book.of(replace(run, measurements=tuple(found), verdicts=tuple(claims))))
     assert [(row.agents[0][0], row.ranks, row.note) for row in rows] == [
         (agent, str(at), "") for at, agent in enumerate(levels, 1)
     ]
@@ -216,12 +229,6 @@ def test_agents_that_are_all_ranked_have_scores_of_their_own():
 
 
 # --- levels ---------------------------------------------------------------------------------------------------------
-
-
-def test_the_third_level_starts_on_the_first_screen_whatever_there_is():
-    for run in (runs.realistic(), runs.large()):
-        headline, qualified, _ = level_views(Book.of(run))
-        assert 76 * len(headline.shown) + 102 * len(qualified.shown) <= 440
 
 
 def test_the_first_rank_of_the_overall_score_opens_the_page():
@@ -335,38 +342,41 @@ def test_undefined_agreement_stops_in_words():
 @pytest.mark.parametrize(
     ("fragility", "text"),
     [
-        ({"a": "headline"}, "Holds under the other rule"),
-        ({"a": "qualified", "b": "headline"}, "Qualified under a"),
-        ({"a": "no-claim", "b": "no-claim"}, "No claim under a or b"),
-        ({"a": "no-claim", "b": "no-claim", "c": "no-claim"}, "No claim under 3 of 3 other rules"),
+        ({"a": "headline"}, "Holds: a"),
+        ({"a": "qualified", "b": "headline"}, "Holds: b. Only with its condition: a"),
+        ({"a": "no-claim", "b": "no-claim"}, "Not supported: a and b"),
     ],
 )
-def test_the_chip_names_the_rules_that_matter(fragility, text):
+def test_a_card_names_the_rules_under_which_its_claim_holds(fragility, text):
     run = runs.realistic()
     claim = replace(run.verdicts[0], publication_level="headline", fragility=fragility)
-    view = level_views(Book.of(replace(run, verdicts=(claim,))))[0].shown[0]
-    assert view.chip is not None
-    assert view.chip.text == text
+    ((_, card),) = cards(Book.of(replace(run, verdicts=(claim,))), {})
+    assert plain(dict(card.facts)["Other rules"]) == text
 
 
-def test_without_other_rules_there_is_neither_chip_nor_table():
+def test_without_other_rules_there_is_no_table():
     run = runs.realistic()
     bare = tuple(replace(v, fragility={}) for v in run.verdicts)
     book = Book.of(replace(run, verdicts=bare))
-    assert level_views(book)[0].shown[0].chip is None
-    assert fragility_view(book).rules == ()
+    assert rules_section(book) is None
+
+
+def rules_table(run):
+    (table,) = (one for one in rules_section(Book.of(run)).blocks if isinstance(one, Table))
+    return table
 
 
 def test_fragility_counts_what_moves():
-    view = fragility_view(Book.of(runs.realistic()))
-    assert view.answer == (
+    run = runs.realistic()
+    assert rules_section(Book.of(run)).lead == (
         "Five verdicts of 105 would change under any one of three other rules, which the plan did not lock."
     )
-    assert view.rules == (
+    table = rules_table(run)
+    assert table.heads[2:] == (
         "Kappa cut-offs 0.5 and 0.25", "Lower bound of kappa", "A test with each pair’s own variance",
     )  # fmt: skip
-    assert view.counts == ("all hold", "5 lower", "all hold")
-    assert all(row.level != "no-claim" for row in view.rows)
+    assert rows(table)[-1][2:] == ("all hold", "5 lower", "all hold")
+    assert all(row[1] != "Not supported" for row in rows(table)[:-1])
 
 
 def test_fragility_can_raise_an_unsupported_claim_without_naming_it():
@@ -375,9 +385,8 @@ def test_fragility_can_raise_an_unsupported_claim_without_naming_it():
         replace(v, fragility={"softer": "qualified"}) if v.publication_level == "no-claim" else replace(v, fragility={})
         for v in run.verdicts
     )
-    view = fragility_view(Book.of(replace(run, verdicts=raised)))
-    assert view.rows == ()
-    assert view.counts == ("79 higher",)
+    (only,) = rows(rules_table(replace(run, verdicts=raised)))
+    assert only[2:] == ("79 higher",)
 
 
 def test_fragility_takes_whatever_rules_a_verdict_was_tried_under():
@@ -387,24 +396,13 @@ def test_fragility_takes_whatever_rules_a_verdict_was_tried_under():
         replace(first, fragility={"source: sign flip": "headline", "half-even rounding": "no-claim"}),
         replace(second, fragility={"a rule of tomorrow": "headline"}),
     )
-    view = fragility_view(Book.of(replace(run, verdicts=claims)))
-    assert view.rules == ("A rule of tomorrow", "Halves rounded to even", "ValueBlindBench’s sign flip with Holm")
-    assert [[cell.word for cell in row.cells] for row in view.rows] == [
-        ["not tried", "No claim", "holds"],
-        ["holds", "not tried", "not tried"],
+    table = rules_table(replace(run, verdicts=claims))
+    assert table.heads[2:] == ("A rule of tomorrow", "Halves rounded to even", "ValueBlindBench’s sign flip with Holm")
+    assert [row[2:] for row in rows(table)] == [
+        ("not tried", "Not supported", "holds"),
+        ("holds", "not tried", "not tried"),
+        ("all hold", "1 lower", "all hold"),
     ]
-    assert [row.holds for row in view.rows] == ["1 of 2 other rules", "1 of 1 other rule"]
-    assert view.counts == ("all hold", "1 lower", "all hold")
-
-
-def test_no_claim_says_that_every_check_passed_where_some_were_not_made():
-    run = full_runs.full()
-    claim = next(v for v in run.verdicts if v.publication_level == "headline" and len(v.claim.subjects) == 2)
-    view = claim_view(Book.of(run), claim)
-    unmade = [one.name for one in view.checked.checks if one.text.startswith(("not tested", "not graded"))]
-    assert "People" in unmade
-    assert view.limits.startswith("Every check that was made passed; not made: ")
-    assert all(name.lower() in view.limits.lower() for name in unmade)
 
 
 def test_a_rule_that_cannot_reject_is_not_counted_and_says_why():
@@ -418,15 +416,14 @@ def test_a_rule_that_cannot_reject_is_not_counted_and_says_why():
             else m
             for m in run.measurements
         )
-        return fragility_view(Book.of(replace(run, measurements=found))).note
+        return next(iter(notes(rules_section(Book.of(replace(run, measurements=found))))), "")
 
     assert flipped(5) == (
-        "Not counted: ValueBlindBench’s sign flip with Holm. Over five clusters its p = .062 at least, with Holm over "
-        "ten pairs p = .625; .05 needed. It cannot reject anything in this design, so that it says nothing about a "
-        "verdict."
+        "Not counted: ValueBlindBench’s sign flip with Holm. With five clusters this test cannot reject: p = .062 at "
+        "least, after correction over ten pairs p = .625; .05 needed."
     )
     claims = tuple(replace(v, fragility=v.fragility | {"source: sign flip": v.publication_level}) for v in run.verdicts)
-    assert fragility_view(Book.of(replace(run, verdicts=claims))).note == ""
+    assert notes(rules_section(Book.of(replace(run, verdicts=claims)))) == []
 
 
 # --- board ----------------------------------------------------------------------------------------------------------
@@ -435,7 +432,7 @@ def test_a_rule_that_cannot_reject_is_not_counted_and_says_why():
 def test_a_score_without_interval_says_so():
     run = runs.realistic()
     found = tuple(replace(m, low=None, high=None, level=None) for m in run.measurements)
-    first, rest = board(Book.of(replace(run, measurements=found))).rows
+    first, rest = board(Book.of(replace(run, measurements=found)))
     assert (first.score, first.bounds) == ("4.31", "(no interval)")
     assert rest.score is None, "points without intervals would show the differences"
 
@@ -443,7 +440,7 @@ def test_a_score_without_interval_says_so():
 def test_a_rank_without_a_score_says_so():
     run = runs.realistic()
     found = tuple(m for m in run.measurements if m.name != "score.effect")
-    rows = board(Book.of(replace(run, measurements=found))).rows
+    rows = board(Book.of(replace(run, measurements=found)))
     assert [row.score for row in rows] == ["not measured", None]
 
 
@@ -471,7 +468,7 @@ def test_measured_shares_win_over_counted_rows():
     run = runs.realistic()
     share = runs.measured("evidence.share", {"state": "contradicted"}, 0.33, n=2400)
     book = Book.of(replace(run, measurements=(*run.measurements, share)))
-    answer = evidence_view(book, ledger_rows(book)).answer
+    answer = evidence_section(book, ledger_rows(book)).lead
     assert "33\u00a0% contradict it" in answer
 
 
@@ -480,11 +477,11 @@ def test_undefined_side_measures_are_said_in_words():
     names = ("evidence.chance_corrected", "evidence.no_number_share", "forecast.mismatch")
     found = tuple(runs.measured(name, {}, None, n=0, state=state) for name in names)
     book = Book.of(replace(runs.realistic(), measurements=found))
-    notes = " ".join(evidence_view(book, ()).notes)
-    assert notes.count("not defined: no numbers") == 3
+    said = " ".join(notes(evidence_section(book, ())))
+    assert said.count("not defined: no numbers") == 3
     bare = tuple(runs.measured("evidence.chance_corrected", {}, 0.4) for _ in range(1))
-    notes = evidence_view(Book.of(replace(runs.realistic(), measurements=bare)), ()).notes
-    assert "every number." in notes[0]
+    said = notes(evidence_section(Book.of(replace(runs.realistic(), measurements=bare)), ()))
+    assert "every number." in said[0]
 
 
 def test_nothing_wrong_is_said_without_a_percent():
@@ -493,17 +490,17 @@ def test_nothing_wrong_is_said_without_a_percent():
     run = runs.realistic()
     kept = tuple(item for item in run.evidence if item.state != "contradicted")
     book = Book.of(replace(run, measurements=found, evidence=kept))
-    view = evidence_view(book, ledger_rows(book))
-    assert view.answer.endswith("none contradicts it.")
-    assert "Each of 48 records holds at least one number." in view.notes
-    assert "None of 48 stated portfolio forecasts differs from the weighted sum of its own parts." in view.notes
+    view = evidence_section(book, ledger_rows(book))
+    assert view.lead.endswith("none contradicts it.")
+    assert "Each of 48 records holds at least one number." in notes(view)
+    assert "None of 48 stated portfolio forecasts differs from the weighted sum of its own parts." in notes(view)
 
 
 def test_forecasts_that_do_not_add_up_are_many():
     found = (runs.measured("forecast.mismatch", {}, 0.19, n=270),)
-    notes = evidence_view(Book.of(replace(runs.realistic(), measurements=found)), ()).notes
+    said = notes(evidence_section(Book.of(replace(runs.realistic(), measurements=found)), ()))
     wanted = "19\u00a0% of 270 stated portfolio forecasts differ from the weighted sum of their own parts."
-    assert wanted in notes
+    assert wanted in said
 
 
 def test_many_facts_are_counted():

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import io
+import re
+from dataclasses import replace
 
 import assay_runs as runs
 import pytest
+from page_words import words
 from rich.console import Console
 
-from assaymark.report import terminal_summary
+from assaymark.report import render_pages, terminal_summary
 
 
-def printed(name: str) -> str:
+def printed(name: str, **changed) -> str:
     out = io.StringIO()
-    Console(file=out, width=80, color_system=None).print(terminal_summary(getattr(runs, name)()))
+    run = replace(getattr(runs, name)(), **changed)
+    Console(file=out, width=80, color_system=None).print(terminal_summary(run))
     return out.getvalue()
 
 
@@ -24,34 +28,48 @@ def test_it_fits_80_columns_without_colour(name):
     assert "\x1b" not in text
 
 
-def test_it_says_the_verdicts_the_board_and_the_agreement():
-    text = printed("realistic")
-    assert "[x] 31 supported   [/] 5 only with a condition   [-] 79 not supported" in text
-    assert "“Marten ranks first of the 5 agents on the overall score.”" in text
-    said = "Say also: Graded by rule-based stand-ins. The judges agree only weakly on this score."
-    assert said in " ".join(text.split())
-    assert "4.31 (4.24 to 4.38)" in text
-    assert "0.19 to 0.27" in text
-    assert "Reference panel." in text
+def test_it_says_what_the_first_page_says_in_its_order():
+    run = replace(runs.realistic(), reference_panel=())
+    text = " ".join(printed("realistic", reference_panel=()).split())
+    page = words(render_pages(run)["index.html"])
+    said = [
+        "“Marten ranks first of the 5 agents on the overall score.”",
+        "Badger, Otter, Stoat and Weasel cannot be ranked. The judges agree on six of six dimensions.",
+        "31 supported", "5 only with a condition", "79 not supported",
+        "of 115 sentences fixed in advance",
+        "Who is ahead, and can it be said?", "Two tiers on the overall score.",
+        "Do planted texts fool the judges?", "Not known: no control texts were graded.",
+        "How good are the judges?", "Not known: the judges were not tested on texts of known quality.",
+        "What limits the result?",
+    ]  # fmt: skip
+    for words_of in (text, page):
+        places = [words_of.index(one) for one in said]
+        assert places == sorted(places)
+    assert "[x] “Marten" in text
+    assert "Marten 4.31 (4.24 to 4.38)" in text
+    for title in ("Some agents are too close", "Only one agent can rank first"):
+        assert title in text
+        assert title in page
+
+
+def test_built_in_judges_name_nobody():
+    text = " ".join(printed("realistic").split())
+    assert "[-] Built-in judges scored these agents" in text
+    assert "ranks first" not in text
 
 
 def test_scores_and_ranks_without_support_are_not_printed():
     text = printed("withheld")
-    assert "1 to 5" in text
-    assert "3.65 to 4.38" in text
+    assert "Nothing can be said from this study yet" in text
+    assert "3.65" not in text
     assert all(f"{level:.2f}" not in text for level in runs.LEVELS.values())
     assert "ranks first" not in text
 
 
 def test_agents_of_one_tier_share_its_range():
-    text = " ".join(printed("realistic").split())
-    assert "2 to 5 Badger 3.65 to 4.14 [/] Qualified" in text or "2 to 5 Badger 3.65 to 4.14 [x] Headline" in text
-    assert "Weasel cannot be ranked" in text
+    text = " ".join(printed("realistic", reference_panel=()).split())
+    assert re.search(r"Badger, Otter, +3\.65 to 4\.14 +=+ +.*no ranking", text)
 
 
 def test_markup_in_a_name_is_text():
     assert "{{7*7}}" in printed("hostile")
-
-
-def test_the_gate_names_the_kappa_and_the_format_that_decide():
-    assert "enough, 0.51 in prose" in " ".join(printed("realistic").split())

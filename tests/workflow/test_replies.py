@@ -200,7 +200,7 @@ def test_a_reply_that_is_no_json_is_asked_for_once_more(imported, capsys):
     err = capsys.readouterr().err
     assert "north: 3 of 72 replies (4.2%) were no JSON; asked once more (trial 1b), 2 of them have scores" in err
     assert "north: 2 of 72 replies have no scores: 2 not in the required form" in err
-    page = (imported / "report" / "index.html").read_text()
+    page = (imported / "report" / "plan.html").read_text()
     assert "216 calls, 2 invalid (0.9\N{NO-BREAK SPACE}%), 3 retried (1.4\N{NO-BREAK SPACE}%)" in page
     pages = "".join(path.read_text() for path in (imported / "report").rglob("*.html"))
     assert "asked once more: the first reply was not JSON" in pages
@@ -302,4 +302,4 @@ def test_a_text_that_instructs_the_judge_is_flagged_and_said_and_scored_like_any
         assert [c.text for c in one.conditions if c.id == "flagged-texts"] == ([said] if compared else [])
         assert "flagged_texts" not in {cap.field for cap in one.caps}
     verify(run.path)
-    assert "6 of 72 decisions hold instruction-like text" in (run.path / "report" / "index.html").read_text()
+    assert "6 of 72 decisions hold instruction-like text" in (run.path / "report" / "plan.html").read_text()

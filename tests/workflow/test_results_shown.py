@@ -67,7 +67,7 @@ def test_reporting_shows_the_first_screen_with_its_figure(folder):
     reported = Reported(Path("report/index.html"), "summary", study_shown(folder).run)
     assert reported._repr_html_().count("<svg") == 2
     assert repr(reported).splitlines()[-1] == "page: report/index.html"
-    assert repr(reported).startswith("Supported claims\n")
+    assert repr(reported).startswith("Demonstration. Agents and judges are built-in rules with known flaws;")
 
 
 def test_judges_are_shown_by_name_and_not_ranked(folder):

@@ -94,9 +94,9 @@ def test_a_study_runs_over_all_wire_formats_with_the_official_clients(tmp_path, 
     with Ledger.open(RunFolder(tmp_path / "run").ledger, create=False) as ledger:
         models = {ledger.reply(one.call_key).model for one in judgments}
     assert models == {RESPONSE["model"], MESSAGE["model"], GENERATED["modelVersion"]}
-    page = (tmp_path / "run" / "report" / "index.html").read_text()
-    cost = page[page.index('id="cost"') : page.index('id="noise"')]
-    assert "42 calls of models that somebody is paid for; no price of them is known." in cost
+    page = (tmp_path / "run" / "report" / "plan.html").read_text()
+    cost = page[page.index('id="cost"') : page.index('id="records"')]
+    assert "42 calls of paid models; no price of them is known." in cost
     assert cost.count("no price known") == 4
     assert "reference/momentum" not in cost
     written = b"".join(path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file())

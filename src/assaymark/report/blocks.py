@@ -390,7 +390,8 @@ class Page:
     """A page: where it lies, its title and lead, what comes before the first heading, and its sections.
 
     ``contents`` are links to parts of the page as (id, words); ``parts`` are the links between the parts of something
-    long, above and below the sections; ``foot`` replaces the last line of the page.
+    long, above and below the sections; ``foot`` replaces the last line of the page. A first page has what its tallies
+    are ``of`` beside its heading, a second line ``under`` its lead, and a ``notice`` above all.
     """
 
     path: str
@@ -404,6 +405,9 @@ class Page:
     contents: tuple[tuple[str, str], ...] = ()
     parts: str = ""
     foot: Inline = ""
+    of: str = ""
+    under: Inline = ""
+    notice: Inline = ""
     here: str = ""
     styles: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ("page.js",)

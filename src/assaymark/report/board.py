@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assaymark.records import AGGREGATE, Level, Measurement
-from assaymark.report.charts.intervals import ScoreAxis, score_axis, score_head, score_strip
+from assaymark.report.blocks import Inline, Linked, Mark, Section, Styled, Table, bold, notes, small, spaced
 from assaymark.report.levels import TAGS
 from assaymark.report.lookup import Book
 from assaymark.report.study.claim_checks import agreement_words, cap_words, stopping
@@ -33,84 +33,82 @@ class BoardRow:
     score: str | None
     bounds: str
     level: Level
-    tag: str
     why: str
-    strip: str
 
 
-@dataclass(frozen=True, slots=True)
-class Board:
-    """The rows, the ticks above their strips, and how the numbers were made."""
-
-    rows: tuple[BoardRow, ...]
-    head: str
-    note: str
-    level: str
+def board(book: Book) -> tuple[BoardRow, ...]:
+    """The tiers of the overall score from high to low."""
+    return tuple(_row(book, tier) for tier in tiers(book, AGGREGATE))
 
 
-def board(book: Book) -> Board:
-    """The board of the aggregate score."""
-    found = [(tier, _extent(book, tier)) for tier in tiers(book, AGGREGATE)]
-    axis = score_axis([value for _, extent in found for value in extent])
-    rows = tuple(_row(book, tier, axis, extent, f"strip{at}") for at, (tier, extent) in enumerate(found))
-    return Board(rows, score_head(axis), _method_note(book), percent(book.run.study.inference.level))
+def board_section(book: Book) -> Section:
+    """The board as a table, with how the numbers were made."""
+    level = percent(book.run.study.inference.level)
+    heads = ("Rank", "Agent", f"Panel score, 1 to 5, with {level} interval", "Verdict")
+    rows = []
+    for row in board(book):
+        who: list[Inline] = []
+        for name, family, ranks, judged in row.agents:
+            told: list[Inline] = [small(f" rank {ranks}")] if ranks else []
+            told += [small(" judges "), judged] if judged else []
+            who.append((bold(name), *told, small(f" family {family}") if family else ""))
+        score: Inline = Styled("no range was measured", "gap")
+        if row.score is not None:
+            score = (row.score, small(f" {row.bounds or 'the tier from end to end'}"))
+        rank: Inline = (row.ranks, small(f" {row.note}")) if row.note else row.ranks
+        rows.append((rank, spaced(who), score, (Mark(row.level, TAGS[row.level]), small(f" {row.why}"))))
+    lead = (
+        "Agents that cannot be ranked share a tier: its ranks and its range of scores. They are listed in alphabetical "
+        "order, each with the lowest and the highest score that one of the judges gives it, and with the ranks that it "
+        "can have where these are fewer."
+    )
+    note = (
+        f"{_method_note(book)} A number over a dotted line links to its measurement. ",
+        Linked("Every measurement with its denominator", "measurements.html"), ".",
+    )  # fmt: skip
+    table = Table(heads, tuple(rows), summary="", stacked=True, style="board")
+    return Section("board", "Who is ahead?", lead, (table, *notes([note])))
 
 
-def _effect(book: Book, agent: str) -> Measurement | None:
-    return book.one("score.effect", dimension=AGGREGATE, agent=agent)
+def effect_of(book: Book, agent: str, dimension: str = AGGREGATE) -> Measurement | None:
+    """The score of an agent."""
+    return book.one("score.effect", dimension=dimension, agent=agent)
 
 
-def _extent(book: Book, tier: Tier) -> tuple[float, ...]:
+def tier_ends(book: Book, tier: Tier, dimension: str = AGGREGATE) -> tuple[float, float] | None:
     """From the lowest end of the tier's intervals to the highest; points alone would show the gap of two agents.
 
     Without an interval it is from the lowest to the highest score that a judge alone gives.
     """
-    found = [item for agent in tier.agents if (item := _effect(book, agent)) is not None and item.value is not None]
-    ends = [end for item in found for end in (item.low, item.high, *((item.value,) if tier.alone else ()))]
-    known = [end for end in ends if end is not None]
-    known = known or [end for agent in tier.agents for end in judged_range(book, AGGREGATE, agent) or ()]
-    return (min(known), max(known)) if known else ()
+    found = [m for agent in tier.agents if (m := effect_of(book, agent, dimension)) is not None and m.value is not None]
+    ends = [end for m in found for end in (m.low, m.high, *((m.value,) if tier.alone else ())) if end is not None]
+    ends = ends or [end for agent in tier.agents for end in judged_range(book, dimension, agent) or ()]
+    return (min(ends), max(ends)) if ends else None
 
 
-def _row(book: Book, tier: Tier, axis: ScoreAxis, extent: tuple[float, ...], name: str) -> BoardRow:
-    possible = book.summary.ranks.get(AGGREGATE, {})
-    bounds = (extent[0], extent[1]) if extent else None
+def _row(book: Book, tier: Tier) -> BoardRow:
+    possible, ends = book.summary.ranks.get(AGGREGATE, {}), tier_ends(book, tier)
     alone = tier.alone and tier.level != "no-claim"
-    effect = _effect(book, tier.agents[0]) if alone else None
-    value = None if effect is None or bounds is None else effect.value
-    score: str | None = None if bounds is None else span(*bounds)
-    limits = ""
-    if value is not None and effect is not None:
-        whole, _, rest = interval(value, effect.low, effect.high).partition(" (")
+    effect = effect_of(book, tier.agents[0]) if alone else None
+    score, limits = None if ends is None else span(*ends), ""
+    if effect is not None and effect.value is not None and ends is not None:
+        whole, _, rest = interval(effect.value, effect.low, effect.high).partition(" (")
         score, limits = book.to(effect, whole), f"({rest}"
-        bounds = None if effect.low is None or effect.high is None else (effect.low, effect.high)
     elif alone and score is None:
         score = shown(effect)
-    return BoardRow(
-        agents=tuple(
-            (
-                clean(agent, 80),
-                book.family(agent),
-                _possible(possible.get(agent, tier.ranks), tier),
-                "" if alone else _judged(book, agent),
-            )
-            for agent in tier.agents
-        ),
-        ranks=ordinal_span(*tier.ranks),
-        note="" if alone else "cannot be ranked",
-        score=score,
-        bounds=limits,
-        level=tier.level,
-        tag=TAGS[tier.level],
-        why=_why(book, tier),
-        strip=score_strip(name, axis, tier.level, value, bounds),
-    )
+    agents = tuple(
+        (clean(agent, 80), book.family(agent), _possible(possible.get(agent, tier.ranks), tier),
+         "" if alone else _judged(book, agent))
+        for agent in tier.agents
+    )  # fmt: skip
+    ranks, note = ordinal_span(*tier.ranks), "" if alone else "cannot be ranked"
+    return BoardRow(agents, ranks, note, score, limits, tier.level, _why(book, tier))
 
 
 def _judged(book: Book, agent: str) -> str:
     """What the judges give an agent, from lowest to highest; empty for fewer than two judges."""
     found = judged_range(book, AGGREGATE, agent)
-    return "" if found is None else book.to(_effect(book, agent), span(*found))
+    return "" if found is None else book.to(effect_of(book, agent), span(*found))
 
 
 def _possible(ranks: tuple[int, int], tier: Tier) -> str:
@@ -133,7 +131,7 @@ def _why(book: Book, tier: Tier) -> str:
 
 
 def _method_note(book: Book) -> str:
-    effects = [m for m in (_effect(book, agent) for agent in book.agents) if m is not None and m.value is not None]
+    effects = [m for m in (effect_of(book, agent) for agent in book.agents) if m is not None and m.value is not None]
     if not effects:
         return "No score was measured."
     return (

@@ -6,17 +6,34 @@ The card of a claim that is not supported holds no sentence, no direction and no
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from assaymark.claims import ClaimKind, certificate_name, kind_of
-from assaymark.records import AGGREGATE, Level, Measurement, Verdict, sha256_text
-from assaymark.report.blocks import row_bytes
+from assaymark.records import Level, Measurement, Verdict, sha256_text
+from assaymark.report.blocks import (
+    Block,
+    Card,
+    Inline,
+    Items,
+    Linked,
+    Listing,
+    Mark,
+    Page,
+    Quote,
+    Section,
+    Table,
+    Text,
+    bold,
+    code,
+    notes,
+    row_filters,
+    small,
+    spaced,
+)
 from assaymark.report.levels import (
     LEVELS,
     RANK,
     TAGS,
-    ClaimView,
     built_in_words,
     claim_view,
     ordered_verdicts,
@@ -25,131 +42,63 @@ from assaymark.report.levels import (
 )
 from assaymark.report.lookup import Book
 from assaymark.report.measurements import measured_title
-from assaymark.report.text import alpha, counted, listing, p_value, plural, words
+from assaymark.report.page import beside
+from assaymark.report.study.bench import FLIP, flip_words
+from assaymark.report.text import listing, plural, words
 from assaymark.text import clean, count, prose
 
-# What would change under another rule: the verdicts of the first screen beside those of rules that were not locked.
+# What would change under another rule: the supported claims beside rules that the plan did not lock.
 
 
-_RANK = {"no-claim": 0, "qualified": 1, "headline": 2}
-_ROWS = 6
-_FLIP = "source: sign flip"
-_UNTRIED = "not tried"
+_ROWS: Final = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """The level under another rule; ``level`` is None where the verdict holds or the rule was not tried."""
-
-    level: Level | None
-    word: str
-
-
-@dataclass(frozen=True, slots=True)
-class FragilityRow:
-    """One supported claim and its level under each rule; ``href`` leads to its card."""
-
-    text: str
-    level: Level
-    tag: str
-    cells: tuple[Cell, ...]
-    href: str = ""
-
-    @property
-    def holds(self) -> str:
-        """Under how many of the rules the verdict holds, for narrow pages."""
-        tried = [cell for cell in self.cells if cell.word != _UNTRIED]
-        return f"{sum(cell.level is None for cell in tried)} of {counted(len(tried), 'other rule')}"
-
-
-@dataclass(frozen=True, slots=True)
-class FragilityView:
-    """The table. ``rules`` is empty when the verdicts were decided under one rule only.
-
-    ``note`` names a rule that was measured and is not counted, because it could not reject in this design.
-    """
-
-    answer: str
-    rules: tuple[str, ...]
-    rows: tuple[FragilityRow, ...]
-    total: str
-    locked: str
-    counts: tuple[str, ...]
-    note: str = ""
-
-
-def fragility_view(book: Book) -> FragilityView:
-    """The supported claims that open the page under each other rule, and how many of all claims a rule would move.
+def rules_section(book: Book) -> Section | None:
+    """The first supported claims under each other rule, and how many of all claims a rule would move; None without one.
 
     Where no pair can be tested no rule could reject anything, and none is counted.
     """
     verdicts = [] if book.untestable else [v for v in book.run.verdicts if v.fragility]
-    rules = sorted({rule for v in verdicts for rule in v.fragility})
+    names = sorted({rule for v in verdicts for rule in v.fragility})
+    if not names:
+        return None
+    rows: list[tuple[Inline, ...]] = []
     # Another rule of an unsupported claim would show its direction.
-    shown = [v for v in supported_verdicts(book) if v.fragility][:_ROWS]
-    moved = sum(any(level != v.publication_level for level in v.fragility.values()) for v in verdicts)
-    return FragilityView(
-        answer=_answer(len(verdicts), moved, len(rules)),
-        rules=tuple(said[:1].upper() + said[1:] for said in map(rule_words, rules)),
-        rows=tuple(_row(book, v, rules) for v in shown),
-        total=f"All {count(len(verdicts))} claims",
-        locked=_levels(verdicts),
-        counts=tuple(_moves(verdicts, rule) for rule in rules),
-        note="" if _FLIP in rules or not rules else _flip_words(book),
-    )
-
-
-def _flip_words(book: Book) -> str:
-    """Why the sign flip is no rule here, where it was measured: over so few clusters its p cannot be small enough."""
-    found = [item for item in book.by_name.get("contrast", ()) if item.detail.get("p_sign_flip") is not None]
-    most = max((int(item.detail.get("clusters", 0)) for item in found), default=0)
-    if not most:
-        return ""
-    pairs, least, level = len(book.on(AGGREGATE, "pair")), 2.0 ** (1 - most), book.run.study.inference.alpha
-    return (
-        f"Not counted: {rule_words(_FLIP)}. Over {plural(most, 'cluster')} its {p_value(least)} at least, with Holm "
-        f"over {plural(pairs, 'pair')} {p_value(min(1.0, least * pairs))}; {alpha(level)} needed. "
-        "It cannot reject anything in this design, so that it says nothing about a verdict."
-    )
-
-
-def _answer(verdicts: int, moved: int, rules: int) -> str:
-    other = f"under {'the one other rule' if rules == 1 else f'any one of {words(rules)} other rules'}"
-    verdict = plural(moved, "verdict").capitalize() if moved else "No verdict"
-    return f"{verdict} of {count(verdicts)} would change {other}, which the plan did not lock."
-
-
-def _row(book: Book, verdict: Verdict, rules: Sequence[str]) -> FragilityRow:
-    level = verdict.publication_level
-    text = prose(verdict.claim.statement, 400).removesuffix(".")
-    cells = []
-    for rule in rules:
-        other = verdict.fragility.get(rule)
-        if other is None:
-            cells.append(Cell(None, _UNTRIED))
-        else:
-            cells.append(Cell(None, "holds") if other == level else Cell(other, TAGS[other]))
-    return FragilityRow(text, level, TAGS[level], tuple(cells), book.claims.get(verdict.claim.id, ""))
-
-
-def _levels(verdicts: Sequence[Verdict]) -> str:
+    for verdict in [v for v in supported_verdicts(book) if v.fragility][:_ROWS]:
+        level, href = verdict.publication_level, book.claims.get(verdict.claim.id, "")
+        text = prose(verdict.claim.statement, 400).removesuffix(".")
+        cells: list[Inline] = [(text, " ", Linked("Rests on", href)) if href else text, Mark(level, TAGS[level])]
+        for rule in names:
+            other = verdict.fragility.get(rule)
+            cells.append("not tried" if other is None else "holds" if other == level else Mark(other, TAGS[other]))
+        rows.append(tuple(cells))
     found = [v.publication_level for v in verdicts]
-    return ", ".join(f"{count(found.count(level))} {TAGS[level].lower()}" for level in LEVELS if level in found)
+    locked = ", ".join(f"{count(found.count(level))} {TAGS[level].lower()}" for level in LEVELS if level in found)
+    rows.append((f"All {count(len(verdicts))} claims", locked, *(_moves(verdicts, rule) for rule in names)))
+    moved = sum(any(level != v.publication_level for level in v.fragility.values()) for v in verdicts)
+    under = f"under {'the one other rule' if len(names) == 1 else f'any one of {words(len(names))} other rules'}"
+    verdict_words = plural(moved, "verdict").capitalize() if moved else "No verdict"
+    heads = ("Claim", "Locked rule", *(said[:1].upper() + said[1:] for said in map(rule_words, names)))
+    why = "" if FLIP in names else flip_words(book)
+    note = f"Not counted: {rule_words(FLIP)}. {why}" if why else ""
+    return Section(
+        "rules", "What would change under another rule?",
+        f"{verdict_words} of {count(len(verdicts))} would change {under}, which the plan did not lock.",
+        (Table(heads, tuple(rows), summary="", stacked=True, style="frag"), *notes([note])),
+    )  # fmt: skip
 
 
 def _moves(verdicts: Sequence[Verdict], rule: str) -> str:
-    steps = [_RANK[v.fragility.get(rule, v.publication_level)] - _RANK[v.publication_level] for v in verdicts]
+    steps = [RANK[v.fragility.get(rule, v.publication_level)] - RANK[v.publication_level] for v in verdicts]
     lower, higher = sum(step < 0 for step in steps), sum(step > 0 for step in steps)
     parts = ([f"{count(lower)} lower"] if lower else []) + ([f"{count(higher)} higher"] if higher else [])
     return ", ".join(parts) or "all hold"
 
 
-PAGE: Final = 140_000
+PAGE: Final = 120_000
 """Bytes of cards on one page: with its frame a page stays below 200 KB."""
 
-_CARD_BYTES: Final = 620
-_LINK_BYTES: Final = 70
-_CHECK_BYTES: Final = 80
+_CARD_BYTES: Final = 300
 _LINKS: Final = 12
 _NAMED: Final = ("agent", "judge", "a", "b", "format", "cell", "split")
 _KINDS: Final[Mapping[ClaimKind, str]] = {
@@ -170,66 +119,64 @@ _SHOWN_UNSUPPORTED: Final[Mapping[ClaimKind, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """Measurements of one kind that a claim rests on, as (words, link); ``more`` counts those without a link here."""
-
-    title: str
-    links: tuple[tuple[str, str], ...]
-    more: str
+def cards(book: Book, links: Mapping[str, str]) -> tuple[tuple[str, Card], ...]:
+    """A card for every verdict, with the id of its claim; ``links`` are those of `measured_links`."""
+    return tuple((verdict.claim.id, _card(book, verdict, links)) for verdict in ordered_verdicts(book))
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
-    """One claim with everything behind it, every cell in words. ``anchor`` is the place of a supported one.
-
-    ``conditions`` are the sentences that have to be said with it, one by one. ``fragility`` is (level or None where the
-    verdict holds, word, rules).
-    """
-
-    id: str
-    anchor: str
-    claim: ClaimView
-    kind: str
-    conditions: tuple[str, ...]
-    fragility: tuple[tuple[Level | None, str, str], ...]
-    unfragile: str
-    rests: tuple[Rest, ...]
-    total: str
-    certificate: str
-
-    @property
-    def size(self) -> int:
-        """About how many bytes the card will take on a page."""
-        claim = self.claim
-        texts = [claim.quote or "", claim.text, claim.copy or "", claim.amended, self.certificate, *self.conditions]
-        texts += [part for check in claim.checked.checks for part in (check.name, check.text)]
-        texts += [*claim.checked.unreached, *(rules for _, _, rules in self.fragility)]
-        texts += [word + link for rest in self.rests for word, link in rest.links]
-        links = sum(len(rest.links) + 1 for rest in self.rests)
-        return row_bytes(_CARD_BYTES + _CHECK_BYTES * len(claim.checked.checks) + _LINK_BYTES * links, texts)
+def card_bytes(card: Card) -> int:
+    """About how many bytes a card will take on a page."""
+    return len(str(card).encode(errors="surrogatepass")) + _CARD_BYTES
 
 
-def cards(book: Book, links: Mapping[str, str]) -> tuple[Card, ...]:
-    """A card for every verdict; ``links`` are those of `measured_links`."""
-    return tuple(_card(book, verdict, links) for verdict in ordered_verdicts(book))
+def claims_pages(pages: Mapping[str, Sequence[Card]]) -> Iterator[Page]:
+    """The pages of all claims, one at a time; ``pages`` are their cards by path."""
+    lead = (
+        "Every candidate of the plan with its checks, in the order in which they are decided. A claim that is not "
+        "supported is named without the direction that the panel saw."
+    )
+    note = (
+        "To check a certificate without any text of the agents: ",
+        code("assaymark claim --verify certificate.json"),
+    )
+    for path, rows, parts in beside(pages.items()):
+        filters = row_filters([row.level for row in rows], TAGS)
+        shown = Listing(tuple(rows), filters, "claims", "claim-rows")
+        yield Page(path, "All sentences", lead, blocks=(shown,), parts=parts, here="claims", foot=note)
 
 
 def _card(book: Book, verdict: Verdict, links: Mapping[str, str]) -> Card:
-    said = verdict.publication_level != "no-claim"
-    fragility, unfragile = _fragility(verdict)
-    return Card(
-        id=verdict.claim.id,
-        anchor=_anchor(verdict) if said else "",
-        claim=claim_view(book, verdict),
-        kind=_KINDS[kind_of(verdict.claim)],
-        conditions=tuple(filter(None, (built_in_words(book, verdict), *_conditions(verdict)))) if said else (),
-        fragility=fragility,
-        unfragile=unfragile,
-        rests=_rests(book, verdict, links),
-        total=_total(verdict, said),
-        certificate=_certificate(verdict),
+    said, claim, anchor = verdict.publication_level != "no-claim", claim_view(book, verdict), _anchor(verdict)
+    blocks: list[Block] = []
+    if claim.quote is None:
+        blocks.append(Text(claim.text, "up"))
+    else:
+        conditions = list(filter(None, (built_in_words(book, verdict), *_conditions(verdict))))
+        blocks.append(
+            Quote(claim.level, claim.quote, "" if conditions else claim.condition or "", claim.copy or "", f"q{anchor}")
+        )
+        if conditions:
+            blocks += [Text(bold("Say also:"), "also"), Items(tuple(conditions), "whys")]
+    effects = {"stops": bold("Stops here."), "condition": bold("Condition.")}
+    checks: list[Inline] = [
+        (f"{one.name}: ", one.text, *((" ", effects[one.effect]) if one.effect else ())) for one in claim.checked.checks
+    ]
+    if claim.checked.unreached:
+        checks.append(f"Not reached: {', '.join(claim.checked.unreached).lower()}")
+    blocks += [Text(bold("Checks"), "also"), Items(tuple(checks), "whys")]
+    if claim.amended:
+        blocks.append(Text(bold(claim.amended), "why"))
+    facts: list[tuple[str, Inline]] = [("Other rules", _fragility(verdict))]
+    rests = _rests(book, verdict, links)
+    if rests:
+        total = _total(verdict, said)
+        facts.append(("Rests on", (rests, small(f" {total}")) if total else rests))
+    name = _certificate(verdict)
+    facts.append(
+        ("Certificate", code(name) if name else ("in ", code("certificates/"), "; its name has the direction in it"))
     )
+    about = f"{_KINDS[kind_of(verdict.claim)]}, {claim.dimension}"
+    return Card(claim.level, claim.tag, about, tuple(blocks), tuple(facts), anchor)
 
 
 def _conditions(verdict: Verdict) -> Iterator[str]:
@@ -242,46 +189,47 @@ def _anchor(verdict: Verdict) -> str:
     return f"k{sha256_text('|'.join((kind_of(claim), claim.dimension, *sorted(claim.subjects))))[:10]}"
 
 
-def claim_links(pages: Mapping[str, Sequence[Card]]) -> dict[str, str]:
-    """Where the card of each supported claim is, by the id of the claim."""
-    return {card.id: f"{name}#{card.anchor}" for name, rows in pages.items() for card in rows if card.anchor}
+def claim_links(pages: Mapping[str, Sequence[tuple[str, Card]]]) -> dict[str, str]:
+    """Where the card of each claim is, by the id of the claim; the place of a card has no direction in it."""
+    return {claim: f"{name}#{card.id}" for name, rows in pages.items() for claim, card in rows}
 
 
 # --- under other rules ----------------------------------------------------------------------------------------------
 
 
-def _fragility(verdict: Verdict) -> tuple[tuple[tuple[Level | None, str, str], ...], str]:
+def _fragility(verdict: Verdict) -> Inline:
     """The level under each other rule, rules with one level together; or why there is nothing to show."""
     if not verdict.fragility:
-        return (), "No other rule was tried."
+        return "No other rule was tried."
     own = verdict.publication_level
     if own == "no-claim" and kind_of(verdict.claim) == "first":
-        return (), "Not shown: it would show who leads."
+        return "Not shown: it would show who leads."
     by_level: dict[Level, list[str]] = {}
     for rule, level in sorted(verdict.fragility.items()):
         by_level.setdefault(level, []).append(rule_words(rule))
-    found: list[tuple[Level | None, str, str]] = []
+    found: list[Inline] = []
     for level in sorted(by_level, key=lambda name: (name != own, RANK[name])):
         rules = listing(by_level[level])
-        found.append((None, "Holds", rules) if level == own else (level, TAGS[level], rules))
-    return tuple(found), ""
+        found.append(f"Holds: {rules}" if level == own else (Mark(level, TAGS[level]), f": {rules}"))
+    return spaced(found, ". ")
 
 
 # --- what it rests on -----------------------------------------------------------------------------------------------
 
 
-def _rests(book: Book, verdict: Verdict, links: Mapping[str, str]) -> tuple[Rest, ...]:
+def _rests(book: Book, verdict: Verdict, links: Mapping[str, str]) -> Inline:
+    """The measurements that a claim rests on, kind by kind, each leading to its row."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for name in _listed(verdict):
         item = book.by_id.get(name)
         if item is not None and name in links:
             groups.setdefault(item.name, []).append((_about(book, item, verdict.claim.dimension), links[name]))
-    return tuple(_rest(name, sorted(found)) for name, found in groups.items())
-
-
-def _rest(name: str, found: Sequence[tuple[str, str]]) -> Rest:
-    more = len(found) - _LINKS
-    return Rest(measured_title(name), tuple(found[:_LINKS]), f"and {more} more" if more > 0 else "")
+    kinds: list[Inline] = []
+    for name, found in groups.items():
+        ways = spaced(Linked(words, link) for words, link in sorted(found)[:_LINKS])
+        more = f" and {len(found) - _LINKS} more" if len(found) > _LINKS else ""
+        kinds.append((f"{measured_title(name)}: ", ways, more))
+    return spaced(kinds, ". ")
 
 
 def _listed(verdict: Verdict) -> Iterator[str]:

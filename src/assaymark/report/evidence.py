@@ -9,9 +9,25 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from assaymark.records import Decision, Evidence, EvidenceState, Measurement
-from assaymark.report.blocks import Figure, Filter, Table, row_bytes, row_filters
+from assaymark.report.blocks import (
+    Block,
+    Figure,
+    Filter,
+    Inline,
+    Items,
+    Linked,
+    Mark,
+    Page,
+    Row,
+    Section,
+    Table,
+    bold,
+    notes,
+    row_bytes,
+    row_filters,
+)
 from assaymark.report.charts.grids import BarCell, BarRow, bar_table
-from assaymark.report.page import paged
+from assaymark.report.page import beside, paged
 from assaymark.report.text import counted, signed, state_words
 from assaymark.text import clean, count, percent
 
@@ -38,9 +54,6 @@ STATE_MEANINGS: Final[Mapping[EvidenceState, str]] = {
     "not_verifiable": "the stored material neither holds nor excludes it",
     "contradicted": "the material gives another value for the same thing",
 }
-FIRST_ROWS: Final = 100
-FIRST_BYTES: Final = 43_000
-"""Rows that the first page has room for."""
 _ROW_BYTES: Final = 330
 _UNITS: Final = {
     "percent": "\u00a0%",
@@ -73,19 +86,6 @@ class LedgerRow:
         """About how many bytes the row will take on a page."""
         texts = (self.agent, self.record, self.kind, self.quote, self.number, self.subject, self.against, self.place)
         return row_bytes(_ROW_BYTES, texts)
-
-
-@dataclass(frozen=True, slots=True)
-class EvidenceView:
-    """The section: the figure, what else was counted, and the first rows of the ledger."""
-
-    answer: str
-    figure: Figure | None
-    meanings: tuple[tuple[EvidenceState, str, str, str], ...]
-    notes: tuple[str, ...]
-    first: tuple[LedgerRow, ...]
-    filters: tuple[Filter, ...]
-    total: str
 
 
 def ledger_rows(book: Book, places: Mapping[str, str] = MappingProxyType({})) -> tuple[LedgerRow, ...]:
@@ -135,18 +135,43 @@ def evidence_filters(rows: Sequence[LedgerRow]) -> tuple[Filter, ...]:
     return row_filters([row.state for row in rows], {state: STATE_WORDS[state].capitalize() for state in STATES})
 
 
-def evidence_view(book: Book, rows: Sequence[LedgerRow]) -> EvidenceView:
-    """The whole section; ``rows`` are those of `ledger_rows`."""
-    (first, *_) = paged(rows[:FIRST_ROWS], FIRST_BYTES)
-    return EvidenceView(
-        answer=_answer(book, rows),
-        figure=_figure(book, rows) if rows else None,
-        meanings=tuple((state, STATE_WORDS[state], _share(book, state), STATE_MEANINGS[state]) for state in STATES),
-        notes=_notes(book),
-        first=first,
-        filters=evidence_filters(first),
-        total=counted(len(rows), "number"),
-    )
+def evidence_section(book: Book, rows: Sequence[LedgerRow]) -> Section:
+    """Where the numbers in the rationales come from; ``rows`` are those of `ledger_rows`."""
+    blocks: list[Block] = []
+    if rows:
+        meanings: list[Inline] = []
+        for state in STATES:
+            share = _share(book, state)
+            parts: tuple[Inline, ...] = (", ", share) if share else ()
+            meanings.append((Mark(state), " ", bold(STATE_WORDS[state]), *parts, f": {STATE_MEANINGS[state]}"))
+        blocks = [_figure(book, rows), Items(tuple(meanings), "defs")]
+    way = (Linked(f"The whole fact-check table: {counted(len(rows), 'number')}", "ledger/page-001.html"),)
+    return Section(
+        "evidence", "Do the numbers in the rationales hold?", _answer(book, rows),
+        (*blocks, *notes(_notes(book)), *notes([way] if rows else [])),
+    )  # fmt: skip
+
+
+def ledger_pages(rows: Sequence[LedgerRow]) -> Iterator[Page]:
+    """The pages of the fact-check table, one at a time."""
+    done, pages = 0, [(f"ledger/page-{at:03d}.html", part) for at, part in enumerate(paged(rows), 1)]
+    heads = ("Agent", "Record", "The text says", "Number", "Read against", "State")
+    for path, part, links in beside(pages):
+        here = f"Rows {count(done + 1)} to {count(done + len(part))} of {count(len(rows))}." if part else "It is empty."
+        done += len(part)
+        table = Table(
+            heads, tuple(_shown_row(row) for row in part), frozenset({3}), "", stacked=True, id="ledger-rows",
+            filters=evidence_filters(part), what="this page",
+        )  # fmt: skip
+        lead = f"Every number in the rationales against what its author could see. {here}"
+        yield Page(path, "Fact-check table", lead, blocks=(table,), parts=links, here="facts",
+                   up=Linked("Fact check", "fact-check.html"))  # fmt: skip
+
+
+def _shown_row(row: LedgerRow) -> Row:
+    record: Inline = Linked(row.record, row.place) if row.place else row.record
+    read = f"{row.subject} · {row.against}" if row.subject else row.against
+    return Row((row.agent, record, f"“{row.quote}”", row.number, read, (Mark(row.state), row.word)), key=row.state)
 
 
 def _share(book: Book, state: EvidenceState) -> str:

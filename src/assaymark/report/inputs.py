@@ -129,7 +129,7 @@ class PaidView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssayRun:
-    """Everything that the pages and the terminal show about one run.
+    """Everything that the pages and the terminal show about one run; ``tests`` are from the datasheets of its judges.
 
     Examples
     --------
@@ -158,6 +158,7 @@ class AssayRun:
     import_notes: tuple[str, ...] = ()
     excluded: Mapping[str, int] = field(default_factory=dict)
     datasheets: tuple[str, ...] = ()
+    tests: tuple[Measurement, ...] = ()
     substrate: SubstrateView | None = None
     reference_agents: tuple[PlantedView, ...] = ()
     paid: tuple[PaidView, ...] | None = ()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final
 
 from assaymark.claims import kind_of, suppressed_phrase
@@ -20,7 +19,6 @@ from assaymark.report.study.claim_checks import (
     ONE_FAMILY,
     Checked,
     agreement_words,
-    cap_words,
     checked,
     is_significant,
     stopping,
@@ -218,7 +216,9 @@ def _counted(size: int, only: bool) -> str:
 
 
 LEVELS: Final[tuple[Level, ...]] = ("headline", "qualified", "no-claim")
-TAGS: Final = {level: english().say(f"level.{level}.tag") for level in LEVELS}
+TAGS: Final[dict[Level, str]] = {
+    "headline": "Supported", "qualified": "Only with its condition", "no-claim": "Not supported",
+}  # fmt: skip
 TITLES: Final = {
     "headline": "Supported",
     "qualified": "Supported only with its condition",
@@ -240,26 +240,15 @@ _RULES: Final = {
     "source: percentile bootstrap": "ValueBlindBench’s percentile bootstrap with Holm",
     "source: sign flip": "ValueBlindBench’s sign flip with Holm",
 }
-_UNMADE: Final = ("not tested", "not graded", "not judged", "not measur")
+_SHOWN: Final = 3
 _MORE: Final = 5
-# Heights in CSS pixels on a wide screen: two levels and the third's heading must start above the 900th.
-_ROOM, _HEADLINE_HEIGHT, _QUALIFIED_HEIGHT = 440, 76, 102
-
-
-@dataclass(frozen=True, slots=True)
-class Chip:
-    """What becomes of a verdict under the rules that the plan did not lock; ``loses`` if one of them is stricter."""
-
-    text: str
-    loses: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
     """One claim as a page shows it. ``quote`` is the supported sentence and ``copy`` its clipboard text, else None.
 
-    ``limits`` names what keeps it at its level. ``amended`` says which fields of the plan were changed after the lock;
-    empty where none was. ``href`` leads to the card of the claim, where that is another page.
+    ``amended`` says which fields of the plan were changed after the lock; empty where none was.
     """
 
     level: Level
@@ -268,12 +257,9 @@ class ClaimView:
     quote: str | None
     text: str
     condition: str | None
-    limits: str
     checked: Checked
-    chip: Chip | None
     copy: str | None
     amended: str
-    href: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +271,6 @@ class LevelView:
     tag: str
     total: int
     of: str
-    empty: str
     shown: tuple[ClaimView, ...]
     more: tuple[ClaimView, ...]
     groups: tuple[WithheldGroup, ...]
@@ -294,14 +279,9 @@ class LevelView:
 
 
 def level_views(book: Book) -> tuple[LevelView, ...]:
-    """The three levels in order, each with the claims that fit its part of the first screen."""
-    by_level = {level: _sorted(book, level) for level in LEVELS}
-    headlines, qualified = _room(*([_height(book, v) for v in by_level[level]] for level in LEVELS[:2]))
-    return (
-        _supported_level(book, "headline", by_level["headline"], headlines),
-        _supported_level(book, "qualified", by_level["qualified"], qualified),
-        _unsupported_level(book, len(by_level["no-claim"])),
-    )
+    """The three levels in order, each with its first claims."""
+    total = sum(v.publication_level == "no-claim" for v in book.run.verdicts)
+    return *(_supported_level(book, level) for level in LEVELS[:2]), _unsupported_level(book, total)
 
 
 def claim_view(book: Book, verdict: Verdict) -> ClaimView:
@@ -310,7 +290,6 @@ def claim_view(book: Book, verdict: Verdict) -> ClaimView:
     said = level != "no-claim"
     statement, amended = prose(verdict.claim.statement, 400), amended_words(verdict.amended)
     condition = " ".join(filter(None, (built_in_words(book, verdict), prose(verdict.condition or "", 1200))))
-    found = checked(book, verdict)
     study, source = book.run.study, (book.run.locked_at, verdict.plan_hash)
     return ClaimView(
         level=level,
@@ -319,12 +298,9 @@ def claim_view(book: Book, verdict: Verdict) -> ClaimView:
         quote=statement if said else None,
         text="" if said else prose(suppressed_phrase(verdict.claim), 400),
         condition=condition or None if said else None,
-        limits=_limits(verdict, found) if said else "",
-        checked=found,
-        chip=_chip(verdict) if said else None,
+        checked=checked(book, verdict),
         copy=copied(statement, f"{condition} {amended}".strip(), study.title or study.name, *source) if said else None,
         amended=amended,
-        href=book.claims.get(verdict.claim.id, ""),
     )
 
 
@@ -335,15 +311,6 @@ def built_in_words(book: Book, verdict: Verdict) -> str:
     agents = {} if kind_of(verdict.claim) == "cell" else {name: name in makers for name in book.agents}
     judges = {one.name: one.name in graders for one in book.run.study.judges}
     return stand_ins(english(), judges, agents, verdict.claim.subjects)
-
-
-def _limits(verdict: Verdict, found: Checked) -> str:
-    """What keeps a supported claim below a headline; without such a limit, which checks were not made."""
-    fields = dict.fromkeys(cap.field for cap in verdict.caps if not cap.lifted)
-    if fields:
-        return f"Limited by {listing([cap_words(name) for name in fields])}"
-    open_ = [f"{one.name[:1].lower()}{one.name[1:]}" for one in found.checks if one.text.startswith(_UNMADE)]
-    return f"Every check that was made passed; not made: {listing(open_)}" if open_ else "Every check passed"
 
 
 def copied(statement: str, condition: str, study: str, locked_at: str | None, plan_hash: str) -> str:
@@ -390,44 +357,20 @@ def supported_verdicts(book: Book) -> tuple[Verdict, ...]:
     return tuple(v for level in LEVELS[:2] for v in _sorted(book, level))
 
 
-def _room(headlines: Sequence[int], qualified: Sequence[int]) -> tuple[int, int]:
-    """How many claims of the first two levels fit above the third, from the heights of all of them.
-
-    >>> _room([76, 76], [102] * 3), _room([], [102] * 40), _room([76] * 9, [102] * 9), _room([], [])
-    ((2, 2), (0, 4), (3, 2), (0, 0))
-    """
-    kept = sum(qualified[:2])
-    heads = _fitting(headlines, _ROOM - kept)
-    return heads, _fitting(qualified, _ROOM - sum(headlines[:heads]))
-
-
-def _fitting(heights: Sequence[int], room: int) -> int:
-    """How many of the first heights fit; one always does."""
-    sums = accumulate(heights)
-    return max(sum(height <= room for height in sums), min(1, len(heights)))
-
-
-def _height(book: Book, verdict: Verdict) -> int:
-    """About how tall a claim is on the page: its lines at some 70 characters, and its condition."""
-    condition = f"{built_in_words(book, verdict)} {verdict.condition or ''}".strip()
-    lines = len(verdict.claim.statement) // 70 + len(condition) // 95
-    return (_QUALIFIED_HEIGHT if condition else _HEADLINE_HEIGHT) + 24 * lines
-
-
-def _supported_level(book: Book, level: Level, verdicts: Sequence[Verdict], room: int) -> LevelView:
-    views = [claim_view(book, verdict) for verdict in verdicts[: room + _MORE]]
+def _supported_level(book: Book, level: Level) -> LevelView:
+    verdicts = _sorted(book, level)
+    views = [claim_view(book, verdict) for verdict in verdicts[: _SHOWN + _MORE]]
     return LevelView(
         level=level,
         title=TITLES[level],
         tag=TAGS[level],
         total=len(verdicts),
         of=_of(len(verdicts), book),
-        empty=EMPTY[level],
-        shown=tuple(views[:room]),
-        more=tuple(views[room:]),
+        shown=tuple(views[:_SHOWN]),
+        more=tuple(views[_SHOWN:]),
         groups=(),
         more_groups=(),
-        rest=max(len(verdicts) - room - _MORE, 0),
+        rest=max(len(verdicts) - _SHOWN - _MORE, 0),
     )
 
 
@@ -439,7 +382,6 @@ def _unsupported_level(book: Book, total: int) -> LevelView:
         tag=TAGS["no-claim"],
         total=total,
         of=_of(total, book),
-        empty=EMPTY["no-claim"],
         shown=(),
         more=(),
         groups=groups[:3],
@@ -459,20 +401,3 @@ def rule_words(rule: str) -> str:
     ('halves rounded to even', 'kappa cut-offs 0.5 and 0.25')
     """
     return _RULES.get(rule) or clean(rule, 60)
-
-
-def _chip(verdict: Verdict) -> Chip | None:
-    if not verdict.fragility:
-        return None
-    worse = {
-        rule: level
-        for rule, level in sorted(verdict.fragility.items())
-        if RANK[level] < RANK[verdict.publication_level]
-    }
-    others = len(verdict.fragility)
-    if not worse:
-        return Chip(f"Holds under all {others} other rules" if others > 1 else "Holds under the other rule", False)
-    lowest = min(worse.values(), key=RANK.__getitem__)
-    rules = [rule_words(rule) for rule, level in worse.items() if level == lowest]
-    under = listing(rules, last="or") if len(rules) < 3 else f"{len(rules)} of {others} other rules"
-    return Chip(f"{TAGS[lowest]} under {under}", True)

@@ -22,8 +22,9 @@ KAPPA: Final = "kappa.mean_pairwise"
 class Book:
     """An `AssayRun` with the look-ups that every section needs. Build one with `Book.of`.
 
-    ``summary`` has tiers and possible ranks by score. ``links`` leads from the id of a measurement to its row,
-    ``claims`` from that of a supported claim to its card; both are empty until rows and cards are placed.
+    ``summary`` has tiers and possible ranks by score, ``tests`` what the judges' own tests measured, by name. ``links``
+    leads from the id of a measurement to its row, ``claims`` from that of a claim to its card; both are empty until
+    rows and cards are placed.
     """
 
     run: AssayRun
@@ -33,6 +34,7 @@ class Book:
     statuses: Mapping[str, AgreementStatus]
     kappas: Index
     summary: Summary
+    tests: Mapping[str, tuple[Measurement, ...]] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
     claims: Mapping[str, str] = field(default_factory=dict)
 
@@ -42,6 +44,9 @@ class Book:
         by_name: dict[str, list[Measurement]] = {}
         for item in run.measurements:
             by_name.setdefault(item.name, []).append(item)
+        tests: dict[str, list[Measurement]] = {}
+        for item in run.tests:
+            tests.setdefault(item.name, []).append(item)
         agents = {item.labels["agent"] for item in by_name.get("score.effect", ())}
         families = _families(run)
         agreement = [item for name in (KAPPA, "kappa.other_ddof") for item in by_name.get(name, ())]
@@ -54,6 +59,7 @@ class Book:
             statuses={v.claim.dimension: v.agreement_status for v in run.verdicts if kind_of(v.claim) != "cell"},
             kappas=index(agreement),
             summary=summary_of(run.verdicts, sorted(agents or families)),
+            tests={name: tuple(items) for name, items in tests.items()},
         )
 
     @property

@@ -9,11 +9,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from assaymark.records import AGGREGATE, Measurement, sha256_text
-from assaymark.report.blocks import Linked, row_bytes, row_filters
+from assaymark.report.blocks import Inline, Linked, Page, Row, Table, row_bytes, row_filters, spaced
 from assaymark.report.lookup import Book
 from assaymark.report.page import Frame, beside
 from assaymark.report.study.controls import judged_range, ranked_alone, supported_orders
-from assaymark.report.text import cell_title, counted, listing, state_words
+from assaymark.report.text import cell_title, listing, state_words
 from assaymark.text import bounds, clean, count_of, number, span
 
 if TYPE_CHECKING:
@@ -250,18 +250,27 @@ STYLES: Final = ("measured.css",)
 
 def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) -> Iterator[tuple[str, str]]:
     """The pages of measurements, one at a time, as path and HTML; ``pages`` are their rows by path."""
+    lead = (
+        "Whether a value supports a claim is decided on the ", Linked("first page", "index.html"),
+        ". Rows are sorted by kind and name, never by value.",
+    )  # fmt: skip
     for path, rows, parts in beside(pages.items()):
+        resting = any(row.rests for row in rows)
+        heads = ("Measurement", "About", "Value", "Interval", "n", "Method", *(["Rests on"] if resting else []))
+        table = Table(
+            heads, tuple(_measured(row, resting) for row in rows), frozenset({2, 3, 4}), "", stacked=True,
+            id="measured-rows", filters=row_filters([row.group for row in rows]), what="measurements",
+        )  # fmt: skip
         yield (
             path,
-            frame.render(
-                "measurements.html",
-                "Every measurement",
-                here="measurements",
-                styles=STYLES,
-                rows=rows,
-                rests=any(row.rests for row in rows),
-                filters=row_filters([row.group for row in rows]),
-                total=counted(len(rows), "measurement"),
-                pager=parts,
+            frame.page(
+                Page(path, "Every measurement", lead, blocks=(table,), parts=parts, here="measurements", styles=STYLES)
             ),
         )
+
+
+def _measured(row: MeasuredRow, resting: bool) -> Row:
+    cells: list[Inline] = [row.title, row.about, row.value, row.interval, row.n, row.method]
+    if resting:
+        cells.append(spaced(row.rests))
+    return Row(tuple(cells), row.anchor, row.group)

@@ -23,7 +23,7 @@ from assaymark.report.datasheet.pages import PEERS, Profile, plain, profile_of, 
 from assaymark.report.datasheet.reading import comparable, opened
 from assaymark.report.datasheet.wording import Missing, Plot
 from assaymark.report.inputs import AssayRun
-from assaymark.report.levels import LEVELS, TALLY, LevelView, WithheldGroup, level_views
+from assaymark.report.levels import LEVELS, TAGS, TALLY, LevelView, WithheldGroup, level_views
 from assaymark.report.lookup import Book
 from assaymark.report.page import asset
 from assaymark.report.portbench.book import BenchBook, board_title, pipeline_boards
@@ -36,9 +36,9 @@ from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.leaderboard import BoardRow, board_view
 from assaymark.report.season.levels import said_levels as levels_said_levels
 from assaymark.report.season.levels import tally as levels_tally
-from assaymark.report.study.agreement import agreement_view
-from assaymark.report.study.plan import plan_view
-from assaymark.report.terminal import score_cell
+from assaymark.report.study.agreement import agreement_section, agreement_words
+from assaymark.report.study.overview import finding
+from assaymark.report.study.plan import NOT_PREREGISTERED, study_line
 from assaymark.report.text import NOT_SHOWN
 from assaymark.text import NBSP, clean, count
 
@@ -95,27 +95,32 @@ def _rules(sheets: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], str], ...]:
 
 
 def study_parts(run: AssayRun) -> Iterator[Part]:
-    """What the first screen of the page says, and the figure of agreement."""
+    """What the first page says, then the board, and the figure of agreement."""
     book = Book.of(run)
-    plan = plan_view(book)
-    yield Heading("Supported claims")
-    yield Note(plan.study_line)
-    if plan.reference:
-        yield Note(f"Reference panel. {plan.reference}")
-    for said in (book.untestable, plan.seen_before):
-        if said:
-            yield Note(said)
-    levels = [verdict.publication_level for verdict in run.verdicts]
+    found, levels = finding(book), [verdict.publication_level for verdict in run.verdicts]
+    if found.notice[0]:
+        yield Note(" ".join(found.notice))
+    if found.verdict is None:
+        yield Heading(found.said)
+        yield Note(found.also)
+    else:
+        yield Said(found.verdict.publication_level, found.said, found.also)
+    yield Note(study_line(book))
+    if found.second:
+        yield Note(found.second)
+    if not book.preregistered:
+        yield Note(NOT_PREREGISTERED)
     yield Note(" · ".join(f"{MARKS[one]} {count(levels.count(one))} {TALLY[one]}" for one in LEVELS))
     for view in level_views(book):
         yield from level_parts(view)
     yield Heading("Who is ahead?")
-    yield _board(board(book).rows)
-    agreement = agreement_view(book)
-    if agreement.forest is not None:
+    yield _board(board(book))
+    section = agreement_section(book)
+    figure = next((one for one in section.blocks if isinstance(one, Figure)), None)
+    if figure is not None:
         yield Heading("Do the judges agree?")
-        yield Note(agreement.answer)
-        yield drawing(agreement.forest)
+        yield Note(agreement_words(book))
+        yield drawing(figure)
 
 
 def level_parts(view: LevelView) -> Iterator[Part]:
@@ -142,8 +147,8 @@ def _board(rows: Sequence[board_BoardRow]) -> Grid:
         (
             ", ".join(f"{name} (rank {ranks})" if ranks else name for name, _, ranks, _ in row.agents),
             f"{row.ranks}, {row.note}" if row.note else row.ranks,
-            score_cell(row),
-            f"{MARKS[row.level]}{NBSP}{row.tag}",
+            "no range" if row.score is None else f"{row.score} {row.bounds}".strip(),
+            f"{MARKS[row.level]}{NBSP}{TAGS[row.level]}",
             row.why,
         )
         for row in rows

@@ -30,7 +30,7 @@ from assaymark.report.season.edition import editions
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.levels import said_levels as season_levels
 from assaymark.report.season.pages import season_lede
-from assaymark.report.study.plan import plan_view
+from assaymark.report.study.plan import reference_words, study_line
 from assaymark.report.text import counted, plural
 from assaymark.text import clean, count
 
@@ -42,7 +42,7 @@ from assaymark.text import clean, count
 Kind = Literal["study", "judges", "season", "portbench"]
 
 MENU: Final[Mapping[Kind, str]] = {
-    "study": "Verdicts", "judges": "Judges", "season": "Season", "portbench": "PortBench",
+    "study": "Overview", "judges": "Judges", "season": "Season", "portbench": "PortBench",
 }  # fmt: skip
 """What the menu calls a run that is the only one of its kind, in the order of the page."""
 
@@ -121,12 +121,11 @@ class FrontRun:
 def front_of_study(run: AssayRun) -> FrontRun:
     """A study."""
     book = Book.of(run)
-    plan = plan_view(book)
     return FrontRun(
         kind="study",
         title=clean(run.study.title or run.study.name, 120),
-        line=plan.study_line,
-        reference=bool(plan.reference),
+        line=study_line(book),
+        reference=bool(reference_words(book)),
         **_decided(run.verdicts, level_views(book)),
     )
 
@@ -213,7 +212,7 @@ def _lede(runs: Sequence[FrontRun]) -> str:
 LONGEST = 200_000
 """Characters of a text that a page shows; the ledger holds it whole."""
 
-FRONTS: Final = {"index.html": "Verdicts", "datasheets.html": "Datasheets"}
+FRONTS: Final = {"index.html": "Overview", "datasheets.html": "Datasheets"}
 """The first pages of reports, by what they show; a folder of datasheets has no other."""
 
 _PROGRESS: Final = Link("live", "/live", "Progress")

@@ -22,108 +22,102 @@ from assaymark.market.open import ClassOverview, Quote, class_overviews, gaps_of
 from assaymark.market.snapshot import Manifest
 from assaymark.metrology.datasheet import BASE, Datasheet
 from assaymark.records import AGGREGATE, Level, Measurement, measurement_id
-from assaymark.report.board import BoardRow, board
 from assaymark.report.inputs import AssayRun
-from assaymark.report.levels import LEVELS, TALLY, ClaimView, LevelView, level_views
+from assaymark.report.levels import LEVELS, TALLY
 from assaymark.report.lookup import Book
-from assaymark.report.study.agreement import agreement_view
-from assaymark.report.study.plan import plan_view
+from assaymark.report.study.limits import limits
+from assaymark.report.study.overview import (
+    axis_of,
+    counted_words,
+    finding,
+    judges_words,
+    planted_words,
+    tier_rows,
+    tiers_words,
+)
 from assaymark.report.text import counted, short_hash
 from assaymark.text import MINUS, clean, count, number
 
 # Shapes carry the level where colour is missing: filled, half, open.
 _SIGNS: dict[Level, str] = {"headline": "[x]", "qualified": "[/]", "no-claim": "[-]"}
 _STYLES: dict[Level, str] = {"headline": "bold blue", "qualified": "yellow", "no-claim": "dim"}
+_LIMITS: Final = 4
+_SPAN: Final = 24
 
 
 def terminal_summary(run: AssayRun) -> RenderableType:
-    """The supported claims, the board and the judges' agreement, for `rich.console.Console.print`.
+    """The first page for `rich.console.Console.print`: the same sentences in the same order.
 
     Texts from records are printed as they are: markup in them has no effect and control characters are replaced.
     """
     book = Book.of(run)
-    plan = plan_view(book)
-    parts: list[RenderableType] = [Text("Supported claims", style="bold"), Text(plan.study_line)]
-    if plan.reference:
-        parts.append(Text(f"Reference panel. {plan.reference}", style="italic"))
-    parts += [Text(said, style="bold") for said in (book.untestable, plan.seen_before) if said]
-    parts += [Text(), _tally(run), *(_level(view) for view in level_views(book)), Text(), _board(book), Text()]
-    parts += [_agreement(book), Text(), Text(f"Plan {short_hash(clean(run.plan_hash))}", style="dim")]
-    return Group(*parts)
+    found, levels = finding(book), [verdict.publication_level for verdict in run.verdicts]
+    top: Level = "no-claim" if found.verdict is None else found.verdict.publication_level
+    said = found.said if found.verdict is None else f"“{found.said}”"
+    parts: list[RenderableType] = [Text(f"{' '.join(found.notice)}\n", style="italic")] if found.notice[0] else []
+    if not book.preregistered:
+        parts.append(Text("Not preregistered. The scores had been seen when the plan was locked.\n", style="bold"))
+    parts += [
+        _indented(_signed(top, said)),
+        *_lines(found.also and ("" if found.verdict is None else "Say also: ") + found.also),
+    ]
+    parts += [*_lines(found.second), Text(), _tally(levels), Text(f"    {counted_words(book)}", style="dim")]
+    for title, answer, rows in (
+        ("Who is ahead, and can it be said?", tiers_words(book), _tiers(book)),
+        ("Do planted texts fool the judges?", planted_words(book), ()),
+        ("How good are the judges?", judges_words(book), ()),
+    ):
+        parts += [Text(), Text(title, style="bold"), Text(answer), *rows]
+    if worst := limits(book)[:_LIMITS]:
+        parts += [Text(), Text("What limits the result?", style="bold")]
+        for at, one in enumerate(worst, 1):
+            parts.append(Text(f"{at}  {one.title}. {one.effect}."))
+            parts.append(_indented(Text(f"{one.measured}\n{one.fix}", style="dim")))
+    return Group(*parts, Text(), Text(f"Plan {short_hash(clean(run.plan_hash))}", style="dim"))
 
 
-def _tally(run: AssayRun) -> Text:
-    levels = [verdict.publication_level for verdict in run.verdicts]
+def _signed(level: Level, text: str) -> Text:
+    return Text(f"{_SIGNS[level]} {text}", style="bold")
+
+
+def _lines(text: str) -> list[RenderableType]:
+    return [_indented(Text(text))] if text else []
+
+
+def _tally(levels: Sequence[Level]) -> Text:
     text = Text()
     for level in LEVELS:
         text.append(f"{_SIGNS[level]} {count(levels.count(level))} {TALLY[level]}   ", style=_STYLES[level])
     return text
 
 
-def _level(view: LevelView) -> RenderableType:
-    parts: list[RenderableType] = [
-        Text(),
-        Text(f"{_SIGNS[view.level]} {view.title} ({view.of})", style=_STYLES[view.level]),
-    ]
-    if not view.total:
-        parts.append(_indented(Text(view.empty)))
-    parts += [_claim(claim) for claim in view.shown]
-    for group in view.groups:
-        parts.append(_indented(Text(group.text)))
-        parts.append(_indented(Text("".join(text for text, _ in group.why).strip(), style="dim"), 8))
-    rest = len(view.more) + view.rest + len(view.more_groups)
-    if rest:
-        parts.append(_indented(Text(f"and {count(rest)} more in the report", style="dim")))
-    return Group(*parts)
-
-
-def _claim(claim: ClaimView) -> RenderableType:
-    text = Text(f"“{claim.quote}”")
-    if claim.condition:
-        text.append(f"\nSay also: {claim.condition}")
-    return _indented(text)
-
-
 def _indented(text: Text, by: int = 4) -> RenderableType:
-    return Padding(text, (0, 0, 0, by))
+    return Padding(text, (0, 0, 0, by if not text.plain.startswith("[") else 0))
 
 
-def _board(book: Book) -> Table:
-    table = Table(title="Who is ahead?", title_justify="left", title_style="bold", box=None, pad_edge=False)
-    table.add_column("Rank", no_wrap=True)
-    table.add_column("Agent", overflow="fold")
-    table.add_column("Score, 1 to 5", overflow="fold")
-    table.add_column("Verdict", no_wrap=True)
-    for row in board(book).rows:
-        table.add_row(Text(row.ranks), Text(_names(row)), Text(score_cell(row)), _verdict(row))
-    return table
-
-
-def _names(row: BoardRow) -> str:
-    names = [f"{name} (rank {ranks})" if ranks else name for name, _, ranks, _ in row.agents]
-    return "\n".join([*names, *([row.note] if row.note else [])])
-
-
-def score_cell(row: BoardRow) -> str:
-    """A tier's score in one line."""
-    return "no range" if row.score is None else f"{row.score} {row.bounds}".strip()
-
-
-def _verdict(row: BoardRow) -> Text:
-    return Text(f"{_SIGNS[row.level]} {row.tag}", style=_STYLES[row.level])
-
-
-def _agreement(book: Book) -> Table:
-    table = Table(title="Do the judges agree?", title_justify="left", title_style="bold", box=None, pad_edge=False)
-    table.add_column("Score", overflow="fold")
-    table.add_column("kappa", justify="right", overflow="fold")
-    table.add_column("jackknife", justify="right", no_wrap=True)
-    table.add_column("bootstrap", justify="right", no_wrap=True)
-    table.add_column("agreement", overflow="fold")
-    for row in agreement_view(book).rows:
-        gate = f"{row.gate}, {row.by}" if row.by else row.gate
-        table.add_row(*(Text(cell) for cell in (row.title, row.kappa, row.interval, row.bootstrap, gate)))
-    return table
+def _tiers(book: Book) -> list[RenderableType]:
+    """The tiers of the overall score, each from end to end on one axis, where the judges agree."""
+    rows = tier_rows(book, AGGREGATE)
+    if not rows or book.status(AGGREGATE) == "halt":
+        return []
+    low, high = axis_of(book)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("Tier", overflow="fold", ratio=2)
+    table.add_column("Score, 1 to 5", no_wrap=True)
+    table.add_column(f"{low}{str(high).rjust(_SPAN - len(str(low)))}", no_wrap=True)
+    table.add_column("", overflow="fold", ratio=2)
+    for row in rows:
+        bar = [" "] * _SPAN
+        if row.ends is not None:
+            first, last = (round((end - low) / (high - low) * (_SPAN - 1)) for end in row.ends)
+            bar[first : last + 1] = "=" * (last + 1 - first)
+        if row.point is not None:
+            bar[round((row.point - low) / (high - low) * (_SPAN - 1))] = "#"
+        table.add_row(
+            Text(", ".join(row.names)), Text(row.shown.partition(",")[0] or "no range"), Text("".join(bar)),
+            Text(f"{_SIGNS[row.level]} {row.said}", style=_STYLES[row.level]),
+        )  # fmt: skip
+    return [table]
 
 
 # Datasheets in the terminal: one row a judge, the same words as the pages, nothing ranked.

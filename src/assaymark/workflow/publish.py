@@ -152,7 +152,7 @@ def study_shown(folder: RunFolder) -> StudyShown:
     except LedgerError:
         if isinstance(folder.ledger, Path):
             raise
-    run = gather(locked, Store(folder), datasheets=tuple(sheet.judge for sheet in sheets), paid=paid)
+    run = gather(locked, Store(folder), sheets, paid)
     return StudyShown(run, sheets, stored_answers(folder), None if paid is None else calls_of(folder))
 
 
@@ -165,7 +165,7 @@ def study_pages(shown: StudyShown, site: Site = ALONE, *, calls: Calls = "all") 
 
 
 def gather(
-    locked: Locked, store: Store, *, datasheets: tuple[str, ...] = (), paid: tuple[PaidView, ...] | None = ()
+    locked: Locked, store: Store, sheets: Sequence[Datasheet] = (), paid: tuple[PaidView, ...] | None = ()
 ) -> AssayRun:
     """Everything the pages show, from the tables of a run."""
     study, dimensions = locked.study, locked.rubric.dimensions
@@ -194,7 +194,9 @@ def gather(
         verdicts=tuple(verdicts.values()), measurements=tuple(store.read(MEASUREMENTS)),
         decisions=selection.honest, evidence=tuple(store.read(EVIDENCE)), invalid=invalid, calls=len(judgments),
         again=sum(bool(one.first_key) for one in judgments), in_flight_bound=in_flight_bound(study),
-        reference_panel=planted_views(study), excluded=selection.excluded, datasheets=datasheets,
+        reference_panel=planted_views(study), excluded=selection.excluded,
+        datasheets=tuple(sheet.judge for sheet in sheets),
+        tests=tuple(item for sheet in sheets for item in sheet.measurements),
         import_notes=import_notes(selection.honest, store.columns(CONTEXTS, "context_id", "completeness", "missing")),
         substrate=substrate_view(locked, store), reference_agents=planted_agents(study), paid=paid, judged=judged,
     )  # fmt: skip

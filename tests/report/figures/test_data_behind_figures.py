@@ -94,8 +94,8 @@ def test_every_figure_is_described_and_has_its_numbers_beside_it(track):
 
 
 def test_the_table_behind_a_figure_has_the_numbers_of_every_cell():
-    html = render_pages(full_runs.full())["index.html"]
-    section = html[html.index('id="controls"') : html.index('id="single"')]
+    html = render_pages(full_runs.full())["controls.html"]
+    section = html[html.index('id="controls"') :]
     row = section[section.index('<th scope="row">Cell B') :]
     row = row[: row.index("</tr>")]
     assert "median 3.97" in row

@@ -29,7 +29,6 @@ from assaymark.report.charts.intervals import (
     forest,
     score_axis,
     score_head,
-    score_strip,
     spreads,
 )
 
@@ -54,6 +53,5 @@ __all__ = [
     "scan_line",
     "score_axis",
     "score_head",
-    "score_strip",
     "spreads",
 ]

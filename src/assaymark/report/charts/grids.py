@@ -21,7 +21,7 @@ from assaymark.text import count, number, percent
 # Supported orders of agents: one filled cell for each, a hatch where there is none.
 
 
-_MARKS: Final[Mapping[Level, tuple[str, str]]] = {"headline": ("H", "tint4"), "qualified": ("Q", "tint2")}
+_MARKS: Final[Mapping[Level, tuple[str, str]]] = {"headline": ("S", "tint4"), "qualified": ("C", "tint2")}
 """The letter and the tint of each level."""
 
 

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import svg
 
-from assaymark.records import AgreementStatus, Level
+from assaymark.records import AgreementStatus
 from assaymark.report.charts.canvas import (
     HALF,
     NARROW,
@@ -441,30 +441,6 @@ def score_head(axis: ScoreAxis) -> str:
         label(axis.scale(tick), 13, number(tick, axis.digits), "tb", "middle") for tick in axis.ticks
     ]
     return row_mark(parts, STRIP, 18)
-
-
-def score_strip(
-    name: str, axis: ScoreAxis, level: Level, point: float | None, bounds: tuple[float, float] | None
-) -> str:
-    """One row's mark. No point and no bounds draw a hatch without an axis."""
-    if bounds is None and point is None:
-        mark: list[svg.Element] = [hatch(f"{name}-h"), rect(1, 5, STRIP - 2, 18, "void", f"url(#{name}-h)")]
-        return row_mark(mark, STRIP, 28)
-    scale = axis.scale
-    parts: list[svg.Element] = [line(0, 14, STRIP, 14, "hair")]
-    parts += [line(scale(tick), 10, scale(tick), 18, "hair") for tick in axis.ticks]
-    kind = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}[level]
-    if point is None and bounds is not None:
-        low, high = scale(bounds[0]), scale(bounds[1])
-        parts += [hatch(f"{name}-h", f"{kind}l"), rect(low, 5, high - low, 18, f"{kind}s box", f"url(#{name}-h)")]
-        return row_mark(parts, STRIP, 28)
-    if bounds is not None:
-        parts.append(line(scale(bounds[0]), 14, scale(bounds[1]), 14, f"{kind}b"))
-    x = scale(point or 0.0)
-    whole, half = f"M{x - 5:.1f} 9h10v10h-10z", f"M{x - 5:.1f} 9h5v10h-5z"
-    if kind == "mh":
-        return row_mark([*parts, path(whole, "mh gap")], STRIP, 28)
-    return row_mark([*parts, path(whole, "open gap"), path(whole, "open mqs"), path(half, "mq")], STRIP, 28)
 
 
 # One judge among several: marks that belong to a judge, and what it says of each of them in words.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from assaymark.claims import agreement_status
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict
-from assaymark.report.blocks import Figure, Table
+from assaymark.report.blocks import HATCHED, Beside, Block, Figure, Group, Inline, Section, Table, Text, notes
 from assaymark.report.charts.grids import RankRow, ScaleRow, binned, place_heads, rank_bars, scale_use
 from assaymark.report.charts.intervals import POINTED, ForestRow, Gates, JudgeWords, forest, told
 from assaymark.report.lookup import KAPPA, Book
@@ -16,7 +15,6 @@ from assaymark.report.study.claim_checks import family_words, is_significant
 from assaymark.report.study.controls import ranked_alone
 from assaymark.report.text import (
     AGREES,
-    NOT_SHOWN,
     alpha,
     counted,
     interval,
@@ -34,25 +32,16 @@ from assaymark.text import clean, count, count_of, number, percent, span
 # Would one judge have said the same? Each judge's own order and discoveries beside the panel's.
 
 
-@dataclass(frozen=True, slots=True)
-class SingleView:
-    """The section. Counts and correlations only: which agent a judge alone puts first is not said."""
-
-    answer: str
-    rho: Table | None
-    discoveries: Table | None
-    note: str
-
-
-def single_view(book: Book) -> SingleView:
-    """The whole section from the measurements of a run."""
-    found = list(book.every("single.discoveries"))
-    return SingleView(
-        answer=single_answer(book),
-        rho=_rho(book),
-        discoveries=_discoveries(book, found) if found else None,
-        note=_note(book),
-    )
+def single_section(book: Book) -> Section:
+    """What each judge alone would have found. Counts and correlations only: which agent it puts first is not said."""
+    found, blocks = list(book.every("single.discoveries")), list[Block]()
+    if found:
+        blocks.append(
+            Group("What does each judge find alone?", (*notes([_note(book)], "cap"), _discoveries(book, found)))
+        )
+    if (rho := _rho(book)) is not None:
+        blocks.append(rho)
+    return Section("single", "Would one judge have said the same?", single_answer(book), tuple(blocks))
 
 
 def rhos(book: Book, dimension: str = AGGREGATE) -> list[Measurement]:
@@ -111,7 +100,7 @@ def _rho(book: Book) -> Table | None:
         if any(True for _ in book.every("single.rho", dimension=d))
     ]
     heads = ("Score", *(f"{clean(a, 40)} and {clean(b, 40)}" for a, b in pairs))
-    return Table(heads, tuple(rows), frozenset(range(1, len(heads))))
+    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), "ρ of two judges’ orders on each score")
 
 
 def _discoveries(book: Book, found: Sequence[Measurement]) -> Table:
@@ -120,7 +109,7 @@ def _discoveries(book: Book, found: Sequence[Measurement]) -> Table:
     panel = book.one("panel.discoveries")
     if panel is not None:
         rows.append(("The whole panel", _of(book, panel), "", ""))
-    return Table(heads, tuple(rows), frozenset({1, 2, 3}))
+    return Table(heads, tuple(rows), frozenset({1, 2, 3}), "")
 
 
 def _discovery(book: Book, item: Measurement) -> tuple[str, ...]:
@@ -171,25 +160,16 @@ class Placed(NamedTuple):
     level: Level
 
 
-@dataclass(frozen=True, slots=True)
-class RanksView:
-    """The section: possible ranks on every score, and the figure of resampled ranks with its numbers."""
-
-    answer: str
-    possible: Table | None
-    figure: Figure | None
-    table: Table | None
-
-
-def ranks_view(book: Book) -> RanksView:
-    """The whole section. An agent that shares its tier has no share of resamples anywhere on the page."""
+def ranks_section(book: Book) -> Section:
+    """Possible ranks on every score, and resampled ones. An agent that shares its tier has no share of resamples."""
     found = [m for m in book.every("rank.first", dimension=AGGREGATE) if m.value is not None]
-    rows = _rows(book)
-    drawn = bool(found) and any(row.shares is not None for row in rows)
-    return RanksView(
-        _answer(book), _possible(book), _figure(book, rows, found) if drawn else None,
-        _table(book, rows) if drawn else None,
-    )  # fmt: skip
+    rows, blocks = _rows(book), list[Block]()
+    if (possible := _possible(book)) is not None:
+        blocks.append(possible)
+    if found and any(row.shares is not None for row in rows):
+        table = Group("The same as a table", (_table(book, rows),))
+        blocks.append(Beside(((_figure(book, rows, found),), (table,))))
+    return Section("ranks", "Which ranks are possible?", _answer(book), tuple(blocks))
 
 
 def _answer(book: Book) -> str:
@@ -211,7 +191,7 @@ def _possible(book: Book) -> Table | None:
         (clean(agent, 60), *(ordinal_span(*book.summary.ranks[d][agent]) for d in scores))
         for agent in sorted(book.summary.ranks[scores[0]])
     )
-    return Table((f"Rank of {count(len(rows))}", *(book.title(d) for d in scores)), rows)
+    return Table((f"Rank of {count(len(rows))}", *(book.title(d) for d in scores)), rows, summary="")
 
 
 def placed_agents(book: Book) -> tuple[Placed, ...]:
@@ -273,40 +253,28 @@ def _table(book: Book, rows: Sequence[RankRow]) -> Table:
     body = []
     named = {clean(agent, 60): agent for agent in book.agents}
     for row in rows:
-        cells = [NOT_SHOWN] * len(heads)
+        cells: list[Inline] = [HATCHED] * len(heads)
         if row.shares is not None:
             first, *others = [percent(s) for s in binned(row.shares, places)]
             item = book.one("rank.first", dimension=AGGREGATE, agent=named[row.title])
             cells = [book.to(item, first), *others]
         body.append((row.title, *cells))
-    return Table(("Agent", *(f"Rank {head}" for head in heads)), tuple(body), frozenset(range(1, len(heads) + 1)))
+    return Table(("Agent", *(f"Rank {head}" for head in heads)), tuple(body), frozenset(range(1, len(heads) + 1)), "")
 
 
 # Does each order hold without any one judge family? Sign and significance of every pair in every drop.
 
 
-@dataclass(frozen=True, slots=True)
-class StabilityView:
-    """The section: counts by score, every pair of the aggregate in every drop, and rank correlations."""
-
-    answer: str
-    note: str
-    scores: Table | None
-    pairs: Table | None
-    rho: Table | None
-
-
-def stability_view(book: Book) -> StabilityView:
-    """The whole section from the verdicts and measurements of a run."""
+def stability_section(book: Book, outside: Group) -> Section:
+    """Counts by score, every pair of the overall score in every drop, rank correlations, and the held-out judge."""
     by_score = {dimension: book.on(dimension, "pair") for dimension in book.dimensions}
     found = [v for v in by_score.get(AGGREGATE, ()) if is_significant(book, v)]
-    return StabilityView(
-        answer=_stability_answer(book, found),
-        note=_stability_note(book) if found else "",
-        scores=_scores(book, by_score),
-        pairs=_pairs(book, found),
-        rho=_stability_rho(book),
-    )
+    tables = (_scores(book, by_score), _pairs(book, found), _stability_rho(book))
+    said = notes([_stability_note(book)] if found else [])
+    return Section(
+        "stability", "Does each order hold without any one judge family?", _stability_answer(book, found),
+        (*said, *(one for one in tables if one is not None), outside),
+    )  # fmt: skip
 
 
 def _stability_answer(book: Book, found: Sequence[Verdict]) -> str:
@@ -350,7 +318,7 @@ def _scores(book: Book, by_score: dict[str, tuple[Verdict, ...]]) -> Table | Non
             in_drops = [states.count("stable"), states.count("rests-on"), states.count("reversed-without")]
             rows.append((book.title(dimension), *map(count, (len(verdicts), len(found), *in_drops))))
     heads = ("Score", "Pairs", "Significant", "Hold in every drop", "Need one family", "Turn without one")
-    return Table(heads, tuple(rows), frozenset(range(1, 6))) if rows else None
+    return Table(heads, tuple(rows), frozenset(range(1, 6)), "") if rows else None
 
 
 def _pairs(book: Book, found: Sequence[Verdict]) -> Table | None:
@@ -395,72 +363,31 @@ def _stability_rho(book: Book) -> Table | None:
     return Table(heads, tuple(rows), frozenset(range(1, len(heads))), summary) if rows else None
 
 
-@dataclass(frozen=True, slots=True)
-class AgreementRow:
-    """One dimension in the table beside the figure, every cell already in words.
-
-    ``by`` is the kappa and the format that decide the gate; empty where the row's own kappa does.
-    """
-
-    title: str
-    kappa: str
-    interval: str
-    bootstrap: str
-    n: str
-    clusters: str
-    fleiss: str
-    redundancy: str
-    gate: str
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
-class FormatRow:
-    """Agreement within one submission format."""
-
-    title: str
-    format: str
-    kappa: str
-    n: str
-    clusters: str
-    gate: str
-
-
-@dataclass(frozen=True, slots=True)
-class AgreementView:
-    """The section. ``scale`` and ``pairs`` are empty when the records do not carry contingency tables.
-
-    ``traits`` sums up the multitrait-multimethod matrix by dimension.
-    """
-
-    answer: str
-    forest: Figure | None
-    rows: tuple[AgreementRow, ...]
-    formats: tuple[FormatRow, ...]
-    pair_heads: tuple[str, ...]
-    pair_rows: tuple[tuple[str, tuple[str, ...]], ...]
-    scale: Figure | None
-    notes: tuple[str, ...]
-    traits: Table | None = None
-
-
-def agreement_view(book: Book) -> AgreementView:
-    """The whole section from the measurements of a run."""
+def agreement_section(book: Book) -> Section:
+    """Kappa by score against the gates, within formats and by pair of judges, and how the scale was used."""
     measured = [(d, book.one(KAPPA, dimension=d)) for d in book.dimensions]
     found = [(d, m) for d, m in measured if m is not None]
     ordered = sorted(found, key=lambda pair: (pair[0] != AGGREGATE, pair[1].value is None, -(pair[1].value or 0.0)))
-    heads, pairs = _agreement_pairs(book, ordered)
-    return AgreementView(
-        answer=_agreement_answer(book, found),
-        forest=_forest(book, ordered) if ordered else None,
-        rows=tuple(_row(book, d, m) for d, m in ordered),
-        formats=_formats(book),
-        pair_heads=heads,
-        pair_rows=pairs,
-        scale=_scale(book, ordered),
-        notes=_notes(book, ordered),
-        traits=_traits(book),
-    )
+    blocks: list[Block | None] = [_forest(book, ordered) if ordered else None, *notes(_notes(book, ordered))]
+    blocks += [agreement_table(book), _pair_table(book, ordered), _traits(book), _formats(book), _scale(book, ordered)]
+    shown_ones = tuple(one for one in blocks if one is not None)
+    return Section("agreement", "Do the judges agree?", agreement_words(book), shown_ones)
+
+
+def agreement_words(book: Book) -> str:
+    """The answer: enough, weak or too little agreement, score by score."""
+    measured = [(d, book.one(KAPPA, dimension=d)) for d in book.dimensions]
+    return _agreement_answer(book, [(d, m) for d, m in measured if m is not None])
+
+
+def agreement_table(book: Book) -> Table | None:
+    """Every score with its kappas, the overall score first, then by kappa; None where none was measured."""
+    measured = [(d, m) for d in book.dimensions if (m := book.one(KAPPA, dimension=d)) is not None]
+    measured.sort(key=lambda pair: (pair[0] != AGGREGATE, pair[1].value is None, -(pair[1].value or 0.0)))
+    heads = ("Score", "κ", "jackknife", "bootstrap", "n", "clusters", "Fleiss κ", "redundancy", "agreement")
+    rows = tuple(_row(book, d, m) for d, m in measured)
+    summary = "The same as a table, with Fleiss κ and redundancy"
+    return Table(heads, rows, frozenset(range(1, 8)), summary) if rows else None
 
 
 def _agreement_answer(book: Book, found: Sequence[tuple[str, Measurement]]) -> str:
@@ -558,20 +485,15 @@ def _agreement_said(row: ForestRow) -> str:
     return f"{interval(row.value, *(row.interval or (None, None)))}, {word}{decided}"
 
 
-def _row(book: Book, dimension: str, item: Measurement) -> AgreementRow:
-    ends, bootstrap = _pair(item.low, item.high), bootstrap_of(item)
-    return AgreementRow(
-        title=book.title(dimension),
-        kappa=book.to(item, shown(item)),
-        interval=span(*ends) if ends else "no interval",
-        bootstrap=span(*bootstrap) if bootstrap else "no interval",
-        n=count(item.n),
-        clusters=_clusters(item),
-        fleiss=book.shown("kappa.fleiss", dimension=dimension),
-        redundancy=book.shown("redundancy", dimension=dimension),
-        gate=AGREES[found] if (found := book.status(dimension)) else "no gate",
-        by=book.gating_note(dimension),
-    )
+def _row(book: Book, dimension: str, item: Measurement) -> tuple[Inline, ...]:
+    ends, bootstrap, by = _pair(item.low, item.high), bootstrap_of(item), book.gating_note(dimension)
+    gate = AGREES[found] if (found := book.status(dimension)) else "no gate"
+    return (
+        book.title(dimension), book.to(item, shown(item)), span(*ends) if ends else "no interval",
+        span(*bootstrap) if bootstrap else "no interval", count(item.n), _clusters(item),
+        book.shown("kappa.fleiss", dimension=dimension), book.shown("redundancy", dimension=dimension),
+        f"{gate}, {by}" if by else gate,
+    )  # fmt: skip
 
 
 def _clusters(item: Measurement) -> str:
@@ -579,25 +501,29 @@ def _clusters(item: Measurement) -> str:
     return count(clusters) if isinstance(clusters, int) else "not stated"
 
 
-def _formats(book: Book) -> tuple[FormatRow, ...]:
+def _formats(book: Book) -> Group | None:
     order = {name: at for at, name in enumerate(book.dimensions)}
     found = [m for m in book.every(KAPPA) if "format" in m.labels]
     found.sort(key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
-    return tuple(_format_row(book, m) for m in found)
+    if not found:
+        return None
+    caption = (
+        "Formats can differ so much that pooled agreement is about the format. Where a format has enough records, the "
+        "lowest κ gates."
+    )
+    heads = ("Score", "Format", "κ with interval", "n", "Clusters", "Agreement")
+    table = Table(heads, tuple(_format_row(book, m) for m in found), frozenset({2, 3, 4}), "", stacked=True)
+    fold = Group("Show each score and format", (table,), folded="phone")
+    return Group("Do they agree within each submission format?", (Text(caption, "cap"), fold))
 
 
-def _format_row(book: Book, item: Measurement) -> FormatRow:
+def _format_row(book: Book, item: Measurement) -> tuple[Inline, ...]:
     gates = book.run.study.gates
     few = item.state.startswith("too few")
     status = agreement_status(item.value, publish=gates.publish, halt=gates.halt)
-    return FormatRow(
-        title=book.title(item.labels.get("dimension", "")),
-        format=clean(item.labels["format"], 60),
-        kappa=_format_kappa(book, item),
-        n=count(item.n),
-        clusters=_clusters(item),
-        gate=state_words(item) if few or item.value is None else AGREES[status],
-    )
+    gate = state_words(item) if few or item.value is None else AGREES[status]
+    title, name = book.title(item.labels.get("dimension", "")), clean(item.labels["format"], 60)
+    return title, name, _format_kappa(book, item), count(item.n), _clusters(item), gate
 
 
 def _format_kappa(book: Book, item: Measurement) -> str:
@@ -607,16 +533,16 @@ def _format_kappa(book: Book, item: Measurement) -> str:
     return book.to(item, f"{book.kappa_words(item)} ({bounds})")
 
 
-def _agreement_pairs(
-    book: Book, found: Sequence[tuple[str, Measurement]]
-) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
+def _pair_table(book: Book, found: Sequence[tuple[str, Measurement]]) -> Table | None:
     names = sorted({name for _, m in found for name in m.detail.get("pairs", {})})
-    rows = []
-    for dimension, item in found:
-        pairs = item.detail.get("pairs", {})
-        cells = tuple(_kappa_cell(pairs.get(name)) for name in names)
-        rows.append((book.title(dimension), cells))
-    return tuple(_pair_title(name) for name in names), tuple(rows) if names else ()
+    if not names:
+        return None
+    rows = tuple(
+        (book.title(dimension), *(_kappa_cell(item.detail.get("pairs", {}).get(name)) for name in names))
+        for dimension, item in found
+    )
+    heads = ("Score", *(_pair_title(name) for name in names))
+    return Table(heads, rows, frozenset(range(1, len(heads))), "κ of each pair of judges")
 
 
 def _kappa_cell(value: object) -> str:

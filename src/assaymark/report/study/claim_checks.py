@@ -14,7 +14,7 @@ from typing import Final, Literal
 from assaymark.claims import kind_of
 from assaymark.metrology.orders import LEVEL_SLACK
 from assaymark.records import AGGREGATE, AnchorState, Measurement, Verdict
-from assaymark.report.blocks import Table
+from assaymark.report.blocks import Block, Group, Section, Table, notes
 from assaymark.report.lookup import Book
 from assaymark.report.study.controls import Control, against, controls, gate_words
 from assaymark.report.text import (
@@ -375,28 +375,14 @@ _LAGS: Final = 4
 _RESTING: Final = frozenset(("rests-on-own-family", "turns-without-own-family"))
 
 
-@dataclass(frozen=True, slots=True)
-class ExplanationsView:
-    """The section: an answer, and a table for each explanation that could be measured."""
-
-    answer: str
-    own_family: Table | None
-    pairs: Table | None
-    dimensions: Table | None
-    clusters: Table | None
-    notes: tuple[str, ...]
-
-
-def explanations_view(book: Book) -> ExplanationsView:
-    """The whole section from the verdicts and measurements of a run."""
-    return ExplanationsView(
-        answer=_answer(book),
-        own_family=_own_family(book),
-        pairs=_pairs(book),
-        dimensions=_dimensions(book),
-        clusters=_clusters(book),
-        notes=(detectable_words(book),),
-    )
+def explanations_section(book: Book) -> Section:
+    """What else could explain a difference: a table for each explanation that could be measured."""
+    titled = (("How many significant differences pass each check?", _pairs(book)),
+              ("Do judges favour agents of their own maker?", _own_family(book)))  # fmt: skip
+    blocks: list[Block] = [Group(title, (table,)) for title, table in titled if table is not None]
+    blocks += [table for table in (_dimensions(book), _clusters(book)) if table is not None]
+    said = notes([detectable_words(book)])
+    return Section("explanations", "What else could explain a difference?", _answer(book), (*blocks, *said))
 
 
 def _answer(book: Book) -> str:
@@ -431,7 +417,7 @@ def _own_family(book: Book) -> Table | None:
         tested = p_value(float(p)) if isinstance(p, (int, float)) else "not tested"
         rows.append((clean(item.labels["judge"], 60), book.to(item, said), tested))
     heads = ("Judge", "Points more for agents of its own maker than other judges give", "Adjusted p")
-    return Table(heads, tuple(rows)) if rows else None
+    return Table(heads, tuple(rows), summary="") if rows else None
 
 
 # --- pairs, counted -------------------------------------------------------------------------------------------------
@@ -448,7 +434,7 @@ def _pairs(book: Book) -> Table | None:
         "Score", "Significant", "Without own-family judges", "At equal length", "May be length", "Told apart",
         "For other judges",
     )  # fmt: skip
-    return Table(heads, tuple(rows), frozenset(range(1, len(heads)))) if rows else None
+    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), "") if rows else None
 
 
 def _counts(found: list[Verdict]) -> tuple[str, ...]:
@@ -495,7 +481,8 @@ def _dimensions(book: Book) -> Table | None:
         )
     cut = number(book.run.study.claims.distinct)
     heads = ("Dimension", f"Correlation, below {cut} needed", "Interval", "Adjusted p", "Told apart")
-    return Table(heads, tuple(rows), frozenset({1, 2, 3})) if rows else None
+    title = "Do judges tell dimensions from their overall impression?"
+    return Table(heads, tuple(rows), frozenset({1, 2, 3}), title) if rows else None
 
 
 # --- clusters ---------------------------------------------------------------------------------------------------------

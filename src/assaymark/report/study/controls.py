@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict
-from assaymark.report.blocks import Figure, Table
+from assaymark.report.blocks import Beside, Block, Figure, Group, Section, Table, Text, notes
 from assaymark.report.charts.grids import scan_line
 from assaymark.report.charts.intervals import DOTS, DeltaRow, Mark, SpreadRow, deltas, spreads, thinned
 from assaymark.report.lookup import Book
-from assaymark.report.study.probes import ProbeView
+from assaymark.report.study.probes import probe
 from assaymark.report.text import (
     CELLS,
     cell_title,
@@ -99,19 +99,15 @@ def ranked_alone(book: Book, dimension: str) -> dict[str, Tier]:
 # Does length alone move the score? A straight line, and a scan for a break that a straight line would miss.
 
 
-def style_view(book: Book) -> ProbeView:
+def style_section(book: Book) -> Section:
     """The stylometric audit of the honest records."""
     item = book.one("style.threshold", dimension=AGGREGATE)
     points = [] if item is None else scan_points(item)
-    figure = None
+    drawn: tuple[Block, ...] = ()
     if item is not None and item.value is not None and len(points) > 1:
-        figure = _figure(book, item, points)
-    return ProbeView(
-        answer=style_answer(book),
-        figure=figure,
-        table=_table(points) if figure else None,
-        notes=_length_matched(book),
-    )
+        drawn = (_figure(book, item, points), _table(points))
+    title = "Does length alone move the score?"
+    return probe("length", title, style_answer(book), *drawn, *notes(_length_matched(book)))
 
 
 def scan_points(item: Measurement) -> list[tuple[float, float, int]]:
@@ -176,7 +172,7 @@ def _length_matched(book: Book) -> tuple[str, ...]:
     return (f"On texts of one length, {said} the panel’s direction and significance.",)
 
 
-_GOOD: Final = frozenset({"passed", "substance", "invariant", "noticed"})
+GOOD: Final = frozenset({"passed", "substance", "invariant", "noticed"})
 _BAD: Final = frozenset({"failed", "verbosity-bias", "terse-favoured", "style-sensitive", "not noticed"})
 _AGAINST: Final[Mapping[str, str]] = {
     "cell_a": "the honest lower quartile",
@@ -215,27 +211,13 @@ class Control:
         """The outcome as a page prints it; a good one comes after those that it has without a judge family."""
         if not self.turned:
             return self.outcome or "no rule"
-        good = self.outcome in _GOOD
+        good = self.outcome in GOOD
         return f"{self.without}; with all judges {self.outcome}" if good else f"{self.outcome}; {self.without}"
 
     @property
     def without(self) -> str:
         """What it comes to without some judge family; empty where no family changes it."""
         return "; ".join(f"{other} without judge family {listing(names, last='or')}" for other, names in self.turned)
-
-
-@dataclass(frozen=True, slots=True)
-class ControlsView:
-    """The section; figures and tables are None where nothing of theirs was measured."""
-
-    answer: str
-    gates: Figure | None
-    spread: Figure | None
-    table: Table | None
-    drops: Table | None
-    terse: Table | None
-    terse_note: str
-    notes: tuple[str, ...]
 
 
 def controls(book: Book) -> tuple[Control, ...]:
@@ -270,32 +252,29 @@ def _turned(book: Book, cell: str, outcome: str) -> tuple[tuple[str, tuple[str, 
     return tuple((other, tuple(sorted(names))) for other, names in sorted(found.items()))
 
 
-def controls_view(book: Book) -> ControlsView:
-    """The whole section from the measurements of a run."""
+def controls_section(book: Book) -> Section:
+    """Control texts against their rules, where their scores lie, with each judge family left out, and who is brief."""
     found = [c for c in controls(book) if c.gate is not None or c.score is not None]
+    figures = (_gates(book, [c for c in found if c.gate is not None]), _spread(book, [c for c in found if c.score]))
+    columns = tuple((one,) for one in figures if one is not None)
+    blocks: list[Block | None] = [Beside(columns) if columns else None, *notes(tuple(_notes(book, found)))]
+    blocks += [_controls_table(book, found) if found else None, _drops(book, found)]
     terse = _terse(book)
-    return ControlsView(
-        answer=_answer(found),
-        gates=_gates(book, [c for c in found if c.gate is not None]),
-        spread=_spread(book, [c for c in found if c.score is not None]),
-        table=_controls_table(book, found) if found else None,
-        drops=_drops(book, found),
-        terse=terse,
-        terse_note=_terse_note(book) if terse else "",
-        notes=tuple(_notes(book, found)),
-    )
+    if terse is not None:
+        blocks.append(Group("Who writes briefly?", (Text(_terse_note(book), "cap"), terse)))
+    return probe("controls", "Do the controls hold?", _answer(found), *blocks)
 
 
 def _answer(found: Sequence[Control]) -> str:
     if not found:
         return "No control texts were graded, so nothing shows that the panel rewards substance over style."
     said = []
-    for words, outcomes in (("held", _GOOD), ("did not hold", _BAD)):
+    for words, outcomes in (("held", GOOD), ("did not hold", _BAD)):
         names = [_name(c) for c in found if c.outcome in outcomes and not c.turned]
         if names:
             said.append(f"{listing(names)} {words}.")
     said += [f"{_name(c)} depends on the judges: {c.said}." for c in found if c.turned]
-    open_ = [_name(c) for c in found if c.gate is not None and not c.turned and c.outcome not in _GOOD | _BAD]
+    open_ = [_name(c) for c in found if c.gate is not None and not c.turned and c.outcome not in GOOD | _BAD]
     if open_:
         said.append(f"{listing(open_)} left it open.")
     kept = [_name(c) for c in found if not c.supported]
@@ -431,7 +410,8 @@ def _controls_table(book: Book, found: Sequence[Control]) -> Table:
         "From its own family",
     )  # fmt: skip
     rows = [_honest_row(book)] if book.one("cell.honest", dimension=AGGREGATE) else []
-    return Table(heads, (*rows, *(_row(book, c) for c in found)), frozenset({1}))
+    summary = "The same as a table, with κ and what the writer’s own family adds"
+    return Table(heads, (*rows, *(_row(book, c) for c in found)), frozenset({1}), summary)
 
 
 def _honest_row(book: Book) -> tuple[str, ...]:
@@ -528,7 +508,7 @@ def _terse(book: Book) -> Table | None:
         share = book.to(item, percent(item.value or 0.0, 1))
         rows.append((clean(agent, 80), share, bounds, counted(item.n, "record")))
     heads = ("Agent", "Share of terse rationales", "interval", "n")
-    return Table(heads, tuple(rows), frozenset({1, 2, 3})) if rows else None
+    return Table(heads, tuple(rows), frozenset({1, 2, 3}), "Share of terse rationales by agent") if rows else None
 
 
 def _percents(low: float, high: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC
 from html import escape
 from typing import Final
@@ -14,11 +13,29 @@ from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, pri
 from assaymark.prompting.texts import judged_rationales
 from assaymark.protocol import AgentSpec
 from assaymark.records import Action, Constraint, Context, Decision, Measurement, Portfolio, Series
-from assaymark.report.blocks import Table
+from assaymark.report.blocks import (
+    Beside,
+    Block,
+    Figure,
+    Group,
+    Inline,
+    Items,
+    Linked,
+    Mark,
+    Page,
+    Section,
+    Table,
+    Text,
+    bold,
+    code,
+    notes,
+    small,
+)
 from assaymark.report.charts.canvas import csv_text
 from assaymark.report.charts.paths import price_chart
-from assaymark.report.inputs import CycleView, DateProbeView, PlantedView, RegimeView, SubstrateView
+from assaymark.report.inputs import CycleView, DateProbeView, RegimeView, SubstrateView
 from assaymark.report.lookup import Book
+from assaymark.report.study.plan import planted_group
 from assaymark.report.text import counted, listing, moment, p_value, plural, sentence, shown, state_words
 from assaymark.text import NBSP, clean, count, number, percent
 
@@ -54,85 +71,46 @@ _PROBES: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A measurement in a table: its value, or in words why there is none, and what has to be read with it."""
-
-    value: str
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class AgentRow:
-    """One agent of the study and what it did."""
-
-    name: str
-    family: str
-    model: str
-    answered: Cell
-    kept: Cell
-    seconds: Cell
-    words: Cell
-    terse: Cell
-    flags: str
-
-
-@dataclass(frozen=True, slots=True)
-class RegimeRow:
-    """The cycles of one regime, where they were cut, and what was left out of them and why."""
-
-    name: str
-    cycles: str
-    between: str
-    left_out: str
-
-
-@dataclass(frozen=True, slots=True)
-class ProbeRow:
-    """What one date probe found, in a sentence."""
-
-    passed: bool
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class AgentsView:
-    """The section, and the notice on the first screen where agents are built in (empty where none is)."""
-
-    reference: str
-    answer: str
-    regimes: tuple[RegimeRow, ...]
-    clock: str
-    probes: tuple[ProbeRow, ...]
-    unprobed: str
-    rows: tuple[AgentRow, ...]
-    caution: str
-    method: str
-    planted: tuple[PlantedView, ...]
-    example: str
-
-
-def agents_view(book: Book) -> AgentsView | None:
-    """The whole section; None for a run whose records were imported."""
+def agents_section(book: Book) -> Section | None:
+    """What the agents were shown and did; None for a run whose records were imported."""
     found = book.run.substrate
     if found is None:
         return None
-    return AgentsView(
-        reference=_reference(book),
-        answer=_answer(found),
-        regimes=tuple(_regime(one) for one in found.regimes),
-        clock="Dates are those of the source. Neither agents nor judges saw a date, a real name or a price level.",
-        probes=tuple(ProbeRow(one.passed, probe_words(one)) for one in found.probes),
-        unprobed=_unprobed(book, found),
-        rows=tuple(_row(book, agent) for agent in sorted(book.run.study.agents, key=lambda one: one.name)),
-        caution=CAUTION,
-        method=_method(book),
-        planted=tuple(_planted(book)),
-        example=EXAMPLE if found.example is not None else "",
+    example: Inline = (" ", Linked("One whole cycle as an example", EXAMPLE)) if found.example is not None else ""
+    regimes = Table(
+        ("Regime", "Cycles", "Cut between", "Instruments left out"),
+        tuple((clean(r.name, 60), count(r.cycles), _between(r), _left_out(r)) for r in found.regimes),
+        frozenset({1}), "", stacked=True,
+    )  # fmt: skip
+    probes: list[Inline] = [
+        (Mark("supported" if p.passed else "contradicted"), " ", probe_words(p)) for p in found.probes
+    ]
+    unprobed = _unprobed(book, found)
+    conduct = Table(
+        ("Agent", "Model", "Answered in form", "Kept every limit", "Seconds", "Words", "Terse texts",
+         "Flags and broken limits"),
+        tuple(_row(book, agent) for agent in sorted(book.run.study.agents, key=lambda one: one.name)),
+        summary="", stacked=True,
+    )  # fmt: skip
+    planted = tuple(
+        (planted_group(clean(view.name, 80), view.question, view.planted),)
+        for view in sorted(book.run.reference_agents, key=lambda one: one.name)
     )
+    clock = "Dates are those of the source. Neither agents nor judges saw a date, a real name or a price level."
+    blocks: list[Block] = [
+        Group("What were they shown?", (regimes, *notes([clock]))),
+        Group("Does the material say when it is from?", (Items((*probes, *([unprobed] if unprobed else []))),)),
+        Group("What did they do?", (Text(CAUTION, "cap"), conduct, *notes([_method(book)]))),
+    ]
+    if planted:
+        blocks.append(
+            Group("", (*notes([bold(reference_agents_words(book))]), Beside(planted, "tri")), "agents-planted")
+        )
+    return Section("agents", "What the agents were shown and did", (_answer(found), example), tuple(blocks))
 
 
-def _reference(book: Book) -> str:
+def reference_agents_words(book: Book) -> str:
+    """Which agents are built in; empty where none is."""
     built_in = {view.name for view in book.run.reference_agents}
     if not built_in:
         return ""
@@ -154,10 +132,6 @@ def _answer(found: SubstrateView) -> str:
         f"Each agent decided on {counted(cycles, 'cycle')} from {plural(len(found.regimes), 'regime')} of {market}. A "
         f"cycle shows {counted(found.bars, 'one-minute bar')} of each instrument, a book, and numeric limits."
     )
-
-
-def _regime(regime: RegimeView) -> RegimeRow:
-    return RegimeRow(clean(regime.name, 60), count(regime.cycles), _between(regime), _left_out(regime))
 
 
 def _between(regime: RegimeView) -> str:
@@ -205,32 +179,27 @@ def _unprobed(book: Book, found: SubstrateView) -> str:
 # --- what was done ----------------------------------------------------------------------------------------------------
 
 
-def _row(book: Book, agent: AgentSpec) -> AgentRow:
+def _row(book: Book, agent: AgentSpec) -> tuple[Inline, ...]:
     answered = book.one("agent.answered", agent=agent.name)
     kept = book.one("agent.limits_kept", agent=agent.name)
-    return AgentRow(
-        name=clean(agent.name, 80),
-        family=clean(agent.family, 60),
-        model=clean(agent.model, 120),
-        answered=_share(book, answered),
-        kept=_share(book, kept),
-        seconds=_median(book, book.one("agent.seconds", agent=agent.name), 2),
-        words=_words(book, agent.name),
-        terse=_share(book, book.one("terse.share", agent=agent.name)),
-        flags="; ".join([*_counts(answered, "flags", _FLAGS), *_counts(kept, "breaches", _RULES)]) or "none",
-    )
+    flags = "; ".join([*_counts(answered, "flags", _FLAGS), *_counts(kept, "breaches", _RULES)]) or "none"
+    return (
+        (clean(agent.name, 80), small(f" family {clean(agent.family, 60)}")), code(clean(agent.model, 120)),
+        _share(book, answered), _share(book, kept), _median(book, book.one("agent.seconds", agent=agent.name), 2),
+        _words(book, agent.name), _share(book, book.one("terse.share", agent=agent.name)), flags,
+    )  # fmt: skip
 
 
-def _share(book: Book, item: Measurement | None) -> Cell:
+def _share(book: Book, item: Measurement | None) -> Inline:
     """A share with its interval, and the ends over clusters where there are any."""
     if item is None or item.value is None:
-        return Cell(shown(item))
-    notes = [] if item.low is None or item.high is None else [f"{percent(item.low)} to {percent(item.high)}"]
+        return shown(item)
+    said = [] if item.low is None or item.high is None else [f"{percent(item.low)} to {percent(item.high)}"]
     low, high = item.detail.get("t_low"), item.detail.get("t_high")
     if isinstance(low, (int, float)) and isinstance(high, (int, float)):
-        notes.append(f"over clusters {percent(float(low))} to {percent(float(high))}")
-    notes.append(_n(item))
-    return Cell(book.to(item, percent(item.value)), ", ".join(notes))
+        said.append(f"over clusters {percent(float(low))} to {percent(float(high))}")
+    said.append(_n(item))
+    return book.to(item, percent(item.value)), small(f" {', '.join(said)}")
 
 
 def _n(item: Measurement) -> str:
@@ -238,25 +207,25 @@ def _n(item: Measurement) -> str:
     return f"n{NBSP}={NBSP}{count(item.n)}"
 
 
-def _median(book: Book, item: Measurement | None, digits: int) -> Cell:
+def _median(book: Book, item: Measurement | None, digits: int) -> Inline:
     """A median with its quartiles."""
     if item is None or item.value is None:
-        return Cell(shown(item))
+        return shown(item)
     said = book.to(item, number(item.value, digits))
     low, high = item.detail.get("lower"), item.detail.get("upper")
     if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
-        return Cell(said, _n(item))
+        return said, small(f" {_n(item)}")
     quartiles = f"{number(float(low), digits)} to {number(float(high), digits)}"
-    return Cell(said, f"{quartiles}, {_n(item)}")
+    return said, small(f" {quartiles}, {_n(item)}")
 
 
-def _words(book: Book, agent: str) -> Cell:
+def _words(book: Book, agent: str) -> Inline:
     """The length of a text in words, with the tokens that the provider counted beside it."""
     found = _median(book, book.one("agent.text_tokens", agent=agent), 0)
     tokens = book.one("agent.output_tokens", agent=agent)
     if tokens is None or tokens.value is None:
-        return Cell(found.value, "; ".join(filter(None, (found.note, "output tokens not counted"))))
-    return Cell(found.value, f"{found.note}; {number(tokens.value, 0)} output tokens, {_n(tokens)}")
+        return found, small("; output tokens not counted" if isinstance(found, tuple) else " output tokens not counted")
+    return found, small(f"; {number(tokens.value, 0)} output tokens, {_n(tokens)}")
 
 
 def _counts(item: Measurement | None, part: str, named: Mapping[str, str]) -> Iterator[str]:
@@ -282,16 +251,6 @@ def _method(book: Book) -> str:
 def _untimed(book: Book) -> str:
     states = sorted({state_words(m) for m in book.by_name.get("agent.seconds", ()) if m.value is None})
     return "" if not states else f"Without seconds: {listing(states)}."
-
-
-def _planted(book: Book) -> Iterator[PlantedView]:
-    for view in sorted(book.run.reference_agents, key=lambda one: one.name):
-        yield PlantedView(
-            name=clean(view.name, 80),
-            family=clean(view.family, 80),
-            question=clean(view.question, 300),
-            planted=tuple(clean(one, 300) for one in view.planted),
-        )
 
 
 MOST: Final = 12
@@ -324,86 +283,48 @@ _LIMITS: Final[Mapping[str, Callable[[float], str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PriceChart:
-    """The closes of one instrument: its neutral name, its class, the drawing, and its real name."""
-
-    title: str
-    svg: str
-    caption: str
-
-
-@dataclass(frozen=True, slots=True)
-class CheckRow:
-    """One limit held against a book after its orders."""
-
-    limit: str
-    value: str
-    kept: bool
-
-
-@dataclass(frozen=True, slots=True)
-class AgentPart:
-    """One agent's answer. ``problem`` says why there is none, or why its orders make no book."""
-
-    name: str
-    family: str
-    orders: tuple[str, ...]
-    confidence: str
-    text: tuple[str, ...]
-    cut: bool
-    sums: tuple[str, ...]
-    checks: tuple[CheckRow, ...]
-    problem: str
-
-
-@dataclass(frozen=True, slots=True)
-class ExampleView:
-    """The page of one cycle; ``closes`` is the text of the file that ``data`` names."""
-
-    title: str
-    answer: str
-    place: str
-    charts: tuple[PriceChart, ...]
-    undrawn: str
-    data: str
-    closes: str
-    features: Table | None
-    book: Table | None
-    book_note: str
-    limits: tuple[str, ...]
-    task: str
-    agents: tuple[AgentPart, ...]
-    unshown: str
-
-
-def example_view(book: Book) -> ExampleView | None:
+def example_page(book: Book) -> Page | None:
     """The page of the example cycle; None where there is none."""
     found = None if book.run.substrate is None else book.run.substrate.example
     if found is None:
         return None
-    context, regime = found.context, clean(found.regime, 60)
+    context, held = found.context, found.context.portfolio
     shown_agents = sorted(found.decisions, key=lambda one: one.agent.id)[:MOST]
-    room = ROOM // max(len(shown_agents), 1)
-    return ExampleView(
-        title="One cycle, and what was decided on it",
-        answer=(
-            f"Cycle {count(found.number)} of the regime {regime}, as {plural(len(found.decisions), 'agent')} saw it, "
-            "and what each decided. It is an example and no evidence: nothing may be concluded from one cycle."
-        ),
-        place=_place(found),
-        charts=tuple(_charts(found)),
-        undrawn=_more(len(context.series), "instrument", "is not drawn", "are not drawn"),
-        data=CLOSES,
-        closes=_closes(context),
-        features=_features(context),
-        book=None if context.portfolio is None else _book_table(context, context.portfolio),
-        book_note="" if context.portfolio is None else _book_note(context.portfolio),
-        limits=tuple(limit_words(rule) for rule in context.constraints[:40]),
-        task=clean(context.prompt, 3000),
-        agents=tuple(_agent(one, context, room) for one in shown_agents),
-        unshown=_more(len(found.decisions), "agent", "is in the records alone", "are in the records alone"),
+    charts, undrawn = tuple(_charts(found)), _more(len(context.series), "instrument", "is not drawn", "are not drawn")
+    shown_blocks: list[Block] = [Beside(charts, "tri")] if charts else []
+    shown_blocks += notes([Linked("The closes behind the charts (CSV)", CLOSES) if charts else "", undrawn])
+    if (features := _features(context)) is not None:
+        shown_blocks.append(Group("Features given with the bars", (features,)))
+    if held is not None:
+        shown_blocks.append(Group("The book", (Text(_book_note(held), "cap"), _book_table(context, held))))
+    limits = tuple(limit_words(rule) for rule in context.constraints[:40])
+    shown_blocks.append(Group("The limits", (Items(limits),) if limits else notes(["No limit was stated."])))
+    if task := clean(context.prompt, 3000):
+        shown_blocks.append(Group("The task", notes([task])))
+    decided: list[Block] = [] if shown_agents else list(notes(["No decision on this cycle is in the records."]))
+    decided += [_agent(one, context, ROOM // max(len(shown_agents), 1)) for one in shown_agents]
+    decided += notes([_more(len(found.decisions), "agent", "is in the records alone", "are in the records alone")])
+    answer = (
+        f"Cycle {count(found.number)} of the regime {clean(found.regime, 60)}, as "
+        f"{plural(len(found.decisions), 'agent')} saw it, and what each decided. It is an example and no evidence: "
+        "nothing may be concluded from one cycle."
     )
+    second = (
+        "Agents are listed in alphabetical order. The arithmetic is ours: orders settled at the last prices, fees "
+        "included."
+    )
+    return Page(
+        EXAMPLE, "One cycle, and what was decided on it",
+        (answer, " ", Linked("All agents, all cycles", "agents.html#agents")),
+        (Section("shown", "What was shown?", _place(found), tuple(shown_blocks)),
+         Section("decided", "What did each agent decide and write?", second, tuple(decided))),
+    )  # fmt: skip
+
+
+def example_closes(book: Book) -> str:
+    """The file behind the charts of the example cycle; empty where there is none."""
+    found = None if book.run.substrate is None else book.run.substrate.example
+    return "" if found is None else _closes(found.context)
 
 
 def _more(total: int, noun: str, one: str, many: str) -> str:
@@ -425,16 +346,17 @@ def _place(found: CycleView) -> str:
     return f"Cut from bars of {begin}, {ends}.{left} {unseen}"
 
 
-def _charts(found: CycleView) -> Iterator[PriceChart]:
+def _charts(found: CycleView) -> Iterator[tuple[Block, ...]]:
     classes = {item.id: item.asset_class for item in found.context.instruments}
     for at, series in enumerate(found.context.series[:MOST]):
         name = clean(series.instrument, 40)
         kind = clean(classes.get(series.instrument, ""), 30).replace("_", " ")
-        yield PriceChart(
-            title=f"{name}, {kind}" if kind else name,
-            svg=_chart(f"price{at}", name, series),
-            caption=f"Real name: {clean(found.names.get(series.instrument, 'not known'), 60)}",
-        )
+        caption = f"Real name: {clean(found.names.get(series.instrument, 'not known'), 60)}"
+        title, drawn = f"{name}, {kind}" if kind else name, _chart(f"price{at}", name, series)
+        if drawn:
+            yield (Figure(title, "", drawn, "", note=caption),)
+        else:
+            yield (Group(title, notes(["no line: fewer than two prices", caption])),)
 
 
 def _chart(name: str, instrument: str, series: Series) -> str:
@@ -472,7 +394,7 @@ def _features(context: Context) -> Table | None:
         (clean(name, 40), *(_feature(values.get((name, *field)), field[1]) for field in fields)) for name in names
     )
     heads = ("Instrument", *(f"{clean(name, 30).replace('_', ' ')}, {clean(unit, 20)}" for name, unit in fields))
-    return Table(heads, rows, frozenset(range(1, len(heads))))
+    return Table(heads, rows, frozenset(range(1, len(heads))), "")
 
 
 def _feature(value: float | str | None, unit: str) -> str:
@@ -485,7 +407,7 @@ def _book_table(context: Context, held: Portfolio) -> Table:
     prices = prices_of(context)
     rows = [_position(name, held.positions[name], prices.get(name), held.nav) for name in sorted(held.positions)[:40]]
     rows.append(("Cash", "", "", number(held.cash), percent(held.cash / held.nav, 1) if held.nav > 0 else "no NAV"))
-    return Table(("Position", "Units", "Last price", "Value", "Of NAV"), tuple(rows), frozenset({1, 2, 3, 4}))
+    return Table(("Position", "Units", "Last price", "Value", "Of NAV"), tuple(rows), frozenset({1, 2, 3, 4}), "")
 
 
 def _position(name: str, units: float, price: float | None, nav: float) -> tuple[str, ...]:
@@ -517,23 +439,26 @@ def limit_words(rule: Constraint) -> str:
 # --- what was decided -------------------------------------------------------------------------------------------------
 
 
-def _agent(decision: Decision, context: Context, room: int) -> AgentPart:
+def _agent(decision: Decision, context: Context, room: int) -> Group:
+    """One agent's answer: its text beside its orders, their arithmetic, and every limit held against the book."""
     text, cut = _text(decision, room)
     after, problem = _after(decision, context)
     orders = [order_words(one, context) for one in decision.actions[:_ORDERS]]
     if len(decision.actions) > _ORDERS:
         orders.append(f"and {counted(len(decision.actions) - _ORDERS, 'more order')}")
-    return AgentPart(
-        name=clean(decision.agent.id, 80),
-        family=clean(decision.agent.family, 60),
-        orders=tuple(orders),
-        confidence="" if decision.confidence is None else f"Confidence that it gave: {number(decision.confidence)}.",
-        text=text,
-        cut=cut,
-        sums=() if after is None else tuple(_sums(after)),
-        checks=() if after is None else tuple(_check(one) for one in audit(after, context.constraints)),
-        problem=problem,
-    )
+    said: list[Inline] = [*text, "The text goes on in the records." if cut else ""]
+    said.append("" if decision.confidence is None else f"Confidence that it gave: {number(decision.confidence)}.")
+    said.append(bold(problem) if problem else "")
+    sums = [] if after is None else list(_sums(after))
+    checks = () if after is None else tuple(
+        (limit_words(Constraint(kind=one.rule, limit=one.limit, unit="")), _compared(one),
+         (Mark("supported" if one.kept else "contradicted"), " kept" if one.kept else " broken"))
+        for one in audit(after, context.constraints)
+    )  # fmt: skip
+    table = Table(("Limit", "After the orders", "State"), checks, frozenset({1}), "", stacked=True)
+    right = (Items(tuple(orders) or ("No orders",)), *notes(sums), *((table,) if checks else ()))
+    heading = (clean(decision.agent.id, 80), small(f" family {clean(decision.agent.family, 60)}"))
+    return Group(heading, (Beside((notes(said), right)),))
 
 
 def _text(decision: Decision, room: int) -> tuple[tuple[str, ...], bool]:
@@ -619,11 +544,6 @@ def _sums(after: Settlement) -> Iterator[str]:
         yield f"Exposure {_amount(after.exposure)} over equity {_amount(after.equity)} is {share}."
     else:
         yield f"Exposure is {_amount(after.exposure)}, and no equity is left."
-
-
-def _check(found: RuleCheck) -> CheckRow:
-    rule = Constraint(kind=found.rule, limit=found.limit, unit="")
-    return CheckRow(limit_words(rule), _compared(found), found.kept)
 
 
 def _compared(found: RuleCheck) -> str:

@@ -6,68 +6,47 @@ It shows levels and no sizes: the differences of two agents from a third, side b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from assaymark.records import Level
-from assaymark.report.blocks import Table
+from assaymark.report.blocks import HATCHED, Beside, Block, Figure, Section, Table, notes
 from assaymark.report.charts.grids import heat
 from assaymark.report.levels import TAGS
 from assaymark.report.lookup import Book, score_words
 from assaymark.report.study.controls import supported_orders
-from assaymark.report.text import NOT_SHOWN, counted, listing, plural
+from assaymark.report.text import counted, listing, plural
 from assaymark.text import clean, count
 
 MOST = 14
 """With more agents the chart has no room for its cells, and the table is alone."""
 
 _CAPTION: Final = (
-    "The agent of a row scores above the agent of a filled column. H: headline. Q: only with a condition. Hatched: no "
-    "supported order."
+    "The agent of a row scores above the agent of a filled column. S: supported. C: only with its condition. Hatched: "
+    "no supported order."
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """The chart of one score: its title, and how many pairs it shows of how many."""
-
-    title: str
-    svg: str
-    caption: str
-
-
-@dataclass(frozen=True, slots=True)
-class GapsView:
-    """The section. Only supported orders have a mark anywhere in it."""
-
-    answer: str
-    silent: str
-    caption: str
-    charts: tuple[Chart, ...]
-    table: Table | None
-
-
-def gaps_view(book: Book) -> GapsView:
-    """The whole section from the verdicts of a run."""
-    scored = [d for d in book.dimensions if book.on(d, "pair")]
+def gaps_section(book: Book) -> Section:
+    """Every supported order of every score. Only supported orders have a mark anywhere in it."""
+    scored, title = [d for d in book.dimensions if book.on(d, "pair")], "Which orders are supported?"
     agents = book.agents
     if not scored or len(agents) < 2:
-        return GapsView("No difference between two agents was tested.", "", "", (), None)
+        return Section("gaps", title, "No difference between two agents was tested.")
     allowed = {d: supported_orders(book, d) for d in scored}
     shown = sum(len(found) for found in allowed.values())
     total = len(scored) * len(agents) * (len(agents) - 1) // 2
     drawn = [d for d in scored if allowed[d]] if len(agents) <= MOST else []
     silent = [score_words(d) for d in scored if not allowed[d]]
-    return GapsView(
-        answer=f"{counted(shown, 'order')} of {count(total)} supported.",
-        silent=f"No order is supported on {listing(silent, last='or')}." if silent else "",
-        caption=_CAPTION if drawn else "",
-        charts=tuple(_chart(book, d, allowed[d], at) for at, d in enumerate(drawn)),
-        table=_table(book, scored, allowed) if shown else None,
+    said = notes(
+        [f"No order is supported on {listing(silent, last='or')}." if silent else "", _CAPTION if drawn else ""]
     )
+    charts = tuple((_chart(book, d, allowed[d], at),) for at, d in enumerate(drawn))
+    blocks: list[Block] = [Beside(charts, "tri")] if charts else []
+    blocks += [_table(book, scored, allowed)] if shown else []
+    return Section("gaps", title, f"{counted(shown, 'order')} of {count(total)} supported.", (*said, *blocks))
 
 
-def _chart(book: Book, dimension: str, allowed: Mapping[tuple[str, str], Level], at: int) -> Chart:
+def _chart(book: Book, dimension: str, allowed: Mapping[tuple[str, str], Level], at: int) -> Figure:
     agents = book.agents
     place = {agent: row for row, agent in enumerate(agents)}
     cells = {(place[high], place[low]): level for (high, low), level in allowed.items()}
@@ -77,7 +56,7 @@ def _chart(book: Book, dimension: str, allowed: Mapping[tuple[str, str], Level],
     desc = f"{said}; {plural(pairs - len(allowed), 'pair')} without a supported order"
     names = [clean(agent, 60) for agent in agents]
     svg = heat(f"heat{at}", names, cells, f"Supported orders of agents: {title}", desc)
-    return Chart(title, svg, f"{counted(len(allowed), 'order')} of {counted(pairs, 'pair')}")
+    return Figure(title, "", svg, "", note=f"{counted(len(allowed), 'order')} of {counted(pairs, 'pair')}")
 
 
 def _said(pair: tuple[str, str], level: Level) -> str:
@@ -90,6 +69,6 @@ def _table(book: Book, scored: list[str], allowed: Mapping[str, Mapping[tuple[st
     rows = []
     for one, other in pairs:
         both = ((one, other), (other, one))
-        cells = [next((_said(p, allowed[d][p]) for p in both if p in allowed[d]), NOT_SHOWN) for d in scored]
+        cells = [next((_said(p, allowed[d][p]) for p in both if p in allowed[d]), HATCHED) for d in scored]
         rows.append((f"{clean(one, 60)} and {clean(other, 60)}", *cells))
     return Table(("Pair", *(book.title(d) for d in scored)), tuple(rows))

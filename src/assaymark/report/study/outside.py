@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assaymark.records import Measurement
-from assaymark.report.blocks import Table
+from assaymark.report.blocks import HATCHED, Group, Inline, Table, Text, plain
 from assaymark.report.lookup import Book
 from assaymark.report.study.claim_checks import gap_words
 from assaymark.report.study.controls import supported_orders
-from assaymark.report.text import NOT_SHOWN, alpha, listing, p_value, plural, state_words
+from assaymark.report.text import alpha, listing, p_value, plural, state_words
 from assaymark.text import clean, count, count_of, number
 
 
-@dataclass(frozen=True, slots=True)
-class OutsideView:
-    """The part of the stability section: an answer, and a row for every pair that was asked about."""
-
-    answer: str
-    table: Table | None
-
-
-def outside_view(book: Book) -> OutsideView:
-    """What became of the held-out judge. Directions are shown only where a verdict supports them."""
+def outside_group(book: Book) -> Group:
+    """What became of the held-out judge: every pair it was asked about. Directions only where they are supported."""
     pairs = book.by_name.get("probe.contrast", ())
-    return OutsideView(outside_answer(book), _table(book, pairs) if pairs else None)
+    tables = (_table(book, pairs),) if pairs else ()
+    said = Text(outside_answer(book), "cap")
+    return Group("What did the held-out judge settle?", (said, *tables), "outside")
 
 
 def outside_name(book: Book) -> str:
@@ -108,12 +101,15 @@ def found_words(item: Measurement) -> str:
 def _table(book: Book, pairs: Sequence[Measurement]) -> Table:
     order = {name: at for at, name in enumerate(book.dimensions)}
     place = {name: order.get(name, len(order)) for name in {m.labels.get("dimension", "") for m in pairs}}
-    rows = sorted((place[m.labels.get("dimension", "")], _row(book, m)) for m in pairs)
+    rows = sorted(
+        ((place[m.labels.get("dimension", "")], _row(book, m)) for m in pairs),
+        key=lambda one: (one[0], *map(plain, one[1])),
+    )
     heads = ("Score", "Pair", "Difference", "The judge finds", "n", "Supported")
-    return Table(heads, tuple(row for _, row in rows), frozenset({4}))
+    return Table(heads, tuple(row for _, row in rows), frozenset({4}), "")
 
 
-def _row(book: Book, item: Measurement) -> tuple[str, ...]:
+def _row(book: Book, item: Measurement) -> tuple[Inline, ...]:
     dimension = item.labels.get("dimension", "")
     high, low = item.labels.get("high", ""), item.labels.get("low", "")
     allowed = supported_orders(book, dimension)
@@ -127,4 +123,4 @@ def _row(book: Book, item: Measurement) -> tuple[str, ...]:
             said = f"{clean(pair[0], 60)} above {clean(pair[1], 60)}"
             return book.title(dimension), names, book.to(item, gap_words(item, sign)), found, n, said
     # Its size and sign are parts of what is not supported.
-    return book.title(dimension), names, NOT_SHOWN, found, n, "no order"
+    return book.title(dimension), names, HATCHED, found, n, "no order"

@@ -1,7 +1,7 @@
 """From a run to its pages: self-contained HTML that asks the network for nothing.
 
-Everything from records is escaped by the templates (autoescape is on for all of them). The one script is allowed by
-its hash, so a script that came in with a record cannot run even if an escape were missing.
+Everything from records is escaped by the templates (autoescape is on for all of them). The scripts are allowed by their
+hashes, so a script that came in with a record cannot run even if an escape were missing.
 """
 
 from __future__ import annotations
@@ -10,38 +10,38 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from assaymark.report.blocks import row_filters
-from assaymark.report.board import board
-from assaymark.report.cards import PAGE, Card, cards, claim_links, fragility_view
-from assaymark.report.evidence import LedgerRow, evidence_filters, evidence_view, ledger_rows
+from assaymark.report.blocks import Page, Section
+from assaymark.report.board import board_section
+from assaymark.report.cards import PAGE, card_bytes, cards, claim_links, claims_pages, rules_section
+from assaymark.report.evidence import LedgerRow, evidence_section, ledger_pages, ledger_rows
 from assaymark.report.inputs import AssayRun
-from assaymark.report.levels import LEVELS, TAGS, TALLY, level_views
 from assaymark.report.lookup import Book
 from assaymark.report.measurements import measured_links, measured_rows, measurement_pages
-from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, beside, in_parts, paged
+from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, in_parts, paged, paged_by
 from assaymark.report.records.calls import ReadCalls
 from assaymark.report.records.judgments import OVERVIEW
 from assaymark.report.records.study import Calls, Trail
 from assaymark.report.records.texts import RECORDS
-from assaymark.report.study.agreement import agreement_view, ranks_view, single_view, stability_view
-from assaymark.report.study.claim_checks import explanations_view
+from assaymark.report.study.agreement import agreement_section, ranks_section, single_section, stability_section
+from assaymark.report.study.claim_checks import explanations_section
 from assaymark.report.study.claim_map import claim_map
-from assaymark.report.study.controls import controls_view, style_view
-from assaymark.report.study.cycle import CLOSES, EXAMPLE, agents_view, example_view
-from assaymark.report.study.gaps import gaps_view
-from assaymark.report.study.outside import outside_view
-from assaymark.report.study.plan import cost_view, plan_view
-from assaymark.report.study.probes import anchor_view, contamination_view
-from assaymark.report.text import counted, listing, short_hash
+from assaymark.report.study.controls import controls_section
+from assaymark.report.study.cycle import CLOSES, agents_section, example_closes, example_page
+from assaymark.report.study.outside import outside_group
+from assaymark.report.study.overview import TIERS, overview, sentence_pages, tiers_csv
+from assaymark.report.study.plan import cost_section, noise_section, panel_section, plan_section, records_section
+from assaymark.report.text import counted, moment, short_hash
 from assaymark.text import clean, count
 
 _NAV: Final = (
-    Link("verdicts", "index.html", "Verdicts"),
+    Link("overview", "index.html", "Overview"),
+    Link("claims", "claims.html", "Sentences"),
+    Link("agents", "agents.html", "Agents"),
+    Link("agreement", "agreement.html", "Agreement"),
+    Link("facts", "fact-check.html", "Fact check"),
     Link("map", "claim-map.html", "Claim map"),
-    Link("claims", "claims.html", "All claims"),
     Link("measurements", "measurements.html", "Measurements"),
-    Link("ledger", "ledger/page-001.html", "Ledger"),
-    Link("plan", "index.html#plan", "Plan"),
+    Link("plan", "plan.html", "Plan"),
 )
 _JUDGES: Final = Link(JUDGES, "datasheets.html", "Judges")
 _RECORDS: Final = Link(RECORDS, OVERVIEW, "Records")
@@ -57,8 +57,8 @@ def render_pages(run: AssayRun, site: Site = ALONE) -> Mapping[str, str]:
     >>> study = Study(name="s", seed=1, judges=(JudgeSpec(name="j", model="reference/j", family="f"),))
     >>> run = AssayRun(study=study, plan_hash="0" * 64, locked_at=None, verdicts=(), measurements=(), decisions=(),
     ...                rubric=RubricView(name="v1.0", title="A rubric", dimensions=()), evidence=())
-    >>> sorted(render_pages(run))
-    ['claim-map.html', 'claims.html', 'index.html', 'ledger/page-001.html', 'measurements.html']
+    >>> sorted(path for path in render_pages(run) if path.startswith(("c", "i", "l", "m")))
+    ['claim-map.html', 'claims.html', 'controls.html', 'index.html', 'ledger/page-001.html', 'measurements.html']
     """
     return dict(each_page(run, site))
 
@@ -77,120 +77,67 @@ def each_page(
     measured = in_parts("measurements", parts)
     links = measured_links(measured)
     unplaced = replace(unlinked, links=links)
-    claims = in_parts("claims", paged(cards(unplaced, links), PAGE))
+    claims = in_parts("claims", paged_by(cards(unplaced, links), lambda one: card_bytes(one[1]), PAGE))
     book = replace(unplaced, claims=claim_links(claims))
     if trail is not None:
         yield from trail.pages(frame, read, calls)
-    yield "index.html", _index(book, frame, rows)
-    yield "claim-map.html", _map(book, frame, links)
-    yield from _claims(frame, claims)
+    for page in _pages(book, rows, {path: [card for _, card in found] for path, found in claims.items()}):
+        yield page.path, frame.page(page)
     yield from measurement_pages(frame, measured)
-    yield from _ledger(frame, rows)
-    yield from _example(book, frame)
+    if book.agents:
+        yield TIERS, tiers_csv(book)
+    if closes := example_closes(book):
+        yield CLOSES, closes
 
 
-# --- pages ----------------------------------------------------------------------------------------------------------
+def _pages(book: Book, rows: Sequence[LedgerRow], claims: Mapping[str, Sequence[object]]) -> Iterator[Page]:
+    """Every page of blocks: the first one, then one for each question that it links to."""
+    yield overview(book, list(_deeper(book, rows)))
+    yield from sentence_pages(book)
+    yield from claims_pages(claims)  # type: ignore[arg-type]
+    yield claim_map(book, book.links)
+    yield _page("agents", "Agents", "How the agents rank, and what they were shown and did.",
+                board_section(book), ranks_section(book), agents_section(book))  # fmt: skip
+    yield _page("agreement", "Agreement of the judges", "How far the judges agree, together and one by one.",
+                agreement_section(book), single_section(book), noise_section(book), styles=("judges.css",))  # fmt: skip
+    yield _page("stability", "Stability of the orders", "What an order needs beside a significant difference.",
+                stability_section(book, outside_group(book)), explanations_section(book),
+                rules_section(book))  # fmt: skip
+    yield _page("controls", "Control texts", "Texts whose right treatment is known.", controls_section(book))
+    yield _page("fact-check", "Fact check", "The numbers in the texts against what their authors could see.",
+                evidence_section(book, rows), here="facts")  # fmt: skip
+    yield from ledger_pages(rows)
+    yield _page("plan", "Plan", "What was fixed before the scores were seen, and who judged.", plan_section(book),
+                panel_section(book), cost_section(book), records_section(book))  # fmt: skip
+    example = example_page(book)
+    if example is not None:
+        yield example
 
 
-def _index(book: Book, frame: Frame, rows: Sequence[LedgerRow]) -> str:
+def _page(
+    name: str, title: str, lead: str, *sections: Section | None, here: str = "", styles: tuple[str, ...] = ()
+) -> Page:
+    shown = tuple(one for one in sections if one is not None)
+    return Page(f"{name}.html", title, lead, shown, here=here or name, styles=styles)
+
+
+def _deeper(book: Book, rows: Sequence[LedgerRow]) -> Iterator[tuple[str, str, str]]:
+    """The other pages as (words, path, what is there)."""
     run = book.run
-    levels = [v.publication_level for v in run.verdicts]
-    titles = [book.title(name) for name, _ in run.rubric.dimensions]
-    return frame.render(
-        "index.html",
-        "Supported claims",
-        here="verdicts",
-        styles=("judges.css",),
-        tally=[(level, count(levels.count(level)), TALLY[level]) for level in LEVELS],
-        claims_total=count(len(levels)),
-        levels=level_views(book),
-        plan=plan_view(book),
-        plan_hash=clean(run.plan_hash),
-        rubric={
-            "name": clean(run.rubric.name, 80),
-            "title": clean(run.rubric.title, 160),
-            "dimensions": listing(titles) or "none",
-        },
-        board=board(book),
-        agents=agents_view(book),
-        agreement=agreement_view(book),
-        untestable=book.untestable,
-        stability=stability_view(book),
-        explanations=explanations_view(book),
-        outside=outside_view(book),
-        ranks=ranks_view(book),
-        controls=controls_view(book),
-        single=single_view(book),
-        fragility=fragility_view(book),
-        evidence=evidence_view(book, rows),
-        cost=cost_view(book),
-    )
-
-
-def _map(book: Book, frame: Frame, links: Mapping[str, str]) -> str:
-    return frame.render(
-        "claim-map.html",
-        "Claim map",
-        here="map",
-        map=claim_map(book, links),
-        gaps=gaps_view(book),
-        anchors=anchor_view(book),
-        style=style_view(book),
-        contamination=contamination_view(book),
-    )
-
-
-def _claims(frame: Frame, pages: Mapping[str, Sequence[Card]]) -> Iterator[tuple[str, str]]:
-    for name, rows, parts in beside(pages.items()):
-        yield (
-            name,
-            frame.render(
-                "claims.html",
-                "All claims",
-                here="claims",
-                rows=rows,
-                filters=row_filters([row.claim.level for row in rows], TAGS),
-                total=counted(len(rows), "claim"),
-                pager=parts,
-            ),
-        )
-
-
-def _ledger(frame: Frame, rows: Sequence[LedgerRow]) -> Iterator[tuple[str, str]]:
-    done = 0
-    pages = [(f"ledger/page-{at:03d}.html", part) for at, part in enumerate(paged(rows), 1)]
-    for path, part, parts in beside(pages):
-        span = _span(done, len(part), len(rows))
-        done += len(part)
-        yield (
-            path,
-            frame.render(
-                "ledger.html",
-                "The evidence ledger",
-                here="ledger",
-                root="../",
-                rows=part,
-                filters=evidence_filters(part),
-                total=counted(len(part), "number"),
-                span=span,
-                pager=parts,
-            ),
-        )
-
-
-def _example(book: Book, frame: Frame) -> Iterator[tuple[str, str]]:
-    """The page of one whole cycle with the closes behind its charts, where the run has one."""
-    view = example_view(book)
-    if view is not None:
-        yield CLOSES, view.closes
-        yield EXAMPLE, frame.render("cycle-example.html", view.title, here="", view=view)
-
-
-def _span(done: int, here: int, total: int) -> str:
-    return f"Rows {count(done + 1)} to {count(done + here)} of {count(total)}." if here else "It is empty."
-
-
-# --- the frame ------------------------------------------------------------------------------------------------------
+    yield "All sentences", "claims.html", f"{count(len(run.verdicts))}, with reasons"
+    yield "Agents", "agents.html", f"{count(len(book.agents))}, ranks and conduct"
+    yield "Agreement", "agreement.html", counted(len(run.study.judges), "judge")
+    yield "Stability", "stability.html", "orders without each judge"
+    yield "Control texts", "controls.html", "texts of known quality"
+    yield "Fact check", "fact-check.html", f"{counted(len(rows), 'number')} in the texts"
+    if run.datasheets:
+        yield "Judges’ own tests", "datasheets.html", counted(len(run.datasheets), "datasheet")
+    if run.judged:
+        yield "Records", OVERVIEW, f"{counted(run.calls, 'call')}, prompt and reply"
+    yield "Claim map", "claim-map.html", "every experiment"
+    yield "Measurements", "measurements.html", f"{count(len(run.measurements))}, with n and method"
+    when = f"locked {moment(run.locked_at).partition(',')[0]}" if run.locked_at else "not locked"
+    yield "Plan", "plan.html", when
 
 
 def study_frame(run: AssayRun, site: Site = ALONE) -> Frame:

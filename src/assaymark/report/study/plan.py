@@ -9,6 +9,21 @@ from typing import Any, Final
 from assaymark.plan import OrderTest
 from assaymark.prompting.texts import judged_text
 from assaymark.records import AGGREGATE, Measurement
+from assaymark.report.blocks import (
+    Beside,
+    Block,
+    Facts,
+    Group,
+    Inline,
+    Items,
+    Section,
+    Table,
+    Text,
+    bold,
+    code,
+    notes,
+    small,
+)
 from assaymark.report.inputs import PaidView
 from assaymark.report.levels import amended_words
 from assaymark.report.lookup import Book
@@ -28,36 +43,25 @@ from assaymark.report.text import (
 )
 from assaymark.text import clean, count, count_of, number, percent, prose
 
-# What did it cost? Calls, tokens and USD of every model that somebody is paid for.
+# What did it cost? Calls, tokens and USD of every paid model.
 
 
-@dataclass(frozen=True, slots=True)
-class CostRow:
-    """One model."""
-
-    model: str
-    calls: str
-    input: str
-    cached: str
-    output: str
-    usd: str
-    price: str
-
-
-@dataclass(frozen=True, slots=True)
-class CostView:
-    """The section on costs: an answer and a row for each model."""
-
-    answer: str
-    rows: tuple[CostRow, ...]
-
-
-def cost_view(book: Book) -> CostView | None:
-    """What was paid; None where nobody was."""
+def cost_section(book: Book) -> Section | None:
+    """What was paid, model by model; None where nobody was paid."""
+    title = "What did it cost?"
     if book.run.paid is None:
-        return CostView("The ledger, which knows what was paid, could not be read where this page was made.", ())
+        said = "The ledger, which knows what was paid, could not be read where this page was made."
+        return Section("cost", title, said)
     paid = sorted(book.run.paid, key=lambda one: one.model)
-    return CostView(_answer(paid), tuple(map(_row, paid))) if paid else None
+    if not paid:
+        return None
+    heads = ("Model", "Calls", "Input tokens", "of these cached", "Output tokens", "USD", "Price")
+    table = Table(heads, tuple(map(_row, paid)), frozenset(range(1, 6)), "", stacked=True)
+    note = (
+        "List prices times the tokens that the providers counted, for every reply that was kept. Attempts without a "
+        "reply are not in it: providers do not say what they cost. The bill is the provider’s."
+    )
+    return Section("cost", title, _answer(paid), (table, *notes([note])))
 
 
 def money(usd: float) -> str:
@@ -73,28 +77,24 @@ def _answer(paid: list[PaidView]) -> str:
     calls, unpriced = sum(one.calls for one in paid), sum(one.unpriced for one in paid)
     usd = money(sum(one.usd for one in paid))
     if unpriced == calls:
-        return f"{counted(calls, 'call')} of models that somebody is paid for; no price of them is known."
+        return f"{counted(calls, 'call')} of paid models; no price of them is known."
     if unpriced:
         return f"{usd} USD for {counted(calls - unpriced, 'call')}; what {count(unpriced)} more cost is not known."
     return f"{usd} USD for {counted(calls, 'call')}."
 
 
-def _row(one: PaidView) -> CostRow:
+def _row(one: PaidView) -> tuple[Inline, ...]:
     told = one.calls > one.untold
     batches = f", {count(one.in_batches)} in batches" if one.in_batches else ""
-    return CostRow(
-        model=clean(one.model, 200),
-        calls=f"{count(one.calls)}{batches}",
-        input=_tokens(one.input_tokens, told),
-        cached=_tokens(one.cached_tokens, told),
-        output=_tokens(one.output_tokens, told),
-        usd="not known" if one.unpriced == one.calls else money(one.usd),
-        price=_price(one),
-    )
+    return (
+        code(clean(one.model, 200)), f"{count(one.calls)}{batches}", _tokens(one.input_tokens, told),
+        _tokens(one.cached_tokens, told), _tokens(one.output_tokens, told),
+        "not known" if one.unpriced == one.calls else money(one.usd), _price(one),
+    )  # fmt: skip
 
 
 def _tokens(value: int | None, told: bool) -> str:
-    return count(value) if told and value is not None else "not told"
+    return count(value) if told and value is not None else "not reported"
 
 
 def _price(one: PaidView) -> str:
@@ -102,7 +102,7 @@ def _price(one: PaidView) -> str:
     if one.price_of is not None and one.unpriced:
         notes.append(f"{counted(one.unpriced, 'call')} without a price")
     if 0 < one.untold < one.calls:
-        notes.append(f"tokens of {counted(one.untold, 'call')} not told")
+        notes.append(f"tokens of {counted(one.untold, 'call')} not reported")
     return "; ".join(notes)
 
 
@@ -211,73 +211,80 @@ class Fact:
     code: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRow:
-    """One locked value and what it decides."""
-
-    field: str
-    value: str
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeRow:
-    """One judge of the panel. ``planted`` is empty for a language model."""
-
-    name: str
-    family: str
-    model: str
-    trials: str
-    invalid: str
-    conflict: str
-    question: str
-    planted: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FloorRow:
-    """One noise floor or side check, its value or why there is none."""
-
-    about: str
-    value: str
-    n: str
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True)
-class PlanView:
-    """Everything the plan, panel and records sections show; ``seen_before`` says that scores came before the plan."""
-
-    study_line: str
-    reference: str
-    plan_facts: tuple[Fact, ...]
-    panel_facts: tuple[Fact, ...]
-    never: str
-    amended: str
-    seen_before: str
-    rows: tuple[PlanRow, ...]
-    judges: tuple[JudgeRow, ...]
-    floors: tuple[FloorRow, ...]
-    missing: tuple[str, ...]
-    excluded: tuple[tuple[str, str], ...]
-
-
-def plan_view(book: Book) -> PlanView:
-    """The plan's parts of the page."""
-    return PlanView(
-        study_line=_study_line(book),
-        reference=_reference(book),
-        plan_facts=tuple(_plan_facts(book)),
-        panel_facts=tuple(_panel_facts(book)),
-        never=NEVER_SAID,
-        amended=amended_words(sorted({field for v in book.run.verdicts for field in v.amended})),
-        seen_before="" if book.preregistered else NOT_PREREGISTERED,
-        rows=tuple(_plan_rows(book)),
-        judges=tuple(_judges(book)),
-        floors=tuple(_floors(book)),
-        missing=tuple(_missing(book)),
-        excluded=tuple((clean(why, 160), count(n)) for why, n in sorted(book.run.excluded.items())),
+def plan_section(book: Book) -> Section:
+    """What was fixed in advance: facts of the plan and the panel, every field, the rubric, and what is not claimed."""
+    run, facts = book.run, (tuple(_plan_facts(book)), tuple(_panel_facts(book)))
+    amended = amended_words(sorted({field for v in run.verdicts for field in v.amended}))
+    lines: list[Inline] = [("Plan ", code(clean(run.plan_hash)))]
+    lines += [(bold(amended), " The claims that depend on it say so.")] if amended else []
+    fields = Table(("Field", "Value", "What it decides"), tuple(_plan_rows(book)), summary="", stacked=True)
+    titles = [book.title(name) for name, _ in run.rubric.dimensions]
+    rubric = (
+        f"Rubric {clean(run.rubric.name, 80)}: {clean(run.rubric.title, 160)}. Dimensions: {listing(titles) or 'none'}."
     )
+    shown_facts = tuple(
+        (Group(title, (Facts(tuple((one.term, _fact(one)) for one in found)),)),)
+        for title, found in zip(("The plan", "The panel"), facts, strict=True)
+    )
+    return Section(
+        "plan", "What was fixed in advance?",
+        "Each value below is part of the plan, and the hash covers all of them with the rubric and the prompts.",
+        (*notes(lines), Beside(shown_facts), Group("Show every field", (fields,), folded="phone"), *notes([rubric]),
+         Group("Not claimed here", (Text(NEVER_SAID, "never"),))),
+    )  # fmt: skip
+
+
+def _fact(one: Fact) -> Inline:
+    value = code(one.value) if one.code else one.value
+    return (value, small(f" {one.note}")) if one.note else value
+
+
+def panel_section(book: Book) -> Section:
+    """Who judged, and what is planted in the judges that are built in."""
+    rows, planted = [], list[tuple[Block, ...]]()
+    views = {view.name: view for view in book.run.reference_panel}
+    outside = book.run.study.stability.probe
+    for judge in (*book.run.study.judges, *((outside,) if outside else ())):
+        own = sorted(clean(agent, 60) for agent, family in book.families.items() if family == judge.family)
+        conflict = f"made by the family of {listing(own)}" if own else "none"
+        if judge is outside:
+            conflict += "; held-out judge, asked about contested pairs alone"
+        name = clean(judge.name, 80)
+        rows.append((name, clean(judge.family, 80), code(clean(judge.model, 120)), str(judge.trials),
+                     invalid_words(book, judge.name), conflict))  # fmt: skip
+        if (view := views.get(judge.name)) is not None and view.planted:
+            planted.append((planted_group(name, view.question, view.planted),))
+    heads = ("Judge", "Family", "Model", "Trials", "Invalid replies", "Conflict")
+    table = Table(heads, tuple(rows), frozenset({3, 4}), "", stacked=True)
+    said = reference_words(book)
+    return Section("panel", "Who judged?", said, (table, *((Beside(tuple(planted), "tri"),) if planted else ())))
+
+
+def planted_group(name: str, question: str, planted: Sequence[str]) -> Group:
+    """What was planted in a judge or agent that is built in."""
+    flaws = Items(tuple(clean(one, 300) for one in planted))
+    return Group(f"What is planted in {name}?", (Text(clean(question, 300), "cap"), flaws))
+
+
+def noise_section(book: Book) -> Section:
+    """What the same judge or the same agent does when nothing has changed, where the records can tell."""
+    rows = tuple(_floors(book))
+    heads = ("About", "Value", "n", "What it is")
+    blocks: tuple[Block, ...] = (Table(heads, rows, summary="", stacked=True),) if rows else notes(
+        ["No noise floor was measured."]
+    )  # fmt: skip
+    lead = "What the same judge or the same agent does when nothing has changed, where the records can tell."
+    return Section("noise", "How much of it is noise?", lead, blocks)
+
+
+def records_section(book: Book) -> Section:
+    """What the records lack, and which of them were left out."""
+    missing, excluded = tuple(_missing(book)), sorted(book.run.excluded.items())
+    rows = tuple((clean(why, 160), count(n)) for why, n in excluded)
+    table = Table(("Reason", "Records"), rows, frozenset({1}), "")
+    left_out = Group("Which records were left out?", (table,)) if rows else Text("No record was left out.")
+    lead = "" if missing else "The import reported nothing missing."
+    return Section("records", "What do the records lack?", lead, (*((Items(missing),) if missing else ()), left_out))
 
 
 def _missing(book: Book) -> Iterator[str]:
@@ -293,7 +300,8 @@ def _missing(book: Book) -> Iterator[str]:
             yield sentence(prose(note, 600))
 
 
-def _study_line(book: Book) -> str:
+def study_line(book: Book) -> str:
+    """The study in one line: its title, agents, decisions, clusters and judges."""
     study = book.run.study
     clusters = len({decision.cluster for decision in book.run.decisions})
     parts = [
@@ -305,7 +313,8 @@ def _study_line(book: Book) -> str:
     return f"{clean(study.title or study.name, 160)}: {', '.join(parts)}."
 
 
-def _reference(book: Book) -> str:
+def reference_words(book: Book) -> str:
+    """Which judges are built in; empty where none is."""
     built_in = {view.name for view in book.run.reference_panel}
     if not built_in:
         return ""
@@ -386,23 +395,23 @@ def _conflict(book: Book) -> Fact:
 # --- tables ---------------------------------------------------------------------------------------------------------
 
 
-def _plan_rows(book: Book) -> Iterator[PlanRow]:
+def _plan_rows(book: Book) -> Iterator[tuple[Inline, ...]]:
     plan: dict[str, Any] = book.run.study.model_dump(mode="json")
     meanings = {**_MEANINGS, "inference.aggregate_share": _share_meaning(book)}
     own = book.run.study.substrate is not None
     for agent in book.run.study.agents:
         said = clean(f"{agent.model}, family {agent.family}", 200)
-        yield PlanRow(f"agents.{clean(agent.name, 60)}", said, "agent that decides on every cycle")
+        yield code(f"agents.{clean(agent.name, 60)}"), said, "agent that decides on every cycle"
     for part in (*(_OWN_PARTS if own else ()), *_PARTS):
         if plan[part] is None:
-            yield PlanRow(part, plan_value(None), meanings.get(part, ""))
+            yield code(part), plan_value(None), meanings.get(part, "")
             continue
         for name, value in plan[part].items():
             field = f"{part}.{name}"
-            yield PlanRow(field, _field_value(field, value), meanings.get(field, ""))
+            yield code(field), _field_value(field, value), meanings.get(field, "")
     if own:
-        yield PlanRow("oracle", plan_value(plan["oracle"]), _MEANINGS["oracle"])
-    yield PlanRow("seed", plan_value(plan["seed"]), _MEANINGS["seed"])
+        yield code("oracle"), plan_value(plan["oracle"]), _MEANINGS["oracle"]
+    yield code("seed"), plan_value(plan["seed"]), _MEANINGS["seed"]
 
 
 def _field_value(field: str, value: Any) -> str:
@@ -445,26 +454,8 @@ def plan_value(value: object) -> str:
     return clean(str(value), 200)
 
 
-def _judges(book: Book) -> Iterator[JudgeRow]:
-    planted = {view.name: view for view in book.run.reference_panel}
-    outside = book.run.study.stability.probe
-    for judge in (*book.run.study.judges, *((outside,) if outside else ())):
-        view = planted.get(judge.name)
-        own = sorted(clean(agent, 60) for agent, family in book.families.items() if family == judge.family)
-        conflict = f"made by the family of {listing(own)}" if own else "none"
-        yield JudgeRow(
-            name=clean(judge.name, 80),
-            family=clean(judge.family, 80),
-            model=clean(judge.model, 120),
-            trials=str(judge.trials),
-            invalid=_invalid(book, judge.name),
-            conflict=f"{conflict}; held-out judge, asked about contested pairs alone" if judge is outside else conflict,
-            question=clean(view.question, 300) if view else "",
-            planted=tuple(clean(flaw, 300) for flaw in view.planted) if view else (),
-        )
-
-
-def _invalid(book: Book, judge: str) -> str:
+def invalid_words(book: Book, judge: str) -> str:
+    """How many replies of a judge were invalid, of how many."""
     invalid = count(book.run.invalid.get(judge, 0))
     share = book.one("judge.invalid_share", judge=judge)
     if share is None or share.value is None:
@@ -472,7 +463,7 @@ def _invalid(book: Book, judge: str) -> str:
     return book.to(share, f"{invalid} of {count(share.n)} ({percent(share.value, 1)})")
 
 
-def _floors(book: Book) -> Iterator[FloorRow]:
+def _floors(book: Book) -> Iterator[tuple[Inline, ...]]:
     gate = number(book.run.study.gates.repetition_stability)
     meaning = f"repetition stability; the plan asks for {gate}"
     yield from _grouped(book, "noise.repetition_stability", _repeated, meaning)
@@ -480,16 +471,18 @@ def _floors(book: Book) -> Iterator[FloorRow]:
     yield from _grouped(book, "noise.agent_floor", _replicates, meaning)
     for item in book.every("score.length_correlation"):
         value = state_words(item) if item.value is None else book.to(item, number(item.value))
-        yield FloorRow("Length and score", value, _n(item), "correlation of the length of a text with its panel score")
+        yield "Length and score", value, _n(item), "correlation of the length of a text with its panel score"
 
 
-def _grouped(book: Book, name: str, about: Callable[[Sequence[Measurement]], str], meaning: str) -> Iterator[FloorRow]:
+def _grouped(
+    book: Book, name: str, about: Callable[[Sequence[Measurement]], str], meaning: str
+) -> Iterator[tuple[Inline, ...]]:
     """A row for each number; what is not defined for one and the same reason shares a row."""
     groups: dict[str, list[Measurement]] = {}
     for item in book.every(name):
         groups.setdefault(item.id if item.value is not None else f"{state_words(item)}|{_n(item)}", []).append(item)
     for group in groups.values():
-        yield FloorRow(about(group), book.to(group[0], shown(group[0], 3)), _n(group[0]), meaning)
+        yield about(group), book.to(group[0], shown(group[0], 3)), _n(group[0]), meaning
 
 
 def _repeated(group: Sequence[Measurement]) -> str:

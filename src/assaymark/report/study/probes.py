@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from assaymark.records import AGGREGATE, Measurement
-from assaymark.report.blocks import Figure, Table
+from assaymark.report.blocks import Block, Figure, Section, Table, notes
 from assaymark.report.charts.intervals import DeltaRow, deltas
 from assaymark.report.lookup import Book
 from assaymark.report.text import counted, interval, listing, p_value, plural, shown, signed, state_words
 from assaymark.text import clean, count, number, span
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeView:
-    """One probe: its answer, its figure, the same as a table, and what has to be read with it."""
-
-    answer: str
-    figure: Figure | None = None
-    table: Table | None = None
-    notes: tuple[str, ...] = ()
+def probe(id_: str, title: str, answer: str, *blocks: Block | None) -> Section:
+    """A probe beside the scores, with what of it was measured."""
+    return Section(id_, title, answer, tuple(one for one in blocks if one is not None))
 
 
 # --- other anchors --------------------------------------------------------------------------------------------------
@@ -39,14 +33,14 @@ def changed_anchors(book: Book) -> list[Measurement]:
     return [m for m in found if m.detail.get("changed", True)]
 
 
-def anchor_view(book: Book) -> ProbeView:
+def anchor_section(book: Book) -> Section:
     """The anchor probe. How many pairs change order is counted, not named: neither order is supported here."""
-    found = anchors(book)
+    found, title = anchors(book), "Do the anchors carry the score?"
     if not found:
-        return ProbeView("Not run: no texts were graded again under another rubric.")
+        return probe("anchors", title, "Not run: no texts were graded again under another rubric.")
     measured = [m for m in found if m.value is not None]
     if not measured:
-        return ProbeView(f"The anchor probe is {state_words(found[0])}.")
+        return probe("anchors", title, f"The anchor probe is {state_words(found[0])}.")
     rubric, judge = (clean(str(measured[0].detail.get(key, "")), 60) for key in ("rubric", "judge"))
     rows = [_anchor_row(book, m) for m in measured]
     desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
@@ -55,12 +49,9 @@ def anchor_view(book: Book) -> ProbeView:
         f"Score under rubric {rubric or 'of the probe'} minus score under {clean(book.run.rubric.name, 60)}, the same "
         f"texts and the same judge{f' ({judge})' if judge else ''}, in rubric points with intervals over clusters."
     )
-    return ProbeView(
-        answer=anchor_answer(book),
-        figure=Figure("How far do the scores move?", caption, wide, narrow),
-        table=_anchor_table(book, found),
-        notes=("One judge alone grades this probe, so it says nothing about agreement under the other rubric.",),
-    )
+    note = "One judge alone grades this probe, so it says nothing about agreement under the other rubric."
+    figure = Figure("How far do the scores move?", caption, wide, narrow)
+    return probe("anchors", title, anchor_answer(book), figure, _anchor_table(book, found), *notes([note]))
 
 
 def anchor_answer(book: Book) -> str:
@@ -143,27 +134,21 @@ def contamination_gaps(book: Book) -> list[Measurement]:
     return sorted(found, key=lambda m: (m.labels.get("split") != "all", m.labels.get("split", "")))
 
 
-def contamination_view(book: Book) -> ProbeView:
-    """The contamination probe, with the instruments that stand on one side only."""
-    found = contamination_gaps(book)
+def contamination_section(book: Book) -> Section:
+    """The contamination probe, with the instruments that are on one side only."""
+    found, title = contamination_gaps(book), "Do later clusters differ?"
     if not found:
-        return ProbeView(
-            "Not run: the plan names no clusters after the training cutoff, so scores may rest on remembered events."
-        )
+        said = "the plan names no clusters after the training cutoff, so scores may rest on remembered events."
+        return probe("contamination", title, f"Not run: {said}")
     heads = ("Split", "Later minus earlier", "p", "Later", "Earlier")
     rows = tuple(
-        (
-            split_words(m),
-            shown(m) if m.value is None else book.to(m, shift_words(m)),
-            _p(m),
-            _side(m, "post"),
-            _side(m, "earlier"),
-        )
+        (split_words(m), shown(m) if m.value is None else book.to(m, shift_words(m)), _p(m), _side(m, "post"),
+         _side(m, "earlier"))
         for m in found
-    )
+    )  # fmt: skip
     absent = sorted({clean(str(name), 40) for m in found for name in m.detail.get("absent", ())})
-    notes = (f"On one side only, and so not compared: {listing(absent)}.",) if absent else ()
-    return ProbeView(contamination_answer(book), table=Table(heads, rows), notes=notes)
+    said = f"On one side only, and so not compared: {listing(absent)}." if absent else ""
+    return probe("contamination", title, contamination_answer(book), Table(heads, rows, summary=""), *notes([said]))
 
 
 def contamination_answer(book: Book) -> str:

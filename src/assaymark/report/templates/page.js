@@ -20,12 +20,14 @@ async function copy(text) {
   }
 }
 for (const button of all("[data-copy]")) {
-  const { copy: text, said } = button.dataset, name = button.textContent;
-  const say = at => {
-    button.textContent = said.split("|")[at];
-    setTimeout(() => button.textContent = name, 1600);
+  button.onclick = () => {
+    const { copy: text, said } = button.dataset, name = button.textContent;
+    const say = at => {
+      button.textContent = said.split("|")[at];
+      setTimeout(() => button.textContent = name, 1600);
+    };
+    copy(text).then(() => say(0), () => say(1));
   };
-  button.onclick = () => copy(text).then(() => say(0), () => say(1));
 }
 
 for (const bar of all("[data-tools]")) {

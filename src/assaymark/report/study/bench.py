@@ -1,0 +1,450 @@
+"""The sentence bench: any sentence of the study, what decides it gate by gate, and what would help.
+
+Its data hold one record for each pair, first rank and equivalence. Both directions of a pair share a record, and that
+of a pair that is not supported holds no direction, no gap and no point: neither its sentence nor a mark of its gap.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from assaymark.claims import kind_of, suppressed_phrase
+from assaymark.records import AGGREGATE, Level, Measurement, Verdict
+from assaymark.report.charts.tiers import Strip, strip_axis
+from assaymark.report.levels import (
+    LEVELS,
+    RANK,
+    TAGS,
+    TALLY,
+    built_in_words,
+    copied,
+    ordered_verdicts,
+    rule_words,
+)
+from assaymark.report.lookup import Book, score_words
+from assaymark.report.page import environment
+from assaymark.report.study.claim_checks import Check, checked, gap_words, stopping
+from assaymark.report.study.controls import controls
+from assaymark.report.study.limits import TESTS, binding, failed_judges, fix_words, own_test, own_tests_words
+from assaymark.report.text import listing, p_value, plural, signed
+from assaymark.text import clean, count, number, percent, prose
+
+MOST: Final = 400
+"""With more sentences there is a bench for each score."""
+
+GATES: Final = (
+    "Judges agree", "Difference", "Without any one judge", "Length and planted texts", "Judges pass their own test",
+)  # fmt: skip
+_CHECKS: Final = {
+    "Agreement": 0, "Difference": 1, "Own family": 1, "Clusters": 1, "Without any one judge family": 2,
+    "Other judges": 2, "Length": 3, "Dimension": 3, "Control texts": 3,
+}  # fmt: skip
+RELATIONS: Final = {"above": "scores above", "below": "scores below", "first": "ranks first", "within": ""}
+FLIP: Final = "source: sign flip"
+
+
+@dataclass(slots=True)
+class _Shared:
+    """Values that are written once and named by their place."""
+
+    values: list[Any] = field(default_factory=list)
+    places: dict[str, int] = field(default_factory=dict)
+
+    def place(self, value: Any) -> int:
+        """Where a value is."""
+        key = json.dumps(value)
+        if key not in self.places:
+            self.places[key] = len(self.values)
+            self.values.append(value)
+        return self.places[key]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One gate of a sentence: its state ("", "condition", "stops" or "unreached"), its line and its strip."""
+
+    state: str
+    line: str = ""
+    strip: Strip | None = None
+    href: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkable:
+    """Everything that the bench shows of one sentence; ``sentence`` is empty where it is not supported."""
+
+    level: Level
+    about: str
+    sentence: str
+    also: tuple[str, ...]
+    built_in: str
+    help: tuple[str, ...]
+    gates: tuple[Gate, ...]
+    href: str
+
+
+def checkable(book: Book, verdict: Verdict) -> Checkable:
+    """The record of one verdict."""
+    level, said = verdict.publication_level, verdict.publication_level != "no-claim"
+    also = [prose(one.text, 400) for one in verdict.conditions] or ([verdict.condition] if verdict.condition else [])
+    if level == "headline":
+        fixes = [_overturn(verdict)]
+    elif not said and kind_of(verdict.claim) == "first":  # one agent's own fields would show that it leads
+        fixes = [fix_words(book, "agreement" if "agreement" in stopping(verdict) else "stability")]
+    else:
+        fixes = [fix_words(book, name, verdict) for name in binding(verdict)]
+    return Checkable(
+        level=level,
+        about=prose(suppressed_phrase(verdict.claim), 400),
+        sentence=prose(verdict.claim.statement, 400) if said else "",
+        also=tuple(also) if said else (),
+        built_in=built_in_words(book, verdict),
+        help=tuple(dict.fromkeys(fixes))[:2],
+        gates=_gates(book, verdict),
+        href=book.claims.get(verdict.claim.id, ""),
+    )
+
+
+def _overturn(verdict: Verdict) -> str:
+    """Which other rules a supported sentence does not hold under."""
+    worse = [rule_words(rule) for rule, level in sorted(verdict.fragility.items()) if RANK[level] < 2]
+    if worse:
+        return f"Not supported without a condition under {listing(worse, last='or')}."
+    rules = f" and none of {plural(len(verdict.fragility), 'other rule')}" if verdict.fragility else ""
+    return f"No single judge{rules}. Other market regimes might."
+
+
+# --- the gates --------------------------------------------------------------------------------------------------------
+
+
+def _gates(book: Book, verdict: Verdict) -> tuple[Gate, ...]:
+    """The five gates up to the one that stops; of an unsupported sentence the words that both directions share."""
+    by_gate: list[list[Check]] = [[] for _ in GATES]
+    for check in checked(book, verdict).checks:
+        by_gate[_CHECKS.get(check.name, 4)].append(check)
+    supported, found = verdict.publication_level != "no-claim", list[Gate]()
+    for at, checks in enumerate(by_gate):
+        if found and found[-1].state in ("stops", "unreached"):
+            found.append(Gate("unreached"))
+            continue
+        effects = [one.effect for one in checks]
+        state = next((one for one in ("stops", "condition") if one in effects), "")
+        mark = {"stops": "n", "condition": "q"}.get(state, "p")
+        words = "; ".join(_short(one) for one in checks if one.effect == state and state) or _passed(checks)
+        if at == 0:
+            item = book.gating(verdict.claim.dimension)
+            href = "" if item is None else book.links.get(item.id, "")
+            found.append(Gate(state, _kappa_line(book, verdict) or words, _kappa(book, verdict, mark), href))
+        elif at == 4:
+            line = own_tests_words(book)
+            own = state if any(one.effect and one.name == "Judges’ own tests" for one in checks) else ""
+            people = [_short(one) for one in checks if one.name == "People" and one.text != "not graded by people"]
+            line = "; ".join((line, *people)) if own or not state else words
+            strip = own_tests_strip(book, "q" if failed_judges(book) else "p")
+            found.append(Gate(state, line, strip, "datasheets.html" if book.run.datasheets else ""))
+        else:
+            strip, line = _measured(book, verdict, at, mark) if supported else (None, "")
+            line = "; ".join(filter(None, (line, words if state or not line else "")))
+            name = ("", "contrast", "lofo.contrast", "length.contrast")[at]
+            items = _pairs(book, verdict, name) if supported and at != 2 else []
+            if supported and at == 2:
+                items = [one for f in book.run.study.families for one in _pairs(book, verdict, name, dropped=f)]
+            found.append(Gate(state, line, strip, book.links.get(items[0][1].id, "") if items else ""))
+    return tuple(found)
+
+
+def _short(check: Check) -> str:
+    """A check that stops or conditions, in the words of its value and what is needed; its card has all of them."""
+    text = str(check.text)
+    if check.name in ("Agreement", "Difference", "Without any one judge family", "Length"):
+        return text.partition(": ")[0] if check.name == "Length" else text
+    end = {"Control texts": "; ", "Dimension": ", adjusted"}.get(check.name, "\0")
+    return f"{check.name.lower()}: {text.partition(end)[0]}"
+
+
+def _passed(checks: Sequence[Check]) -> str:
+    """The first check that has something to say for a gate that is passed."""
+    return str(checks[0].text).partition("; adjusted")[0] if checks else "not tested"
+
+
+def _kappa_line(book: Book, verdict: Verdict) -> str:
+    item, gates = book.gating(verdict.claim.dimension), book.run.study.gates
+    if item is None or item.value is None or kind_of(verdict.claim) == "cell":
+        return ""
+    needed = gates.halt if verdict.agreement_status == "halt" else gates.publish
+    ends = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
+    return f"{book.gating_words(verdict.claim.dimension)}{ends}; {number(needed)} needed"
+
+
+def _kappa(book: Book, verdict: Verdict, mark: str) -> Strip | None:
+    item, gates = book.gating(verdict.claim.dimension), book.run.study.gates
+    if item is None or item.value is None:
+        return None
+    low = min(0.0, item.value, gates.halt if item.low is None else item.low)
+    cuts = ((gates.halt, f"{gates.halt:g}", True), (gates.publish, f"{gates.publish:g}", False))
+    return Strip((round(low, 2), 1.0), cuts, (_point(item),), mark)
+
+
+def _point(item: Measurement, sign: int = 1) -> tuple[float, float | None, float | None]:
+    value, ends = sign * (item.value or 0.0), (item.low, item.high)
+    if ends[0] is None or ends[1] is None:
+        return round(value, 3), None, None
+    low, high = sorted((sign * ends[0], sign * ends[1]))
+    return round(value, 3), round(low, 3), round(high, 3)
+
+
+def _pairs(book: Book, verdict: Verdict, name: str, **labels: str) -> list[tuple[float, Measurement]]:
+    """The differences that a supported sentence rests on, each towards the agent that it names first."""
+    claim = verdict.claim
+    lead, rest = claim.subjects[0], claim.subjects[1:] or [one for one in book.agents if one != claim.subjects[0]]
+    found = []
+    for other in rest:
+        for high, low, sign in ((lead, other, 1), (other, lead, -1)):
+            item = book.one(name, dimension=claim.dimension, **labels, high=high, low=low)
+            if item is not None and item.value is not None:
+                found.append((sign * item.value, item))
+                break
+    return found
+
+
+def _measured(book: Book, verdict: Verdict, at: int, mark: str) -> tuple[Strip | None, str]:
+    """The strip and the line of a supported sentence at the second, third or fourth gate."""
+    kind = kind_of(verdict.claim)
+    zero: tuple[tuple[float, str, bool], ...] = ((0.0, "0", False),)
+    if at == 1:
+        found = _pairs(book, verdict, "contrast")
+        if not found:
+            return None, ""
+        value, item = min(found, key=lambda pair: pair[0])
+        sign = 1 if value == item.value else -1
+        point = _point(item, sign)
+        ends = [value, *(one for one in point[1:] if one is not None)]
+        if kind == "within":
+            margin = book.run.study.inference.margin * 4
+            zero = ((-margin, f"−{margin:g}", False), (margin, f"{margin:g}", False))
+            return Strip(strip_axis(ends, -margin, margin), zero, (point,), mark), f"within {margin:g} needed"
+        which = "weakest lead " if kind == "first" else ""
+        gap = gap_words(item, sign).replace(" points", "")
+        p = _recused_p(book, verdict)
+        return Strip(strip_axis(ends, 0.0), zero, (point,), mark), f"{which}{gap}; above 0 needed{p}"
+    if at == 2:
+        if kind == "within":
+            return None, ""
+        every = (_pairs(book, verdict, "lofo.contrast", dropped=family) for family in book.run.study.families)
+        drops = [min(value for value, _ in found) for found in every if found]
+        if not drops:
+            return None, ""
+        points = tuple((round(one, 3), None, None) for one in drops)
+        line = f"{', '.join(map(signed, drops))}; all above 0 needed"
+        return Strip(strip_axis(drops, 0.0), zero, points, mark * len(points)), line
+    shares = [share for agent in (verdict.claim.subjects if len(verdict.claim.subjects) > 1 else book.agents)
+              if (share := book.value("terse.share", agent=agent)) is not None]  # fmt: skip
+    if not shares:
+        return None, ""
+    cells = book.run.study.cells
+    cuts = ((cells.terse_share, percent(cells.terse_share), False),)
+    bad = max(shares) > cells.terse_share
+    line = f"{percent(max(shares))} of the texts under {cells.terse_tokens} words; {percent(cells.terse_share)} allowed"
+    failing = [c.title.partition(":")[0] for c in controls(book) if c.outcome in ("failed", "verbosity-bias")]
+    line += "" if failing or mark != "p" else "; planted texts pass"
+    return Strip((0.0, 1.0), cuts, ((round(max(shares), 3), None, None),), "q" if bad else "p"), line
+
+
+def _recused_p(book: Book, verdict: Verdict) -> str:
+    """The p-value with the agents' own makers' judges standing aside."""
+    found = [m.detail.get("p") for _, m in _pairs(book, verdict, "recusal.contrast")]
+    ps = [float(p) for p in found if isinstance(p, (int, float))]
+    return f"; without judges of their makers {p_value(max(ps))}" if ps else ""
+
+
+def own_tests_strip(book: Book, mark: str) -> Strip | None:
+    """The judges' values in the test that the plan limits, beside the limit."""
+    limits = book.run.study.datasheets
+    failed = [one.partition(" ")[0] for named in failed_judges(book).values() for one in named]
+    name = next((one for one in (*failed, *(limits.set if limits else ())) if one in TESTS), None)
+    if limits is None or name is None or name not in limits.set:
+        return None
+    measured, _, side = TESTS[name]
+    found = [own_test(book, measured, judge.name) for judge in book.run.study.judges]
+    values = [round(m.value, 3) for m in found if m is not None and m.value is not None]
+    if not values:
+        return None
+    cut = limits.set[name]
+    marks = "".join(mark if side * value > side * cut else "p" for value in values)
+    points = tuple((value, None, None) for value in values)
+    return Strip(strip_axis(values, cut), ((cut, f"{cut:g}", False),), points, marks)
+
+
+# --- the data ---------------------------------------------------------------------------------------------------------
+
+
+def about_agents(book: Book) -> tuple[Verdict, ...]:
+    """The verdicts that the bench can be asked about."""
+    return tuple(v for v in ordered_verdicts(book) if kind_of(v.claim) != "cell")
+
+
+def default(book: Book) -> Verdict | None:
+    """The sentence that the bench opens with: the first supported pair on the overall score, else whatever is first."""
+    order = {"pair": 0, "first": 1, "within": 2}
+
+    def place(verdict: Verdict) -> tuple[int, bool, int]:
+        claim = verdict.claim
+        return -min(RANK[verdict.publication_level], 1), claim.dimension != AGGREGATE, order[kind_of(claim)]
+
+    return min(about_agents(book), key=place, default=None)
+
+
+def asked(book: Book, verdict: Verdict) -> tuple[str, str, str, str]:
+    """Agent, relation, other agent and score of a sentence; of an unsupported one in alphabetical order."""
+    kind, names = kind_of(verdict.claim), verdict.claim.subjects
+    if verdict.publication_level == "no-claim" or kind == "within":
+        names = tuple(sorted(names))
+    relation = "above" if kind == "pair" else kind
+    other = names[1] if len(names) > 1 else next((one for one in book.agents if one != names[0]), names[0])
+    return names[0], relation, other, verdict.claim.dimension
+
+
+def rules(book: Book) -> list[tuple[str, str, str]]:
+    """Every rule that verdicts were decided under beside the plan's: its id, its words, and why it cannot reject."""
+    names = sorted({name for v in book.run.verdicts for name in v.fragility})
+    found = [(name, rule_words(name), "") for name in names]
+    if FLIP not in names and (why := flip_words(book)):
+        found.append((FLIP, rule_words(FLIP), why))
+    return found
+
+
+def flip_words(book: Book) -> str:
+    """Why the sign flip cannot reject here, where it was measured: over so few clusters its p is never small enough."""
+    found = [item for item in book.by_name.get("contrast", ()) if item.detail.get("p_sign_flip") is not None]
+    most = max((int(item.detail.get("clusters", 0)) for item in found), default=0)
+    if not most or not any(v.fragility for v in book.run.verdicts):
+        return ""
+    pairs, least, level = len(book.on(AGGREGATE, "pair")), 2.0 ** (1 - most), book.run.study.inference.alpha
+    return (
+        f"With {plural(most, 'cluster')} this test cannot reject: {p_value(least)} at least, after correction over "
+        f"{plural(pairs, 'pair')} {p_value(min(1.0, least * pairs))}; {f'{level:g}'.removeprefix('0')} needed."
+    )
+
+
+def tally(book: Book, rule: str = "") -> list[int]:
+    """How many claims reach each level; under another rule, too. One that cannot reject supports none."""
+    verdicts = book.run.verdicts
+    if rule and not any(rule in v.fragility for v in verdicts):
+        return [0, 0, len(verdicts)]
+    levels = [v.fragility.get(rule, v.publication_level) if rule else v.publication_level for v in verdicts]
+    return [levels.count(level) for level in LEVELS]
+
+
+def bench_data(book: Book, pages: Mapping[str, str], path: str, *, copying: bool = True) -> dict[str, Any]:
+    """What the script of the bench reads: the sentences of the scores that ``pages`` put on the page at ``path``.
+
+    Agents and scores are named by their place.
+    """
+    dimensions = list(pages)
+    texts, gates, records = _Shared(), _Shared(), dict[str, list[Any]]()
+    texts.place("")  # what no link has
+    agents, others = book.agents, rules(book)
+    for verdict in about_agents(book):
+        if pages.get(verdict.claim.dimension) != path:
+            continue
+        one, supported = checkable(book, verdict), verdict.publication_level != "no-claim"
+        # Of an unsupported sentence neither a text nor a place may follow its direction.
+        names = verdict.claim.subjects if supported else tuple(sorted(verdict.claim.subjects))
+        places = [agents.index(name) for name in sorted(names)]
+        key = ".".join(map(str, (kind_of(verdict.claim)[0], dimensions.index(verdict.claim.dimension), *places)))
+
+        def told(text: str, subjects: Sequence[str] = names, score: str = verdict.claim.dimension) -> int:
+            return texts.place(_template(text, subjects, score))
+
+        # Another rule of an unsupported first rank would show who leads.
+        hidden = not supported and kind_of(verdict.claim) == "first"
+        levels = "".join(
+            "3" if why else "2" if hidden else str(LEVELS.index(verdict.fragility.get(name, verdict.publication_level)))
+            for name, _, why in others
+        )
+        shown = [
+            gates.place([g.state, texts.place(g.line), _packed(g.strip), texts.place(g.href) if g.href else 0])
+            for g in one.gates
+            if g.state != "unreached"
+        ]
+        records[key] = [
+            LEVELS.index(one.level), told(one.sentence) if supported else told(one.about),
+            agents.index(names[0]) if supported and len(names) > 1 else -1,
+            [told(text) for text in one.also], [texts.place(text) for text in one.help], shown, levels,
+            texts.place(one.href.partition("#")[0]), one.href.partition("#")[2],
+            texts.place(one.built_in) if supported and one.built_in else -1,
+        ]  # fmt: skip
+        if supported:
+            # Agents of a template in the order of the sentence.
+            records[key].append([agents.index(name) for name in names])
+    source = copied("#", "#", book.run.study.title or book.run.study.name, book.run.locked_at, book.run.plan_hash)
+    return {
+        "agents": list(agents), "names": [clean(one, 80) for one in agents],
+        "scores": [[d, score_words(d)] for d in dimensions], "texts": texts.values, "gates": gates.values,
+        "records": records, "rules": [["", "the preregistered rule", "", tally(book)],
+                                      *([name, said, why, tally(book, name)] for name, said, why in others)],
+        "copy": source if copying else "",
+        "pages": ["" if page == path else page for page in pages.values()],
+    }  # fmt: skip
+
+
+def _packed(strip: Strip | None) -> list[Any] | int:
+    if strip is None:
+        return 0
+    cuts = [[at, words, int(dashed)] for at, words, dashed in strip.cuts]
+    points = [[one[0]] if one[1] is None else list(one) for one in strip.points]
+    return [list(strip.axis), cuts, points, strip.marks]
+
+
+def _template(text: str, subjects: Sequence[str], score: str) -> str:
+    """A text with places for its agents and its score, where putting them back gives the text itself."""
+    shown, where = [clean(name, 80) for name in subjects], score_words(score)
+    made = text.replace(f"on {where}", "on {s}")
+    for at, name in enumerate(shown):
+        made = made.replace(name, f"{{{at}}}")
+    back = made
+    for at, name in enumerate(shown):
+        back = back.replace(f"{{{at}}}", name)
+    return made if back.replace("{s}", where) == text and "{" not in text else text
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+def bench(book: Book, pages: Mapping[str, str], path: str, *, copying: bool = True) -> Markup:
+    """The bench of one page, opened at its first sentence; ``pages`` are those that hold each score."""
+    verdict = next((v for v in _defaults(book) if pages.get(v.claim.dimension) == path), None)
+    if verdict is None:
+        return Markup("")
+    one = checkable(book, verdict)
+    data = bench_data(book, pages, path, copying=copying)
+    packed = json.dumps(data, separators=(",", ":"))
+    for sign in "<>&":
+        packed = packed.replace(sign, f"\\u{ord(sign):04x}")
+    margin = f"{book.run.study.inference.margin * 4:g}"
+    condition = " ".join(filter(None, (one.built_in, *one.also)))
+    study = book.run.study
+    return Markup(
+        environment().get_template("bench.html").render(
+            agents=[(name, clean(name, 80)) for name in book.agents], chosen=asked(book, verdict), one=one,
+            relations=RELATIONS | {"within": f"scores within {margin} of"},
+            gates=list(zip(GATES, one.gates, strict=True)),
+            scores=[(d, score_words(d)) for d in pages], tags=TAGS, rules=data["rules"], tallies=TALLY,
+            copy=copied(one.sentence, condition, study.title or study.name, book.run.locked_at, book.run.plan_hash)
+            if copying and one.sentence else "",
+            data=Markup(packed), claims=count(len(book.run.verdicts)),
+        )
+    )  # fmt: skip
+
+
+def _defaults(book: Book) -> Iterator[Verdict]:
+    first = default(book)
+    if first is not None:
+        yield first
+    yield from (v for v in about_agents(book) if v.publication_level != "no-claim")
+    yield from about_agents(book)

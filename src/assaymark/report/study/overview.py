@@ -1,0 +1,523 @@
+"""The first page of a study: the finding with its condition, the sentence bench, and what the finding rests on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from markupsafe import Markup
+
+from assaymark.claims import kind_of
+from assaymark.records import AGGREGATE, Verdict
+from assaymark.report.blocks import (
+    Beside,
+    Block,
+    Figure,
+    Inline,
+    Linked,
+    Mark,
+    Page,
+    Section,
+    Table,
+    Tally,
+    Text,
+    bold,
+    small,
+)
+from assaymark.report.board import effect_of, tier_ends
+from assaymark.report.charts.canvas import NARROW, WIDE, csv_text
+from assaymark.report.charts.tiers import Strip, TierRow, strip_axis, tier_chart
+from assaymark.report.datasheet.reading import datasheet_path
+from assaymark.report.levels import LEVELS, RANK, TALLY, ordered_verdicts
+from assaymark.report.lookup import Book, score_words
+from assaymark.report.study.bench import MOST, about_agents, bench
+from assaymark.report.study.controls import (
+    GOOD,
+    Control,
+    controls,
+    ranked_alone,
+    supported_orders,
+    tiers,
+)
+from assaymark.report.study.limits import Limit, failed_judges, limits, own_test, own_tests_words
+from assaymark.report.study.plan import invalid_words
+from assaymark.report.text import counted, interval, listing, ordinal_span, plural, sentence, shown, signed, words
+from assaymark.text import clean, count, number, percent, prose, span
+
+TIERS: Final = "data/tiers.csv"
+"""Where the values behind the charts of tiers lie."""
+
+CHARTED: Final = 9
+"""So many small charts are on the first page; the board of every score is on the page of agents."""
+
+_SAID: Final = {
+    "passed": "passes", "substance": "passes", "invariant": "passes", "noticed": "passes", "failed": "fails",
+    "verbosity-bias": "fails", "terse-favoured": "fails", "style-sensitive": "fails", "not noticed": "fails",
+    "inconclusive": "is open", "not tested": "is not tested",
+}  # fmt: skip
+
+
+# --- the finding ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What opens the page and the terminal: one supported sentence, or why there is none.
+
+    ``said`` is the sentence, without quotation marks; ``verdict`` is None where nothing is supported, or may be named.
+    """
+
+    said: str
+    verdict: Verdict | None
+    also: str
+    second: str
+    notice: tuple[str, str]
+
+
+def finding(book: Book) -> Finding:
+    """The finding: who ranks first overall, else the first pair, on the overall score before the dimensions."""
+    order = {"first": 0, "pair": 1, "within": 2, "cell": 3}
+    said = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim"]
+    said.sort(key=lambda v: (order[kind_of(v.claim)] == 3, v.claim.dimension != AGGREGATE, order[kind_of(v.claim)],
+                             -RANK[v.publication_level]))  # fmt: skip
+    notice = built_in_notice(book)
+    if not said:
+        why = book.untestable or _reason(book)
+        return Finding("Nothing can be said from this study yet", None, why, _second(book), notice)
+    if not names_allowed(book):
+        also = f"{counted(len(said), 'sentence')} would be supported if the judges were no built-in rules."
+        return Finding("Built-in judges scored these agents", None, also, "", notice)
+    verdict = said[0]
+    conditions = [prose(one.text, 400) for one in verdict.conditions] or list(filter(None, [verdict.condition]))
+    return Finding(
+        prose(verdict.claim.statement, 400), verdict, prose(" ".join(conditions), 900), _second(book), notice
+    )  # fmt: skip
+
+
+def names_allowed(book: Book) -> bool:
+    """Whether agents may be named in the heading and copied: not where only the judges are built in."""
+    judges, agents = _built_in(book)
+    return agents or not judges
+
+
+def _built_in(book: Book) -> tuple[bool, bool]:
+    """Whether all judges and all agents are built in."""
+    run = book.run
+    graders, makers = {one.name for one in run.reference_panel}, {one.name for one in run.reference_agents}
+    agents = {one.name for one in run.study.agents} or set(book.agents)
+    return bool(graders) and graders >= {one.name for one in run.study.judges}, bool(makers) and makers >= agents
+
+
+def built_in_notice(book: Book) -> tuple[str, str]:
+    """What is built in here, as a heading and a sentence; empty where nothing is."""
+    run = book.run
+    graders, makers = {one.name for one in run.reference_panel}, {one.name for one in run.reference_agents}
+    judges, (all_judges, all_agents) = {judge.name for judge in run.study.judges}, _built_in(book)
+    if all_judges and all_agents:
+        return "Demonstration.", (
+            "Agents and judges are built-in rules with known flaws; nothing here describes a language model."
+        )
+    if all_judges:
+        return "Built-in judges.", (
+            f"The decisions are given, the {plural(len(judges), 'judge')} are simple rules with known flaws. Their "
+            "scores say nothing about a language model, so copying is off."
+        )
+    if graders & judges:
+        named = listing([clean(one, 60) for one in sorted(graders & judges)])
+        are = "is a built-in judge" if len(graders & judges) == 1 else "are built-in judges"
+        return "Built-in judges.", f"{named} {are} with known flaws, no language model."
+    if makers:
+        named = "Every agent" if all_agents else listing([clean(one, 60) for one in sorted(makers)])
+        are = "is a built-in rule" if all_agents or len(makers) == 1 else "are built-in rules"
+        return "Built-in agents.", f"{named} {are} with known properties, no language model."
+    return "", ""
+
+
+def _reason(book: Book) -> str:
+    """Why nothing is supported, and the cheapest next step."""
+    if not book.run.verdicts:
+        return "No claim was decided."
+    found = limits(book)
+    return f"{found[0].title}: {found[0].measured} {found[0].fix}" if found else "No claim is supported."
+
+
+def _second(book: Book) -> str:
+    """The second finding: who cannot be ranked, and on how many dimensions the judges agree."""
+    said = []
+    if supported_orders(book, AGGREGATE):
+        groups = [[clean(one, 60) for one in tier.agents] for tier in tiers(book, AGGREGATE) if not tier.alone]
+        said = [f"{_names(group)} cannot be ranked." for group in groups]
+    dimensions = [d for d in book.dimensions if d != AGGREGATE and book.status(d) is not None]
+    if dimensions:
+        agree = sum(book.status(d) in ("publish", "methodology") for d in dimensions)
+        some = words(agree) if agree else "none"
+        said.append(f"The judges agree on {some} of {plural(len(dimensions), 'dimension')}.")
+    return " ".join(said)
+
+
+def _names(names: Sequence[str]) -> str:
+    return listing(names) if len(names) <= 6 else f"{', '.join(names[:5])} and {count(len(names) - 5)} others"
+
+
+def counted_words(book: Book) -> str:
+    """What the tallies are of: sentences, decisions, judges and clusters."""
+    run, clusters = book.run, len({one.cluster for one in book.run.decisions})
+    fixed = "fixed in advance" if book.preregistered else "not preregistered, so none without a condition"
+    parts = [f"of {counted(len(run.verdicts), 'sentence')} {fixed}", counted(len(run.decisions), "decision"),
+             counted(len(run.study.judges), "judge")]  # fmt: skip
+    parts += [counted(clusters, "cluster")] if clusters else []
+    return " · ".join(parts)
+
+
+# --- who is ahead -----------------------------------------------------------------------------------------------------
+
+
+def tier_rows(book: Book, dimension: str) -> list[TierRow]:
+    """The tiers of a score as they are drawn."""
+    found, alone = [], ranked_alone(book, dimension)
+    groups = tiers(book, dimension)
+    for at, tier in enumerate(groups):
+        ends, point = tier_ends(book, tier, dimension), None
+        names = [clean(agent, 60) for agent in tier.agents]
+        said = "no ranking inside"
+        written = "" if ends is None else f"{span(*ends)}, one tier"
+        if tier.agents[0] in alone and (item := effect_of(book, tier.agents[0], dimension)) is not None:
+            point = item.value
+            written = shown(item) if point is None else interval(point, item.low, item.high)
+        if tier.alone:
+            above, below = sum(len(one.agents) for one in groups[at + 1 :]), sum(len(one.agents) for one in groups[:at])
+            parts = [f"above {plural(above, 'other')}"] * bool(above) + [f"below {plural(below, 'other')}"] * bool(
+                below
+            )
+            said = ", ".join(parts).replace("others", "others", 1) or "alone"
+        found.append(TierRow(tuple(names), tier.level, ends, point, written, said))
+    return found
+
+
+def axis_of(book: Book) -> tuple[int, int]:
+    """The common axis of all scores, between whole points."""
+    ends = [end for d in book.dimensions for tier in tiers(book, d) for end in tier_ends(book, tier, d) or ()]
+    low = max(1, math.floor(min(ends, default=1.0)))
+    return low, max(min(5, math.ceil(max(ends, default=5.0))), low + 1)
+
+
+def tiers_section(book: Book) -> Section:
+    """Who is ahead, and can it be said: the tiers on the overall score, then on each dimension, on one axis."""
+    axis, level = axis_of(book), percent(book.run.study.inference.level)
+    overall, blocks = tier_rows(book, AGGREGATE), list[Block]()
+    scored = [d for d in book.dimensions if d != AGGREGATE and (book.on(d) or book.status(d) is not None)][:CHARTED]
+    if book.agents:
+        why = _disagreement(book, AGGREGATE)
+        desc = _desc(overall, why)
+        wide, narrow = (
+            tier_chart(
+                f"tiers-{kind[0]}", overall, axis, "Overall score by tier", desc, width=width, kind=kind, why=why
+            )
+            for kind, width in (("wide", float(WIDE)), ("narrow", float(NARROW)))
+        )
+        blocks.append(
+            Figure(f"Overall score, 1 to 5, with {level} interval", ranks_words(book, AGGREGATE), wide, narrow)
+        )
+    small_ones = [_small(book, d, axis, at) for at, d in enumerate(scored)]
+    if small_ones:
+        blocks.append(Markup('<div class="small3">{}</div>').format(Markup("").join(small_ones)))
+    key = (
+        "Square: an agent’s score. Box: a tier, drawn from end to end; its agents cannot be ranked, so nothing inside "
+        "it is shown. Half fill: supported only with a condition. "
+    )
+    blocks.append(Text((key, Linked("The values as a file (CSV)", TIERS)) if book.agents else key))
+    return Section("ahead", "Who is ahead, and can it be said?", tiers_words(book), tuple(blocks))
+
+
+def ranks_words(book: Book, dimension: str) -> str:
+    """The simultaneous rank interval of each agent in a tier of more than three; empty where there is none."""
+    possible, of = book.summary.ranks.get(dimension, {}), count(len(book.agents))
+    told = [
+        f"{clean(agent, 60)} {ordinal_span(*possible.get(agent, tier.ranks))}"
+        for tier in tiers(book, dimension) if len(tier.agents) > 3 for agent in tier.agents
+    ]  # fmt: skip
+    more = f" and {count(len(told) - 12)} more" if len(told) > 12 else ""
+    return f"Possible ranks of {of}: {', '.join(told[:12])}{more}." if told else ""
+
+
+def tiers_words(book: Book) -> str:
+    """How many tiers there are on the overall score, and on how many dimensions nothing can be said."""
+    groups = tiers(book, AGGREGATE)
+    if not groups:
+        return "No agent was scored."
+    cut = len(groups) > 1
+    said = f"{plural(len(groups), 'tier').capitalize()} on the overall score." if cut else (
+        f"On the overall score {_names([clean(one, 60) for one in groups[0].agents])} cannot be ranked."
+    )  # fmt: skip
+    halted = [d for d in book.dimensions if d != AGGREGATE and book.status(d) == "halt"]
+    if halted:
+        some = plural(len(halted), "dimension")
+        said += f" On {some} nothing can be said, because the judges do not agree."
+    return said
+
+
+def _disagreement(book: Book, dimension: str) -> tuple[str, ...]:
+    """Why no tier of a score may be drawn: too little agreement, with its number and what is needed."""
+    if book.status(dimension) != "halt":
+        return ()
+    needed = number(book.run.study.gates.halt)
+    return ("Judges do not agree", f"{book.gating_words(dimension)}; {needed} needed")
+
+
+def _desc(rows: Sequence[TierRow], why: Sequence[str]) -> str:
+    if why:
+        return "; ".join(why)
+    return "; ".join(f"{listing(row.names)}: {row.shown or 'no score'}, {row.said}" for row in rows)
+
+
+def _small(book: Book, dimension: str, axis: tuple[int, int], at: int) -> Markup:
+    why, rows = _disagreement(book, dimension), tier_rows(book, dimension)
+    if why:  # whatever was found there is not shown, not even its tiers
+        rows = [TierRow(tuple(clean(one, 60) for one in book.agents), "no-claim", None, None, "")]
+    title, status, item = book.title(dimension), book.status(dimension), book.gating(dimension)
+    ends = "" if item is None or item.low is None or item.high is None else f" ({span(item.low, item.high)})"
+    kappa = f"{book.gating_words(dimension)}{ends}"
+    agree = {"halt": "Judges do not agree", "methodology": "Judges agree weakly"}.get(str(status), "Judges agree")
+    if status == "methodology":
+        kappa += f"; {number(book.run.study.gates.publish)} needed without a condition"
+    ranks = "" if why else ranks_words(book, dimension)
+    chart = tier_chart(
+        f"tier{at}", rows, axis, f"{title} by tier", _desc(rows, why), width=float(NARROW), kind="both", why=why
+    )
+    return Markup('<div><h3>{}</h3><p class="cap">{}: {}</p><figure>{}</figure>{}</div>').format(
+        title, agree, kappa, Markup(chart), Markup('<p class="cap">{}</p>').format(ranks) if ranks else ""
+    )  # fmt: skip
+
+
+def tiers_csv(book: Book) -> str:
+    """The values of the charts of tiers: of a tier its ends, of an agent alone in its tier its score as well."""
+    rows = [
+        (d, str(at), listing(row.names), row.level, *(str(one) for one in row.ends or ("", "")),
+         "" if row.point is None else str(row.point))
+        for d in book.dimensions if not _disagreement(book, d) for at, row in enumerate(tier_rows(book, d), 1)
+    ]  # fmt: skip
+    return csv_text(("score", "tier", "agents", "level", "low", "high", "value"), rows)
+
+
+# --- do planted texts fool the judges ---------------------------------------------------------------------------------
+
+
+def planted_section(book: Book) -> Section:
+    """Control texts whose right treatment is known, by all judges and with each judge family left out."""
+    found = [c for c in controls(book) if c.gate is not None]
+    names = {judge.family: judge.name for judge in book.run.study.judges}
+    columns = tuple(tuple(_planted(book, control, names)) for control in found[:2])
+    blocks: list[Block] = []
+    if columns:
+        values = " and ".join(f"{clean(c.title.partition(': ')[2] or c.title, 60)}" for c in found[:2])
+        blocks.append(Beside(columns))
+        more = f" of {counted(len(found), 'kind')}: {values}" if len(found) > 2 else ""
+        blocks.append(
+            Text((Linked(f"All control texts{more}", "controls.html"), ". Bars: intervals over clusters."), "note")
+        )
+    return Section("planted", "Do planted texts fool the judges?", planted_words(book), tuple(blocks))
+
+
+def planted_words(book: Book) -> str:
+    """The answer in a sentence."""
+    found = [c for c in controls(book) if c.gate is not None]
+    if not found:
+        return "Not known: no control texts were graded."
+    bad = [c for c in found if c.outcome not in GOOD]
+    turned = [c for c in found if c.turned and c not in bad]
+    if not bad and not turned:
+        return "No. The judges pass every kind of control text, also with any one of them left out."
+    named = [_planted_name(c) for c in (bad or turned)]
+    if bad:
+        return f"Not reliably. {sentence(listing(named))[:-1]} {'are' if named else ''} not scored as they should be."
+    return f"Not reliably. Leave out one judge and {listing(named)} are no longer scored as they should be."
+
+
+def _planted_name(control: Control) -> str:
+    known = {"cell_a": "confident but wrong texts", "cell_b": "short but right texts"}
+    return known.get(control.cell, control.title.partition(":")[0].lower() + " texts")
+
+
+def _planted(book: Book, control: Control, names: Mapping[str, str]) -> Iterator[Block]:
+    """One kind of control text: its value with all judges that count, then without each family."""
+    cells = book.run.study.cells
+    gate, score = control.gate, control.score
+    drops = sorted(book.every("cell.drop", cell=control.cell), key=lambda m: m.labels.get("dropped", ""))
+    rows = [("all judges", gate, control.outcome)] if gate is not None else []
+    rows += [(f"without {clean(names.get(f := m.labels.get('dropped', ''), f), 60)}", m,
+              str(m.detail.get("outcome", ""))) for m in drops]  # fmt: skip
+    band: tuple[float | None, float | None] = (None, 0.0) if control.cell in ("cell_a", "red_team") else (
+        (-cells.substance, cells.substance)
+    )  # fmt: skip
+    known = [end for _, m, _ in rows for end in (m.value, m.low, m.high) if end is not None]
+    axis = strip_axis(known, *(one for one in band if one is not None), 0.0)
+    cuts = tuple((one, f"{one:g}".replace("-", "−"), False) for one in band if one is not None)
+    title = sentence(_planted_name(control))[:-1]
+    n = f" ({counted((score or gate).n, 'text')})" if (score or gate) is not None else ""  # type: ignore[union-attr]
+    mean = "" if score is None or score.value is None else f" Mean score {book.to(score, number(score.value))}"
+    honest = book.value("cell.honest", dimension=AGGREGATE)
+    mean += f", real texts {number(honest)}." if mean and honest is not None else "." if mean else ""
+    rule = "scored lower: passes" if band[0] is None else f"within ±{cells.substance:g}: passes"
+    yield Markup("<h3>{}</h3>").format(title + n)
+    yield Text(f"Points against {_against(control.cell)}; {rule}.{mean}", "cap")
+    lines = []
+    for name, item, outcome in rows:
+        said = _SAID.get(outcome, clean(outcome, 40) or "has no outcome")
+        if item.value is None:
+            lines.append((name, "", shown(item), said))
+            continue
+        ends = (item.value, item.low, item.high)
+        mark = "p" if said == "passes" else "n"
+        strip = Strip(
+            axis, cuts if item is rows[0][1] else tuple((at, "", d) for at, _, d in cuts), (ends,), mark, band
+        )
+        lines.append((name, Markup(strip.svg()), book.to(item, signed(item.value)), said))
+    yield Table(
+        ("Judges", "Points", "Value", "Result"), tuple(lines), frozenset({2}), summary="", stacked=True, style="drops"
+    )
+
+
+def _against(cell: str) -> str:
+    return "the weakest quarter of real texts" if cell in ("cell_a", "red_team") else "real texts"
+
+
+# --- how good are the judges ------------------------------------------------------------------------------------------
+
+
+def judges_section(book: Book) -> Section:
+    """One row for each judge: what filler earns, what it notices, what an empty text scores, and its own test."""
+    run, limits_set = book.run, (book.run.study.datasheets.set if book.run.study.datasheets else {})
+    failing = failed_judges(book)
+    columns = (("point.verbosity", "verbosity"), ("point.slope", "slope"))
+    axes = {name: _axis_of(book, name, limits_set.get(key)) for name, key in columns}
+    makers: dict[str, list[str]] = {}
+    for agent in book.agents:
+        makers.setdefault(book.family(agent), []).append(clean(agent, 60))
+    rows = []
+    for judge in sorted(run.study.judges, key=lambda one: one.name):
+        name = clean(judge.name, 60)
+        lead: Inline = Linked(name, datasheet_path(judge.name)) if judge.name in run.datasheets else name
+        same = makers.get(clean(judge.family, 60), [])
+        cells: list[Inline] = [(lead, small(f" same maker as {listing(same)}")) if same else lead]
+        for measure, key in columns:
+            item, cut = own_test(book, measure, judge.name), limits_set.get(key)
+            if item is None or item.value is None:
+                cells.append(shown(item))
+                continue
+            over = cut is not None and (item.value > cut if key == "verbosity" else item.value < cut)
+            cuts = ((cut, "", True),) if cut is not None else ((0.0, "", True),)
+            strip = Strip(axes[measure], cuts, ((item.value, item.low, item.high),), "q" if over else "p")
+            value = signed(item.value)
+            cells.append((Markup(strip.svg()), " ", bold(value) if over else value))
+        cells += [shown(own_test(book, "point.vacuum_score", judge.name)), invalid_words(book, judge.name)]
+        tested = any(True for _ in book.every("datasheet.gate", judge=judge.name))
+        cells.append(bold("over the limit") if judge.name in failing else "within limits" if tested else "no limit set")
+        rows.append(tuple(cells))
+    cut = limits_set.get("verbosity")
+    dashed = "0" if cut is None else f"limit {number(cut)}"
+    heads = (
+        "Judge", ("Points for 100 words of filler", small(f" dashed: {dashed}")),
+        ("Points for a further requirement", small(" dashed: 0, notices nothing")),
+        ("Empty text scores", small(" 1.00 is right")), "Invalid replies", "Own test",
+    )  # fmt: skip
+    table = Table(heads, tuple(rows), frozenset({3, 4}), summary="", stacked=True, style="tests")
+    return Section("judges", "How good are the judges?", judges_words(book), (table,))
+
+
+def _axis_of(book: Book, name: str, cut: float | None) -> tuple[float, float]:
+    found = [own_test(book, name, judge.name) for judge in book.run.study.judges]
+    ends = [end for m in found if m is not None for end in (m.value, m.low, m.high) if end is not None]
+    return strip_axis(ends, cut if cut is not None else 0.0, 0.0)
+
+
+def judges_words(book: Book) -> str:
+    """Which judges are within the limits of the plan."""
+    failing, panel = failed_judges(book), book.run.study.judges
+    if failing:
+        rest = len(panel) - len(failing)
+        others = f" The {words(rest) + ' others are' if rest > 1 else 'other is'} within the limits." if rest else ""
+        return f"{sentence(own_tests_words(book))}{others}"
+    if not book.tests:
+        return "Not known: the judges were not tested on texts of known quality."
+    return sentence(f"Every judge is within the limits: {own_tests_words(book)}" if book.run.study.datasheets else (
+        "The plan set no limits for the judges’ own tests"
+    ))  # fmt: skip
+
+
+# --- what limits the result -------------------------------------------------------------------------------------------
+
+
+def limits_section(found: Sequence[Limit]) -> Section:
+    """What keeps sentences from being supported, by how many of them."""
+    rows = tuple((one.title, one.measured, one.effect, one.fix) for one in found)
+    heads = ("Limit", "Measured", "Effect", "Fix and price")
+    blocks = (Table(heads, rows, summary="", stacked=True, style="limits"),) if rows else ()
+    lead = "In the order of how many sentences each limit affects." if rows else "Nothing: no sentence is limited."
+    return Section("limits", "What limits the result?", lead, blocks)
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+def benches(book: Book) -> dict[str, str]:
+    """The page whose bench holds each score: the first one holds all where they are few enough."""
+    scored = [d for d in book.dimensions if book.on(d)]
+    if len(about_agents(book)) <= MOST:
+        return dict.fromkeys(scored, "index.html")
+    return {d: "index.html" if at == 0 else f"sentences-{at:03d}.html" for at, d in enumerate(scored)}
+
+
+def overview(book: Book, deeper: Sequence[tuple[str, str, str]]) -> Page:
+    """The first page; ``deeper`` are the other pages as (words, path, what is there)."""
+    found, levels = finding(book), [v.publication_level for v in book.run.verdicts]
+    pages, allowed = benches(book), names_allowed(book)
+    level = "no-claim" if found.verdict is None else found.verdict.publication_level
+    title: Inline = found.said
+    if found.verdict is not None:
+        title = Markup('<span class="said">“{}”</span>').format(found.said)
+    lead: Inline = found.also if found.verdict is None or not found.also else (bold("Say also:"), " ", found.also)
+    links = Markup("").join(
+        Markup('<li><a href="{}">{}</a><span class="sub">{}</span></li>').format(path, name, said)
+        for name, path, said in deeper
+    )
+    sections = [tiers_section(book), planted_section(book), judges_section(book), limits_section(limits(book))]
+    if found.verdict is None and not any(level != "no-claim" for level in levels):
+        sections = [sections[3], *sections[1:3]] if not book.agents else [sections[3], sections[0], *sections[1:3]]
+    deep = Section("more", "Where is the rest?", "", (Markup('<ul class="deep">{}</ul>').format(links),))
+    asked = bench(book, pages, "index.html", copying=allowed)
+    return Page(
+        "index.html", book.run.study.title or book.run.study.name,
+        heading=(Mark(level), title), lead=lead, under=found.second, notice=_notice(found, book),
+        tallies=tuple(Tally(one, count(levels.count(one)), TALLY[one]) for one in LEVELS),
+        of=counted_words(book), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
+        styles=("bench.css",), scripts=("page.js", "bench.js") if asked else ("page.js",),
+    )  # fmt: skip
+
+
+def _notice(found: Finding, book: Book) -> Inline:
+    head, said = found.notice
+    parts: list[Inline] = []
+    if said:
+        parts += [bold(head), f" {said} ", Linked("What was planted", "plan.html#panel")]
+    if not book.preregistered:
+        parts += [
+            " " if parts else "",
+            bold("Not preregistered."),
+            " The scores had been seen when the plan was locked.",
+        ]
+    return tuple(parts)
+
+
+def sentence_pages(book: Book) -> Iterator[Page]:
+    """A bench of its own for each score that the first page has no room for."""
+    pages, allowed = benches(book), names_allowed(book)
+    for dimension, path in pages.items():
+        if path != "index.html":
+            block = bench(book, pages, path, copying=allowed)
+            title, lead = f"Sentences on {score_words(dimension)}", "Any sentence on this score, with what decides it."
+            yield Page(
+                path, title, lead, blocks=(block,), up=Linked("Overview", "index.html"), here="overview",
+                styles=("bench.css",), scripts=("page.js", "bench.js"),
+            )  # fmt: skip
