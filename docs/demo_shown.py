@@ -35,7 +35,7 @@ def show_demo() -> None:
         else:
             sys.stderr.write(f"no picture: {CHROMIUM} does not exist\n")
     path = DOCS / "index.md"
-    block = f"<!-- screen -->\n```text\n{shortened(text).rstrip()}\n```\n<!-- /screen -->"
+    block = f"<!-- screen -->\n```text\n{screen_head(text)}\n```\n<!-- /screen -->"
     path.write_text(re.sub(r"<!-- screen -->.*?<!-- /screen -->", lambda _: block, path.read_text(), flags=re.S))
 
 
@@ -47,16 +47,9 @@ def screen(folder: Path) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def shortened(text: str) -> str:
-    """The screen with the first claim of each level only, then the board."""
-    head, *levels = re.split(r"(?m)^(?=\[.\] )", text.split("\nWho is ahead?")[0])
-    tally, *levels = levels
-    shown = [
-        re.sub(r"(?ms)^(    \S.*?)(?=^    (?:“|Any |A |The |That |and )).*", r"\1    ...\n\n", level)
-        for level in levels
-    ]
-    board = text[text.index("\nWho is ahead?") :].split("\nDo the judges")[0]
-    return head + tally + "".join(shown).rstrip() + "\n" + board
+def screen_head(text: str) -> str:
+    """The screen down to who is ahead."""
+    return text.split("\nDo planted texts")[0].rstrip()
 
 
 def take_pictures(page: Path) -> None:

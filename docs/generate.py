@@ -231,7 +231,7 @@ WHAT_IT_SAYS = """
 
 def valueblind(folder: Path) -> str:
     """The shipped study from a finished run: what is planted in it, and what it found."""
-    from demo_shown import screen, shortened  # beside this file, so found where it is run and not where it is tested
+    from demo_shown import screen, screen_head  # beside this file, so found where it is run and not where it is tested
 
     run = RunFolder(folder)
     store = Store(run)
@@ -248,7 +248,7 @@ def valueblind(folder: Path) -> str:
         "| planted | measured as | result | consequence |\n|---|---|---|---|\n",
     ]
     lines += [f"| {' | '.join(row)} |\n" for row in _planted_rows(run, found, verdicts)]
-    lines += ["\n", STUDY_NOTES, "## Result\n\n```text\n", shortened(screen(folder)).rstrip(), "\n```\n"]
+    lines += ["\n", STUDY_NOTES, "## Result\n\n```text\n", screen_head(screen(folder)), "\n```\n"]
     return "".join(lines)
 
 

@@ -203,7 +203,7 @@ def test_the_schema_of_verdicts_is_as_generated(generate):
 def test_the_screen_on_the_first_page_is_the_demos(demo_shown, demo):
     first = (DOCS / "index.md").read_text(encoding="utf-8")
     block = first.partition("<!-- screen -->\n```text\n")[2].partition("\n```\n<!-- /screen -->")[0]
-    assert block == demo_shown.shortened(demo_shown.screen(demo)).rstrip()
+    assert block == demo_shown.screen_head(demo_shown.screen(demo))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

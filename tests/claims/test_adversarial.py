@@ -142,7 +142,7 @@ def test_a_mostly_terse_agent_makes_every_comparison_with_it_construct_sensitive
         "above[dimension=aggregate,high=elm,low=oak]",
     }
     assert (
-        "84.4 % of the rationales of elm have fewer than 60 tokens."
+        "84.4 % of the rationales of elm have fewer than 60 words."
         in found["above[dimension=aggregate,high=ash,low=elm]"].condition
     )
 

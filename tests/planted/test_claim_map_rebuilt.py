@@ -287,10 +287,10 @@ def test_section_5_3_worked_verdict_1(decided):
     assert standing.startswith("The lead over each of the other three agents is significant")
     assert standing.endswith("and holds without any one judge family.")
     assert any("Terse but correct rationales lose 2.81 points under this rubric" in said for said in controls)
-    assert any("84.4 % of the rationales of gemini have fewer than 60 tokens" in said for said in controls)
+    assert any("84.4 % of the rationales of gemini have fewer than 60 words" in said for said in controls)
     assert verdict.condition.startswith(
         "Terse but correct rationales lose 2.81 points under this rubric. "
-        "84.4 % of the rationales of gemini have fewer than 60 tokens."
+        "84.4 % of the rationales of gemini have fewer than 60 words."
     )
 
 

@@ -153,7 +153,7 @@ def test_an_order_that_rests_on_the_judge_of_its_winners_maker_is_not_said(eithe
 def test_what_is_said_about_the_terse_agent_comes_with_a_condition(either, high):
     verdict = either.above(high, "dogwood")
     assert (verdict.publication_level, verdict.adversarial_status) == ("qualified", "construct-sensitive")
-    assert "rationales of dogwood have fewer than 60 tokens" in verdict.condition
+    assert "rationales of dogwood have fewer than 60 words" in verdict.condition
     assert (verdict.length == "clear") == (high == "cedar"), "cedar is better at equal length, too"
     if high != "cedar":
         assert "It may be length" in verdict.condition

@@ -164,7 +164,7 @@ def test_section_5_3_worked_verdict_1_rank_1_is_qualified():
     assert "kappa 0.72 (0.70 to 0.73)" in agreement_reason
     assert "holds without any one judge family" in standing
     assert any("Terse but correct rationales lose 2.81 points under this rubric" in said for said in controls_said)
-    assert any(f"84.4 % of the rationales of {GEMINI} have fewer than 60 tokens" in said for said in controls_said)
+    assert any(f"84.4 % of the rationales of {GEMINI} have fewer than 60 words" in said for said in controls_said)
     assert verdict.condition.startswith("Terse but correct rationales lose 2.81 points under this rubric.")
 
 

@@ -118,7 +118,7 @@ def test_what_is_planted_in_the_demo_is_what_it_says(demo):
     assert (liked["publication_level"], liked["own_family"]) == ("no-claim", "rests-on-own-family")
     first = verdicts["first[agent=cedar,dimension=aggregate]"]
     assert (first["stability_status"], first["publication_level"]) == ("stable", "qualified")
-    assert "fewer than 60 tokens" in first["condition"]
+    assert "fewer than 60 words" in first["condition"]
     assert file["tiers"]["aggregate"] == [["cedar"], ["alder", "birch"], ["dogwood"]]
     assert file["ranks"]["aggregate"]["birch"] == [2, 3]
 

@@ -110,7 +110,7 @@ def _terse(claim: Claim, known: Index, rules: Rules) -> list[_Bearing]:
             if p is None or rerun is None or (rerun.value or 0.0) <= 0 or float(p) > rules.alpha:
                 lost.add(low if high == agent else high)
         told = (
-            f"{share_words(share.value)} of the rationales of {agent} have fewer than {rules.cells.terse_tokens} tokens"
+            f"{share_words(share.value)} of the rationales of {agent} have fewer than {rules.cells.terse_tokens} words"
         )
         if not lost:
             kept = "the comparison keeps its sign and significance at equal length"

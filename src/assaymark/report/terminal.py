@@ -137,7 +137,7 @@ _POINTS: Final[_Columns] = (
     ("Score for nothing", "point.vacuum_score", {"dimension": AGGREGATE}),
     ("points a requirement", "point.slope", {"dimension": AGGREGATE}),
     ("steps in order", "point.order", {"dimension": AGGREGATE}),
-    ("per 100 filler tokens", "point.verbosity", {"dimension": AGGREGATE}),
+    ("per 100 filler words", "point.verbosity", {"dimension": AGGREGATE}),
 )
 _LOG: Final[_Columns] = (
     ("stable", "delta0.stable", {"prompt": BASE, "condition": "different_subset"}),

@@ -225,7 +225,7 @@ def planted_views(study: Study) -> tuple[PlantedView, ...]:
         words = [
             f"offset {value['offset']:+.2f} points".replace("-", "−"),
             f"noise with a standard deviation of {value['noise']:.2f} points",
-            f"{value['slope']:.2f} points for each 100 tokens beyond {value['pivot']:.0f}"
+            f"{value['slope']:.2f} points for each 100 words beyond {value['pivot']:.0f}"
             if value["slope"]
             else "blind to length",
         ]

@@ -54,7 +54,7 @@ def gate(limits: str, one: Datasheet | None):
         ("slope = 0.2", {"slope": 0.1}, ["slope 0.10, at least 0.2"]),
         ("verbosity = 0.15", {"verbosity": -0.15}, []),
         ("verbosity = 0", {"verbosity": 0.0}, []),
-        ("verbosity = 0.15", {"verbosity": 0.27}, ["verbosity 0.27 points per 100 tokens, at most 0.15"]),
+        ("verbosity = 0.15", {"verbosity": 0.27}, ["verbosity 0.27 points per 100 words, at most 0.15"]),
         ("verbosity = 0.15", {"verbosity": -0.27}, []),
         ("verbosity = 0.15", {"slope": 0.3}, ["verbosity not measured, at most 0.15"]),
         ("threshold = 5", {"threshold": 4.0}, []),

@@ -186,7 +186,7 @@ def test_a_comparison_needs_judges_and_each_once():
         "39 ties and 0 wrong choices in 100 calls",
         "This is not an ROC curve.",
         "a text without content gets 1.00 to 2.20 points",
-        "and 100 tokens that say nothing are worth −0.08 to 0.27 points.",
+        "and 100 words that say nothing are worth −0.08 to 0.27 points.",
         "0.27 (0.15 to 0.39)",
         "In 43 of 120 comparisons, over all dimensions, both texts stand at one end of the scale",
         "Two trials of one question gave the same outcome in 92 % (88 to 94 %) of cases.",
@@ -220,7 +220,7 @@ def test_a_length_that_was_not_measured_is_named_with_its_reason():
     ]
     text = words(next(iter(render_datasheet(replace(one, measurements=tuple(missing))).values())))
     assert "no text with filler has a score without it" in text
-    assert "100 tokens that say nothing" not in text
+    assert "100 words that say nothing" not in text
 
 
 def test_all_measurements_and_non_claims_are_there_and_undefined_ones_named():

@@ -341,7 +341,7 @@ def _failed(sheet: Datasheet, limits: DatasheetLimits) -> Iterator[str]:
         kept = item.value >= limit - 1e-9 if name == "slope" else item.value <= limit + 1e-9
         if not kept or item.detail.get("censored") == "right":
             text = str(item.detail.get("text", f"{item.value:.2f}"))
-            yield f"{name} {text}{' points per 100 tokens' if name == 'verbosity' else ''}, {kind} {limit:g}"
+            yield f"{name} {text}{' points per 100 words' if name == 'verbosity' else ''}, {kind} {limit:g}"
 
 
 COMPARED: Final = (

@@ -44,7 +44,7 @@ _ROWS: Final = 12
 _LESS: Final = ("different_subset", "delta=2", "delta=3", "delta=4")
 _FLOOR: Final = ("What does it give for nothing?", "Mean score of texts without content")
 _SLOPE: Final = ("What is a requirement worth?", "Score points per requirement met")
-_LENGTH: Final = ("What is length alone worth?", "Score points per 100 tokens of filler")
+_LENGTH: Final = ("What is length alone worth?", "Score points per 100 words of filler")
 _VERDICTS: Final = {
     "same instrument": "No shift was found",
     "shifted": "The judge has shifted",
@@ -205,7 +205,7 @@ def _point_answer(floors: Sequence[Measurement], slopes: Sequence[Measurement], 
     if (slope := _range(slopes)) is not None:
         parts.append(f"a requirement met is worth {slope} points")
     if (length := _range(lengths)) is not None:
-        parts.append(f"100 tokens that say nothing are worth {length} points")
+        parts.append(f"100 words that say nothing are worth {length} points")
     said = listing(parts)
     return f"By dimension, {said}." if said else "Neither its floor, nor its slope, nor its verbosity is defined."
 
@@ -229,7 +229,7 @@ def _length_notes(lengths: Sequence[Measurement]) -> list[str]:
     found = [m for m in lengths if m.value is not None]
     if not found:
         return [f"What length alone is worth: {missing_words(lengths[0], 'it')}"] if lengths else []
-    notes = ["Length alone: 0 is blind to it; 0.25 pays a quarter of a point for 100 tokens of nothing."]
+    notes = ["Length alone: 0 is blind to it; 0.25 pays a quarter of a point for 100 words of nothing."]
     alone = [m for m in found if m.labels.get("dimension") != AGGREGATE]
     stuck, pairs = (sum(n for m in alone if isinstance(n := m.detail.get(key), int)) for key in ("at_ends", "pairs"))
     if stuck:

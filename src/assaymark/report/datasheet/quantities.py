@@ -36,7 +36,7 @@ _TITLES: Final[Mapping[str, tuple[str, str]]] = {
     "point.vacuum_score": ("point", "Score of a text without content"),
     "point.slope": ("point", "Points per requirement"),
     "point.order": ("point", "Neighbouring steps in the right order"),
-    "point.verbosity": ("point", "Points per 100 tokens of filler"),
+    "point.verbosity": ("point", "Points per 100 words of filler"),
     "drift": ("drift", "Drift, new minus old"),
     "drift.verdict": ("drift", "Drift verdict"),
 }
