@@ -119,7 +119,7 @@ def contrast_coverage(truth: Truth, studies: int, *, seed: int, test: str = "clu
 def halo_of(panel: Panel, family: str) -> tuple[float, float, float]:
     """The family's share in the first pair's aggregate contrast, with its cluster t interval."""
     meeting = panel.meetings[0]
-    without = panel.block(family).start
+    without = panel.block(panel.drops[family]).start
     found = t_test(meeting.sums[:, [0]] - meeting.sums[:, [without]], meeting.cycles)
     return float(found.difference[0]), float(found.low[0]), float(found.high[0])
 

@@ -37,9 +37,8 @@ def _read_once(monkeypatch):
     monkeypatch.setattr(reference, "read_pair", lambda parts: read(tuple(parts)))
     for module, name in ((reference, "_nearly_same"), (replies, "parse_pair_reply")):
         monkeypatch.setattr(module, name, cache(getattr(module, name)))
-    for name in ("pair_argument_problems", "planted_with"):
-        bare = cache(partial(getattr(reference, name), args={}))
-        monkeypatch.setattr(reference, name, lambda model, _, bare=bare: bare(model))
+    problems = cache(partial(reference.pair_argument_problems, args={}))
+    monkeypatch.setattr(reference, "pair_argument_problems", lambda model, _: problems(model))
 
 
 def covered(model: str, arms: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:

@@ -223,4 +223,4 @@ def test_pages_need_no_database_and_say_that_they_had_none(own, monkeypatch, cap
     one_line(capsys)
     (own / "ledger.url").write_text("postgresql+psycopg://me@127.0.0.1:1/x\n")
     assert main(["report", str(own)]) == 0
-    assert "could not be read where this page was made" in (own / "report" / "index.html").read_text()
+    assert "could not be read where this page was made" in (own / "report" / "plan.html").read_text()

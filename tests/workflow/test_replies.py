@@ -204,7 +204,7 @@ def test_a_reply_that_is_no_json_is_asked_for_once_more(imported, capsys):
     assert "216 calls, 2 invalid (0.9\N{NO-BREAK SPACE}%), 3 retried (1.4\N{NO-BREAK SPACE}%)" in page
     pages = "".join(path.read_text() for path in (imported / "report").rglob("*.html"))
     assert "asked once more: the first reply was not JSON" in pages
-    assert pages.count("first: <a ") == 3
+    assert pages.count("first: </span><a ") == 3
     assert pages.count("I would give it a 4.") >= 4  # both replies are shown
 
 

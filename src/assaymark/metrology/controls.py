@@ -225,6 +225,9 @@ def cell_b_outcome(
 
     "substance" within ``substance`` of honest; "verbosity-bias" more than ``verbosity`` below and significant; between,
     or below without significance, "inconclusive"; "terse-favoured" more than ``substance`` above.
+
+    >>> cell_b_outcome(-0.1, False), cell_b_outcome(-0.8, True)
+    ('substance', 'verbosity-bias')
     """
     if math.isnan(delta):
         raise NotMeasurableError("the outcome of cell B is undefined: its difference from honest records is NaN")

@@ -54,7 +54,7 @@ def said(page) -> list[str]:
 
 # Each has three judges.
 PAGES = (
-    "study/index.html", "sheets/datasheet/quay-j.html", "sheets/datasheets.html", "season/panel.html",
+    "study/agreement.html", "sheets/datasheet/quay-j.html", "sheets/datasheets.html", "season/panel.html",
     "season/agents/Alder.html",
 )  # fmt: skip
 
@@ -92,7 +92,7 @@ def test_pointing_at_a_mark_does_the_same_and_wins_over_the_focus(visit, path):
 
 
 def test_it_takes_no_script(visit):
-    page = visit("study/index.html", java_script_enabled=False)
+    page = visit("study/agreement.html", java_script_enabled=False)
     page.locator(".keys button").nth(1).focus()
     assert kept(page) == {"1"}
 

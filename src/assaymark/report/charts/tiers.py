@@ -92,9 +92,15 @@ def _tier(name: str, row: TierRow, scale: Scale, y: float, height: float, roomy:
     if roomy:
         parts.append(label(scale.right + 14, middle + 4.5, row.said, "t2"))
         if row.ends is not None:
-            room, low = text_width(row.shown, 13) + 12, scale(row.ends[0])
-            beside = (low - 12, "end") if low - room > scale.left else (scale(row.ends[1]) + 12, "start")
-            parts.append(label(beside[0], middle + 4.5, row.shown, "t2", beside[1]))  # type: ignore[arg-type]
+            room, (low, high) = text_width(row.shown, 13) + 12, (scale(end) for end in row.ends)
+            if low - room > scale.left:
+                parts.append(label(low - 12, middle + 4.5, row.shown, "t2", "end"))
+            elif high + room <= scale.right + 8:
+                parts.append(label(high + 12, middle + 4.5, row.shown, "t2"))
+            else:  # a box from end to end: its words stand inside, on paper
+                words = text_width(row.shown, 13) + 12
+                parts.append(rect((low + high - words) / 2, middle - 11, words, 22, "open"))
+                parts.append(label((low + high) / 2, middle + 4.5, row.shown, "t2", "middle"))
     return parts
 
 

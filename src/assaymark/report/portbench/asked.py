@@ -183,4 +183,5 @@ def _card(trace: QuestionTrace, calls: Mapping[str, str]) -> Group:
         ),
         key=template,
         style="stage",
+        level=2,
     )

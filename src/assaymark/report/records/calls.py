@@ -117,7 +117,7 @@ def call_pages(
                 )
                 digest = Text(("sha256 ", code(text.sha256)), "cap")
                 left = (Text(_WHOLE.format("text", "shows it with its calls")),) if shown.left_out else ()
-                row = Group(words, (digest, Passage(shown.markup), *left), anchor, style="call")
+                row = Group(words, (digest, Passage(shown.markup), *left), anchor, style="call", level=2)
                 full = texts.add(row, _FRAME + shown.size)
                 found[text.sha256] = Linked(words, f"{folder}/{texts.here}#{anchor}")
                 if full:
@@ -175,7 +175,7 @@ def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, Linked]) -
     texts_of = [*links, *(link.href for link in links), *(text for fact in known for text in fact)]
     size = row_bytes(_FACTS + 40 * len(texts_of), texts_of) + sum(text.size for text in shown)
     title = clean(uses[0] if uses else call.model, 160)
-    return Group(title, tuple(blocks), f"c{one.key[:16]}", key=clean(call.model, 80), style="call"), size
+    return Group(title, tuple(blocks), f"c{one.key[:16]}", key=clean(call.model, 80), style="call", level=2), size
 
 
 def _facts(one: AskedCall) -> Iterator[tuple[str, str]]:

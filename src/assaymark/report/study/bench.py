@@ -91,7 +91,9 @@ class Checkable:
 def checkable(book: Book, verdict: Verdict) -> Checkable:
     """The record of one verdict."""
     level, said = verdict.publication_level, verdict.publication_level != "no-claim"
-    also = [prose(one.text, 400) for one in verdict.conditions] or ([verdict.condition] if verdict.condition else [])
+    also = [
+        prose(text, 400) for text in ([one.text for one in verdict.conditions] or [verdict.condition or ""]) if text
+    ]
     if level == "headline":
         fixes = [_overturn(verdict)]
     elif not said and kind_of(verdict.claim) == "first":  # one agent's own fields would show that it leads

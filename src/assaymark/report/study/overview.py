@@ -90,7 +90,7 @@ def finding(book: Book) -> Finding:
         also = f"{counted(len(said), 'sentence')} would be supported if the judges were no built-in rules."
         return Finding("Built-in judges scored these agents", None, also, "", notice)
     verdict = said[0]
-    conditions = [prose(one.text, 400) for one in verdict.conditions] or list(filter(None, [verdict.condition]))
+    conditions = [prose(one, 400) for one in [c.text for c in verdict.conditions] or [verdict.condition or ""] if one]
     return Finding(
         prose(verdict.claim.statement, 400), verdict, prose(" ".join(conditions), 900), _second(book), notice
     )  # fmt: skip
