@@ -30,7 +30,7 @@ SEEN = """() => {
 @pytest.fixture(scope="module")
 def folder(once) -> Path:
     def build(root: Path) -> None:
-        write_pages(root / "study", {"index.html": render_pages(assay_runs.realistic())["index.html"]})
+        write_pages(root / "study", {"agreement.html": render_pages(assay_runs.realistic())["agreement.html"]})
         sheets = [judged_sheets.quay(), judged_sheets.north(), judged_sheets.strand()]
         write_pages(root / "sheets", {**render_datasheet(sheets[0], sheets[1:]), **render_comparison(sheets)})
         season = made_season()  # marks name their judge where an agent can be ranked
@@ -106,6 +106,6 @@ def test_the_words_below_a_figure_are_those_of_its_text_alternative(visit):
 
 
 def test_nothing_of_it_is_printed(visit):
-    page = visit("study/index.html")
+    page = visit("study/agreement.html")
     page.emulate_media(media="print")
     assert page.locator(".keys:visible").count() == 0
