@@ -165,7 +165,7 @@ def test_the_finding_is_the_first_rank_else_a_pair_else_why_there_is_none():
     assert finding(Book.of(replace(run, verdicts=pairs))).said == "Marten scores above Badger on the overall score."
     none = finding(Book.of(replace(runs.withheld(), reference_panel=())))
     assert none.verdict is None
-    assert none.said == "Nothing can be said from this study yet"
+    assert none.said == "No sentence is supported by this study yet"
     assert "κ 0.11" in none.also
     assert "Rewrite the anchors" in none.also
 

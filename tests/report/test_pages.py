@@ -157,7 +157,7 @@ def test_nothing_permitted_shows_no_score_and_no_place():
     assert "ranks first of" not in text
     assert not re.search(rf"“({'|'.join(runs.LEVELS)}) scores above", text)
     assert '<p class="quote" id="b-said">“' not in pages("withheld")["index.html"]
-    assert "Nothing can be said from this study yet" in text
+    assert "No sentence is supported by this study yet" in text
     assert "1 to 5 cannot be ranked" in text
     assert "3.65 to 4.38 the tier from end to end" in text
     assert "disabled>Nothing to copy" in pages("withheld")["index.html"]

@@ -60,7 +60,7 @@ def test_built_in_judges_name_nobody():
 
 def test_scores_and_ranks_without_support_are_not_printed():
     text = printed("withheld")
-    assert "Nothing can be said from this study yet" in text
+    assert "No sentence is supported by this study yet" in text
     assert "3.65" not in text
     assert all(f"{level:.2f}" not in text for level in runs.LEVELS.values())
     assert "ranks first" not in text

@@ -143,20 +143,30 @@ def fix_words(book: Book, field: str, verdict: Verdict | None = None) -> str:
     return "Complete what is missing and judge it again."
 
 
-def smallest_words(book: Book) -> str:
-    """The smallest difference of two agents that the design could detect; empty where it is not known."""
+SCALE: Final = 4.0
+"""The largest gap that two scores of 1 to 5 can have."""
+
+
+def _smallest(book: Book) -> float | None:
+    """The smallest difference of two agents that the design could detect; None where it is not known."""
     item = book.one("order.detectable", dimension=AGGREGATE)
     pair = None if item is None else item.detail.get("pair", item.value)
-    known = isinstance(pair, (int, float)) and pair > 0
-    return f"The smallest gap this study could detect is {number(pair)} points." if known else ""  # type: ignore[arg-type]
+    return float(pair) if isinstance(pair, (int, float)) and pair > 0 else None
+
+
+def smallest_words(book: Book) -> str:
+    """The smallest difference that the design could detect, in words; empty where it is not known."""
+    pair = _smallest(book)
+    if pair is not None and pair > SCALE:
+        return "This study could not detect any gap on this scale: too few common clusters."
+    return "" if pair is None else f"The smallest gap this study could detect is {number(pair)} points."
 
 
 def more_words(book: Book) -> str:
     """What detecting a smaller difference would take."""
-    item = book.one("order.detectable", dimension=AGGREGATE)
-    pair = None if item is None else item.detail.get("pair", item.value)
-    if not isinstance(pair, (int, float)) or pair <= 0:
-        return "More decisions in more market regimes; how many cannot be said from this design."
+    pair = _smallest(book)
+    if pair is None or pair > SCALE:
+        return "More decisions in more market regimes; this design does not tell how many."
     target = next((one for one in (0.3, 0.1, 0.03) if one < 0.9 * pair), pair / 2)
     factor = (pair / target) ** 2
     calls = calls_of(book, factor * len(book.run.decisions), len(book.run.study.judges))

@@ -85,7 +85,7 @@ def finding(book: Book) -> Finding:
     notice = built_in_notice(book)
     if not said:
         why = book.untestable or _reason(book)
-        return Finding("Nothing can be said from this study yet", None, why, _second(book), notice)
+        return Finding("No sentence is supported by this study yet", None, why, _second(book), notice)
     if not names_allowed(book):
         also = f"{counted(len(said), 'sentence')} would be supported if the judges were no built-in rules."
         return Finding("Built-in judges scored these agents", None, also, "", notice)
@@ -243,7 +243,7 @@ def ranks_words(book: Book, dimension: str) -> str:
 
 
 def tiers_words(book: Book) -> str:
-    """How many tiers there are on the overall score, and on how many dimensions nothing can be said."""
+    """How many tiers there are on the overall score, and how many dimensions have no ranking."""
     groups = tiers(book, AGGREGATE)
     if not groups:
         return "No agent was scored."
@@ -254,7 +254,8 @@ def tiers_words(book: Book) -> str:
     halted = [d for d in book.dimensions if d != AGGREGATE and book.status(d) == "halt"]
     if halted:
         some = plural(len(halted), "dimension")
-        said += f" On {some} nothing can be said, because the judges do not agree."
+        verb = "has" if len(halted) == 1 else "have"
+        said += f" {some.capitalize()} {verb} no ranking, because the judges do not agree."
     return said
 
 
