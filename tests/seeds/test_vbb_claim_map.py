@@ -173,7 +173,7 @@ def test_section_5_3_worked_verdict_2_no_strict_order_of_qwen3_and_gemini():
     assert verdict.claim.scope == "pairwise-contrast"
     assert as_tuple(verdict) == ("publish", "tie-class", "construct-sensitive", "no-claim")
     assert verdict.binding == ("stability",)
-    assert any(GEMINI in said and "60 tokens" in said for said in verdict.reasons[2:])
+    assert any(GEMINI in said and "60 words" in said for said in verdict.reasons[2:])
 
 
 # --- section 4.1 ----------------------------------------------------------------------------------------------------
