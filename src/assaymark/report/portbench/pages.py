@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from assaymark.report.blocks import (
     Beside,
     Block,
     Facts,
+    Figure,
     Group,
     Inline,
     Items,
@@ -130,14 +131,15 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
     trail = BenchTrail.of(run.asked, [*zip(run.episodes, places, strict=True)])
     measured = in_parts("measurements", paged(every_measurement(unlinked, trail.rests)))
     book = replace(unlinked, links=measured_links(measured))
-    further = _further(book)
+    views = _Views.of(book)
+    further = _further(book, views)
     frame = _frame(book, site, profiles=bool(further))
     calls: dict[str, str] = {}
     if read is not None:
         uses = trail.uses()
         yield from call_pages(read(list(uses)), uses, frame, calls)
     yield from trail.answer_pages(frame, calls)
-    yield "index.html", frame.page(_index(book))
+    yield "index.html", frame.page(_index(book, views))
     cards = paged_by([one.card for one in every_claim(book, book.links)], weight, PAGE)
     lead = (
         "Every candidate claim with its verdict; unsupported claims are listed without direction. Models are in "
@@ -184,13 +186,28 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
             yield "snapshots.html", frame.page(snapshots_page(book, run.data.snapshots))
 
 
+class _Views(NamedTuple):
+    """What each board or profile has one of: the first page shows the first, the page of profiles the others."""
+
+    tables: tuple[Group, ...]
+    scatters: tuple[Figure, ...]
+    safety: tuple[Group, ...]
+    performance: tuple[Group, ...]
+
+    @classmethod
+    def of(cls, book: BenchBook) -> _Views:
+        """All of them, each made once."""
+        calm = [book.normal] if book.normal is not None and book.has_pipeline else []
+        return cls(stage_tables(book), scatter_views(book), safety_tables(book), performance_views(book, calm))
+
+
 def _section(id: str, heading: str, lead: Inline, *blocks: Block | None) -> Iterator[Section]:
     """A section where there is something in it."""
     if kept := tuple(block for block in blocks if block is not None):
         yield Section(id, heading, lead, kept)
 
 
-def _index(book: BenchBook) -> Page:
+def _index(book: BenchBook, views: _Views) -> Page:
     run, levels = book.run, [one.block for one in said_levels(book)]
     reached = tally(run.verdicts)
     total = f"All {counted(len(run.verdicts), 'claim')}" if len(run.verdicts) != 1 else "The one claim"
@@ -208,7 +225,7 @@ def _index(book: BenchBook) -> Page:
         "index.html",
         clean(run.title or "PortBench", 120),
         lede(book),
-        (*_pipeline_sections(book, history), _questions_section(book), _run_section(book)),
+        (*_pipeline_sections(book, views, history), _questions_section(book), _run_section(book)),
         (
             *notes((built_in if known else "", *(clean(note, 400) for note in run.notes)), "notice"),
             Beside(((levels[0],), (levels[1], levels[2])), "trio"),
@@ -221,9 +238,9 @@ def _index(book: BenchBook) -> Page:
     )
 
 
-def _pipeline_sections(book: BenchBook, history: HistoryView | None) -> Iterator[Section]:
+def _pipeline_sections(book: BenchBook, views: _Views, history: HistoryView | None) -> Iterator[Section]:
     """What the first page shows of the pipeline: all profiles together, or the strictest."""
-    tables, scatters, safety = stage_tables(book), scatter_views(book), safety_tables(book)
+    tables, scatters, safety, performance = views
     stages: list[Inline] = [f"{stage_note(book)} A dotted line links a number to its measurement."]
     stages += [" ", Linked("Every profile", _PROFILES)] if len(tables) > 1 else []
     missing = "" if book.has_pipeline else book.missing("pipeline")
@@ -271,8 +288,7 @@ def _pipeline_sections(book: BenchBook, history: HistoryView | None) -> Iterator
         f"An alignment of 1 keeps every limit of a profile{', whichever profile it is' if several else ''}.",
         alignment_table(book),
     )
-    if book.normal is not None and book.has_pipeline:
-        performance = performance_views(book, [book.normal])
+    if performance:
         link = Text(Linked("The other profiles", f"{_PROFILES}#performance")) if len(performance) > 1 else None
         answer = (f"{performance_answer(book)} ", Linked("Every window", f"{_HISTORIES}#performance"))
         yield from _section("performance", "What did the portfolios do?", answer, *performance[:1], link)
@@ -300,11 +316,14 @@ def _run_section(book: BenchBook) -> Section:
     return Section("models", "What was run", blocks=(Facts(tuple(_facts(book))), *built_in))
 
 
-def _further(book: BenchBook) -> tuple[Section, ...]:
+def _further(book: BenchBook, views: _Views) -> tuple[Section, ...]:
     """The profiles that the first page does not show."""
-    tables, scatters, safety = stage_tables(book)[1:], scatter_views(book)[1:], safety_tables(book)[1:]
-    calm = [book.normal] if book.normal is not None and book.has_pipeline else []
-    performance = performance_views(book, calm)[1:]
+    tables, scatters, safety, performance = (
+        views.tables[1:],
+        views.scatters[1:],
+        views.safety[1:],
+        views.performance[1:],
+    )
     answer = (f"{performance_answer(book)} ", Linked("Every window", f"{_HISTORIES}#performance"))
     return (
         *_section(
