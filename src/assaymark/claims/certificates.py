@@ -124,7 +124,7 @@ def _certificate(
         if rules.claims_scale(scale):
             needed = claim.dimension != AGGREGATE or scale == AGGREGATE
             mine = claim if scale == claim.dimension else None
-            scales[scale] = _stated_rows(known.agents, rows, mine, tests, rules) if needed else None
+            scales[scale] = _stated_rows(known, scale, rows, mine, tests, rules) if needed else None
     return {
         **stated_in(verdict, FORMAT),
         "rules": {
@@ -172,7 +172,11 @@ def _needed(verdict: Verdict, known: Index) -> list[Measurement]:
             return item.labels["dimension"] == claim.dimension
         return item.name in always or item.name == "panel.families"
 
-    return [item for name, item in known.by_id.items() if name in rests or looked_at(item)]
+    names = ("terse.share", "length_matched.contrast", *sorted(on_dimension), *always, "panel.families")
+    kept = rests | {item.id for name in names for item in known.named(name) if looked_at(item)}
+    if "places" not in known.memo:  # where each measurement stands among all
+        known.memo["places"] = {name: at for at, name in enumerate(known.by_id)}
+    return [known.by_id[name] for name in sorted(kept & known.by_id.keys(), key=known.memo["places"].__getitem__)]
 
 
 def _other_drops(claim: Claim, known: Index) -> Iterator[Measurement]:
@@ -206,31 +210,53 @@ def _entry(item: Measurement, made: dict[tuple[str, bool], Mapping[str, JSON]], 
 
 
 def _stated_rows(
-    agents: Sequence[str], rows: Sequence[Row], claim: Claim | None, tests: Sequence[str], rules: Rules
+    known: Index, scale: str, rows: Sequence[Row], claim: Claim | None, tests: Sequence[str], rules: Rules
 ) -> Mapping[str, JSON]:
     """Rows as columns; a column that says the same of every pair as the lack of it is left out."""
-    pairs = zip(combinations(agents, 2), rows, strict=True)
-    left = [(one, row) for (one, other), row in pairs if not about(claim, one, other)]
+    if ("columns", scale) not in known.memo:
+        known.memo["columns", scale] = _columns(known.agents, rows, tests)
+    every: Mapping[str, list[Any]] = known.memo["columns", scale]
+    mine = [] if claim is None else [at for at, pair in enumerate(every["pair"]) if about(claim, *pair)]
     names = ["floor", "length", *(["others"] if rules.any_judges else [])]
-    if claim is not None and claim.dimension == AGGREGATE and len(claim.subjects) == 2:
-        names.append("equivalence")
+    near = claim is not None and claim.dimension == AGGREGATE and len(claim.subjects) == 2
 
-    def short(p: float | None) -> float | None:  # with as many digits as comparisons look at
+    def others(name: str) -> list[Any]:
+        column = every[name]
+        if len(mine) == 1:
+            return column[: mine[0]] + column[mine[0] + 1 :]
+        return [one for at, one in enumerate(column) if at not in mine] if mine else column
+
+    columns = {name: others(name) for name in (*names, *(["equivalence"] if near else []))}
+    places = {name: [at for at, one in enumerate(others(name)) if one] for name in ("untested", "interested")}
+    margins = sorted({margin for name in every["near"] for margin in name}) if near else []
+    return {
+        "order": "".join(others("order")),
+        "p": {test: others(test) for test in dict.fromkeys(("p", *tests))},
+        **{name: values for name, values in columns.items() if any(value is not None for value in values)},
+        **(
+            {"near": {margin: [one.get(margin, 1.0) for one in others("near")] for margin in margins}}
+            if margins
+            else {}
+        ),
+        **{name: at for name, at in places.items() if at},
+    }
+
+
+def _columns(agents: Sequence[str], rows: Sequence[Row], tests: Sequence[str]) -> dict[str, list[Any]]:
+    """What certificates say of every pair on one scale, with as many digits as comparisons look at."""
+
+    def short(p: float | None) -> float | None:
         return None if p is None else float(f"{p:.12g}")
 
-    columns = {name: [short(getattr(row, name)) for _, row in left] for name in names}
-    margins = sorted({margin for _, row in left for margin in row.near}) if "equivalence" in names else []
-    near = {margin: [short(row.near.get(margin, 1.0)) for _, row in left] for margin in margins}
-    places: dict[str, list[int]] = {
-        "untested": [at for at, (_, row) in enumerate(left) if not row.testable],
-        "interested": [at for at, (_, row) in enumerate(left) if not row.disinterested],
-    }
+    pairs = list(combinations(agents, 2))
     return {
-        "order": "".join(">" if row.high == one else "<" for one, row in left),
-        "p": {test: [short(row.p.get(test, 1.0)) for _, row in left] for test in dict.fromkeys(("p", *tests))},
-        **{name: values for name, values in columns.items() if any(value is not None for value in values)},
-        **({"near": near} if near else {}),
-        **{name: at for name, at in places.items() if at},
+        "pair": pairs,
+        "order": [">" if row.high == one else "<" for (one, _), row in zip(pairs, rows, strict=True)],
+        "near": [{margin: short(p) for margin, p in row.near.items()} for row in rows],
+        "untested": [not row.testable for row in rows],
+        "interested": [not row.disinterested for row in rows],
+        **{name: [short(getattr(row, name)) for row in rows] for name in ("floor", "length", "others", "equivalence")},
+        **{test: [short(row.p.get(test, 1.0)) for row in rows] for test in dict.fromkeys(("p", *tests))},
     }
 
 

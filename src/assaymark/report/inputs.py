@@ -128,6 +128,34 @@ class PaidView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableView:
+    """A table of scores that somebody else made, and how it was read.
+
+    ``roles`` maps a role to a column; ``read`` says it in one line; ``filled`` was assumed, ``left`` not used or not
+    counted, ``choices`` made with the scores at hand, each in words. ``missing`` counts scores that are not there.
+    ``orders`` are by judge what became of pairs that it saw in both orders.
+    """
+
+    source: str
+    sha256: str
+    shape: str
+    roles: Mapping[str, str]
+    read: str
+    filled: tuple[str, ...]
+    left: tuple[str, ...]
+    choices: tuple[str, ...]
+    dimensions: tuple[str, ...]
+    scale: tuple[float, float]
+    answers: int
+    agents: int
+    clusters: int
+    judges: int
+    scores: int
+    missing: int
+    orders: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AssayRun:
     """Everything that the pages and the terminal show about one run; ``tests`` are from the datasheets of its judges.
 
@@ -163,3 +191,4 @@ class AssayRun:
     reference_agents: tuple[PlantedView, ...] = ()
     paid: tuple[PaidView, ...] | None = ()
     judged: Judged = field(default_factory=Judged)
+    table: TableView | None = None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from assaymark.claims import ClaimKind, Index, Rules, agreement_status, governing_agreement, index, kind_of, summary_of
 from assaymark.claims.verdicts import Summary
@@ -15,6 +15,8 @@ from assaymark.report.inputs import AssayRun
 from assaymark.report.text import counted, shown
 from assaymark.text import clean, number
 
+T = TypeVar("T")
+
 KAPPA: Final = "kappa.mean_pairwise"
 
 
@@ -24,7 +26,7 @@ class Book:
 
     ``summary`` has tiers and possible ranks by score, ``tests`` what the judges' own tests measured, by name. ``links``
     leads from the id of a measurement to its row, ``claims`` from that of a claim to its card; both are empty until
-    rows and cards are placed.
+    rows and cards are placed. ``made`` keeps what is asked for of every claim.
     """
 
     run: AssayRun
@@ -37,6 +39,7 @@ class Book:
     tests: Mapping[str, tuple[Measurement, ...]] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
     claims: Mapping[str, str] = field(default_factory=dict)
+    made: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, run: AssayRun) -> Book:
@@ -78,9 +81,18 @@ class Book:
 
     def every(self, name: str, **labels: str) -> Iterator[Measurement]:
         """All measurements of a name that carry these labels, by id."""
-        for item in self.by_name.get(name, ()):
-            if all(item.labels.get(key) == value for key, value in labels.items()):
-                yield item
+        wanted, items = labels.items(), self.by_name.get(name, ())
+        key = ("every", name, *wanted)
+        if key not in self.made:
+            self.made[key] = [item for item in items if all(item.labels.get(one) == is_ for one, is_ in wanted)]
+        return iter(self.made[key])
+
+    def once(self, key: tuple[str, ...], make: Callable[[], T]) -> T:
+        """What ``make`` gives, made once for this book."""
+        if key not in self.made:
+            self.made[key] = make()
+        found: T = self.made[key]
+        return found
 
     def value(self, name: str, **labels: str) -> float | None:
         """The value of a measurement; None where it is undefined or was not made."""

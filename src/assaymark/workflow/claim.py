@@ -78,7 +78,8 @@ class VerdictFile(Result):
     """``verdicts.json``: the verdicts of one run and the measurements they rest on.
 
     ``tiers``, ``ranks``, ``top_set`` and ``within_margin`` follow from the verdicts, by scale. ``missing`` has the
-    share of each judge's replies that did not come or could not be read, and of each agent's. ``agents``, or models of
+    share of each judge's replies that did not come or could not be read, and of each agent's; ``notes`` say what of a
+    table of scores was left out, and what was chosen with the scores at hand. ``agents``, or models of
     a benchmark, are those that claims compare, each with whether it is a rule-based stand-in. Only seasons have
     ``places`` and ``judged_to``, the last day that a judge was shown; their ``rubric`` is the scoring plan.
 
@@ -101,6 +102,7 @@ class VerdictFile(Result):
     top_set: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     within_margin: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     missing: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     judged_to: str = ""
     places: tuple[PlaceLine, ...] = ()

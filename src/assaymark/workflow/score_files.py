@@ -282,15 +282,19 @@ def measure_table(
     return found
 
 
-def default_study(table: _Judged, *, derivations: Iterable[str] = ("honest",)) -> Study:
-    """The study that stands in for a plan: the judges of a table, and the defaults of the protocol."""
+def default_study(panel: Iterable[tuple[str, str]], *, derivations: Iterable[str] = ("honest",)) -> Study:
+    """The study that stands in for a plan: judges with their families, and the defaults of the protocol."""
     kinds: list[DerivationKind] = ["honest", *sorted(set(derivations) - {"honest"})]  # type: ignore[list-item]
     judges = tuple(
         JudgeSpec(name=name, family=family, model=HUMAN_MODEL if family == HUMAN_FAMILY else f"elsewhere/{name}")
-        for name, family in zip(table.judges, table.families, strict=True)
+        for name, family in panel
     )
     records, rubric = Records(derivations=tuple(kinds)), RubricChoice(name="elsewhere")
     return Study(name="bare table", seed=0, judges=judges, records=records, rubric=rubric)
+
+
+def _panel(table: _Judged) -> Iterator[tuple[str, str]]:
+    return zip(table.judges, table.families, strict=True)
 
 
 def study_toml(study: Study) -> str:
@@ -304,7 +308,18 @@ def _in_memory(
     progress("reading scores", 0, 1)
     columns = Columns.of(read_table(path), str(path), named)
     progress("reading scores", 1, 1)
-    weights, said = None if study is None else study.rubric.weights, [*notes, *_unused(columns.unused)]
+    return measure_columns(path, columns, study, progress, (*notes, *_unused(columns.unused)), study is not None)
+
+
+def measure_columns(
+    path: Path, columns: Columns, study: Study | None, progress: Progress, notes: Sequence[str], planned: bool, *,
+    unit: str = "cycle",
+) -> MeasuredTable:  # fmt: skip
+    """What is found in a checked table; ``planned``: its plan was fixed before the scores were seen.
+
+    ``unit`` is what the table calls a cycle.
+    """
+    weights, said = None if study is None else study.rubric.weights, list(notes)
     if study is not None and study.records.agents is not None:
         known = columns.names["agent"]
         if unknown := sorted(set(study.records.agents) - set(known)):
@@ -314,7 +329,7 @@ def _in_memory(
             raise InputError(str(path), [Problem("", "no row of the plan's agents has a score on every dimension")])
     present = columns.names.get("derivation", ("honest",))
     whole = honest = score_table_of(columns, weights=weights)
-    plan = default_study(honest, derivations=present) if study is None else study
+    plan = default_study(_panel(honest), derivations=present) if study is None else study
     _require_fit(path, plan, honest, honest.names, honest.agents, present)
     if lacking := sorted(set(plan.claims.covariates) - {"log2"}):
         raise PlanError(
@@ -336,7 +351,7 @@ def _in_memory(
     found = (*found, *_controls(columns, honest, plan), *missing_measurements(whole, left_out))
     scope = (honest.n, len(honest.left_out), len(honest.agents), len(honest.clusters))
     size = TableSize(*scope, len(honest.judges), len(set(honest.families)), len(honest.dimensions))
-    return _decided(path, size, plan, study is not None, "cycle" in columns.codes, found, honest.digest, said)
+    return _decided(path, size, plan, planned, "cycle" in columns.codes, found, honest.digest, said, unit)
 
 
 def _streamed(path: Path, study: Study | None, named: Sequence[str] | None, progress: Progress) -> MeasuredTable:
@@ -351,7 +366,7 @@ def _streamed(path: Path, study: Study | None, named: Sequence[str] | None, prog
 
 def _of_sums(path: Path, sums: ScoreSums, study: Study | None, progress: Progress, file: Path) -> MeasuredTable:
     layout = sums.layout
-    plan = default_study(layout) if study is None else study
+    plan = default_study(_panel(layout)) if study is None else study
     _require_fit(path, plan, layout, (AGGREGATE, *layout.dimensions), sums.agents, ())
     notes = _unused([name for name in numeric_columns(pq.read_schema(file)) if name not in layout.dimensions])
     if sums.left_out:
@@ -379,15 +394,17 @@ def _unused(columns: Sequence[str]) -> list[str]:
 
 def _decided(
     path: Path, size: TableSize, plan: Study, planned: bool, paired: bool, found: Sequence[Measurement], digest: str,
-    notes: Sequence[str],
+    notes: Sequence[str], unit: str = "cycle",
 ) -> MeasuredTable:  # fmt: skip
     measurements = []
+    called = unit if paired else "cluster"
     for item in found:
-        if not paired and "cycle" in f"{item.method} {item.n_of}":
-            # The same number with the words that are true where clusters stand for cycles.
-            method = item.method.replace("cycle", "cluster")
-            method += "; no cycle was given, so agents are compared by their means in each cluster"
-            item = replace(item, method=method, n_of=item.n_of.replace("cycle", "cluster"))
+        if called != "cycle" and "cycle" in f"{item.method} {item.n_of}":
+            # The same number with the words that are true where clusters, or items, stand for cycles.
+            method = item.method.replace("cycle", called)
+            if not paired:
+                method += "; no cycle was given, so agents are compared by their means in each cluster"
+            item = replace(item, method=method, n_of=item.n_of.replace("cycle", called))
         measurements.append(item)
     fingerprint = plan_hash(plan, {}, {"scores": digest})
     verdicts = decide_claims(measurements, plan, fingerprint, preregistered=planned)

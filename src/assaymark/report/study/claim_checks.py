@@ -105,6 +105,10 @@ def checked(book: Book, verdict: Verdict) -> Checked:
     Of the first ranks that are not supported, one agent's would show in which check it stops that it leads: all of them
     say the same.
     """
+    return book.once(("checked", verdict.claim.id), lambda: _checked(book, verdict))
+
+
+def _checked(book: Book, verdict: Verdict) -> Checked:
     caps = {cap.field: cap.level for cap in reversed(verdict.caps) if not cap.lifted}
     rows = _cell(book, verdict) if kind_of(verdict.claim) == "cell" else _rows(book, verdict)
     found: list[Check] = []

@@ -222,6 +222,10 @@ class Control:
 
 def controls(book: Book) -> tuple[Control, ...]:
     """Every control cell that was graded or that the plan asks for, in the order of the protocol."""
+    return book.once(("controls",), lambda: _controls(book))
+
+
+def _controls(book: Book) -> tuple[Control, ...]:
     levels = {v.claim.subjects[0]: v for v in book.cells}
     named = {m.labels.get("cell", "") for name in ("cell.gate", "cell.score") for m in book.every(name)}
     wanted = named | set(book.run.study.cells_judged) | set(levels)

@@ -76,7 +76,7 @@ def each_page(
     parts = paged(measured_rows(unlinked, None if trail is None else trail.rests(run.evidence)))
     measured = in_parts("measurements", parts)
     links = measured_links(measured)
-    unplaced = replace(unlinked, links=links)
+    unplaced = replace(unlinked, links=links, made={})
     claims = in_parts("claims", paged_by(cards(unplaced, links), lambda one: card_bytes(one[1]), PAGE))
     book = replace(unplaced, claims=claim_links(claims))
     if trail is not None:

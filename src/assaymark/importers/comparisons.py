@@ -1,0 +1,141 @@
+"""Pairs of answers as scores: the share of comparisons that an agent won, and what became of both orders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assaymark.importers.roles import NAMES, Bools, Cells, Floats, Ints, Scored, coding
+
+_TIES: Final = ("tie", "tied", "draw", "both", "equal", "same", "c", "inconsistent", "tie (bothbad)", "bothbad", "0")
+_FIRST: Final = ("a", "1", "model_a", "agent_a", "first", "left", "[[a]]", "assistant_a")
+_SECOND: Final = ("b", "2", "model_b", "agent_b", "second", "right", "[[b]]", "assistant_b")
+_SWAPPED: Final = ("ba", "b,a", "swapped", "true", "yes", "2", "reversed", "vu", "1_swapped")
+_STRAIGHT: Final = ("ab", "a,b", "original", "false", "no", "1", "0", "uv", "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairOrders:
+    """Pairs that a judge saw in both orders: how many, and what became of them.
+
+    ``same_text``: the same text won twice; ``same_place``: the same place won, whatever stood there; ``one_tie``: a tie
+    in one order alone; the rest are ties in both.
+    """
+
+    both: int
+    same_text: int
+    same_place: int
+    one_tie: int
+
+
+def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, PairOrders]]:
+    """Shares of comparisons won: the orders of a pair are averaged first, then its opponents; a tie is one half.
+
+    ``twice``: a row has the verdicts of both orders.
+    """
+    columns = ("order_1", "order_2") if twice else ("winner",)
+    cells.need("item", "agent_a", "agent_b", "judge", *columns)
+    cells.problems.refuse()
+    judges, judge = cells.coded("judge", name=True)
+    sides = [cells.coded(role, name=True) for role in ("agent_a", "agent_b")]
+    items, item = cells.coded("item")
+    cells.problems.refuse()
+    agents = sorted({*sides[0][0], *sides[1][0]})
+    place = {name: k for k, name in enumerate(agents)}
+    first, second = (np.array([place[name] for name in names])[codes] for names, codes in sides)
+    own = np.flatnonzero(first == second)
+    cells.problems.rows(own, lambda row: (cells.at(row, "agent_b"), "an agent is compared with itself"))
+    swapped = np.zeros(first.size, dtype=bool)
+    if "order" in cells.roles and not twice:
+        words = cells.column("order")
+        lower = pc.utf8_lower(words)
+        known = pc.is_in(lower, pa.array([*_SWAPPED, *_STRAIGHT])).to_numpy()
+        cells.problems.rows(
+            np.flatnonzero(~known),
+            lambda row: (cells.at(row, "order"), f"must be ab or ba (got {words[row].as_py()!r:.60})"),
+        )
+        swapped = pc.is_in(lower, pa.array(_SWAPPED)).to_numpy()
+    value = np.concatenate([_won(cells, role, first, second, agents, turned=k == 1) for k, role in enumerate(columns)])
+    cells.problems.refuse()
+    rows = np.arange(item.size)
+    if twice:
+        swapped = np.repeat([False, True], item.size)
+        first, second, judge, item, rows = (np.tile(one, 2) for one in (first, second, judge, item, rows))
+    if lost := int(np.isnan(value).sum()):
+        cells.left.append(f"{lost:,} of {value.size:,} comparisons have no verdict that can be read")
+    of_low = np.where(first < second, value, 1 - value)  # what the agent gets whose name comes first
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    order = (first > second) ^ swapped
+    a, usable = len(agents), ~np.isnan(of_low)
+    pair = ((judge * len(items) + item) * a + low) * a + high
+    again = usable.sum() - np.unique(pair[usable] * 2 + order[usable]).size
+    if again:
+        cells.filled.append(f"{again:,} comparisons repeat one of the same judge in the same order and are averaged")
+    keys, by_order = _means(pair[usable] * 2 + order[usable], of_low[usable])
+    keys, by_pair = _means(keys // 2, by_order)
+    owner = keys // (a * a) * a
+    ends = np.concatenate([owner + keys // a % a, owner + keys % a])
+    cell, share = _means(ends, np.concatenate([by_pair, 1 - by_pair]))
+    where, at = np.unique(judge * len(items) + item, return_index=True)
+    made = Scored(
+        items=items, item=cell // a % len(items), agents=agents, agent=cell % a, judges=judges,
+        judge=cell // a // len(items), trial=np.ones(cell.size, dtype=np.int64), dimensions=["share of wins"],
+        scores=share[:, None], row=rows[at[np.searchsorted(where, cell // a)]],
+    )  # fmt: skip
+    return made, _orders(judges, judge[usable], pair[usable], order[usable], of_low[usable])
+
+
+def _means(keys: Ints, values: Floats) -> tuple[Ints, Floats]:
+    """The distinct keys, and the mean of the values of each."""
+    found, at = np.unique(keys, return_inverse=True)
+    return found, np.bincount(at, weights=values) / np.bincount(at)
+
+
+def _won(cells: Cells, role: str, first: Ints, second: Ints, agents: Sequence[str], *, turned: bool) -> Floats:
+    """What a verdict gives the agent in ``agent_a``: 1, one half, 0 or NaN; ``turned``: its text was shown second."""
+    words, codes = coding(cells.column(role))
+    place = {name: k for k, name in enumerate(agents)}
+    named = np.array([place.get(word.translate(NAMES), -1) for word in words])[codes]
+    slot = np.array([_slot(word) for word in words])
+    if np.isin(slot, (0.0, 1.0)).any() and "order" not in cells.roles:
+        column, shown = cells.roles[role], "agent_b" if turned else "agent_a"
+        cells.filled.append(f"{column} names places: the first is the text that was shown first, {shown}'s")
+    by_place = (1 - slot if turned else slot)[codes]
+    return np.where(named == first, 1.0, np.where(named == second, 0.0, np.where(named >= 0, np.nan, by_place)))
+
+
+def _orders(judges: Sequence[str], judge: Ints, pair: Ints, order: Bools, of_low: Floats) -> dict[str, PairOrders]:
+    """What became of the pairs that each judge saw in both orders."""
+    keys, at = np.unique(pair, return_inverse=True)
+    with np.errstate(invalid="ignore"):
+        straight, turned = (
+            np.bincount(at[those], of_low[those], keys.size) / np.bincount(at[those], minlength=keys.size)
+            for those in (~order, order)
+        )
+    both, owner = ~np.isnan(straight) & ~np.isnan(turned), np.zeros(keys.size, dtype=np.int64)
+    owner[at] = judge
+    kinds = {
+        "same_text": (straight == turned) & (straight != 0.5),
+        "same_place": (straight + turned == 1) & (straight != 0.5),
+        "one_tie": (straight == 0.5) != (turned == 0.5),
+    }
+    counts = {name: np.bincount(owner[both & kind], minlength=len(judges)).tolist() for name, kind in kinds.items()}
+    of_both = np.bincount(owner[both], minlength=len(judges)).tolist()
+    return {
+        name: PairOrders(both=of_both[k], **{kind: found[k] for kind, found in counts.items()})
+        for k, name in enumerate(judges)
+        if of_both[k]
+    }
+
+
+def _slot(word: str) -> float:
+    """What a verdict's label gives the text that was shown first: 1, one half, 0, NaN where it is none of them."""
+    plain = word.strip().lower()
+    if plain in (*_FIRST, *_SECOND):
+        return float(plain in _FIRST)
+    return 0.5 if plain in _TIES else float("nan")

@@ -1,0 +1,337 @@
+"""Which column of anybody's table is what: roles, the names they go by, and columns as codes and numbers."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from assaymark.errors import LISTED, InputError, Problem, UnknownNameError
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
+    "agent": ("agent", "model", "system", "contestant", "candidate", "policy", "bot", "player", "method", "participant",
+              "submission", "generator", "model_id", "model_name", "agent_id", "agent_name", "system_id",
+              "system_name"),
+    "judge": ("judge", "annotator", "rater", "grader", "evaluator", "reviewer", "assessor", "scorer", "labeler",
+              "labeller", "judge_id", "judge_name", "judge_model", "annotator_id", "rater_id", "grader_id",
+              "evaluator_id"),
+    "item": ("item", "question", "question_id", "prompt_id", "sample_id", "item_id", "doc", "doc_id", "document_id",
+             "example", "example_id", "task", "task_id", "instance", "instance_id", "query", "query_id", "case",
+             "case_id", "conversation_id", "input_id"),
+    "score": ("score", "rating", "grade", "points", "mark", "overall_score"),
+    "dimension": ("dimension", "criterion", "criteria", "aspect", "metric", "attribute"),
+    "trial": ("trial", "repeat", "repetition", "rep", "epoch"),
+    "family": ("family", "judge_family", "judge_vendor", "vendor"),
+    "agent_family": ("agent_family", "agent_vendor", "model_family", "model_vendor"),
+    "length": ("length", "words", "tokens", "n_words", "n_tokens", "num_tokens", "text_length", "response_length",
+               "output_tokens"),
+    "text": ("text", "response", "answer", "output", "completion"),
+    "agent_a": ("agent_a", "model_a", "system_a", "agent_1", "model_1", "system_1", "player_a", "candidate_a"),
+    "agent_b": ("agent_b", "model_b", "system_b", "agent_2", "model_2", "system_2", "player_b", "candidate_b"),
+    "winner": ("winner", "preference", "preferred", "verdict", "choice"),
+    "order": ("order", "swapped", "swap", "position"),
+    "order_1": ("order_1", "winner_ab", "verdict_ab", "winner_1", "verdict_1"),
+    "order_2": ("order_2", "winner_ba", "verdict_ba", "winner_2", "verdict_2"),
+}  # fmt: skip
+"""What columns of each role are called: the name that we use, then others, without regard to case, spaces and "
+"dashes."""
+
+_LATE: Final[Mapping[str, tuple[str, ...]]] = {
+    "item": ("prompt", "input", "id", "sample"),
+    "score": ("passed", "correct", "label"),
+}
+"""Names that are a role's only where nothing else is."""
+
+_EXACT: Final = ("cluster", "cycle", "trajectory", "replicate", "format", "derivation", "parent")
+"""Columns that are used under their own name alone."""
+
+ROLES: Final = (*SYNONYMS, *_EXACT)
+
+_MISSING: Final = ("", "nan", "na", "n/a", "null", "none", "-")
+_NUMBER: Final = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_PASS: Final = ("pass", "passed", "yes", "true", "correct", "success", "good", "accept", "accepted")
+_FAIL: Final = ("fail", "failed", "no", "false", "incorrect", "failure", "bad", "reject", "rejected", "wrong")
+NAMES: Final = str.maketrans({"[": "(", "]": ")", "=": "-", ",": ";", "|": "/"})
+"""What stands for something in the name of a claim, and how a name is written instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the user says about a table: ``roles`` maps a role to a column, or to several joined with ``+``."""
+
+    roles: Mapping[str, str] = field(default_factory=dict)
+    scale: tuple[float, float] | None = None
+    dimensions: tuple[str, ...] | None = None
+    judges: tuple[str, ...] | None = None
+    family: Mapping[str, str] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """Scores [records, criteria] with the item, agent, judge and trial of each record, and its first row."""
+
+    items: list[str]
+    item: Ints
+    agents: list[str]
+    agent: Ints
+    judges: list[str]
+    judge: Ints
+    trial: Ints
+    dimensions: list[str]
+    scores: Floats
+    row: Ints
+
+    def of_judges(self, names: Sequence[str]) -> Scored:
+        """The records of some judges, and of them the items and agents that are left."""
+        kept = np.isin(self.judge, [self.judges.index(name) for name in names])
+        items, item = np.unique(self.item[kept], return_inverse=True)
+        agents, agent = np.unique(self.agent[kept], return_inverse=True)
+        judges, judge = np.unique(self.judge[kept], return_inverse=True)
+        return Scored(
+            items=[self.items[k] for k in items], item=item, agents=[self.agents[k] for k in agents], agent=agent,
+            judges=[self.judges[k] for k in judges], judge=judge, trial=self.trial[kept], dimensions=self.dimensions,
+            scores=self.scores[kept], row=self.row[kept],
+        )  # fmt: skip
+
+
+class Problems:
+    """What is wrong with a table, all of it, of each kind the first."""
+
+    def __init__(self, source: str) -> None:
+        self.source, self.found, self.more = source, list[Problem](), 0
+
+    def add(self, where: str, what: str) -> None:
+        """One problem."""
+        self.found.append(Problem(where, what))
+
+    def rows(self, places: Ints, say: Callable[[int], tuple[str, str]]) -> None:
+        """One problem for each row; ``say`` makes where and what, and is called for few."""
+        self.more += max(0, places.size - LISTED)
+        self.found += [Problem(*say(place)) for place in places[:LISTED].tolist()]
+
+    def refuse(self) -> None:
+        """Raise everything that was found, if anything was."""
+        if self.found:
+            raise InputError(self.source, self.found, more=self.more)
+
+
+class Cells:
+    """The rows of a table, the column of each role, and what is wrong with them."""
+
+    def __init__(self, rows: pa.Table, source: str, lines: Ints, unit: str, wanted: Wanted) -> None:
+        self.rows, self.lines, self.unit, self.wanted = rows, lines, unit, wanted
+        self.problems = Problems(source)
+        self.filled: list[str] = []
+        self.left: list[str] = []
+        self._numbers = dict[str, tuple[Floats, Bools]]()
+        self.used: set[str] = set()
+        names = rows.column_names
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            self.problems.add("header", f"a column name stands once (twice: {', '.join(twice)})")
+            self.problems.refuse()
+        if not rows.num_rows:
+            self.problems.add("", "has a header and no rows" if names else "is empty; a header and rows are needed")
+            self.problems.refuse()
+        self.plain = {_plain(name): name for name in reversed(names)}
+        self.roles = self._roles()
+
+    def _roles(self) -> dict[str, str]:
+        """The column of each role; two for one role are a problem, unless the role is one that can be done without."""
+        named = {one: role for role, names in SYNONYMS.items() for one in reversed(names)}
+        found = {named.get(_plain(role), role): column for role, column in self.wanted.roles.items()}
+        for role, column in found.items():
+            if role not in ROLES:
+                self.problems.add(f"--map {role}", str(UnknownNameError("role", role, ROLES)))
+            for part in column.split("+"):
+                if part not in self.rows.column_names:
+                    close = difflib.get_close_matches(part, self.rows.column_names, n=1)
+                    hint = f"; did you mean {close[0]!r}?" if close else ""
+                    self.problems.add(f"--map {role}={column}", f"the table has no column {part!r}{hint}")
+        self.problems.refuse()
+        spoken = {part for column in found.values() for part in column.split("+")}
+        spoken |= set(self.wanted.dimensions or ()) | set(self.wanted.judges or ())
+        for role in _EXACT:
+            if role in self.plain and role not in found and self.plain[role] not in spoken:
+                found[role] = self.plain[role]
+        pairs = any(one in self.plain for one in (*SYNONYMS["agent_a"], *SYNONYMS["order_1"])) or "agent_a" in found
+        for role, names in SYNONYMS.items():
+            if role in found or (role in ("agent_a", "agent_b", "winner", "order", "order_1", "order_2") and not pairs):
+                continue
+            if pairs and role in ("agent", "score", "dimension"):
+                continue
+            held = [self.plain[one] for one in names if one in self.plain and self.plain[one] not in spoken]
+            if not held:
+                held = [self.plain[one] for one in _LATE.get(role, ()) if self.plain.get(one) not in (None, *spoken)][
+                    :1
+                ]
+            if len(held) > 1 and role in ("length", "text", "order"):
+                self.left.append(
+                    f"{listed(held)} could each hold the {role} of an answer; say which with --map {role}=COLUMN"
+                )
+            elif len(held) > 1:
+                what = f"{listed(held)} could each be the {role}; say which with --map {role}={held[0]}"
+                self.problems.add("header", what)
+            elif held:
+                found[role] = held[0]
+        if "order_1" in found and "order_2" in found:
+            found.pop("winner", None)
+        return found
+
+    def free(self) -> list[str]:
+        """Columns that no role has."""
+        taken = {part for column in self.roles.values() for part in column.split("+")}
+        return [name for name in self.rows.column_names if name not in taken]
+
+    def need(self, *roles: str) -> None:
+        """Note every role without which this shape cannot be read."""
+        for role in roles:
+            if role not in self.roles:
+                names = ", ".join(SYNONYMS[role][:6])
+                held = ", ".join(map(repr, self.rows.column_names[:LISTED]))
+                what = f"no column is the {role} ({names}, ... are known; the table has {held})"
+                self.problems.add("header", f"{what}; say which with --map {role}=COLUMN")
+
+    def column(self, role: str) -> Any:
+        """The column of a role as text; several are joined with a slash."""
+        self.used.update(parts := self.roles[role].split("+"))
+        texts = []
+        for part in parts:
+            column = self.rows.column(part)
+            if pa.types.is_dictionary(column.type):
+                column = column.cast(column.type.value_type)
+            texts.append(pc.utf8_trim_whitespace(pc.fill_null(column.cast(pa.string()), "")))
+        return texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, "/")
+
+    def coded(self, role: str, *, name: bool = False) -> tuple[list[str], Ints]:
+        """Distinct texts of a role's column and the code of each row; an empty cell is a problem."""
+        words, codes = coding(self.column(role))
+        if "" in words:
+            empty = np.flatnonzero(codes == words.index(""))
+            self.problems.rows(empty, lambda row: (self.at(row, role), f"is empty; each row needs its {role}"))
+        if name:
+            words = self.names(role, words)
+        kept, place = np.unique(np.array(words, dtype=object).astype(str), return_inverse=True)
+        return kept.tolist(), place[codes]
+
+    def names(self, role: str, words: Sequence[str]) -> list[str]:
+        """Names as reports can carry them: what stands for something in a claim's name is written otherwise."""
+        made = [word.translate(NAMES) for word in words]
+        if bad := [word for word in made if len(word) > 120 or not word.isprintable()]:
+            self.problems.add(
+                self.roles.get(role, role), f"a name has 1 to 120 printable characters (got {bad[0]!r:.60})"
+            )
+        if changed := [f"{old} as {new}" for old, new in zip(words, made, strict=True) if old != new]:
+            self.filled.append(f"names of {role}s written without []=,|: {listed(changed, 3)}")
+        if len(set(made)) < len(set(words)):
+            self.problems.add(self.roles.get(role, role), "two names differ only in characters that a name cannot have")
+        return made
+
+    def at(self, row: int, role: str = "") -> str:
+        """Where a row stands, and the column of a role, or a column."""
+        return f"{self.unit} {self.lines[row]}" + (f", {self.roles.get(role, role)}" if role else "")
+
+    def is_number(self, name: str) -> bool:
+        """Whether a column holds numbers, or text of which all that is there is numbers."""
+        values, bad = self.parsed(name)
+        return not bad.any() and not np.isnan(values).all()
+
+    def parsed(self, name: str) -> tuple[Floats, Bools]:
+        """A column as numbers, NaN where there is none, and the rows that hold something else."""
+        if name in self._numbers:
+            return self._numbers[name]
+        column = self.rows.column(name)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        kind = column.type
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            text = pc.utf8_trim_whitespace(column)
+            text = pc.if_else(pc.is_in(pc.utf8_lower(text), pa.array(_MISSING, type=text.type)), None, text)
+            bad = pc.fill_null(pc.invert(pc.match_substring_regex(text, _NUMBER)), False)
+            text = pc.utf8_ltrim(pc.if_else(bad, None, text), "+")
+            values = pc.cast(text, pa.float64())
+        elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+            values, bad = pc.cast(column, pa.float64(), safe=False), pa.array(np.zeros(len(column), dtype=bool))
+        elif pa.types.is_null(kind):
+            values, bad = pa.nulls(len(column), pa.float64()), pa.array(np.zeros(len(column), dtype=bool))
+        else:
+            values, bad = pa.nulls(len(column), pa.float64()), pc.is_valid(column)
+        made = np.array(values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy(),
+                        dtype=np.float64)  # fmt: skip
+        wrong = np.asarray(
+            bad.to_numpy(zero_copy_only=False) if isinstance(bad, pa.Array) else bad.to_numpy(), dtype=bool
+        )
+        wrong = wrong | np.isinf(made)
+        self._numbers[name] = (np.where(wrong, np.nan, made), wrong)
+        return self._numbers[name]
+
+    def is_label(self, name: str) -> bool:
+        """Whether a column holds words for pass and fail, and nothing else."""
+        return set(self.labels(name)) <= {*_PASS, *_FAIL} and bool(self.labels(name))
+
+    def labels(self, name: str) -> list[str]:
+        """The distinct words of a column that are no missing value, in lower case; a few."""
+        column = self.rows.column(name)
+        if pa.types.is_nested(column.type):
+            return []
+        words = pc.unique(pc.utf8_lower(pc.utf8_trim_whitespace(column.cast(pa.string()))))
+        return [one for one in words[:50].to_pylist() if one is not None and one not in _MISSING]
+
+    def scores(self, name: str) -> Floats:
+        """A column of scores: numbers, or two labels as 1 and 0."""
+        self.used.add(name)
+        values, bad = self.parsed(name)
+        if not bad.any():
+            return values.copy()
+        labels = self.labels(name)
+        if set(labels) <= {*_PASS, *_FAIL}:
+            text = pc.utf8_lower(pc.utf8_trim_whitespace(self.rows.column(name).cast(pa.string())))
+            passed, failed = (pc.fill_null(pc.is_in(text, pa.array(words)), False).to_numpy(zero_copy_only=False)
+                              for words in (_PASS, _FAIL))  # fmt: skip
+            self.filled.append(f"{name}: {listed([one for one in labels if one in _PASS])} is 1 and "
+                               f"{listed([one for one in labels if one in _FAIL])} is 0")  # fmt: skip
+            return np.where(passed, 1.0, np.where(failed, 0.0, np.nan))
+        column, numbers = self.rows.column(name), ~np.isnan(values)
+        if not numbers.any() and 1 < len(labels) <= 5:
+            what = f"holds the labels {listed(labels)}; write them as numbers, or two of them as pass and fail"
+            self.problems.add(name, what)
+        else:
+            self.problems.rows(
+                np.flatnonzero(bad),
+                lambda row: (self.at(row, name), f"text where scores belong (got {column[row].as_py()!r:.60})"),
+            )
+        return values.copy()
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace(" ", "_").replace("-", "_")
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Names with commas, the first few of many."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def plural(count: int, noun: str) -> str:
+    """A count with its noun."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def coding(column: Any) -> tuple[list[str], Ints]:
+    """The distinct texts of a column, and the place of each row's among them."""
+    encoded = column.dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.unify_dictionaries().combine_chunks()
+        encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)

@@ -1,0 +1,511 @@
+"""Anybody's table of scores, told by its columns: which shape it has, and what was filled in.
+
+What comes out is one table in the documented columns (`assaymark.metrology.read_scores`), with everything that was
+understood, assumed or left aside in words. Nothing is dropped without a line that says how much and why.
+"""
+
+from __future__ import annotations
+
+import difflib
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assaymark.errors import LISTED, InputError, Problem, UnknownNameError
+from assaymark.importers.comparisons import PairOrders, shares_of_wins
+from assaymark.importers.makers import MAKERS_OF, is_person, maker_of
+from assaymark.importers.roles import NAMES, Cells, Floats, Ints, Scored, Wanted, coding, listed, plural
+
+Shape = Literal["one row a score", "one column a criterion", "one column a judge", "pairs", "pairs in both orders"]
+
+SCALES: Final = ((0.0, 1.0), (1.0, 5.0), (1.0, 7.0), (1.0, 10.0), (0.0, 10.0), (0.0, 100.0))
+"""Scales that are recognised by their values, smallest first."""
+
+_MARKS: Final = ("one row a score", "one column a criterion", "one column a judge")
+
+NO_SCORE: Final = -1.0
+"""What many tools write where a reply could not be read; a score on no scale here, so it counts as missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoresRead:
+    """A table as it was understood.
+
+    ``table`` has the documented columns; ``roles`` maps a role to the column it was read from; ``read`` says it in one
+    line, ``filled`` what was assumed where the table is silent, ``left`` what was not used or counted, each a sentence.
+    ``families`` are makers by judge, ``choices`` what was chosen with the scores at hand. ``levels`` says whether
+    scores are marks on the scale; a share of comparisons is none.
+    """
+
+    table: pa.Table
+    shape: Shape
+    roles: Mapping[str, str]
+    dimensions: tuple[str, ...]
+    scale: tuple[float, float]
+    levels: bool
+    read: str
+    filled: tuple[str, ...]
+    left: tuple[str, ...]
+    choices: tuple[str, ...]
+    families: Mapping[str, str]
+    families_known: bool
+    unused: tuple[str, ...] = ()
+    orders: Mapping[str, PairOrders] = field(default_factory=dict)
+
+
+class UnnamedError(InputError):
+    """Numeric columns that nobody named; ``columns`` are those that may be scores."""
+
+    def __init__(self, source: str, problems: Iterable[Problem], columns: Sequence[str]) -> None:
+        super().__init__(source, problems)
+        self.columns = tuple(columns)
+
+
+def read_scores(
+    rows: pa.Table, *, source: str = "scores", lines: Ints | None = None, unit: str = "line",
+    wanted: Wanted | None = None,
+) -> ScoresRead:  # fmt: skip
+    """A raw table as scores in documented columns, or all that is wrong with it at once.
+
+    ``lines`` [rows] are numbers of rows as an editor counts them (the header is line 1), for messages.
+    `InputError`: two columns for one role, a role that is lacking, numbers that nobody named, text where scores belong,
+    two scales, one result given twice.
+    """
+    if lines is None:
+        lines = np.arange(rows.num_rows) + 2
+    return _Reading(rows, source, lines, unit, wanted or Wanted()).result()
+
+
+class _Reading(Cells):
+    """One table on its way to scores."""
+
+    def _shape(self) -> Shape:
+        roles, judges = self.roles, self.wanted.judges
+        if "order_1" in roles and "order_2" in roles:
+            return "pairs in both orders"
+        if "agent_a" in roles or "agent_b" in roles or ("winner" in roles and "agent" not in roles):
+            return "pairs"
+        if judges and "judge" not in roles and all(name in self.rows.column_names for name in judges):
+            return "one column a judge"
+        if "score" in roles and not self.wanted.dimensions:
+            return "one row a score"
+        if "judge" not in roles and not judges:
+            named = [one for one in self.free() if maker_of(one) or is_person(one)]
+            if len(named) > 1 and all(self.is_number(one) or self.is_label(one) for one in named):
+                return "one column a judge"
+        if "score" in roles and "dimension" in roles:
+            return "one row a score"
+        return "one column a criterion"
+
+    def result(self) -> ScoresRead:
+        """The table as scores."""
+        shape, orders = self._shape(), dict[str, PairOrders]()
+        match shape:
+            case "one row a score":
+                table = self._long()
+            case "one column a judge":
+                table = self._by_judge()
+            case "one column a criterion":
+                table = self._by_criterion()
+            case _:
+                table, orders = shares_of_wins(self, twice=shape == "pairs in both orders")
+        self.problems.refuse()
+        return self._finish(shape, table, orders)
+
+    def _judge(self) -> tuple[list[str], Ints]:
+        """Judges and the judge of each row; ``--judges`` names the one of a table without such a column."""
+        if "judge" not in self.roles and self.wanted.judges and len(self.wanted.judges) == 1:
+            return self.names("judge", self.wanted.judges), np.zeros(self.rows.num_rows, dtype=np.int64)
+        self.need("judge")
+        self.problems.refuse()
+        return self.coded("judge", name=True)
+
+    def _criteria(self) -> tuple[list[str], Ints]:
+        """Criteria and the criterion of each row, where a column tells it."""
+        if "dimension" in self.roles:
+            return self.coded("dimension", name=True)
+        return ["score"], np.zeros(self.rows.num_rows, dtype=np.int64)
+
+    def _long(self) -> Scored:
+        self.need("agent", *self._item())
+        judges, judge = self._judge()
+        scores = self.scores(self.roles["score"])
+        dimensions, dimension = self._criteria()
+        rows = np.arange(scores.size)
+        if "dimension" in self.roles and self.wanted.dimensions:
+            for one in self.wanted.dimensions:
+                if one not in dimensions:
+                    self.problems.add("--dimensions", str(UnknownNameError("criterion", one, dimensions)))
+            self.problems.refuse()
+            places = [dimensions.index(one) for one in self.wanted.dimensions]
+            rows = np.flatnonzero(np.isin(dimension, places))
+            if rows.size < scores.size:
+                rest = [one for one in dimensions if one not in self.wanted.dimensions]
+                self.left.append(f"{scores.size - rows.size:,} scores on {listed(rest)} are not used")
+            dimension = np.searchsorted(np.sort(places), dimension)
+            dimensions = [dimensions[k] for k in sorted(places)]
+        return self._gather(judges, judge[rows], dimensions, dimension[rows], scores[rows], rows)
+
+    def _by_criterion(self) -> Scored:
+        self.need("agent", *self._item())
+        chosen = list(self.wanted.dimensions or ())
+        numeric = [one for one in self.free() if self.is_number(one)]
+        if not chosen:
+            if not (numeric and ("judge" in self.roles or self.wanted.judges)):
+                self.need("judge", "score")
+            self.problems.refuse()
+            places = [f"{one} in column {self.rows.column_names.index(one) + 1}" for one in numeric[:LISTED]]
+            flag = f"--dimensions {','.join(numeric[:LISTED])}"
+            what = f"which of the numeric columns are scores? {listed(places, LISTED)}; name them, as in {flag}"
+            raise UnnamedError(self.problems.source, [Problem("header", what)], numeric)
+        for one in chosen:
+            if one not in self.rows.column_names:
+                close = difflib.get_close_matches(one, self.rows.column_names, n=1)
+                hint = f"; did you mean {close[0]!r}?" if close else ""
+                self.problems.add(f"--dimensions {one}", f"the table has no such column{hint}")
+        judges, judge = self._judge()
+        scores = np.concatenate([self.scores(one) for one in chosen])
+        dimensions, (n, k) = self.names("criterion", chosen), (self.rows.num_rows, len(chosen))
+        return self._gather(
+            judges, np.tile(judge, k), dimensions, np.repeat(np.arange(k), n), scores, np.tile(np.arange(n), k)
+        )
+
+    def _by_judge(self) -> Scored:
+        self.need("agent", *self._item())
+        columns = sorted(self.wanted.judges or [one for one in self.free() if maker_of(one) or is_person(one)])
+        self.problems.refuse()
+        others = [one for one in self.free() if one not in columns and self.is_number(one)]
+        if others and not self.wanted.judges:
+            named = ",".join([*columns, *others])
+            what = f"{listed(others)} hold numbers too; name the judges, as in --judges {named}"
+            raise UnnamedError(self.problems.source, [Problem("header", what)], others)
+        n, k = self.rows.num_rows, len(columns)
+        scores = np.concatenate([self.scores(one) for one in columns])
+        dimensions, dimension = self._criteria()
+        return self._gather(
+            self.names("judge", columns), np.repeat(np.arange(k), n), dimensions, np.tile(dimension, k), scores,
+            np.tile(np.arange(n), k),
+        )  # fmt: skip
+
+    def _item(self) -> tuple[str, ...]:
+        """The role that says which answers are to the same question; records that are named need none."""
+        return () if "trajectory" in self.roles else ("item",)
+
+    def _gather(
+        self, judges: Sequence[str], judge: Ints, dimensions: Sequence[str], dimension: Ints, scores: Floats,
+        rows: Ints,
+    ) -> Scored:  # fmt: skip
+        """One record for each item, agent, judge and trial, from one row for each score."""
+        agents, agent = self.coded("agent", name=True)
+        items, item = self.coded("item" if "item" in self.roles else "trajectory")
+        self.problems.refuse()
+        item, agent = item[rows], agent[rows]
+        lost = scores == NO_SCORE
+        below = self.wanted.scale is not None and self.wanted.scale[0] <= NO_SCORE
+        if lost.any() and not below and np.nanmin(scores[~lost], initial=0) >= 0:
+            mark = "what tools write where a reply could not be read"
+            self.left.append(f"{plural(int(lost.sum()), 'score')} of −1 count as missing: {mark}")
+            scores = np.where(lost, np.nan, scores)
+        result = ((item * len(agents) + agent) * len(judges) + judge) * len(dimensions) + dimension
+        trial = self._trials(result, scores, rows)
+        base = result // len(dimensions)
+        count = int(trial.max(initial=0)) + 1
+        key, d = base * count + trial, dimension
+        order = np.lexsort((d, key))
+        again = np.zeros(key.size, dtype=bool)
+        again[order[1:]] = (key[order][1:] == key[order][:-1]) & (d[order][1:] == d[order][:-1])
+        if again.any():
+            self._duplicates(order, again, scores, rows, (agents, agent, items, item, judges, judge, trial))
+        self.problems.refuse()
+        records, first, at = np.unique(key, return_index=True, return_inverse=True)
+        found = np.full((records.size, len(dimensions)), np.nan)
+        found[at[~again], d[~again]] = scores[~again]
+        return Scored(
+            items=items, item=item[first], agents=agents, agent=agent[first], judges=list(judges), judge=judge[first],
+            trial=trial[first] + 1, dimensions=list(dimensions), scores=found, row=rows[first],
+        )  # fmt: skip
+
+    def _trials(self, result: Ints, scores: Floats, rows: Ints) -> Ints:
+        """The trial of each score from 0: the column's, or repeats numbered in an order that the file does not set."""
+        if "trial" in self.roles:
+            self.used.add(self.roles["trial"])
+            values, bad = self.parsed(self.roles["trial"])
+            wrong = bad | np.isnan(values) | (values < 0) | (np.floor(values) != values)
+            column = self.rows.column(self.roles["trial"])
+            self.problems.rows(
+                np.flatnonzero(wrong),
+                lambda row: (
+                    self.at(row, self.roles["trial"]),
+                    f"a trial is a whole number (got {column[row].as_py()!r:.60})",
+                ),
+            )
+            self.problems.refuse()
+            return np.unique(values, return_inverse=True)[1][rows]
+        order = np.lexsort((scores, result))
+        starts = np.flatnonzero(np.r_[True, result[order][1:] != result[order][:-1]])
+        size = np.diff(np.r_[starts, result.size])
+        if size.max(initial=1) == 1:
+            return np.zeros(result.size, dtype=np.int64)
+        rank = np.arange(result.size) - np.repeat(starts, size)
+        # Which repeat is called the first must not depend on its score, nor on where its row stands.
+        turn = np.array([zlib.crc32(str(one).encode()) % k if k > 1 else 0
+                         for one, k in zip(result[order][starts].tolist(), size.tolist(), strict=True)])  # fmt: skip
+        trial = np.empty_like(result)
+        trial[order] = (rank + np.repeat(turn, size)) % np.repeat(size, size)
+        n, most = int((size > 1).sum()), int(size.max())
+        self.filled.append(f"{n:,} results stand more than once (up to {most} times) and are read as trials")
+        return trial
+
+    def _duplicates(self, order: Ints, again: Any, scores: Floats, rows: Ints, names: tuple[Any, ...]) -> None:
+        """Rows that repeat a result: the same score is said and left out, another one is a problem."""
+        agents, agent, items, item, judges, judge, trial = names
+        same = 0
+        for at in np.flatnonzero(again[order]).tolist():
+            here, before = order[at], order[at - 1]
+            if scores[here] == scores[before] or (np.isnan(scores[here]) and np.isnan(scores[before])):
+                same += 1
+                continue
+            who = f"{items[item[here]]}, {agents[agent[here]]}, {judges[judge[here]]}, trial {trial[here] + 1}"
+            what = (
+                f"a second score for {who}: {scores[here]:g}, and {scores[before]:g} in {self.unit} "
+                f"{self.lines[rows[before]]}"
+            )
+            if len(self.problems.found) < LISTED:
+                self.problems.add(f"{self.unit} {self.lines[rows[here]]}", what)
+            else:
+                self.problems.more += 1
+        if same:
+            self.left.append(f"{same:,} rows repeat a result with the same score and are counted once")
+
+    def _finish(self, shape: Shape, found: Scored, orders: Mapping[str, PairOrders]) -> ScoresRead:
+        choices = []
+        for name in self.wanted.without:
+            if name not in found.judges:
+                raise UnknownNameError("judge", name, found.judges)
+        chosen = [name for name in found.judges if name not in self.wanted.without]
+        if self.wanted.judges and shape != "one column a judge":
+            for name in self.wanted.judges:
+                if name not in found.judges:
+                    raise UnknownNameError("judge", name, found.judges)
+            chosen = [name for name in chosen if name in self.wanted.judges]
+        if dropped := sorted(set(found.judges) - set(chosen)):
+            choices.append(f"without {listed(dropped)}")
+            found = found.of_judges(chosen)
+        if not chosen:
+            self.problems.add("", "no judge is left")
+            self.problems.refuse()
+        scale = self._scale(found) if shape in _MARKS else (0.0, 1.0)
+        families, known = self._families(found)
+        self.problems.refuse()
+        taken = {part for column in self.roles.values() for part in column.split("+")} | self.used
+        unused = tuple(name for name in self.rows.column_names if name not in taken)
+        low, high = scale
+        named = [f"{role} = {column}" for role, column in self.roles.items() if role in _SHOWN]
+        if shape == "one column a criterion":
+            named.append(f"scores = {listed(found.dimensions)}")
+        if shape == "one column a judge":
+            named.append(f"judges = {listed(found.judges)}")
+        rest = f"; {plural(len(unused), 'column')} not used: {listed(unused)}" if unused else ""
+        return ScoresRead(
+            table=self._table(found, families), shape=shape, roles=dict(self.roles), dimensions=tuple(found.dimensions),
+            scale=scale, levels=shape in _MARKS,
+            read=f"{', '.join(named)} ({low:g} to {high:g}), {shape}{rest}", filled=tuple(self.filled),
+            left=tuple(self.left), choices=tuple(choices), families=families, families_known=known, unused=unused,
+            orders=orders,
+        )  # fmt: skip
+
+    def _scale(self, found: Scored) -> tuple[float, float]:
+        """The scale that was declared, or the smallest known one whose ends both occur."""
+        scores = found.scores
+        if np.isnan(scores).all():
+            self.problems.add("", "no row has a score")
+            self.problems.refuse()
+        low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
+        if (given := self.wanted.scale) is not None:
+            off = ((scores < given[0]) | (scores > given[1])).any(axis=1)
+            what = f"a score lies outside {given[0]:g}..{given[1]:g} (scores run from {low:g} to {high:g})"
+            self.problems.rows(
+                found.row[off], lambda row: (self.at(row), f"{what}; correct it, or declare another scale")
+            )
+            return given
+        parts = (
+            {f"{name}": scores[:, k] for k, name in enumerate(found.dimensions)} if len(found.dimensions) > 1 else {}
+        )
+        parts |= {name: scores[found.judge == k].ravel() for k, name in enumerate(found.judges)}
+        scales = {name: one for name, values in parts.items() if (one := _told(values)) is not None}
+        whole = _told(scores.ravel())
+        others = {name: one for name, one in scales.items() if one != whole and _apart(one, whole, parts[name])}
+        if whole is not None and others:
+            seen = listed([f"{name} uses {one[0]:g}..{one[1]:g}" for name, one in others.items()])
+            what = f"two scales in one table: {seen}, the whole {whole[0]:g}..{whole[1]:g}; bring them to one, or"
+            self.problems.add("", f"{what} declare it with --scale {whole[0]:g}..{whole[1]:g}")
+        elif whole is None:
+            guess = next((one for one in SCALES if one[0] <= low and high <= one[1]), (low, high))
+            what = f"scores run from {low:g} to {high:g}, which tells no scale; declare it, as in --scale"
+            self.problems.add("", f"{what} {guess[0]:g}..{guess[1]:g}")
+        else:
+            self.filled.append(f"scale {whole[0]:g} to {whole[1]:g}, read from the scores (--scale declares another)")
+        return whole or (low, high)
+
+    def _families(self, found: Scored) -> tuple[dict[str, str], bool]:
+        """The maker of each judge: given, a column's, or by its name; a judge without one is a family of its own."""
+        given = dict(self.wanted.family)
+        known = {*found.judges, *found.agents}
+        for name in given:
+            if name not in known:
+                raise UnknownNameError("judge or agent", name, sorted(known))
+        column = self._by_owner("family", found, found.judge, found.judges)
+        makers: dict[str, str] = {}
+        unknown, told = [], []
+        for name in found.judges:
+            maker = given.get(name) or column.get(name)
+            if maker in (None, "") and (maker := maker_of(name)) is not None:
+                told.append(f"{name}: {maker}")
+            if (maker or "").lower() in ("human", "person", "people") or (not maker and is_person(name)):
+                maker = f"{name} (a person)" if name not in ("human",) else name
+                told.append(f"{name}: a person")
+            if not maker:
+                unknown.append(name)
+            makers[name] = (maker or name).translate(NAMES)
+        if told:
+            self.filled.append(
+                f"makers told by names ({MAKERS_OF}): {listed(told, 12)} (--family JUDGE=MAKER corrects)"
+            )
+        if unknown:
+            self.filled.append(f"no maker is known for {listed(unknown)}; each is taken as a family of its own")
+        return makers, not unknown
+
+    def _by_owner(self, role: str, found: Scored, code: Ints, names: Sequence[str]) -> dict[str, str]:
+        """What a column says of each judge or agent; two values for one are a problem."""
+        if role not in self.roles:
+            return {}
+        words, values = coding(self.column(role))
+        values, told = values[found.row], dict[str, str]()
+        for pair in np.unique(code * len(words) + values).tolist():
+            name, word = names[pair // len(words)], words[pair % len(words)]
+            if name in told and told[name] != word:
+                what = f"{name} has two: {told[name]!r} and {word!r}; each has one (--family {name}=MAKER decides)"
+                if name not in self.wanted.family:
+                    self.problems.add(self.roles[role], what)
+            told[name] = word
+        return told
+
+    def _table(self, found: Scored, families: Mapping[str, str]) -> pa.Table:
+        """The documented columns."""
+
+        def names(words: Sequence[str], codes: Ints) -> Any:
+            return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(words, pa.string()))
+
+        records, place = np.unique(found.item * len(found.agents) + found.agent, return_inverse=True)
+        columns: dict[str, Any] = {}
+        if "trajectory" in self.roles:
+            columns["trajectory"] = self._of_rows("trajectory", found.row)
+        else:
+            texts = [
+                f"{found.items[one // len(found.agents)]} / {found.agents[one % len(found.agents)]}"
+                for one in records.tolist()
+            ]
+            columns["trajectory"] = names(texts, place)
+        columns["agent"] = names(found.agents, found.agent)
+        item_names = names(found.items, found.item)
+        if "item" in self.roles:
+            columns["cycle"] = item_names if "cycle" not in self.roles else self._of_rows("cycle", found.row)
+        elif "cycle" in self.roles:
+            columns["cycle"] = self._of_rows("cycle", found.row)
+        if "cluster" in self.roles:
+            columns["cluster"] = self._of_rows("cluster", found.row)
+            self._one_cluster(columns["cluster"], found)
+        else:
+            columns["cluster"] = columns.get("cycle", item_names)
+            own = self.roles.get("item", "item").replace("+", " and ")
+            larger = "--cluster COLUMN names larger ones: fewer and larger clusters show less"
+            self.filled.append(f"each {own} is a cluster of its own ({larger})")
+        columns["judge"] = names(found.judges, found.judge)
+        columns["family"] = names([families[name] for name in found.judges], found.judge)
+        columns["trial"] = pa.array(found.trial)
+        makers = self._by_owner("agent_family", found, found.agent, found.agents)
+        told = {name: self.wanted.family.get(name) or makers.get(name) or maker_of(name) for name in found.agents}
+        if all(told.values()):
+            columns["agent_family"] = names([str(told[name]).translate(NAMES) for name in found.agents], found.agent)
+        for role in ("format", "derivation", "parent", "replicate"):
+            if role in self.roles:
+                columns[role] = self._of_rows(role, found.row)
+        lengths = self._lengths(found, place)
+        if lengths is not None:
+            columns["length"] = pa.array(lengths)
+        self.problems.refuse()
+        for name, scores in zip(found.dimensions, found.scores.T, strict=True):
+            columns[name] = pa.array(np.ascontiguousarray(scores), mask=np.isnan(scores))
+        return pa.table(columns)
+
+    def _of_rows(self, role: str, rows: Ints) -> Any:
+        column = self.column(role)
+        return (column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column).take(pa.array(rows))
+
+    def _one_cluster(self, cluster: Any, found: Scored) -> None:
+        """An item lies in one cluster."""
+        words, codes = coding(cluster)
+        if "" in words:
+            self.problems.rows(
+                found.row[codes == words.index("")],
+                lambda row: (self.at(row, self.roles["cluster"]), "is empty; each row needs its cluster"),
+            )
+        first = np.full(len(found.items), -1, dtype=np.int64)
+        first[found.item[::-1]] = codes[::-1]
+        for k in np.unique(found.item[first[found.item] != codes])[:LISTED].tolist():
+            seen = listed(sorted({words[one] for one in codes[found.item == k].tolist()}))
+            column, item = self.roles["cluster"], self.roles.get("item", "item")
+            what = f"lies in several clusters ({seen}); name items by both, as in --map item={item}+{column}"
+            self.problems.add(f"{item} {found.items[k]}", what)
+
+    def _lengths(self, found: Scored, place: Ints) -> Ints | None:
+        """Words of the text of each record, where one column tells and every judge saw the same text."""
+        if "length" in self.roles:
+            self.used.add(self.roles["length"])
+            values, bad = self.parsed(self.roles["length"])
+            what = self.roles["length"]
+        elif "text" in self.roles:
+            words = pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(self.column("text"))))
+            values, bad = np.asarray(words.to_numpy(), dtype=np.float64), np.zeros(self.rows.num_rows, dtype=bool)
+            what = f"words of {self.roles['text']}"
+        else:
+            return None
+        lengths = values[found.row]
+        first = np.full(int(place.max()) + 1, np.nan)
+        first[place[::-1]] = lengths[::-1]
+        if bad.any() or np.isnan(lengths).any() or (lengths < 0).any() or (first[place] != lengths).any():
+            self.left.append(f"length is not examined: {what} lacks a number, or differs between rows of one answer")
+            return None
+        self.filled.append(f"length = {what}")
+        return np.floor(lengths).astype(np.int64)
+
+
+_SHOWN: Final = ("agent", "agent_a", "agent_b", "judge", "item", "trajectory", "score", "winner", "order", "order_1",
+                 "order_2", "dimension", "trial", "cluster")  # fmt: skip
+
+
+def _told(values: Floats) -> tuple[float, float] | None:
+    """The smallest known scale that holds all values and of which both ends occur; None where there is none."""
+    seen = values[~np.isnan(values)]
+    if not seen.size:
+        return None
+    low, high = float(seen.min()), float(seen.max())
+    scale = next((one for one in SCALES if one[0] <= low and high <= one[1]), None)
+    if scale is None:
+        return None
+    if scale == (0.0, 100.0) and bool(((seen > 10) & (np.floor(seen) == seen)).any()):
+        return scale
+    if scale == (0.0, 1.0) and not np.isin(seen, (0.0, 1.0)).all():
+        return None
+    return scale if (low, high) == scale else None
+
+
+def _apart(own: tuple[float, float], whole: tuple[float, float] | None, values: Floats) -> bool:
+    """Whether a part of the table can hardly be on the scale of the whole: it fills a smaller one from end to end."""
+    few = np.count_nonzero(~np.isnan(values)) < 20
+    return whole is not None and not few and own[1] < whole[1] and own[1] - own[0] < whole[1] - whole[0]

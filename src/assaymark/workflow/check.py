@@ -1,0 +1,330 @@
+"""`assaymark check`: anybody's table of scores to verdicts, certificates and a page, in one step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+from rich.console import RenderableType
+
+from assaymark.claims import certificate_name, certificates, index
+from assaymark.encoding import write_atomic
+from assaymark.errors import InputError, PlanError, Problem
+from assaymark.importers.roles import SYNONYMS, Ints, Wanted
+from assaymark.importers.scores import ScoresRead, read_scores
+from assaymark.metrology.columns import Columns
+from assaymark.metrology.scores import is_parquet, read_table
+from assaymark.notebook import Note, Part, Result
+from assaymark.protocol import Study, parse_study
+from assaymark.records import AGGREGATE, Measurement, Verdict, parse
+from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
+from assaymark.report.inputs import TableView
+from assaymark.report.notebook import study_parts
+from assaymark.workflow.claim import verdict_file
+from assaymark.workflow.run_folder import (
+    RunFolder,
+    file_sha256,
+    json_text,
+    missing,
+    read_json,
+    read_text,
+    replace_files,
+    write_json,
+    write_sums,
+)
+from assaymark.workflow.score_files import default_study, measure_columns, study_toml
+from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.track import Progress, silent
+
+if TYPE_CHECKING:
+    from assaymark.plan import ClusterOrder
+
+OUT: Final = Path("assaymark-check")
+"""Where `assaymark check` writes."""
+
+READ: Final = "check.json"
+"""How the table of a run folder was read; it marks the folder as a table's."""
+
+FORMAT: Final = "assaymark check 1"
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Checked(Result):
+    """What a table of scores supports: verdicts, what they rest on, and how the table was read."""
+
+    study: Study
+    plan_hash: str
+    preregistered: bool
+    verdicts: tuple[Verdict, ...]
+    measurements: tuple[Measurement, ...]
+    read: TableView
+
+    def _parts(self) -> Iterator[Part]:
+        yield Note(self.read.read)
+        yield from study_parts(self.run)
+
+    @property
+    def claims(self) -> tuple[Verdict, ...]:
+        """Every sentence that was put to the rules, with its level, condition and reasons."""
+        return self.verdicts
+
+    @property
+    def agreement(self) -> Measurement:
+        """How far the judges agree on the overall score."""
+        wanted = (one for one in self.measurements if one.name == "kappa.mean_pairwise")
+        return next(one for one in wanted if one.labels["dimension"] == AGGREGATE)
+
+    @property
+    def run(self) -> AssayRun:
+        """What the pages and the terminal show."""
+        titles = tuple((name, name.replace("_", " ").capitalize()) for name in self.read.dimensions)
+        return AssayRun(
+            study=self.study, plan_hash=self.plan_hash, locked_at=None, decisions=(), evidence=(), table=self.read,
+            rubric=RubricView(name=self.study.rubric.name, title="Scores made elsewhere", dimensions=titles),
+            verdicts=self.verdicts, measurements=self.measurements,
+        )  # fmt: skip
+
+    @property
+    def summary(self) -> RenderableType:
+        """What the terminal says."""
+        return terminal_summary(self.run)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The contents of ``verdicts.json``, and how the table was read."""
+        return {"read": asdict(self.read), "verdicts": self.verdicts, "measurements": self.measurements}
+
+    def save(self, out: Path | str = OUT) -> Path:
+        """Write a run folder with its page, and return the page."""
+        folder = RunFolder(Path(out))
+        if folder.lock.exists() or folder.has_ledger:
+            raise PlanError(f"{folder.path} is the folder of a run; give a table a folder of its own (--out)")
+        if folder.path.is_dir() and any(folder.path.iterdir()) and not (folder.path / READ).is_file():
+            raise PlanError(f"{folder.path} holds other files; give the table a folder of its own (--out)")
+        write_atomic(folder.plan, study_toml(self.study))
+        store = Store(folder)
+        store.write(MEASUREMENTS, self.measurements, {"plan": self.plan_hash})
+        store.write(VERDICTS, self.verdicts, {"plan": self.plan_hash})
+        made = zip(self.verdicts, certificates(self.verdicts, index(self.measurements), self.study), strict=True)
+        replace_files(folder.certificates, {certificate_name(verdict): json_text(one) for verdict, one in made})
+        found = (self.study, self.plan_hash, self.verdicts, self.measurements)
+        notes = (*self.read.left, *self.read.choices)
+        write_json(folder.verdicts, replace(verdict_file(*found, preregistered=self.preregistered), notes=notes))
+        head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
+        write_json(folder.path / READ, head | {"read": asdict(self.read)})
+        replace_files(folder.report, each_page(self.run))
+        write_sums(folder)
+        return folder.report / "index.html"
+
+
+def is_table(folder: RunFolder) -> bool:
+    """Whether a run folder was made from a table of scores."""
+    return (folder.path / READ).is_file()
+
+
+def open_checked(folder: RunFolder) -> Checked:
+    """The result that a run folder of a table holds."""
+    stored, store = read_json(folder.path / READ, "record of a check"), Store(folder)
+    try:
+        read = parse(TableView, json.dumps(stored["read"]), source=READ)
+        plan_hash, kept = stored["plan_hash"], stored["preregistered"]
+    except (KeyError, TypeError):
+        raise InputError(str(folder.path / READ), [Problem("", f"is no record of a check ({FORMAT})")]) from None
+    study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
+    return Checked(study, plan_hash, kept, tuple(store.read(VERDICTS)), tuple(store.read(MEASUREMENTS)), read)
+
+
+def check(
+    table: Any, *, map: Mapping[str, str] | None = None, scale: tuple[float, float] | str | None = None,
+    dimensions: Sequence[str] | str | None = None, judges: Sequence[str] | str | None = None,
+    family: Mapping[str, str] | None = None, cluster: str | None = None, cluster_order: ClusterOrder | None = None,
+    without: Sequence[str] | str = (), study: Path | str | None = None, out: Path | str | None = None,
+    progress: Progress = silent,
+) -> Checked:  # fmt: skip
+    """Read a table of scores, and decide which sentences about its agents the scores support.
+
+    Parameters
+    ----------
+    table : path, Arrow, pandas, polars or duckdb frame, or list of dicts
+        One row a score (item, agent, judge, score), one column a criterion or a judge, or pairs (agent_a, agent_b,
+        winner); CSV, TSV, JSON, JSON lines, Parquet or Arrow. Columns are known by their names and synonyms.
+    map : mapping, optional
+        The column of a role where its name does not tell: ``{"agent": "model_name", "item": "question+lang"}``.
+    scale : (low, high) or "1..10", optional
+        Read from the scores if their values tell it.
+    dimensions, judges, without : names or a comma list, optional
+        Columns that are scores; columns that are judges, or the judges that count; judges that do not.
+    family : mapping, optional
+        Makers of judges and agents, where their names do not tell.
+    cluster, cluster_order : str, optional
+        The column within which answers hang together (default: the item), and whether clusters follow in time.
+    study : path, optional
+        A plan, or the folder where it was locked; with a lock older than the scores, claims can be headlines.
+    out : path, optional
+        Where to write the run folder and its page; nothing is written without.
+
+    Returns
+    -------
+    Checked
+        ``claims``, ``agreement``, ``measurements``; ``save(path)``; shows itself in a notebook.
+
+    Raises
+    ------
+    InputError
+        Everything that is wrong with the table, with line, column, value and remedy. Nothing is written.
+
+    Examples
+    --------
+    >>> rows = [{"item": q, "agent": a, "judge": j, "score": 3 + (a == "north") + (q + len(j)) % 2}
+    ...         for q in range(12) for a in ("north", "south") for j in ("ann", "bob")]
+    >>> result = check(rows, scale=(1, 5))
+    >>> result.claims[0].claim.statement
+    'north scores above south on the overall score.'
+    """
+    rows, source, lines, unit = _rows(table)
+    roles = dict(map or {}) | ({} if cluster is None else {"cluster": cluster})
+    plan, kept = _plan(study, source)
+    makers = dict(family or {})
+    if plan is not None and not any(_plain(name) in SYNONYMS["family"] for name in rows.column_names):
+        makers = {one.name: one.family for one in plan.judges} | makers
+    named = _names(dimensions)
+    if named is None and plan is not None:  # those that the plan names, if it names any
+        named = tuple(plan.rubric.weights or (one for one in plan.claims.dimensions or () if one != AGGREGATE)) or None
+    wanted = Wanted(roles=roles, scale=_scale(scale), dimensions=named, judges=_names(judges), family=makers,
+                    without=_names(without) or ())  # fmt: skip
+    progress("reading scores", 0, 1)
+    read = read_scores(rows, source=source, lines=lines, unit=unit, wanted=wanted)
+    columns = replace(Columns.of(read.table, source, read.dimensions), families_known=read.families_known)
+    progress("reading scores", 1, 1)
+    if read.choices and kept:
+        kept = False
+    if plan is None:
+        plan = _default_plan(columns, read, cluster_order)
+    unit = "item" if "item" in read.roles else "cycle"
+    found = measure_columns(Path(source), columns, plan, progress, (), kept, unit=unit)
+    view = _view(source, table, read, columns)
+    view = replace(view, left=(*view.left, *found.notes))
+    made = Checked(plan, found.plan_hash, kept, found.verdicts, found.measurements, view)
+    if out is not None:
+        made.save(out)
+    return made
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace(" ", "_").replace("-", "_")
+
+
+def _rows(table: Any) -> tuple[pa.Table, str, Ints, str]:
+    """The rows of any source, what to call it, the number of each row, and what is counted."""
+    if isinstance(table, (str, Path)):
+        path = Path(table)
+        if not path.exists():
+            raise missing(path, "score table")
+        if path.is_dir():
+            raise PlanError(
+                f"{path} is a folder; name a file, or measure partitions: assaymark measure --judgments {path}"
+            )
+        rows = read_table(path)
+        unit = "record" if is_parquet(path) else "line"
+        return rows, str(path), np.arange(rows.num_rows) + (2 if unit == "line" else 1), unit
+    if isinstance(table, Sequence) and all(isinstance(row, Mapping) for row in table):
+        names = list(dict.fromkeys(name for row in table for name in row))
+        rows = pa.table({name: _array([row.get(name) for row in table]) for name in names})
+    elif isinstance(table, pa.Table):
+        rows = table
+    elif hasattr(table, "__arrow_c_stream__"):
+        rows = pa.RecordBatchReader.from_stream(table).read_all()
+    elif hasattr(table, "arrow"):  # a DuckDB relation
+        rows = pa.table(table.arrow())
+    else:
+        what = "must be a path, a frame that speaks Arrow (pandas, polars, pyarrow, duckdb) or a list of dicts"
+        raise InputError("scores", [Problem("table", f"{what} (got {type(table).__name__})")])
+    return rows, "scores", np.arange(rows.num_rows) + 1, "record"
+
+
+def _array(values: Sequence[Any]) -> pa.Array:
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # numbers here and words there
+        return pa.array([None if one is None else str(one) for one in values])
+
+
+def _scale(scale: tuple[float, float] | str | None) -> tuple[float, float] | None:
+    """A scale as two numbers."""
+    if scale is None:
+        return None
+    parts = scale.split("..") if isinstance(scale, str) else list(scale)
+    try:
+        low, high = (float(one) for one in parts)
+        if not -np.inf < low < high < np.inf:
+            raise ValueError
+    except (ValueError, TypeError):
+        raise InputError(
+            "scale", [Problem("--scale", f"two numbers, the lower one first, as in 1..5 (got {scale!r})")]
+        ) from None
+    return low, high
+
+
+def _names(given: Sequence[str] | str | None) -> tuple[str, ...] | None:
+    """A comma list or a list as names."""
+    if given is None:
+        return None
+    names = [one.strip() for one in given.split(",")] if isinstance(given, str) else list(given)
+    return tuple(one for one in names if one) or None
+
+
+def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
+    """A plan, and whether it was locked before the scores were made."""
+    if study is None:
+        return None, False
+    path = Path(study)
+    folder = RunFolder(path if path.is_dir() else path.parent)
+    plan = folder.plan if path.is_dir() or path == folder.lock else path
+    found = parse_study(read_text(plan, "study file"), source=str(plan))
+    if plan != folder.plan or not folder.lock.is_file():
+        return found, False
+    return found, _older(folder, Path(source))
+
+
+def _older(folder: RunFolder, scores: Path) -> bool:
+    """Whether a plan was locked, and not touched, before the file of the scores was written."""
+    stored = read_json(folder.lock, "lock")
+    if stored.get("plan_sha256") != file_sha256(folder.plan):
+        raise PlanError(f"{folder.plan} is not the plan that was locked in {folder.path}; restore it")
+    if not scores.is_file():
+        return False
+    locked = datetime.fromisoformat(stored["locked_at"])
+    return locked < datetime.fromtimestamp(scores.stat().st_mtime, UTC)
+
+
+def _default_plan(columns: Columns, read: ScoresRead, cluster_order: ClusterOrder | None) -> Study:
+    """The plan of a table without one: its judges, its scale, and the defaults of the protocol."""
+    names, codes = columns.names, columns.codes
+    of = dict(zip(codes["judge"].tolist(), codes["family"].tolist(), strict=True))
+    judges = [(name, names["family"][of[k]]) for k, name in enumerate(names["judge"]) if k in of]
+    plan = default_study(judges, derivations=names.get("derivation", ("honest",)))
+    if cluster_order is not None:
+        plan = plan.model_copy(update={"inference": plan.inference.model_copy(update={"cluster_order": cluster_order})})
+    if not read.levels or read.scale != (1.0, 5.0):
+        pass
+    return plan
+
+
+def _view(source: str, table: Any, read: ScoresRead, columns: Columns) -> TableView:
+    """What the page and the terminal say about the table."""
+    size = {name: len(set(columns.codes[name].tolist())) for name in ("trajectory", "agent", "cluster", "judge")}
+    scores = int((~np.isnan(columns.scores)).sum())
+    path = Path(table) if isinstance(table, (str, Path)) else None
+    return TableView(
+        source=source, sha256="" if path is None else file_sha256(path), shape=read.shape, roles=read.roles,
+        read=read.read, filled=read.filled, left=read.left, choices=read.choices, dimensions=read.dimensions,
+        scale=read.scale, answers=size["trajectory"], agents=size["agent"], clusters=size["cluster"],
+        judges=size["judge"], scores=scores, missing=int(columns.scores.size) - scores,
+        orders={judge: asdict(one) for judge, one in read.orders.items()},
+    )  # fmt: skip
