@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from assaymark.plan import BiasRules, Frozen, Human, Missing, OrderRules, read_plan, read_toml
 from assaymark.records import AGGREGATE, DerivationKind, content_id, sha256_text
@@ -19,6 +19,26 @@ HUMAN_MODEL: Final = "human/table"
 
 HUMAN_FAMILY: Final = "human"
 """The family of every judge that is people."""
+
+
+Scale = tuple[float, float]
+"""The lowest and the highest score that a judge can give."""
+
+SCALE: Final[Scale] = (1.0, 5.0)
+"""The scale of the shipped rubrics (ValueBlindBench section 3.6), and of a plan that names none."""
+
+_MOST_CATEGORIES: Final = 11  # up to which judges are compared category by category
+
+Coefficient = Literal["kappa", "icc"]
+
+AGREEMENT: Final[Mapping[Coefficient, str]] = {"kappa": "kappa", "icc": "intraclass correlation"}
+"""What the agreement of judges is measured by, in words."""
+
+IN_POINTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "cells": ("substance", "verbosity", "halo"),
+    "inference": ("mde_sd",),
+}
+"""Fields in points of the scale: what the file does not set grows with the scale, from its default on 1..5."""
 
 
 class JudgeSpec(Frozen):
@@ -123,10 +143,44 @@ class Records(Frozen):
 
 
 class RubricChoice(Frozen):
-    """Which rubric the judges apply, and how its dimensions are weighed into the aggregate (default: equally)."""
+    """Which rubric the judges apply, its scale, and how its dimensions are weighed (default: equally)."""
 
     name: Name = "v1.0"
     weights: dict[str, Annotated[float, Field(ge=0)]] | None = None
+    scale: Scale = Field(default=SCALE, description="lowest and highest score")
+    agreement: Coefficient | None = Field(
+        default=None, description="default: kappa up to 11 whole levels, else the intraclass correlation"
+    )
+
+    @model_validator(mode="after")
+    def _ascending(self) -> RubricChoice:
+        if not self.scale[0] < self.scale[1]:
+            raise ValueError(f"scale names its lowest score first (got {scale_words(self.scale)})")
+        if self.agreement == "kappa" and not self.categories:
+            raise ValueError(
+                f"kappa compares categories, of which a scale has at most {_MOST_CATEGORIES}, whole numbers from end to "
+                f'end (got {scale_words(self.scale)}); agreement = "icc" compares the scores themselves'
+            )
+        return self
+
+    @property
+    def categories(self) -> int:
+        """Whole levels of the scale; 0 where it has too many to compare judges by them, or its ends are not whole."""
+        low, high = self.scale
+        count = int(high - low) + 1
+        return count if low.is_integer() and high.is_integer() and count <= _MOST_CATEGORIES else 0
+
+    @property
+    def coefficient(self) -> Coefficient:
+        """What the agreement of judges is measured by, and held against the gates."""
+        return self.agreement or ("kappa" if self.categories else "icc")
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without a scale of 1..5 and the agreement that goes with it: plans that name none keep their hash."""
+        plain = {"scale": SCALE, "agreement": None}
+        same = [name for name, value in plain.items() if getattr(self, name) == value]
+        return {name: value for name, value in handler(self).items() if name not in same}
 
 
 class Gates(Frozen):
@@ -205,8 +259,8 @@ class DatasheetLimits(Frozen):
     dark_current: float | None = Field(default=None, ge=0, le=1)
     positional: float | None = Field(default=None, ge=0, le=1)
     threshold: float | None = Field(default=None, gt=0)
-    vacuum_score: float | None = Field(default=None, ge=1, le=5)
-    slope: float | None = Field(default=None, ge=-4, le=4)
+    vacuum_score: float | None = None
+    slope: float | None = None
     verbosity: float | None = Field(default=None, ge=0)
     on_failure: Literal["qualified", "no-claim"] = "qualified"
 
@@ -288,6 +342,28 @@ class Study(Frozen):
     human: Human = Human()
     engine: EngineChoice = EngineChoice()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _in_points(cls, given: Any) -> Any:
+        """Fields of `IN_POINTS` that are not set, on the scale of the rubric."""
+        rubric = given.get("rubric") if isinstance(given, Mapping) else None
+        named = rubric.get("scale") if isinstance(rubric, Mapping) else getattr(rubric, "scale", None)
+        try:
+            low, high = map(float, named or ())
+        except (TypeError, ValueError):
+            return given
+        if (low, high) == SCALE or not low < high:
+            return given
+        found = dict(given)
+        for section, names in IN_POINTS.items():
+            own = found.get(section, {})
+            if isinstance(own, Frozen):
+                own = {name: getattr(own, name) for name in own.model_fields_set}
+            if isinstance(own, Mapping):
+                of = cls.model_fields[section].default
+                found[section] = {name: round(getattr(of, name) * (high - low) / 4, 12) for name in names} | dict(own)
+        return found
+
     @model_validator(mode="after")
     def _consistent(self) -> Study:
         names, agents = [judge.name for judge in self.judges], [agent.name for agent in self.agents]
@@ -312,9 +388,32 @@ class Study(Frozen):
             raise ValueError("stability.probe is asked after the others have graded, and must be a model")
         if anchor is not None and anchor.judge not in [judge.name for judge in self.model_judges]:
             raise ValueError(f"anchor_probe.judge must be a judge of the panel that is a model (got {anchor.judge})")
+        (low, high), limits = self.scale, self.datasheets
+        if limits is not None and limits.vacuum_score is not None and not low <= limits.vacuum_score <= high:
+            said = f"{scale_words(self.scale)} (got {limits.vacuum_score:g})"
+            raise ValueError(f"datasheets.vacuum_score must lie on the scale, {said}")
+        if limits is not None and limits.slope is not None and abs(limits.slope) > self.points:
+            raise ValueError(f"datasheets.slope must lie in ±{self.points:g}, the scale (got {limits.slope:g})")
+        if self.oracle and self.scale != SCALE:
+            raise ValueError(f"oracle scores on 1..5 alone (the plan is on {scale_words(self.scale)}); leave it out")
         if "honest" not in self.records.derivations:
             raise ValueError("records.derivations must name honest: control cells are held against honest records")
         return self
+
+    @property
+    def scale(self) -> Scale:
+        """The lowest and the highest score."""
+        return self.rubric.scale
+
+    @property
+    def scale_text(self) -> str:
+        """The scale as pages say it, such as "1 to 5"."""
+        return scale_words(self.scale).replace("-", "−").replace("..", " to ")
+
+    @property
+    def points(self) -> float:
+        """Points between the ends of the scale: what margins are parts of."""
+        return self.scale[1] - self.scale[0]
 
     @property
     def model_judges(self) -> tuple[JudgeSpec, ...]:
@@ -330,6 +429,15 @@ class Study(Frozen):
     def families(self) -> tuple[str, ...]:
         """The judge families of the panel, in the order of their first judge."""
         return tuple(dict.fromkeys(judge.family for judge in self.judges))
+
+
+def scale_words(scale: Scale) -> str:
+    """A scale as messages and pages name it.
+
+    >>> scale_words((1, 5)), scale_words((0, 2.5))
+    ('1..5', '0..2.5')
+    """
+    return f"{scale[0]:g}..{scale[1]:g}"
 
 
 def parse_study(text: str, *, source: str = "study.toml") -> Study:

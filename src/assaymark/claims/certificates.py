@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 from assaymark import __version__
 from assaymark.claims.candidates import kind_of
 from assaymark.claims.evidence import Index
-from assaymark.claims.levels import Rules
+from assaymark.claims.levels import Rules, coefficient_words
 from assaymark.claims.orders import Row, rows_of
 from assaymark.claims.verdicts import rejecting
 from assaymark.protocol import Study
@@ -45,7 +45,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Which measurements each part of a certificate holds."""
 
-_KAPPA: Final = ("pairs", "tables", "clusters", "half_even")
+_KAPPA: Final = ("pairs", "tables", "clusters", "half_even", "coefficient", "sums")
 _TEST: Final = ("p", "se", "df", "clusters")
 _POOLED: Final = ("variance", "mean_variance", "prior_df", "rho", "effective")
 OTHER_TESTS: Final = ("p_own_variance", "p_cluster_t", "p_bootstrap", "p_sign_flip")
@@ -54,9 +54,9 @@ _NEAR: Final = ("p_equivalence", "p_equivalence_at")
 
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "kappa.mean_pairwise": _KAPPA,
-    "kappa.other_ddof": ("ddof",),
+    "kappa.other_ddof": ("ddof", "coefficient"),
     "cell.kappa": _KAPPA,
-    "cell.agreement": ("unanimous", "leave_one_out", "each", "drops", "p"),
+    "cell.agreement": ("unanimous", "leave_one_out", "each", "drops", "p", "coefficient"),
     "panel.families": ("unknown", "own", "in_parts", "missing"),
     "order.autocorrelation": ("lags", "flagged", "flag", "order"),
     "contrast": (*_TEST, *_POOLED, *OTHER_TESTS, *_NEAR, "cluster_sums", "gap", "equivalence_interval", "others",
@@ -328,7 +328,10 @@ def shown_apart(stated: Any, found: Any) -> tuple[str, str]:
 
 def about_difference(item: Measurement) -> str:
     """How a difference calls the number that it is about."""
-    parts = [_NAMES.get(item.name, item.name)]
+    name = _NAMES.get(item.name, item.name)
+    if item.name.startswith(("kappa.", "cell.kappa")):
+        name = name.replace("kappa", coefficient_words(item))
+    parts = [name]
     for label, words in (
         ("high", "of {high} and {low}"),
         ("format", "within format {format}"),

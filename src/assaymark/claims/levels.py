@@ -11,7 +11,7 @@ from assaymark.claims.candidates import kind_of
 from assaymark.errors import UnknownNameError
 from assaymark.metrology.controls import TOLERANCE
 from assaymark.metrology.orders import OTHER_MARGINS
-from assaymark.protocol import Cells, Study
+from assaymark.protocol import AGREEMENT, Cells, Study
 from assaymark.records import AgreementStatus, Claim, Level, Measurement
 
 if TYPE_CHECKING:
@@ -50,9 +50,6 @@ def instruments_of(measurements: Iterable[Measurement], on_failure: OnFailure | 
 Test = Literal["p", "p_own_variance", "p_cluster_t", "p_bootstrap", "p_sign_flip"]
 """Where the detail of a contrast holds the p-value of a test; ``p`` is that of the plan."""
 
-RANGE: Final = 4.0
-"""Points between the ends of a scale of 1 to 5, in which the margin is a share."""
-
 _OTHER_TESTS: Final[Mapping[str, Test]] = {
     "own variance of each pair": "p_own_variance",
     "clusters weighted by records": "p_cluster_t",
@@ -75,14 +72,14 @@ class Rules:
     test: Test = "p"
     source: bool = False
     share: float = 0.8
-    margin: float = 0.075 * RANGE
+    margin: float = 0.3
     any_judges: bool = False
     scales: frozenset[str] | None = None
     cells: Cells = field(default_factory=Cells)
     cell_alpha: float = 0.05
     on_failure: OnFailure | None = None
     preregistered: bool = True
-    span: float = RANGE
+    span: float = 4.0
     judged: bool = True
 
     @property
@@ -103,7 +100,8 @@ class Rules:
             study.gates.halt,
             study.inference.alpha,
             share=study.inference.aggregate_share,
-            margin=study.inference.margin * RANGE,
+            margin=study.inference.margin * study.points,
+            span=study.points,
             any_judges=study.claims.judges == "any",
             scales=None if wanted is None else frozenset(wanted),
             cells=study.cells,
@@ -113,13 +111,21 @@ class Rules:
         )
 
 
-def other_kappas(rules: Rules, *, other_ddof: bool) -> dict[str, Rules]:
-    """The other rules about agreement; ``other_ddof`` where a kappa under the other divisor was measured."""
+def coefficient_words(item: Measurement) -> str:
+    """What a measurement of agreement is, in words: kappa, or an intraclass correlation."""
+    return AGREEMENT["icc" if item.detail.get("coefficient") == "icc" else "kappa"]
+
+
+def other_kappas(rules: Rules, *, other_ddof: bool, word: str = AGREEMENT["kappa"]) -> dict[str, Rules]:
+    """The other rules about agreement; ``other_ddof`` where a kappa under the other divisor was measured, ``word`` what
+    agreement is measured by. Scores that are not rounded have no other rounding."""
+    bound = word if word == AGREEMENT["kappa"] else f"the {word}"
     found = {
-        "kappa cut-offs 0.5 and 0.25": replace(rules, publish=0.5, halt=0.25),
-        "lower bound of kappa": replace(rules, kappa="lower"),
-        "half-even rounding": replace(rules, kappa="half-even"),
+        f"{word} cut-offs 0.5 and 0.25": replace(rules, publish=0.5, halt=0.25),
+        f"lower bound of {bound}": replace(rules, kappa="lower"),
     }
+    if word == AGREEMENT["kappa"]:
+        found["half-even rounding"] = replace(rules, kappa="half-even")
     if other_ddof:
         found["the other ddof"] = replace(rules, kappa="other-ddof")
     return found

@@ -7,11 +7,12 @@ from typing import Final
 
 from assaymark.claims.candidates import CellState, cell_states, kind_of
 from assaymark.claims.evidence import Index
-from assaymark.claims.levels import Rules, agreement_status
+from assaymark.claims.levels import Rules, agreement_status, coefficient_words
 from assaymark.claims.standing import Evidence
 from assaymark.claims.words import listing, measure_words, number, share_words, signed
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology.controls import TOLERANCE
+from assaymark.protocol import AGREEMENT
 from assaymark.records import AdversarialStatus, AgreementStatus, Claim, Measurement
 
 NO_CONTROLS: Final = "No control texts were graded, so nothing shows that the panel rewards substance over style."
@@ -132,6 +133,7 @@ class Agreement:
     reason: str
     measurements: tuple[str, ...]
     governing: str | None = None
+    word: str = AGREEMENT["kappa"]
 
 
 def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement:
@@ -164,8 +166,8 @@ def _governing(dimension: str, known: Index, rules: Rules) -> Agreement:
         # Three decimals where two would lift it over a cut-off that it misses.
         lifted = any(item.value < cut <= round(item.value, 2) for cut in (rules.halt, rules.publish))
         kappa = f"{item.value:.3f}".replace("-", "−") if lifted else number(item.value)
-        reason = f"The judges agree on {within} at kappa {kappa}{interval}, {rule}."
-    return Agreement(status, value, reason, tuple(one.id for one in gated), item.id)
+        reason = f"The judges agree on {within} at {coefficient_words(item)} {kappa}{interval}, {rule}."
+    return Agreement(status, value, reason, tuple(one.id for one in gated), item.id, coefficient_words(item))
 
 
 def _gate_value(item: Measurement, known: Index, rules: Rules) -> float:
@@ -208,14 +210,15 @@ def cell_fields(claim: Claim, known: Index, rules: Rules) -> tuple[Agreement, Ev
         return agreement, Evidence("judge-dependent", reason, rests, tested=tested), _halo(state)
     held = agreement_status(item.value, publish=rules.publish, halt=rules.halt)
     status: AgreementStatus = "halt"
-    seen = "not every panel without one judge family sees the difference, or kappa is below the cut-off"
+    word = coefficient_words(item)
+    seen = f"not every panel without one judge family sees the difference, or {word} is below the cut-off"
     if item.detail["unanimous"] and held == "publish":
         status, seen = "publish", "every judge family sees the difference"
     elif item.detail["leave_one_out"] and held != "halt":
         seen = "every panel without one family sees the difference, but not every family alone"
         status = "methodology"
-    reason = f"On {state.texts} {seen}; kappa over these and the honest records {number(item.value)}."
-    agreement = Agreement(status, item.value, reason, ids, item.id)
+    reason = f"On {state.texts} {seen}; {word} over these and the honest records {number(item.value)}."
+    agreement = Agreement(status, item.value, reason, ids, item.id, word)
     evidence = Evidence("stable", f"{found}, and it holds without any one judge family.", rests,
                         published=frozenset({"gated"}), tested=tested)  # fmt: skip
     if not item.detail["leave_one_out"]:

@@ -144,6 +144,8 @@ class Read:
 _KINDS: Final[Mapping[str, Any]] = {
     "pairs": dict[str, float | None],
     "tables": dict[str, list[list[_Count]]],
+    "sums": dict[str, Annotated[list[_Sum], Field(min_length=6, max_length=6)]],
+    "coefficient": Literal["kappa", "icc"],
     "cluster_sums": dict[str, tuple[_Sum, Annotated[int, Field(ge=1, le=10**12)]]],
     "half_even": float | None,
     "family": str | None,
@@ -279,6 +281,8 @@ def _wrong_claim(claim: Claim, rules: Rules, stated: Mapping[str, JSON]) -> Iter
             yield Problem(f"rules.{name}", f"must lie between 0 and 1 (got {getattr(rules, name)!r})")
     if not (rules.margin > 0 and math.isfinite(rules.margin)):
         yield Problem("rules.margin", f"must be above 0 (got {rules.margin!r})")
+    if not (rules.span > 0 and math.isfinite(rules.span)):
+        yield Problem("rules.span", f"must be above 0 (got {rules.span!r})")
     known = Rules.__dataclass_fields__
     for name in ("kappa", "test", "source"):
         if getattr(rules, name) != known[name].default:

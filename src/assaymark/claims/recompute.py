@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -12,12 +12,12 @@ from scipy import special
 
 from assaymark.claims.certificates import OTHER_TESTS, Findings, same, shown_apart
 from assaymark.claims.certificates import about_difference as about
-from assaymark.claims.levels import other_margins
+from assaymark.claims.levels import coefficient_words, other_margins
 from assaymark.claims.orders import SHORTEST
 from assaymark.claims.reading import Read
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import holm, kappa_of_table
-from assaymark.metrology.bootstrap import EXACT_CLUSTERS
+from assaymark.metrology.bootstrap import EXACT_CLUSTERS, intraclass
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import natural
 from assaymark.metrology.contrasts import EXACT_FLIPS, bootstrap_tests, flip_tests, settle, t_test
@@ -80,6 +80,11 @@ def _moderated(detail: Mapping[str, Any], own: float, clusters: int) -> _T:
     return _T(math.sqrt(variance / clusters), prior + nu if variance else None, clusters)
 
 
+def _pairs_of(item: Measurement) -> Collection[str]:
+    """The pairs of judges whose agreement has a table, or sums."""
+    return item.detail.get("tables") or item.detail.get("sums") or ()
+
+
 def _with_value(item: Measurement, value: float | None) -> Measurement:
     if value is None:
         state = item.state if item.value is None else "undefined: both judges gave one rating"
@@ -123,8 +128,9 @@ class Recomputation:
     def kappa(self, item: Measurement) -> Measurement:
         """A kappa, and those of its pairs of judges, from their contingency tables."""
         tables: Mapping[str, JSON] = item.detail.get("tables") or {}
+        sums: Mapping[str, list[float]] = item.detail.get("sums") or {}
         what = about(item)
-        if not tables:
+        if not (tables or sums):
             if item.value is not None:
                 self.found.given(f"the {what} has no tables and is")
             return item
@@ -134,17 +140,22 @@ class Recomputation:
                 kappas[pair] = kappa_of_table(cells)
             except NotMeasurableError:
                 kappas[pair] = None
+        for pair, parts in sums.items():
+            one = float(intraclass(*parts))
+            kappas[pair] = None if math.isnan(one) else one
         stated: Mapping[str, float | None] = item.detail.get("pairs") or {}
         for pair in dict.fromkeys([*stated, *kappas]):
             self.found.compare(f"{what} between {pair.replace('|', ' and ')}", stated.get(pair), kappas.get(pair))
-        for pair, cells in tables.items():
-            behind = f"records behind the {what} between {pair.replace('|', ' and ')}"
-            self.found.compare(behind, item.n, int(np.sum(cells)))
+        records = {pair: int(np.sum(cells)) for pair, cells in tables.items()}
+        for pair, n in (records | {pair: int(parts[0]) for pair, parts in sums.items()}).items():
+            self.found.compare(f"records behind the {what} between {pair.replace('|', ' and ')}", item.n, n)
         known = [kappa for kappa in kappas.values() if kappa is not None]
         value = float(np.mean(known)) if len(known) == len(kappas) else None
         value = self.found.compare(what, item.value, value)
         if item.low is not None:
-            self.found.given("intervals of kappa, and the number of clusters that they rest on, are")
+            self.found.given(
+                f"intervals of {coefficient_words(item)}, and the number of clusters that they rest on, are"
+            )
         if item.detail.get("half_even") is not None:
             self.found.given("kappas under half-even rounding are")
         return _with_value(item, value)
@@ -384,7 +395,9 @@ class Recomputation:
         return replace(item, detail={**item.detail, "flagged": flagged})
 
     def _cell_agreement(self, item: Measurement) -> Measurement:
-        self.found.given("kappa over a control cell and the honest records, and what each judge family sees, is")
+        self.found.given(
+            f"{coefficient_words(item)} over a control cell and the honest records, and what each judge family sees, is"
+        )
         by_family = item.detail.get("p")
         if item.value is None or not by_family:
             return item
@@ -482,7 +495,7 @@ class Recomputation:
 
     def _judge_families(self, items: list[Measurement]) -> dict[str, str] | None:
         """The families of the judges behind the tables, or None where they do not tell."""
-        names = sorted({name for item in items for pair in item.detail.get("tables") or {} for name in pair.split("|")})
+        names = sorted({name for item in items for pair in _pairs_of(item) for name in pair.split("|")})
         if not names:
             return None
         judges = {name: self.study.judges.get(name, "unknown") for name in names}

@@ -23,6 +23,7 @@ from assaymark.claims.levels import (
     Instruments,
     Rules,
     amended_for,
+    coefficient_words,
     instruments_of,
     other_kappas,
     other_margins,
@@ -46,7 +47,7 @@ from assaymark.claims.standing import (
     own_family_of,
 )
 from assaymark.claims.words import agent_words, interval_words, listing, measure_words, number, signed
-from assaymark.protocol import Study
+from assaymark.protocol import AGREEMENT, Study
 from assaymark.records import AGGREGATE, Claim, Condition, Level, Measurement, Verdict
 
 UNTESTED_CONDITION = "Significance was not tested: the tables came without contrasts."
@@ -95,7 +96,9 @@ def variants_of(claim: Claim, known: Index, rules: Rules) -> Mapping[str, Rules]
     kind = kind_of(claim)
     if kind == "cell":
         return {}
-    found = other_kappas(rules, other_ddof=other_ddof)
+    measured = known.agreements.get(claim.dimension, ())
+    word = coefficient_words(measured[0]) if measured else AGREEMENT["kappa"]
+    found = other_kappas(rules, other_ddof=other_ddof, word=word)
     if not known.tested(claim.dimension):
         return found
     if kind == "within":
@@ -239,7 +242,8 @@ def _conditions(fields: Fields, level: Level) -> Iterator[Condition]:
         controls = fields.adversarial.conditions
         if weak and agreement.kappa is not None:
             tail = ", and no control texts were graded." if controls == (NO_CONTROLS,) else "."
-            text = f"The judges agree only weakly here (κ {number(agreement.kappa)}){tail}"
+            symbol = "κ" if agreement.word == AGREEMENT["kappa"] else agreement.word
+            text = f"The judges agree only weakly here ({symbol} {number(agreement.kappa)}){tail}"
             text = agreement.reason if kind_of(fields.claim) == "cell" else text
             yield Condition(id="agreement", text=text)
             controls = () if controls == (NO_CONTROLS,) else controls

@@ -155,6 +155,7 @@ class ColumnMap(Part):
     columns: Columns
     rationales: Texts = Texts()
     weights: dict[str, str] = Field(default_factory=dict, description="column of a weight -> instrument")
+    known_scale: tuple[float, float] = Field(default=(1, 5), description="of the known scores")
     known_scores: dict[str, str] = Field(default_factory=dict, description="column of a known score -> dimension")
     weight_unit: Literal["fraction", "percent"] = "fraction"
     completeness: Completeness = "partial"

@@ -465,7 +465,7 @@ class _Build:
             allowed = ", ".join(get_args(DerivationKind))
             row.problem(columns.derivation, f"must be one of {allowed} (got {kind!r:.60})")
             return Derivation()
-        known = {name: row.number(column, 1, 5) for column, name in self.map.known_scores.items()}
+        known = {name: row.number(column, *self.map.known_scale) for column, name in self.map.known_scores.items()}
         scores = {name: value for name, value in known.items() if value is not None}
         if kind == "honest":
             if scores:

@@ -42,11 +42,9 @@ from assaymark.metrology.panel import (
     single_measurements,
 )
 from assaymark.metrology.scores import Calls, ScoreTable
-from assaymark.metrology.sums import CATEGORIES, ScoreSums
+from assaymark.metrology.sums import ScoreSums
 from assaymark.protocol import Study
 from assaymark.records import Measurement
-
-_MIDDLE = 3
 
 Progress = Callable[[str], None] | None
 """Told the name of each part before it starts."""
@@ -115,39 +113,50 @@ def analyse_sums(
 
 def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) -> Iterator[Measurement]:
     """`agreement` from contingency tables: what `agreement_measurements` finds in the ratings themselves."""
-    judges, scale = len(sums.layout.judges), np.arange(1, CATEGORIES + 1)
+    judges, rubric = len(sums.layout.judges), panel.study.rubric
+    scale = np.arange(1, sums.layout.categories + 1)
 
     def rated(table: Ints, rating: Ints) -> Ints:
         """A table of levels [F, G, P, S, S] as one of ratings: ``rating`` [S] is what each level is rounded to."""
         to = (rating[:, None] == scale).astype(np.int64)
         return np.asarray(to.T @ table @ to)
 
-    # Tables of ratings [K, F, G, P, 5, 5] over every pair of judges, halves up and halves to even.
+    # Tables of ratings [K, F, G, P, S, S] over every pair of judges, halves up and halves to even.
     values = [sums.layout.values(k) for k in range(len(sums.tables))]
-    rounded = [np.clip(np.rint(np.round(one, 9)), 1, CATEGORIES).astype(np.int64) for one in values]
-    up = np.stack([rated(table, categories_of(one)) for table, one in zip(sums.tables, values, strict=True)])
+    rounded = [categories_of(np.rint(np.round(one, 9)), sums.layout.scale) for one in values]
+    nearest = [categories_of(one, sums.layout.scale) for one in values]
+    up = np.stack([rated(table, one) for table, one in zip(sums.tables, nearest, strict=True)])
     even = np.stack([rated(table, one) for table, one in zip(sums.tables, rounded, strict=True)])
 
     def sizes(f: int | None) -> Ints:
         return np.asarray(sums.sizes.sum(axis=0) if f is None else sums.sizes[f])
 
-    def kappa_sums(tables: Ints) -> KappaSums:
-        """The sums behind every kappa of judges of different families, from tables [K, G, P, 5, 5] of all pairs."""
-        x, pairs, wanted = scale - _MIDDLE, judge_pairs(judges), cross_family_pairs(panel.table.families)
-        margins = np.empty((judges, *tables.shape[:2], CATEGORIES), dtype=np.int64)
+    def kappa_sums(tables: Ints, x: Ints | Floats) -> KappaSums:
+        """The sums behind every kappa of judges of different families, from tables [K, G, P, S, S] of all pairs, whose
+        levels are ``x`` [S]."""
+        pairs, wanted = judge_pairs(judges), cross_family_pairs(panel.table.families)
+        margins = np.empty((judges, *tables.shape[:2], x.size), dtype=np.int64)
         for p, (a, b) in enumerate(pairs):
             margins[a], margins[b] = tables[:, :, p].sum(axis=3), tables[:, :, p].sum(axis=2)
         products = [np.einsum("kgij,i,j->kg", tables[:, :, pairs.index(pair)], x, x) for pair in wanted]
         n = tables[:, :, 0].sum(axis=(2, 3))
         columns = np.concatenate([n[None], margins @ x, margins @ (x * x), np.stack(products)])
-        return KappaSums(columns.astype(np.float64), judges, tuple(wanted))
+        return KappaSums(columns.astype(np.float64), judges, tuple(wanted), rubric.coefficient)
 
     def counted(f: int | None) -> Counted:
         there = np.flatnonzero(sizes(f))
+        if rubric.coefficient == "icc":
+            found = [
+                kappa_sums((table.sum(axis=0) if f is None else table[f])[None, there], one - sum(rubric.scale) / 2)
+                for table, one in zip(sums.tables, values, strict=True)
+            ]
+            columns = np.concatenate([one.columns for one in found], axis=1)
+            return Counted(replace(found[0], columns=columns), [None] * len(found), None, there)
         some, halves = ((part.sum(axis=1) if f is None else part[:, f])[:, there] for part in (up, even))
         pairs = judge_pairs(judges)
         places = [pairs.index(pair) for pair in cross_family_pairs(panel.table.families)]
-        return Counted(kappa_sums(some), kappa_sums(halves).points(), some.sum(axis=1)[:, places], there)
+        x = scale - scale[scale.size // 2]
+        return Counted(kappa_sums(some, x), kappa_sums(halves, x).points(), some.sum(axis=1)[:, places], there)
 
     def fleiss() -> list[float | str]:
         tables = up.sum(axis=(1, 2))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations_with_replacement
 from typing import Any
@@ -21,6 +21,7 @@ from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints, probability
 from assaymark.metrology.estimates import cluster_codes, jackknife_se, neighbour_blocks
 from assaymark.metrology.kappa import Pair, judge_pairs
+from assaymark.protocol import AGREEMENT, Coefficient
 from assaymark.quantiles import t_quantile, wilson_ends
 
 # What an interval looks like, and the interval of a share.
@@ -227,25 +228,49 @@ def jackknife_kappa(
     return _raised(sums.jackknife(level=level, blocks=neighbour_blocks(sums.clusters) if consecutive else None)[0])
 
 
+def intraclass(
+    n: ArrayLike, sum_a: ArrayLike, sum_b: ArrayLike, squares_a: ArrayLike, squares_b: ArrayLike, products: ArrayLike
+) -> Floats:
+    """Intraclass correlation of two judges from sums over n items they both scored; NaN where both are constant.
+
+    ICC(A,1): two-way random effects, absolute agreement, one judge (McGraw and Wong 1996). 1 is the same score for
+    every item; a constant difference counts against it. Where n is large it is the quadratic-weighted kappa of the
+    scores themselves, so the same gates read it.
+    """
+    n, a, b = (np.asarray(x, dtype=np.float64) for x in (n, sum_a, sum_b))
+    own_a, own_b = n * np.asarray(squares_a) - a * a, n * np.asarray(squares_b) - b * b
+    # A constant judge leaves float noise here, which is no spread.
+    own_a, own_b = (np.where(own <= _FLAT * x * x, 0.0, own) for own, x in ((own_a, a), (own_b, b)))
+    shared = np.where((own_a > 0) & (own_b > 0), n * np.asarray(products) - a * b, 0.0)
+    apart = own_a + own_b - 2 * shared
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = 2 * shared / (own_a + own_b + ((n - 1) * (a - b) ** 2 - apart) / n)
+    return np.where((own_a > 0) | (own_b > 0), found, np.nan)
+
+
 @dataclass(frozen=True, slots=True)
 class KappaSums:
     """Per cluster, the sums from which the kappas of every resample follow, for K columns of ratings at once.
 
     ``columns`` [1 + 2J + P, K, G] holds, for each cluster, the items, each judge's sum and sum of squares, and each
     pair's sum of products. All are whole numbers, counted from a point inside the scale so that products of them stay
-    exact.
+    exact. With ``form`` "icc" they are sums of scores, and "kappa" everywhere below is `intraclass`.
     """
 
     columns: Floats
     judges: int
     pairs: tuple[Pair, ...]
+    form: Coefficient = "kappa"
 
     @classmethod
-    def of(cls, ratings: Ints, codes: Ints, clusters: int, pairs: Sequence[Pair]) -> KappaSums:
+    def of(
+        cls, ratings: Ints | Floats, codes: Ints, clusters: int, pairs: Sequence[Pair], *, origin: float = _ORIGIN,
+        form: Coefficient = "kappa",
+    ) -> KappaSums:  # fmt: skip
         """Sums from good ratings [n, J, K] and cluster codes [n]; each item is looked at once."""
         n, judges, width = ratings.shape
         order = np.argsort(codes, kind="stable")
-        x = (np.ascontiguousarray(ratings[order].transpose(1, 2, 0)) - _ORIGIN).astype(np.float64)
+        x = (np.ascontiguousarray(ratings[order].transpose(1, 2, 0)) - origin).astype(np.float64)
         left, right = np.array(pairs).T
         parts = np.concatenate([np.ones((1, width, n)), x, x * x, x[left] * x[right]])
         counts = np.bincount(codes, minlength=clusters)
@@ -253,11 +278,11 @@ class KappaSums:
         columns = np.zeros((parts.shape[0], width, clusters))
         if n:
             columns[:, :, present] = np.add.reduceat(parts, (np.cumsum(counts) - counts)[present], axis=2)
-        return cls(columns, judges, tuple(pairs))
+        return cls(columns, judges, tuple(pairs), form)
 
     def of_clusters(self, clusters: Ints) -> KappaSums:
         """The same sums of some clusters only."""
-        return KappaSums(np.ascontiguousarray(self.columns[:, :, clusters]), self.judges, self.pairs)
+        return replace(self, columns=np.ascontiguousarray(self.columns[:, :, clusters]))
 
     @property
     def clusters(self) -> int:
@@ -273,6 +298,9 @@ class KappaSums:
         """Kappa of every pair [P, K, R] from summed columns [1 + 2J + P, K, R]; NaN where both judges are constant."""
         left, right = np.array(self.pairs).T
         n, total, squares = sums[0], sums[1 : 1 + self.judges], sums[1 + self.judges : 1 + 2 * self.judges]
+        if self.form == "icc":
+            products = sums[1 + 2 * self.judges :]
+            return intraclass(n, total[left], total[right], squares[left], squares[right], products)
         varies = n * squares > total * total
         both = n * (squares[left] + squares[right])
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -288,6 +316,15 @@ class KappaSums:
         """Kappa of every pair [P, K] on all data; NaN where both judges are constant."""
         return self.kappas(self.columns.sum(axis=2, keepdims=True))[:, :, 0]
 
+    def of_pairs(self, column: int) -> list[list[float]]:
+        """The arguments of `intraclass` for every pair [P] of one column, on all data."""
+        n, *rest = self.columns[:, column].sum(axis=1).tolist()
+        total, squares = rest[: self.judges], rest[self.judges : 2 * self.judges]
+        return [
+            [n, total[a], total[b], squares[a], squares[b], products]
+            for (a, b), products in zip(self.pairs, rest[2 * self.judges :], strict=True)
+        ]
+
     def points(self) -> list[float | None]:
         """Mean pairwise kappa of each column on all data, or None where some pair has none."""
         return [None if math.isnan(value) else value for value in self.of_all().mean(axis=0).tolist()]
@@ -295,7 +332,9 @@ class KappaSums:
     def require_defined(self) -> None:
         """Raise the reason that an interval around the kappa of the first column makes no sense."""
         if self.points()[0] is None:
-            raise NotMeasurableError(f"kappa is undefined: a pair of judges gave one rating each to all {self.n} items")
+            raise NotMeasurableError(
+                f"{AGREEMENT[self.form]} is undefined: a pair of judges gave one rating each to all {self.n} items"
+            )
         if self.clusters < 2:
             raise NotMeasurableError("an interval over clusters needs at least two of them (got 1)")
 
@@ -318,7 +357,9 @@ class KappaSums:
         ends = percentile_ends(values, mass, level).tolist()
         defined = ~np.isnan(values)
         return [
-            Interval(low, high, method) if whole else _ends_of_defined(row[known], known, mass, level, method)
+            Interval(low, high, method)
+            if whole
+            else _ends_of_defined(row[known], known, mass, level, method, AGREEMENT[self.form])
             for low, high, whole, row, known in zip(*ends, defined.all(axis=1).tolist(), values, defined, strict=True)
         ]
 
@@ -341,7 +382,7 @@ class KappaSums:
         found: list[Interval | str] = []
         for a, b, gone, se in zip(low, high, missing, spread.tolist(), strict=True):
             if gone:
-                found.append(f"no interval: kappa is undefined without {gone} of the {g} {unit}s")
+                found.append(f"no interval: {AGREEMENT[self.form]} is undefined without {gone} of the {g} {unit}s")
             else:
                 found.append(Interval(a, b, method) if se > _FLAT else f"no interval: the {g} {unit}s do not differ")
         return found
@@ -362,10 +403,12 @@ def percentile_ends(values: Floats, mass: Floats | None, level: float) -> Floats
     return np.stack([values[rows, order[rows, np.minimum(place, size - 1)]] for place in places])
 
 
-def _ends_of_defined(values: Floats, defined: Bools, mass: Floats | None, level: float, method: str) -> Interval | str:
+def _ends_of_defined(
+    values: Floats, defined: Bools, mass: Floats | None, level: float, method: str, what: str
+) -> Interval | str:
     """The interval of the resamples that have a kappa, unless too many have none."""
     share = 1 - float(np.average(defined, weights=mass))
-    method += f"; {int((~defined).sum())} without a kappa left out ({share:.3%} of the mass)"
+    method += f"; {int((~defined).sum())} without a {what} left out ({share:.3%} of the mass)"
     if share > 1 - level + 1e-9:
         return f"no interval: {method}, more than {1 - level:.3%}"
     low, high = percentile_ends(values[None], None if mass is None else mass[defined], level)[:, 0].tolist()

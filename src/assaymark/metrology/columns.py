@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 
 from assaymark.errors import LISTED, InputError, Problem
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.scores import SCALE, Calls, ScoreTable, assembled, read_table, weight_problems, weight_shares
+from assaymark.metrology.scores import Calls, ScoreTable, assembled, read_table, weight_problems, weight_shares
+from assaymark.protocol import SCALE, Scale, scale_words
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, canonical_json
 
 TEXTS: Final = ("trajectory", "agent", "cluster", "judge", "family")
@@ -73,7 +74,9 @@ class Columns:
     families_known: bool = True
 
     @classmethod
-    def of(cls, table: pa.Table, source: str = "scores", dimensions: Sequence[str] | None = None) -> Columns:
+    def of(
+        cls, table: pa.Table, source: str = "scores", dimensions: Sequence[str] | None = None, scale: Scale = SCALE
+    ) -> Columns:
         """The columns of a raw table, or everything that is wrong with it."""
         known = "family" in table.column_names
         if not known and "judge" in table.column_names:
@@ -83,7 +86,7 @@ class Columns:
         if not table.num_rows:
             header.append(Problem("", "no rows"))
         found = _Findings(list(header))
-        scores = [_scores(table, name, found) for name in chosen]
+        scores = [_scores(table, name, found, scale) for name in chosen]
         if header:
             raise InputError(source, found.problems, more=found.more)
         present = [name for name in (*TEXTS, *OPTIONAL_TEXTS) if name in table.column_names]
@@ -199,11 +202,12 @@ class Columns:
 
 
 def read_scores(
-    source: Path | str | pa.Table | pa.RecordBatchReader, *, dimensions: Sequence[str] | None = None
-) -> pa.Table:
+    source: Path | str | pa.Table | pa.RecordBatchReader, *, dimensions: Sequence[str] | None = None,
+    scale: Scale = SCALE,
+) -> pa.Table:  # fmt: skip
     """A table of scores from any tool, checked and typed."""
     table, name = raw_scores(source)
-    return Columns.of(table, name, dimensions).to_arrow()
+    return Columns.of(table, name, dimensions, scale).to_arrow()
 
 
 def name_problems(names: Mapping[str, Iterable[str]]) -> list[Problem]:
@@ -368,12 +372,11 @@ def _numbers(table: pa.Table, name: str, found: _Findings, *, missing: str) -> t
     return np.array(values.to_numpy(zero_copy_only=False), dtype=np.float64).reshape(len(column)), True
 
 
-def _scores(table: pa.Table, name: str, found: _Findings) -> Floats:
+def _scores(table: pa.Table, name: str, found: _Findings, scale: Scale) -> Floats:
     values, _ = _numbers(table, name, found, missing="scores")
-    low, high = SCALE
-    off = (values < low) | (values > high)
+    off = (values < scale[0]) | (values > scale[1])
     if off.any():
-        found.rows(off, name, f"usable scores lie in {low:g}..{high:g}", table.column(name))
+        found.rows(off, name, f"usable scores lie in {scale_words(scale)}", table.column(name))
     return values
 
 
@@ -418,11 +421,12 @@ def table_from_arrow(
     *,
     weights: Mapping[str, float] | None = None,
     dimensions: Sequence[str] | None = None,
+    scale: Scale = SCALE,
 ) -> ScoreTable:
     """The score table of judgments that were made elsewhere: what `score_table` gives for the same judgments."""
     table, name = raw_scores(source)
     named = tuple(weights) if dimensions is None and weights is not None else dimensions
-    return score_table_of(Columns.of(table, name, named), weights=weights)
+    return score_table_of(Columns.of(table, name, named, scale), weights=weights)
 
 
 def score_table_of(

@@ -80,7 +80,7 @@ class CellAgreement:
 def cell_agreement(
     cell: ArrayLike, cell_cluster: Sequence[Any] | NDArray[Any], honest: ArrayLike,
     honest_cluster: Sequence[Any] | NDArray[Any], families: Sequence[str], *, threshold: float = 0.0,
-    quantile: float | None = None, alpha: float = 0.05, consecutive: bool = False,
+    quantile: float | None = None, alpha: float = 0.05, consecutive: bool = False, rounded: bool = True,
 ) -> CellAgreement:  # fmt: skip
     """Agreement of judge families on the difference between a control cell and honest records (Berger 1982)."""
     source = "cell_agreement"
@@ -107,7 +107,9 @@ def cell_agreement(
     shifts = _shifts((texts @ panels, records @ panels), places, threshold, quantile, consecutive)
     each, drops = dict(zip(names, shifts, strict=False)), dict(zip(names, shifts[count + 1 :], strict=False))
     # Mean pairwise kappa of families [., F] on both sets, each with half of the weight.
-    ratings = np.asarray(round_half_up(np.concatenate([texts, records])))
+    ratings = np.concatenate([texts, records])
+    if rounded:
+        ratings = np.asarray(round_half_up(ratings))
     weights = np.repeat([1 / len(texts), 1 / len(records)], [len(texts), len(records)])
     pairs = combinations(range(ratings.shape[1]), 2)
     kappas = [kappa_of_records(ratings[:, a], ratings[:, b], weights) for a, b in pairs]
@@ -546,7 +548,7 @@ def _agreement(held: _Held, p_holm: float) -> Measurement:
     reference, against = reference[line], against[line]
     # What every family has to show: (sign, flip, threshold below, quantile, level); scores are flipped for "above".
     cells, alpha, outcome = study.cells, study.inference.alpha, held.outcome(held.primary[0], p_holm, held.state)
-    below, above = (1.0, 0.0), (-1.0, 6.0)
+    below, above = (1.0, 0.0), (-1.0, sum(study.scale))
     asked: list[tuple[float, float, float, float | None, float]]
     asked = [(*below, cells.verbosity if cell.kind == "cell_b" else cells.substance, None, alpha)]
     if cell.kind in FALLING:
@@ -558,7 +560,8 @@ def _agreement(held: _Held, p_holm: float) -> Measurement:
     consecutive = study.inference.order_of(honest.clusters) == "consecutive"
     tests = [
         cell_agreement(flip + sign * scores, where, flip + sign * reference, against, honest.families,
-                       threshold=threshold, quantile=quantile, alpha=level, consecutive=consecutive)
+                       threshold=threshold, quantile=quantile, alpha=level, consecutive=consecutive,
+                       rounded=study.rubric.coefficient == "kappa")
         for sign, flip, threshold, quantile, level in asked
     ]  # fmt: skip
     unanimous, left_out = all(one.unanimous for one in tests), all(one.leave_one_out for one in tests)
@@ -568,6 +571,8 @@ def _agreement(held: _Held, p_holm: float) -> Measurement:
     elif kappa is not None and left_out and kappa >= study.gates.halt - TOLERANCE:
         status = "methodology"
     detail: dict[str, JSON] = {"status": status, "unanimous": unanimous, "leave_one_out": left_out}
+    if study.rubric.coefficient == "icc":
+        detail["coefficient"] = "icc"
     detail["each"] = {family: shift.delta for family, shift in tests[0].each.items()}
     detail["p"] = {family: max(one.each[family].p for one in tests) for family in tests[0].each}
     return number(Measurement, "cell.agreement", labels, kappa, count, method, detail=detail,

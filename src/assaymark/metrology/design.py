@@ -15,9 +15,9 @@ from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, minimum_detectable_gap
 from assaymark.metrology.panel import agent_effects
-from assaymark.metrology.scores import SCALE, Calls, ScoreTable
+from assaymark.metrology.scores import Calls, ScoreTable
 from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth
-from assaymark.protocol import Study
+from assaymark.protocol import SCALE, Scale, Study
 from assaymark.quantiles import normal_quantile
 from assaymark.records import AGGREGATE
 
@@ -398,14 +398,14 @@ _ROUNDING = 1 / 12  # variance that rounding to whole scores adds when the noise
 _DIGEST = "simulated"
 
 
-def fitted_truth(table: ScoreTable, components: Components) -> Truth:
+def fitted_truth(table: ScoreTable, components: Components, scale: Scale = SCALE) -> Truth:
     """A truth that would give tables like this one: what planning simulates from."""
     table = averaged(table)
     absent = [name for a, name in enumerate(table.agents) if not (table.agent == a).any()]
     if absent:
         raise NotMeasurableError(f"levels are undefined: no scored trajectory of {', '.join(absent)}")
     columns = (agent_effects(column, table.agent, table.cycle).levels for column in table.scores.mean(axis=1).T)
-    levels = np.clip(np.array(list(columns)).T, *SCALE).tolist()
+    levels = np.clip(np.array(list(columns)).T, *scale).tolist()
     counts, cycles = np.bincount(table.agent, minlength=len(table.agents)), len(table.cycles)
     composers = tuple(
         Composer(agent, tuple(level), attendance=min(1.0, float(n) / cycles), tokens=1000.0)
@@ -441,7 +441,8 @@ def fitted_truth(table: ScoreTable, components: Components) -> Truth:
     )
     clusters = len(table.clusters)
     return Truth(composers, tuple(panel), table.dimensions, clusters, max(1, round(cycles / clusters)), cluster, cycle,
-                 interaction, residual, weights=tuple(table.weights.tolist()))  # fmt: skip
+                 interaction, residual, weights=tuple(table.weights.tolist()), scale=scale,
+                 rounded=rounding > 0)  # fmt: skip
 
 
 def _spread(table: ScoreTable, variance: Mapping[str, float]) -> Spread:
@@ -470,7 +471,7 @@ def drawn_truth(table: ScoreTable, truth: Truth, components: Components, rng: np
         error += one * float(np.mean(1 / counts))
         kept = agents / (agents + error) if agents else 0.0
     centre = truth.means.mean(axis=0)
-    levels = np.clip(centre + kept * (truth.means - centre) + math.sqrt(kept) * noise, *SCALE)
+    levels = np.clip(centre + kept * (truth.means - centre) + math.sqrt(kept) * noise, *truth.scale)
     composers = (replace(one, means=tuple(row)) for one, row in zip(truth.composers, levels.tolist(), strict=True))
     return replace(truth, composers=tuple(composers))
 
@@ -525,7 +526,7 @@ def with_judge(
     size = np.sqrt([components.part("judge x agent", one).sd ** 2 for one in table.dimensions])
     liking = Spread(tuple(size.tolist()), 1.0).draw(rng, (a,), d)
     seen = _quality(table, truth, rng) + liking[table.agent] + _average(truth).draw(rng, (table.n,), d)
-    scores = np.clip(np.floor(seen + 0.5), *SCALE)
+    scores = truth.given(seen)
     place = sorted((*table.judges, name)).index(name)
 
     def beside(block: Floats | None) -> Floats | None:
@@ -573,7 +574,7 @@ def with_trials(table: ScoreTable, truth: Truth, judge: str, extra: int, rng: np
 
     def more(trials: int) -> Floats:
         noise = planted.trial_noise.draw(rng, (n, trials), d)
-        return np.clip(np.floor(reading[:, None] + noise + 0.5), *SCALE)
+        return truth.given(reading[:, None] + noise)
 
     calls, before = more(extra), table.trials[judge]
     if before.shape[0] != n:  # some trials were not usable, and nobody says of which trajectories

@@ -29,6 +29,7 @@ from assaymark.metrology.reliability import (
     judge_agent_variance,
 )
 from assaymark.metrology.scores import ScoreTable
+from assaymark.protocol import SCALE, RubricChoice, Scale, scale_words
 from assaymark.records import AGGREGATE, JSON, Measurement, content_id
 
 _WILSON: Final = (
@@ -124,17 +125,31 @@ def _share(
                   inputs=inputs, detail=detail)  # fmt: skip
 
 
-KAPPA = (
-    "mean of pairwise quadratic-weighted kappa over judges of different families; "
-    "trials averaged, halves rounded up, clipped to 1..5"
-)
+_NO_CATEGORIES: Final = "not measured: this plan compares scores by their intraclass correlation, not by categories"
 
 
-def categories_of(scores: Floats) -> Ints:
-    """Averaged scores as ratings on 1..5: rounded at the ninth decimal, as thirds can miss a half; halves up;
-    clipped."""
+def agreement_method(rubric: RubricChoice) -> str:
+    """What ``kappa.mean_pairwise`` is under a plan."""
+    if rubric.coefficient == "icc":
+        return (
+            "mean of pairwise intraclass correlations ICC(A,1) over judges of different families; "
+            "trials averaged, not rounded"
+        )
+    return (
+        "mean of pairwise quadratic-weighted kappa over judges of different families; "
+        f"trials averaged, halves rounded up, clipped to {scale_words(rubric.scale)}"
+    )
+
+
+def categories_of(scores: Floats, scale: Scale = SCALE) -> Ints:
+    """Averaged scores as ratings from 1 for the lowest: rounded at the ninth decimal, as thirds can miss a half; halves
+    up; clipped."""
     rounded = np.asarray(round_half_up(np.round(scores, 9))) if scores.size else scores
-    return np.clip(rounded, 1, 5).astype(np.int64)
+    return _counted_from_1(rounded, scale)
+
+
+def _counted_from_1(rounded: Floats, scale: Scale) -> Ints:
+    return np.clip(rounded, *scale).astype(np.int64) - (int(scale[0]) - 1)
 
 
 def cross_family_pairs(families: tuple[str, ...]) -> list[Pair]:
@@ -145,13 +160,13 @@ def cross_family_pairs(families: tuple[str, ...]) -> list[Pair]:
 class Counted(NamedTuple):
     """The ratings of some trajectories, counted: sums by cluster, the points had halves gone to even, and tables.
 
-    ``halves`` [K] are mean pairwise kappas, ``tables`` [K, P, 5, 5] contingency tables over the pairs of ``sums``,
-    ``clusters`` [G] the indices of the clusters that ``sums`` are of.
+    ``halves`` [K] are mean pairwise kappas, ``tables`` [K, P, S, S] contingency tables over the pairs of ``sums``,
+    ``clusters`` [G] the indices of the clusters that ``sums`` are of. Scores that are not rounded have no tables.
     """
 
     sums: KappaSums
     halves: list[float | None]
-    tables: Ints
+    tables: Ints | None
     clusters: Ints
 
 
@@ -182,7 +197,10 @@ def agreement(
         ("kappa.fleiss", "Fleiss' unweighted kappa", fleiss),
         ("redundancy", "mean Pearson correlation over pairs of judges", redundancy),
     ):
-        for dimension, value in zip(names, [general] * len(names) if general else statistic(), strict=True):
+        none = general or (
+            _NO_CATEGORIES if name == "kappa.fleiss" and panel.study.rubric.coefficient == "icc" else None
+        )
+        for dimension, value in zip(names, [none] * len(names) if none else statistic(), strict=True):
             known, state = (value, "") if isinstance(value, float) else (None, str(value))
             yield number(panel.measure, name, {"dimension": dimension}, known, (table.n, "trajectories"), method,
                          state=state)  # fmt: skip
@@ -195,10 +213,12 @@ def _kappas(
 ) -> Iterator[Measurement]:
     """Mean pairwise kappas of all names with their two intervals; ``found`` may be the reason that there are none."""
     kind, count = "kappa.mean_pairwise", (n, "trajectories")
+    said, form = agreement_method(panel.study.rubric), panel.study.rubric.coefficient
+    common: dict[str, JSON] = {"clusters": clusters} | ({} if form == "kappa" else {"coefficient": form})
     if isinstance(found, str):
         for name in panel.names:
-            yield number(panel.measure, kind, {"dimension": name, **labels}, None, count, KAPPA, state=found,
-                         detail={"clusters": clusters})  # fmt: skip
+            yield number(panel.measure, kind, {"dimension": name, **labels}, None, count, said, state=found,
+                         detail=common)  # fmt: skip
         return
     sums, plan, judges = found.sums, panel.study.inference, panel.table.judges
     jacks: list[Interval | str] = ["no interval: one cluster, needs two"] * len(panel.names)
@@ -211,22 +231,24 @@ def _kappas(
             blocks = neighbour_blocks(len(times))[np.argsort(sorted(range(len(times)), key=times.__getitem__))]
         jacks = sums.jackknife(level=plan.level, blocks=blocks)
     pairs, points = [f"{judges[a]}|{judges[b]}" for a, b in sums.pairs], sums.points()
-    for k, (name, kappas, tables) in enumerate(
-        zip(panel.names, sums.of_all().T.tolist(), found.tables.tolist(), strict=True)
-    ):
+    for k, (name, kappas) in enumerate(zip(panel.names, sums.of_all().T.tolist(), strict=True)):
         by_pair: dict[str, Any] = {
             pair: None if math.isnan(one) else one for pair, one in zip(pairs, kappas, strict=True)
         }
-        detail: dict[str, JSON] = {"clusters": clusters, "pairs": by_pair}
-        detail |= {"tables": dict(zip(pairs, tables, strict=True)), "half_even": found.halves[k]}
-        jack, boot, method, ends = jacks[k], boots[k], KAPPA, None
+        detail: dict[str, JSON] = common | {"pairs": by_pair}
+        if found.tables is None:
+            detail["sums"] = dict(zip(pairs, sums.of_pairs(k), strict=True))
+        else:
+            tables = found.tables[k].tolist()
+            detail |= {"tables": dict(zip(pairs, tables, strict=True)), "half_even": found.halves[k]}
+        jack, boot, method, ends = jacks[k], boots[k], said, None
         if points[k] is not None:
             narrow = isinstance(boot, Interval) and boot.low < boot.high
             second: dict[str, JSON] = {"low": None, "high": None}
             if narrow and isinstance(boot, Interval):
                 second = {"low": boot.low, "high": boot.high}
             detail["bootstrap"] = second | {"method": boot if isinstance(boot, str) else boot.method}
-            method = f"{KAPPA}; {jack if isinstance(jack, str) else jack.method}"
+            method = f"{said}; {jack if isinstance(jack, str) else jack.method}"
             ends = None if isinstance(jack, str) else (jack.low, jack.high)
         constant = ", ".join(pair for pair, kappa in by_pair.items() if kappa is None)
         state = f"undefined: both judges gave one rating to all {n} trajectories ({constant})"
@@ -235,7 +257,7 @@ def _kappas(
 
 
 def fleiss_values(agree: Ints, counts: Ints, n: int, judges: int) -> list[float | str]:
-    """`fleiss_kappa` or its state, of agreeing pairs [K] and ratings by category [K, 5]."""
+    """`fleiss_kappa` or its state, of agreeing pairs [K] and ratings by category [K, S]."""
     observed = 2 * agree / (n * judges * (judges - 1))
     chance = np.square(counts / (n * judges)).sum(axis=1)
     flat = (counts == n * judges).any(axis=1)
@@ -246,33 +268,41 @@ def fleiss_values(agree: Ints, counts: Ints, n: int, judges: int) -> list[float 
 
 def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
     """`agreement` of the ratings of a table in memory, each of which is looked at once."""
-    table, settled = panel.table, np.round(panel.scores, 9)
-    ratings, even = (np.clip(x, 1, 5).astype(np.int64) for x in (np.floor(settled + 0.5), np.rint(settled)))
+    table, settled, rubric = panel.table, np.round(panel.scores, 9), panel.study.rubric
     pairs, formats, clusters = cross_family_pairs(table.families), len(table.formats), len(table.clusters)
-    n, judges, width = ratings.shape
-    parts = None
-    if pairs and n:
+    (n, judges, width), s = settled.shape, rubric.categories
+    ratings = even = np.empty((0, judges, width), dtype=np.int64)
+    parts: tuple[KappaSums, KappaSums | None, Ints | None] | None = None
+    # One place for each format and cluster, and one for each format where halves go to even.
+    places = table.format * clusters + table.cluster
+    if rubric.coefficient == "kappa":
+        ratings, even = (_counted_from_1(x, rubric.scale) for x in (np.floor(settled + 0.5), np.rint(settled)))
+    if rubric.coefficient == "icc" and pairs and n:
+        origin = sum(rubric.scale) / 2
+        parts = KappaSums.of(panel.scores, places, formats * clusters, pairs, origin=origin, form="icc"), None, None
+    elif pairs and n:
         left, right = np.array(pairs).T
-        cells = (ratings[:, left] * 5 + ratings[:, right] - 6).transpose(0, 2, 1)
-        size = 25 * width * len(pairs)
-        places = cells + 25 * np.arange(width * len(pairs)).reshape(width, -1) + size * table.format[:, None, None]
-        tables = np.bincount(places.ravel(), minlength=formats * size).reshape(formats, width, len(pairs), 5, 5)
-        # One place for each format and cluster, and one for each format where halves go to even.
-        sums = KappaSums.of(ratings, table.format * clusters + table.cluster, formats * clusters, pairs)
+        cells = (ratings[:, left] * s + ratings[:, right] - (s + 1)).transpose(0, 2, 1)
+        size = s * s * width * len(pairs)
+        cells += s * s * np.arange(width * len(pairs)).reshape(width, -1) + size * table.format[:, None, None]
+        tables = np.bincount(cells.ravel(), minlength=formats * size).reshape(formats, width, len(pairs), s, s)
+        sums = KappaSums.of(ratings, places, formats * clusters, pairs)
         parts = sums, KappaSums.of(even, table.format, formats, pairs), tables
 
     def counted(f: int | None) -> Counted:
         assert parts is not None
         sums, halves, tables = parts
+        none: list[float | None] = [None] * width
         if f is not None:
             places = np.arange(f * clusters, (f + 1) * clusters)
             there = places[sums.columns[0, 0, places] > 0]
-            points = halves.of_clusters(np.array([f])).points()
-            return Counted(sums.of_clusters(there), points, tables[f], there % clusters)
+            points = none if halves is None else halves.of_clusters(np.array([f])).points()
+            return Counted(sums.of_clusters(there), points, None if tables is None else tables[f], there % clusters)
         shape = (*sums.columns.shape[:2], formats, clusters)
         pooled = replace(sums, columns=sums.columns.reshape(shape).sum(axis=2))
         there = np.flatnonzero(pooled.columns[0, 0] > 0)  # of some clusters no trajectory is complete
-        return Counted(pooled.of_clusters(there), halves.points(), tables.sum(axis=0), there)
+        points = none if halves is None else halves.points()
+        return Counted(pooled.of_clusters(there), points, None if tables is None else tables.sum(axis=0), there)
 
     def size_of(f: int | None) -> tuple[int, int]:
         rows = slice(None) if f is None else table.format == f
@@ -281,8 +311,8 @@ def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[M
     def fleiss() -> list[float | str]:
         columns = np.ascontiguousarray(ratings.transpose(2, 1, 0))
         agree = sum(np.count_nonzero(columns[:, a] == columns[:, b], axis=1) for a, b in judge_pairs(judges))
-        places = columns - 1 + 5 * np.arange(width)[:, None, None]
-        counts = np.bincount(places.ravel(), minlength=5 * width).reshape(width, 5)
+        places = columns - 1 + s * np.arange(width)[:, None, None]
+        counts = np.bincount(places.ravel(), minlength=s * width).reshape(width, s)
         return fleiss_values(np.asarray(agree), counts, n, judges)
 
     def redundancy() -> list[float | str]:
@@ -303,14 +333,19 @@ def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[M
 def other_ddof_measurements(panel: Panel, other: ScoreTable) -> Iterator[Measurement]:
     """Mean pairwise kappa of every name had the plan's other divisor decided whose trials are averaged (``other``)."""
     ddof = 1 - panel.study.inference.ddof
-    method = f"{KAPPA}, trials averaged where repetition stability with ddof {ddof} allows it"
+    method = (
+        f"{agreement_method(panel.study.rubric)}, trials averaged where repetition stability with ddof {ddof} allows it"
+    )
     state = ONE_FAMILY if len(set(panel.table.families)) < 2 else panel.missing
     points: list[float | None] = [None] * len(panel.names)
     if state is None:
-        ratings, pairs = categories_of(other.stacked), cross_family_pairs(panel.table.families)
-        points = KappaSums.of(ratings, np.zeros(len(ratings), dtype=np.int64), 1, pairs).points()
+        form, scores, pairs = panel.study.rubric.coefficient, other.stacked, cross_family_pairs(panel.table.families)
+        ratings = scores if form == "icc" else categories_of(scores, panel.study.scale)
+        points = KappaSums.of(ratings, np.zeros(len(ratings), dtype=np.int64), 1, pairs, form=form).points()
         state = f"undefined: a pair of judges gave one rating each to all {panel.table.n} trajectories"
     detail: dict[str, JSON] = {"ddof": ddof, "averaged": dict(averaging(panel.table, panel.study, ddof=ddof))}
+    if panel.study.rubric.coefficient == "icc":
+        detail["coefficient"] = "icc"
     for name, value in zip(panel.names, points, strict=True):
         yield number(panel.measure, "kappa.other_ddof", {"dimension": name}, value, (panel.table.n, "trajectories"),
                      method, state=state, detail=detail)  # fmt: skip

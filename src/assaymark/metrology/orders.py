@@ -31,7 +31,7 @@ from assaymark.metrology.moderated import (
     table_of,
 )
 from assaymark.plan import BiasRules, OrderRules
-from assaymark.protocol import Study
+from assaymark.protocol import SCALE, Study
 from assaymark.records import JSON
 
 # Which orders of agents may be said together: Shaffer's step-down over all pairs, and the claim to be first.
@@ -193,8 +193,6 @@ def require_p(source: str, name: str, p: Floats) -> None:
         )
 
 
-RANGE: Final = 4.0
-"""Points between the ends of a scale of 1 to 5, in which margins are shares of the scale."""
 OTHER_MARGINS: Final = (0.05, 0.1)
 """Margins of equivalence that are tried beside the plan's, as shares of the scale."""
 
@@ -212,7 +210,7 @@ class OrderPlan:
     claims: BiasRules = field(default_factory=BiasRules)
     level: float = 0.95
     power: float = 0.8
-    span: float = RANGE
+    span: float = SCALE[1] - SCALE[0]
     unit: str = "rubric points"
     dimensions: bool = True
     cycle: str = "cycle"
@@ -222,7 +220,7 @@ class OrderPlan:
         """The plan of a study."""
         inference = study.inference
         claimed = dimensions_claimed(study)
-        return cls(inference, study.claims, inference.level, inference.mde_power, dimensions=claimed)
+        return cls(inference, study.claims, inference.level, inference.mde_power, study.points, dimensions=claimed)
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from assaymark.metrology.estimates import NEVER, NO_SCORES, POINTS, Ends, group_
 from assaymark.metrology.kappa import contingency, kappa_of_table
 from assaymark.metrology.measure_panel import categories_of
 from assaymark.metrology.panel import RESAMPLES
-from assaymark.metrology.scores import SCALE, ScoreTable
-from assaymark.protocol import Study
+from assaymark.metrology.scores import ScoreTable
+from assaymark.protocol import SCALE, Study
 from assaymark.quantiles import t_quantile
 from assaymark.records import AGGREGATE, JSON, Measurement
 

@@ -21,13 +21,10 @@ import pyarrow.parquet as pq
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.problems import foreign, table_problem
+from assaymark.protocol import SCALE, Scale, scale_words
 from assaymark.records import AGGREGATE, Decision, Judgment
 
 # From judgments to arrays: which trajectories every judge scored, and what each judge gave them.
-
-
-SCALE = (1.0, 5.0)
-"""Rubric scores lie on this range (ValueBlindBench section 3.6)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +182,7 @@ def excess_replies(
 
 def score_table(
     judgments: Iterable[Judgment], decisions: Iterable[Decision], *, weights: Mapping[str, float] | None = None,
-    lengths: Mapping[str, int] | None = None,
+    lengths: Mapping[str, int] | None = None, scale: Scale = SCALE,
 ) -> ScoreTable:  # fmt: skip
     """Judgments of one rubric as arrays, in the order of trajectory ids."""
     records = list(decisions)
@@ -194,7 +191,7 @@ def score_table(
     ids = Counter(decision.record_id for decision in records)
     twice = [Problem(key, f"one decision for each record id (got {k})") for key, k in sorted(ids.items()) if k > 1]
     problems = [
-        *_judgment_problems(calls, known),
+        *_judgment_problems(calls, known, scale),
         *(twice + _several([(one.cycle, one.cluster) for one in records], "a cycle lies in one cluster")),
     ]
     if not calls:
@@ -357,7 +354,7 @@ def weight_shares(dimensions: Sequence[str], weights: Mapping[str, float] | None
     return np.asarray(given / given.sum())
 
 
-def _judgment_problems(calls: Sequence[Judgment], known: Mapping[str, Decision]) -> list[Problem]:
+def _judgment_problems(calls: Sequence[Judgment], known: Mapping[str, Decision], scale: Scale) -> list[Problem]:
     """Everything that would make the table ambiguous."""
     problems = [
         Problem(name, f"must be the same in all judgments (got {', '.join(found)})")
@@ -375,9 +372,10 @@ def _judgment_problems(calls: Sequence[Judgment], known: Mapping[str, Decision])
     for call in calls:
         if call.trajectory not in known:
             problems.append(Problem(call.trajectory, "judged, but not among the decisions"))
-        bad = {k: v for k, v in call.scores.items() if not SCALE[0] <= v <= SCALE[1]}
+        bad = {k: v for k, v in call.scores.items() if not scale[0] <= v <= scale[1]}
         if call.status == "ok" and (bad or not call.scores):
-            problems.append(Problem(places[id(call)], f"usable scores lie in 1..5 (got {bad or 'none'})"))
+            said = f"usable scores lie in {scale_words(scale)} (got {bad or 'none'})"
+            problems.append(Problem(places[id(call)], said))
     return problems
 
 

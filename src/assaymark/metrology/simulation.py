@@ -15,7 +15,8 @@ import numpy as np
 
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.scores import SCALE, Calls, ScoreTable
+from assaymark.metrology.scores import Calls, ScoreTable
+from assaymark.protocol import SCALE, Scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,9 @@ class Truth:
     terse_tokens: int = 60
     weights: tuple[float, ...] | None = None
     """Of the dimensions in the aggregate; default: equal."""
+    scale: Scale = SCALE
+    rounded: bool = True
+    """Whether judges give whole scores."""
 
     def __post_init__(self) -> None:
         problems = list(_problems(self))
@@ -129,6 +133,10 @@ class Truth:
     def calls(self) -> int:
         """Judge calls if every agent attends every cycle."""
         return self.clusters * self.cycles * len(self.composers) * sum(judge.trials for judge in self.panel)
+
+    def given(self, seen: Floats) -> Floats:
+        """What judges write down of what they see."""
+        return np.clip(np.floor(seen + 0.5) if self.rounded else seen, *self.scale)
 
     def tie_classes(self) -> tuple[tuple[str, ...], ...]:
         """Agents with equal planted levels on every dimension, classes of two or more."""
@@ -193,7 +201,7 @@ def _calls(
     truth: Truth, order: list[int], judge: Panelist, quality: Floats, agent: Ints, tokens: Floats,
     rng: np.random.Generator,
 ) -> Floats:  # fmt: skip
-    """Every call of one judge [n, T, D], in whole scores."""
+    """Every call of one judge [n, T, D]."""
     n, d = quality.shape
     extra = dict(judge.bonus)
     liked = np.array(
@@ -205,7 +213,7 @@ def _calls(
     lean = judge.severity + liked[agent] - judge.terse_penalty * (tokens < truth.terse_tokens)
     reading = quality + lean[:, None] + judge.disagreement.draw(rng, (n,), d)
     seen = reading[:, None, :] + judge.trial_noise.draw(rng, (n, judge.trials), d)
-    return np.clip(np.floor(seen + 0.5), *SCALE)
+    return truth.given(seen)
 
 
 def _problems(truth: Truth) -> Iterator[Problem]:

@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 from assaymark.errors import LISTED, InputError, Problem
 from assaymark.metrology.checks import Ints
 from assaymark.metrology.columns import KNOWN, TEXTS, name_problems, named_dimensions, numeric_columns
-from assaymark.metrology.scores import SCALE
 from assaymark.metrology.sums import Codes, Layout, NotStreamableError, Part, ScoreSums, count, total, whole_weights
 from assaymark.problems import table_problem
+from assaymark.protocol import SCALE, RubricChoice, Scale, scale_words
 
 if TYPE_CHECKING:
     import duckdb
@@ -35,7 +35,7 @@ _THREADS = 2
 _ROW_GROUP = 1 << 20
 
 
-def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence[str]) -> None:
+def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence[str], scale: Scale = SCALE) -> None:
     """Write the rows of ``source`` to ``target`` in the order that `assaymark.metrology.streaming` reads."""
     import duckdb  # here, because it costs every command 30 MB and 80 ms, and one needs it
 
@@ -62,7 +62,8 @@ def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence
                 0,
             )
             if found[1]:
-                raise InputError("scores", [Problem("", f"usable scores lie in 1..5 ({found[1]} row(s) are far off)")])
+                said = f"usable scores lie in {scale_words(scale)} ({found[1]} row(s) are far off)"
+                raise InputError("scores", [Problem("", said)])
             if found[0]:
                 raise NotStreamableError(f"{found[0]:,} rows have scores that are not whole", sortable=False)
         ids = [name for name in ("cycle", "trajectory") if name in kept]
@@ -127,22 +128,22 @@ class _NewJudgeError(Exception):
 
 def score_sums(
     path: Path, *, weights: Mapping[str, float] | None = None, dimensions: Sequence[str] | None = None,
-    leave_out: bool = False, scratch: Path, threads: int = THREADS, progress: Note | None = None,
+    leave_out: bool = False, scratch: Path, threads: int = THREADS, progress: Note | None = None, scale: Scale = SCALE,
 ) -> ScoreSums:  # fmt: skip
     """The sums of a Parquet file of scores, whatever its size."""
     note = progress or (lambda _what, _done, _total: None)
     named = _named_columns(pq.read_schema(path), dimensions)
     try:
-        sums = _streamed(path, weights, named, threads, note)
+        sums = _streamed(path, weights, named, threads, note, scale)
     except NotStreamableError as reason:
         if not reason.sortable:
             raise
         note(f"ordering the rows first, because {reason}", 0, 1)
         copy = scratch / "ordered.parquet"
         try:
-            ordered_copy(path, copy, scratch, named)
+            ordered_copy(path, copy, scratch, named, scale)
             note("ordering the rows", 1, 1)
-            sums = _streamed(copy, weights, named, threads, note)
+            sums = _streamed(copy, weights, named, threads, note, scale)
         finally:
             copy.unlink(missing_ok=True)
     if sums.left_out and not leave_out:
@@ -152,26 +153,27 @@ def score_sums(
 
 def sums_of(
     table: pa.Table, *, weights: Mapping[str, float] | None = None, dimensions: Sequence[str] | None = None,
-    judges: Mapping[str, str] | None = None,
+    judges: Mapping[str, str] | None = None, scale: Scale = SCALE,
 ) -> ScoreSums:  # fmt: skip
     """The sums of a table in memory that holds whole cycles, in the order of cycle, trajectory and judge."""
     named = _named_columns(table.schema, dimensions)
     _require_summable(table.schema, named)
     panel = dict(judges) if judges is not None else _streaming_judges(table)
-    layout = _layout(panel, named, whole_weights(named, weights), "cycle" in table.column_names)
+    layout = _layout(panel, named, whole_weights(named, weights), "cycle" in table.column_names, scale)
     return count(_part(table, layout, 0), layout)
 
 
 def _streamed(
-    path: Path, weights: Mapping[str, float] | None, dimensions: tuple[str, ...], threads: int, note: Note
-) -> ScoreSums:
+    path: Path, weights: Mapping[str, float] | None, dimensions: tuple[str, ...], threads: int, note: Note,
+    scale: Scale,
+) -> ScoreSums:  # fmt: skip
     """The sums of a file in order, if every name in them can be told from the others."""
     file = pq.ParquetFile(path)
     _require_summable(file.schema_arrow, dimensions)
     whole = whole_weights(dimensions, weights)
     judges = _streaming_judges(next(_tables(file, _tasks(file)[0], ["judge", "family"])))
     while True:
-        layout = _layout(judges, dimensions, whole, "cycle" in file.schema_arrow.names)
+        layout = _layout(judges, dimensions, whole, "cycle" in file.schema_arrow.names, scale)
         try:
             sums = _summed(path, file, layout, threads, note)
             break
@@ -292,9 +294,14 @@ def _streaming_judges(table: pa.Table) -> dict[str, str]:
     return dict(sorted(first.items()))
 
 
-def _layout(judges: Mapping[str, str], dimensions: tuple[str, ...], weights: tuple[int, ...], paired: bool) -> Layout:
+def _layout(
+    judges: Mapping[str, str], dimensions: tuple[str, ...], weights: tuple[int, ...], paired: bool, scale: Scale
+) -> Layout:
+    if not RubricChoice(scale=scale).categories:
+        said = f"scores on {scale_words(scale)} have too many levels to be counted by, or none that are whole"
+        raise NotStreamableError(said, sortable=False)
     names = tuple(sorted(judges))
-    return Layout(names, tuple(judges[name] for name in names), dimensions, weights, paired)
+    return Layout(names, tuple(judges[name] for name in names), dimensions, weights, paired, scale)
 
 
 def _part(table: pa.Table, layout: Layout, row: int) -> Part:
@@ -315,7 +322,7 @@ def _part(table: pa.Table, layout: Layout, row: int) -> Part:
     return Part(
         agents, agent, clusters, cluster, formats, how if len(formats) > 1 else None, judge,
         _ids(table, "cycle") if layout.paired else None, _ids(table, "trajectory"),
-        tuple(_scores(table, name, row) for name in layout.dimensions),
+        tuple(_scores(table, name, row, layout) for name in layout.dimensions),
         _ids(table, "length") if "length" in table.column_names else None,
         _makers(table, agents, agent) if "agent_family" in table.column_names else None,
     )  # fmt: skip
@@ -392,19 +399,21 @@ def _ids(table: pa.Table, name: str) -> Ints:
     return np.asarray(values.astype(np.int64, copy=False))
 
 
-def _scores(table: pa.Table, name: str, row: int) -> Codes:
-    """Scores as small whole numbers, 0 where one is missing."""
+def _scores(table: pa.Table, name: str, row: int, layout: Layout) -> Codes:
+    """Scores as small whole numbers from 1 for the lowest, 0 where one is missing."""
     column: Any = table.column(name)
-    low, high = SCALE
+    low, high = layout.scale
     ends = pc.min_max(column)
     if ends["min"].is_valid and not low <= ends["min"].as_py() <= ends["max"].as_py() <= high:
-        values = column.fill_null(1).to_numpy()
+        values = column.fill_null(int(low)).to_numpy()
         rows = np.flatnonzero((values < low) | (values > high))
         problems = [
-            Problem(f"row {row + k + 1}, {name}", f"usable scores lie in {low:g}..{high:g} (got {values[k]})")
+            Problem(f"row {row + k + 1}, {name}", f"usable scores lie in {scale_words(layout.scale)} (got {values[k]})")
             for k in rows.tolist()[:20]
         ]
         raise InputError("scores", problems, more=max(0, rows.size - 20))
+    if layout.lowest != 1:
+        column = pc.subtract(column.cast(pa.int64()), layout.lowest - 1)
     column = column.cast(pa.int8())
     if column.null_count:
         column = column.fill_null(0)
@@ -455,6 +464,7 @@ def partition_sums(given: Mapping[str, Any]) -> bytes:
     try:
         with TemporaryDirectory(prefix="assaymark-") as scratch:
             asked = {name: given[name] for name in ("weights", "dimensions", "threads")}
+            asked["scale"] = tuple(given.get("scale", SCALE))
             sums = score_sums(path, leave_out=True, scratch=Path(scratch), **asked)
         return to_bytes(_partition(path, sums))
     except FileNotFoundError:

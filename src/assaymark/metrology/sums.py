@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
 from itertools import combinations
@@ -19,8 +19,7 @@ from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.columns import weights_of
 from assaymark.metrology.kappa import Pair
 from assaymark.metrology.scores import excess_replies, missing_shares
-
-CATEGORIES: Final = 5
+from assaymark.protocol import SCALE, Scale
 
 _LARGEST_TABLES: Final = 1 << 24  # cells of contingency tables, 128 MB
 _LARGEST_SUMS: Final = 1 << 25  # sums by line-up, cluster, agent, judge and dimension, 256 MB
@@ -32,7 +31,7 @@ class Layout:
     """What two parts must have in common to add up: the panel, the dimensions, and how they make the aggregate.
 
     ``weights`` [D] are whole numbers in the ratio of the aggregate's weights. ``paired`` is False where no column names
-    the cycle: each cluster then counts as one cycle.
+    the cycle: each cluster then counts as one cycle. ``scale`` has whole ends.
     """
 
     judges: tuple[str, ...]
@@ -40,6 +39,17 @@ class Layout:
     dimensions: tuple[str, ...]
     weights: tuple[int, ...]
     paired: bool = True
+    scale: Scale = field(default=SCALE, repr=False)  # sums of 1..5 keep their digest
+
+    @property
+    def lowest(self) -> int:
+        """The lowest score."""
+        return int(self.scale[0])
+
+    @property
+    def categories(self) -> int:
+        """Whole levels of the scale."""
+        return int(self.scale[1]) - self.lowest + 1
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -49,7 +59,7 @@ class Layout:
     @property
     def levels(self) -> tuple[int, ...]:
         """How many values each name takes: the aggregate, then each dimension."""
-        return ((CATEGORIES - 1) * sum(self.weights) + 1, *[CATEGORIES] * len(self.dimensions))
+        return ((self.categories - 1) * sum(self.weights) + 1, *[self.categories] * len(self.dimensions))
 
     @property
     def share(self) -> Floats:
@@ -59,7 +69,7 @@ class Layout:
     def values(self, name: int) -> Floats:
         """The score that each level of a name stands for."""
         steps = sum(self.weights) if name == 0 else 1
-        return 1.0 + np.arange(self.levels[name]) / steps
+        return self.scale[0] + np.arange(self.levels[name]) / steps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -271,9 +281,9 @@ class NotStreamableError(Exception):
 class Part:
     """Rows of whole cycles in the order of cycle, trajectory and judge.
 
-    Codes [rows] index sorted names. ``scores`` holds one column [rows] a dimension, with whole numbers on 1..5 and 0
-    where a score is missing. ``format`` and ``length`` may be None, and ``cycle`` where clusters stand for cycles;
-    ``makers`` are the families of the agents, or None.
+    Codes [rows] index sorted names. ``scores`` holds one column [rows] a dimension, counted from 1 for the lowest
+    score, and 0 where one is missing. ``format`` and ``length`` may be None, and ``cycle`` where clusters stand for
+    cycles; ``makers`` are the families of the agents, or None.
     """
 
     agents: tuple[str, ...]
@@ -331,6 +341,7 @@ def count(part: Part, layout: Layout) -> ScoreSums:
         tables.append(table)
     aggregate = [_weighted([columns[j] for columns in rows.scores], layout) for j in range(len(layout.judges))]
     tables[0] = _pairs(aggregate, layout, 0, group, groups)
+    sums += (layout.lowest - 1) * np.bincount(seat, minlength=len(sums))[:, None, None]
     shape = (len(part.formats), g, len(layout.pairs))
     lineups, places, cycles, scores = gathered(
         layout.paired, lineups, places, cycles, sums.reshape(places.size, a, *sums.shape[1:])
@@ -481,9 +492,9 @@ def _bits(value: int) -> int:
 def _dimension(
     columns: tuple[Codes, ...], layout: Layout, seat: Ints, seats: int, group: Ints, groups: int, cell_of: Ints | None,
 ) -> tuple[Ints, Ints]:  # fmt: skip
-    """Contingency tables [groups, P, 5, 5] and sums by seat and judge [seats, J] of one dimension."""
-    judges = len(columns)
-    patterns = CATEGORIES**judges
+    """Contingency tables [groups, P, S, S] and sums by seat and judge [seats, J] of one dimension, counted from 1."""
+    judges, size = len(columns), layout.categories
+    patterns = size**judges
     if cell_of is None or seats * patterns > _JOINT:
         sums = [np.bincount(seat, weights=column, minlength=seats) for column in columns]
         codes = [column - 1 for column in columns]
@@ -492,17 +503,17 @@ def _dimension(
     # Signed and just wide enough: the arithmetic is bound by memory.
     code: NDArray[np.signedinteger[Any]] = columns[0].astype(np.int16 if patterns < _SHORT else np.int32)
     for column in columns[1:]:
-        code *= CATEGORIES
+        code *= size
         code += column
-    code -= sum(CATEGORIES**j for j in range(judges))
+    code -= sum(size**j for j in range(judges))
     joint = np.bincount(seat * patterns + code, minlength=seats * patterns)
-    cells = joint.reshape(seats, *[CATEGORIES] * judges)
-    by_group = np.zeros((groups, *[CATEGORIES] * judges), dtype=np.int64)
+    cells = joint.reshape(seats, *[size] * judges)
+    by_group = np.zeros((groups, *[size] * judges), dtype=np.int64)
     np.add.at(by_group, cell_of, cells)
     tables = [by_group.sum(axis=_without(judges, a, b)) for a, b in layout.pairs]
-    values = np.arange(1, CATEGORIES + 1)
+    values = np.arange(1, size + 1)
     sums = [cells.sum(axis=_without(judges, j)) @ values for j in range(judges)]
-    return _stack(tables, groups, CATEGORIES), np.stack(sums, axis=1)
+    return _stack(tables, groups, size), np.stack(sums, axis=1)
 
 
 def _without(judges: int, *kept: int) -> tuple[int, ...]:

@@ -44,7 +44,7 @@ def board(book: Book) -> tuple[BoardRow, ...]:
 def board_section(book: Book) -> Section:
     """The board as a table, with how the numbers were made."""
     level = percent(book.run.study.inference.level)
-    heads = ("Rank", "Agent", f"Panel score, 1 to 5, with {level} interval", "Verdict")
+    heads = ("Rank", "Agent", f"Panel score, {book.run.study.scale_text}, with {level} interval", "Verdict")
     rows = []
     for row in board(book):
         who: list[Inline] = []
@@ -135,7 +135,8 @@ def _method_note(book: Book) -> str:
     if not effects:
         return "No score was measured."
     return (
-        f"Scores run from 1 to 5. Method: {clean(effects[0].method, 160)}. {_decisions_words(effects)} "
+        f"Scores run from {book.run.study.scale_text}. Method: {clean(effects[0].method, 160)}. "
+        f"{_decisions_words(effects)} "
         f"Level of the intervals: {percent(effects[0].level or book.run.study.inference.level)}."
     )
 

@@ -155,7 +155,12 @@ class Book:
         """The gating kappa with its sign, its format where it has one, or in words why there is none."""
         item = self.gating(dimension)
         said = self.gating_note(dimension) or self.kappa_words(item)
-        return said if item is None or item.value is None else f"κ {said}"
+        return said if item is None or item.value is None else f"{self.sign} {said}"
+
+    @property
+    def sign(self) -> str:
+        """What agreement is measured by, in short: κ, or ICC for the intraclass correlation."""
+        return {"kappa": "κ", "icc": "ICC"}[self.run.study.rubric.coefficient]
 
     def kappa_words(self, item: Measurement | None) -> str:
         """A kappa beside the gates, or in words why there is none."""

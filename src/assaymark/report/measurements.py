@@ -171,7 +171,9 @@ def measured_rows(book: Book, rests: Rests | None = None) -> tuple[MeasuredRow, 
 
     groups = {name: words for words, names in _GROUPS.items() for name in names}
     found = (lambda _: ()) if rests is None else rests.on
-    return rows_of(book.run.measurements, _TITLES, shown, found, groups, hidden)
+    agreed = ("kappa.mean_pairwise", "cell.agreement", "cell.kappa")
+    ours = {name: _TITLES[name].replace("κ", book.sign) for name in agreed}
+    return rows_of(book.run.measurements, _TITLES | ours, shown, found, groups, hidden)
 
 
 def rows_of(

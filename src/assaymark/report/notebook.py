@@ -114,7 +114,7 @@ def study_parts(run: AssayRun) -> Iterator[Part]:
     for view in level_views(book):
         yield from level_parts(view)
     yield Heading("Who is ahead?")
-    yield _board(board(book))
+    yield _board(board(book), book.run.study.scale_text)
     section = agreement_section(book)
     figure = next((one for one in section.blocks if isinstance(one, Figure)), None)
     if figure is not None:
@@ -142,7 +142,7 @@ def withheld_grid(groups: Sequence[WithheldGroup]) -> Grid:
     return Grid(("Not supported", "Why", "Claims"), tuple(rows), frozenset({2}))
 
 
-def _board(rows: Sequence[board_BoardRow]) -> Grid:
+def _board(rows: Sequence[board_BoardRow], scale: str) -> Grid:
     cells = (
         (
             ", ".join(f"{name} (rank {ranks})" if ranks else name for name, _, ranks, _ in row.agents),
@@ -153,7 +153,7 @@ def _board(rows: Sequence[board_BoardRow]) -> Grid:
         )
         for row in rows
     )
-    return Grid(("Agent", "Rank", "Score, 1 to 5", "Verdict", "Why"), tuple(cells))
+    return Grid(("Agent", "Rank", f"Score, {scale}", "Verdict", "Why"), tuple(cells))
 
 
 # A benchmark in a notebook: supported claims, and its leaderboards tier by tier.

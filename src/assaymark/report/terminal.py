@@ -103,8 +103,8 @@ def _tiers(book: Book) -> list[RenderableType]:
     low, high = axis_of(book)
     table = Table(box=None, pad_edge=False)
     table.add_column("Tier", overflow="fold", ratio=2)
-    table.add_column("Score, 1 to 5", no_wrap=True)
-    table.add_column(f"{low}{str(high).rjust(_SPAN - len(str(low)))}", no_wrap=True)
+    table.add_column(f"Score, {book.run.study.scale_text}", no_wrap=True)
+    table.add_column(f"{low:g}{f'{high:g}'.rjust(_SPAN - len(f'{low:g}'))}", no_wrap=True)
     table.add_column("", overflow="fold", ratio=2)
     for row in rows:
         bar = [" "] * _SPAN

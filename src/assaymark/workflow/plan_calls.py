@@ -386,7 +386,7 @@ class _Basis:
             "contamination": None,
             "anchor_probe": None,
         }
-        return cls(table, study.model_copy(update=update), fitted_truth(table, components), components)
+        return cls(table, study.model_copy(update=update), fitted_truth(table, components, study.scale), components)
 
     @property
     def trials(self) -> int:

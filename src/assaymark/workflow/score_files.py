@@ -31,7 +31,19 @@ from assaymark.metrology.scores import ScoreTable, is_parquet, read_table
 from assaymark.metrology.streaming import THREADS, VERSION, misfits, partition_sums, read_partition, score_sums
 from assaymark.metrology.sums import NotStreamableError, ScoreSums, total
 from assaymark.notebook import Folded, Note, Part, Result, parts_of
-from assaymark.protocol import HUMAN_FAMILY, HUMAN_MODEL, JudgeSpec, Records, RubricChoice, Study, plan_hash
+from assaymark.protocol import (
+    AGREEMENT,
+    HUMAN_FAMILY,
+    HUMAN_MODEL,
+    IN_POINTS,
+    SCALE,
+    JudgeSpec,
+    Records,
+    RubricChoice,
+    Scale,
+    Study,
+    plan_hash,
+)
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, Rows, Verdict, measurement_id
 from assaymark.text import clean
 from assaymark.workflow.amend import toml_text
@@ -77,7 +89,7 @@ def computing_of(
 
 def folder_sums(
     folder: Path, weights: Mapping[str, float] | None, computing: Computing, kept: Path | None, progress: Progress,
-    dimensions: Sequence[str] | None = None,
+    dimensions: Sequence[str] | None = None, scale: Scale = SCALE,
 ) -> ScoreSums:  # fmt: skip
     """The sums of all partitions below a folder."""
     paths = partition_files(folder)
@@ -99,6 +111,7 @@ def folder_sums(
     asked = {
         "weights": None if weights is None else dict(weights),
         "dimensions": dimensions if dimensions is None or isinstance(dimensions, str) else list(dimensions),
+        "scale": list(scale),
     }
     chunks = [
         # The digest, not the path: a folder that is moved is not summed again, a file that was changed is.
@@ -210,7 +223,8 @@ class MeasuredTable(Result):
             found.append(f"agreement of the judges: {kappa.state}")
         else:
             ends = f" [{kappa.low:.2f}, {kappa.high:.2f}]" if kappa.low is not None and kappa.high is not None else ""
-            found.append(f"agreement of the judges: mean pairwise kappa {kappa.value:.2f}{ends}")
+            what = AGREEMENT[self.study.rubric.coefficient]
+            found.append(f"agreement of the judges: mean pairwise {what} {kappa.value:.2f}{ends}")
         found += [*self._reach(), f"{len(self.measurements)} measurements"]
         for level in ("headline", "qualified"):
             those = [one for one in self.verdicts if one.publication_level == level]
@@ -258,7 +272,8 @@ def measure_table(
             raise PlanError(f"{path}: {needed}")
         kept = None if folder is None else folder.path / "partitions"
         weights = None if study is None else study.rubric.weights
-        sums = folder_sums(path, weights, computing or Computing(), kept, progress, named)
+        scale = SCALE if study is None else study.scale
+        sums = folder_sums(path, weights, computing or Computing(), kept, progress, named, scale)
         # All partitions have the same columns, or there would be no sums.
         found = _of_sums(path, sums, study, progress, partition_files(path)[0])
     elif not path.exists():
@@ -282,14 +297,16 @@ def measure_table(
     return found
 
 
-def default_study(panel: Iterable[tuple[str, str]], *, derivations: Iterable[str] = ("honest",)) -> Study:
+def default_study(
+    panel: Iterable[tuple[str, str]], *, derivations: Iterable[str] = ("honest",), scale: Scale = SCALE
+) -> Study:
     """The study that stands in for a plan: judges with their families, and the defaults of the protocol."""
     kinds: list[DerivationKind] = ["honest", *sorted(set(derivations) - {"honest"})]  # type: ignore[list-item]
     judges = tuple(
         JudgeSpec(name=name, family=family, model=HUMAN_MODEL if family == HUMAN_FAMILY else f"elsewhere/{name}")
         for name, family in panel
     )
-    records, rubric = Records(derivations=tuple(kinds)), RubricChoice(name="elsewhere")
+    records, rubric = Records(derivations=tuple(kinds)), RubricChoice(name="elsewhere", scale=scale)
     return Study(name="bare table", seed=0, judges=judges, records=records, rubric=rubric)
 
 
@@ -299,14 +316,17 @@ def _panel(table: _Judged) -> Iterator[tuple[str, str]]:
 
 def study_toml(study: Study) -> str:
     """A study as the text of a study file; what is at its default is left out."""
-    return toml_text(study.model_dump(mode="json", exclude_defaults=True, exclude_none=True))
+    fields = study.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
+    for section, names in IN_POINTS.items() if study.scale != SCALE else ():
+        fields[section] = fields.get(section, {}) | {name: getattr(getattr(study, section), name) for name in names}
+    return toml_text(fields)
 
 
 def _in_memory(
     path: Path, study: Study | None, named: Sequence[str] | None, progress: Progress, notes: tuple[str, ...] = ()
 ) -> MeasuredTable:
     progress("reading scores", 0, 1)
-    columns = Columns.of(read_table(path), str(path), named)
+    columns = Columns.of(read_table(path), str(path), named, SCALE if study is None else study.scale)
     progress("reading scores", 1, 1)
     return measure_columns(path, columns, study, progress, (*notes, *_unused(columns.unused)), study is not None)
 
@@ -358,7 +378,10 @@ def _streamed(path: Path, study: Study | None, named: Sequence[str] | None, prog
     weights = None if study is None else study.rubric.weights
     try:
         with tempfile.TemporaryDirectory(prefix="assaymark-") as scratch:
-            sums = score_sums(path, weights=weights, dimensions=named, scratch=Path(scratch), progress=progress)
+            sums = score_sums(
+                path, weights=weights, dimensions=named, scratch=Path(scratch), progress=progress,
+                scale=SCALE if study is None else study.scale,
+            )  # fmt: skip
     except NotStreamableError as reason:
         return _in_memory(path, study, named, progress, (f"read whole into memory, because {reason}",))
     return _of_sums(path, sums, study, progress, path)

@@ -15,7 +15,7 @@ from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
 from assaymark.judging import Rubric, judged_text, left_out, load_rubric, rubric_names, token_count
 from assaymark.market.cycles import NEUTRAL_NOW, CycleKey
 from assaymark.metrology import Cell, ScoreTable, averaging, gated, score_table
-from assaymark.protocol import Study
+from assaymark.protocol import SCALE, Study, scale_words
 from assaymark.records import AGGREGATE, Agent, Decision, Derivation, DerivationKind, Judgment, Provenance
 from assaymark.workflow.model_problems import agent_problems, judge_problems, unknown_model
 from assaymark.workflow.tables import DECISIONS, JUDGMENTS
@@ -125,7 +125,7 @@ class Scores:
         def table(decisions: Sequence[Decision]) -> ScoreTable:
             lengths = {one.record_id: token_count(judged_text(one)) for one in decisions}
             graded = (judgment for one in decisions for judgment in judgments.get(one.record_id, ()))
-            return score_table(graded, decisions, weights=study.rubric.weights, lengths=lengths)
+            return score_table(graded, decisions, weights=study.rubric.weights, lengths=lengths, scale=study.scale)
 
         whole = honest = table(selection.honest)
         missing = study.missing
@@ -179,6 +179,9 @@ def checked_rubric(
         rubric = load_rubric(study.rubric.name)
     except UnknownNameError as exc:
         raise InputError(source, [*problems, Problem("rubric.name", str(exc))]) from None
+    if study.scale != SCALE:
+        what = f"rubric {study.rubric.name} is graded on {scale_words(SCALE)}; leave rubric.scale out"
+        problems.append(Problem("rubric.scale", f"{what} (got {scale_words(study.scale)})"))
     problems += _dimension_problems(study, [dimension.name for dimension in rubric.dimensions])
     if problems:
         raise InputError(source, problems)

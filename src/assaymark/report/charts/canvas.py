@@ -7,6 +7,7 @@ svg.py writes text and attributes as they are given. Nothing from a record may r
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from io import StringIO
@@ -149,6 +150,24 @@ class Scale:
         """Where a value lies."""
         inside = min(max(value, self.low), self.high)
         return self.left + (inside - self.low) / (self.high - self.low) * (self.right - self.left)
+
+
+_MOST_TICKS: Final = 6
+
+
+def scale_ticks(low: float, high: float) -> tuple[float, ...]:
+    """Both ends of a part of a scale and round marks between them: every whole point where there are few.
+
+    >>> scale_ticks(1, 5), scale_ticks(0, 100), scale_ticks(0, 0.5)
+    ((1.0, 2.0, 3.0, 4.0, 5.0), (0.0, 20.0, 40.0, 60.0, 80.0, 100.0), (0.0, 0.1, 0.2, 0.3, 0.4, 0.5))
+    """
+    reach = float(high - low)
+    size = 10.0 ** math.floor(math.log10(reach))
+    step = next(s for s in (size / 10, size / 5, size / 2, size, 2 * size, 5 * size) if reach / s <= _MOST_TICKS)
+    step = max(step, 1.0) if reach >= 1 else step
+    inside = (k * step for k in range(math.ceil(low / step), math.floor(high / step) + 1))
+    ticks = [round(tick, 9) for tick in inside if min(tick - low, high - tick) > step / 3]
+    return (float(low), *ticks, float(high))
 
 
 # The numbers behind a figure as a file: comma-separated text that lies beside the page.

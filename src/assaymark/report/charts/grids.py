@@ -238,13 +238,23 @@ class ScaleRow:
     shares: tuple[tuple[float, ...] | None, ...]
 
 
-def scale_use(name: str, judges: Sequence[str], rows: Sequence[ScaleRow], title: str, desc: str) -> tuple[str, str]:
+def scale_use(
+    name: str, judges: Sequence[str], rows: Sequence[ScaleRow], marks: Sequence[str], title: str, desc: str
+) -> tuple[str, str]:
     """The figure for a screen and for a phone. One height scale for all; each cell’s tallest bar has its percent."""
-    wide = _grid(f"{name}-w", judges, rows, title, desc, wide=True)
-    return wide, _grid(f"{name}-n", judges, rows, title, desc, wide=False)
+    wide = _grid(f"{name}-w", judges, rows, marks, (title, desc), wide=True)
+    return wide, _grid(f"{name}-n", judges, rows, marks, (title, desc), wide=False)
 
 
-def _grid(name: str, judges: Sequence[str], rows: Sequence[ScaleRow], title: str, desc: str, *, wide: bool) -> str:
+def _grid(
+    name: str,
+    judges: Sequence[str],
+    rows: Sequence[ScaleRow],
+    marks: Sequence[str],
+    words: tuple[str, str],
+    *,
+    wide: bool,
+) -> str:
     width, left = (WIDE, 196.0) if wide else (NARROW, 0.0)
     cell = (width - left) / max(len(judges), 1)
     inner = cell - (28 if wide else 12)
@@ -260,8 +270,8 @@ def _grid(name: str, judges: Sequence[str], rows: Sequence[ScaleRow], title: str
         column: list[svg.Element] = [label(x, 14, judge, "tb")]
         for row, y in zip(rows, tops, strict=False):
             column += _cell(x, y + step - 8, inner, row.shares[at], tallest)
-        parts += judge_marks(at, [*column, *_marks(x, tops[-1] + 8, inner)])
-    return frame(name, title, desc, (width, tops[-1] + 16), parts, "wide" if wide else "narrow")
+        parts += judge_marks(at, [*column, *_marks(x, tops[-1] + 8, inner, marks)])
+    return frame(name, *words, (width, tops[-1] + 16), parts, "wide" if wide else "narrow")
 
 
 def _cell(x: float, base: float, width: float, shares: tuple[float, ...] | None, tallest: float) -> list[svg.Element]:
@@ -285,11 +295,11 @@ def _cell(x: float, base: float, width: float, shares: tuple[float, ...] | None,
     return parts
 
 
-def _marks(x: float, y: float, width: float) -> list[svg.Element]:
-    slot = width / 5
-    if slot < 9:
-        return [label(x, y, "1", "tk"), label(x + width, y, "5", "tk", "end")]
-    return [label(x + (at + 0.5) * slot, y, str(at + 1), "tk", "middle") for at in range(5)]
+def _marks(x: float, y: float, width: float, marks: Sequence[str]) -> list[svg.Element]:
+    slot = width / len(marks)
+    if slot < 9 * max(map(len, marks)):
+        return [label(x, y, marks[0], "tk"), label(x + width, y, marks[-1], "tk", "end")]
+    return [label(x + (at + 0.5) * slot, y, mark, "tk", "middle") for at, mark in enumerate(marks)]
 
 
 # The stylometric scan: how far apart scores are on the two sides of each length, and where they part most.

@@ -23,6 +23,7 @@ from assaymark.report.charts.canvas import (
     path,
     rect,
     row_mark,
+    scale_ticks,
 )
 from assaymark.report.text import AGREES, fit, shortened, text_width
 from assaymark.text import MINUS, number, span
@@ -140,6 +141,7 @@ class Gates:
 
     halt: float
     publish: float
+    sign: str = "κ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,7 @@ def _wide(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc: 
         *_bands(name, scale, gates, _TOP, bottom),
         *_gate_heads(scale, gates),
     ]
-    heads = ("κ", "jackknife", "bootstrap", "agreement")
+    heads = (gates.sign, "jackknife", "bootstrap", "agreement")
     parts += [label(x, 44, text, "tk") for x, text in zip(_COLUMNS, heads, strict=True)]
     y = _TOP + _FOREST_ROW / 2
     for row in rows:
@@ -332,7 +334,7 @@ DOTS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class SpreadRow:
-    """One distribution on the scale 1 to 5: ``values`` are dots, ``box`` its quartiles with the median between.
+    """One distribution on the scale: ``values`` are dots, ``box`` its quartiles with the median between.
 
     Neither: the row is withheld or not measured, and ``note`` says which.
     """
@@ -344,14 +346,16 @@ class SpreadRow:
     values: tuple[float, ...] = ()
 
 
-def spreads(name: str, rows: Sequence[SpreadRow], title: str, desc: str) -> tuple[str, str]:
+def spreads(name: str, rows: Sequence[SpreadRow], ends: tuple[float, float], title: str, desc: str) -> tuple[str, str]:
     """The figure for half a screen and for a phone."""
-    wide = _spreads(f"{name}-w", rows, title, desc, float(HALF), "wide")
-    return wide, _spreads(f"{name}-n", rows, title, desc, float(NARROW), "narrow")
+    wide = _spreads(f"{name}-w", rows, ends, (title, desc), float(HALF), "wide")
+    return wide, _spreads(f"{name}-n", rows, ends, (title, desc), float(NARROW), "narrow")
 
 
-def _spreads(name: str, rows: Sequence[SpreadRow], title: str, desc: str, width: float, kind: str) -> str:
-    scale = Scale(1, 5, 10, width - 10)
+def _spreads(
+    name: str, rows: Sequence[SpreadRow], ends: tuple[float, float], words: tuple[str, str], width: float, kind: str
+) -> str:
+    scale = Scale(*ends, 10, width - 10)
     parts: list[svg.Element] = [hatch(f"{name}-h")]
     y = 0.0
     for row in rows:
@@ -364,10 +368,10 @@ def _spreads(name: str, rows: Sequence[SpreadRow], title: str, desc: str, width:
         parts += _marks(name, row, scale, y + 31, width)
         y += _ROW
     parts.append(line(scale.left, y + 2, scale.right, y + 2, "axis"))
-    for mark in range(1, 6):
-        x = scale(mark)
-        parts += [line(x, y + 2, x, y + 7, "axis"), label(x, y + 21, str(mark), "tk", "middle")]
-    return frame(name, title, desc, (width, y + 26), parts, kind)
+    for mark in scale_ticks(*ends):
+        x, text = scale(mark), f"{mark:g}".replace("-", MINUS)
+        parts += [line(x, y + 2, x, y + 7, "axis"), label(x, y + 21, text, "tk", "middle")]
+    return frame(name, *words, (width, y + 26), parts, kind)
 
 
 def _marks(name: str, row: SpreadRow, scale: Scale, y: float, width: float) -> list[svg.Element]:

@@ -10,9 +10,10 @@ from typing import Final
 import svg
 
 from assaymark.records import Level
-from assaymark.report.charts.canvas import Scale, frame, hatch, label, line, num, path, rect, row_mark
+from assaymark.report.charts.canvas import Scale, frame, hatch, label, line, num, path, rect, row_mark, scale_ticks
 from assaymark.report.charts.intervals import Mark, square
 from assaymark.report.text import fit, text_width
+from assaymark.text import MINUS
 
 KINDS: Final[dict[Level, Mark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
 STRIP_WIDTH: Final = 180
@@ -42,7 +43,7 @@ class TierRow:
 
 
 def tier_chart(
-    name: str, rows: Sequence[TierRow], axis: tuple[int, int], title: str, desc: str, *,
+    name: str, rows: Sequence[TierRow], axis: tuple[float, float], title: str, desc: str, *,
     width: float, kind: str, why: Sequence[str] = (),
 ) -> str:  # fmt: skip
     """The tiers of one score from high to low on a common axis.
@@ -57,7 +58,7 @@ def tier_chart(
     why = [part for one in why for part in wrap(one, int((right - left - 20) / 7.4))]
     names = sum(len(row.lines) for row in rows)
     bottom = max(y + _LINE * names + 10 * len(rows), 18.0 * len(why) + 24)
-    ticks = range(axis[0], axis[1] + 1)
+    ticks = scale_ticks(*axis)
     parts += [line(scale(tick), 0, scale(tick), bottom, "hair") for tick in ticks]
     for at, row in enumerate(rows):
         height = _LINE * len(row.lines)
@@ -74,7 +75,7 @@ def tier_chart(
         room = max(text_width(one, 13) for one in why) + 16
         parts.append(rect(middle - room / 2, top - 4, room, 18 * len(why) + 8, "open"))
         parts += [label(middle, top + 13 + 18 * k, one, "" if k else "tb", "middle") for k, one in enumerate(why)]
-    parts += [label(scale(tick), bottom + 14, str(tick), "tk", "middle") for tick in ticks]
+    parts += [label(scale(tick), bottom + 14, f"{tick:g}".replace("-", MINUS), "tk", "middle") for tick in ticks]
     return frame(name, title, desc, (width, bottom + 20), parts, kind)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from assaymark.claims import agreement_status
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict
@@ -384,7 +384,7 @@ def agreement_table(book: Book) -> Table | None:
     """Every score with its kappas, the overall score first, then by kappa; None where none was measured."""
     measured = [(d, m) for d in book.dimensions if (m := book.one(KAPPA, dimension=d)) is not None]
     measured.sort(key=lambda pair: (pair[0] != AGGREGATE, pair[1].value is None, -(pair[1].value or 0.0)))
-    heads = ("Score", "κ", "jackknife", "bootstrap", "n", "clusters", "Fleiss κ", "redundancy", "agreement")
+    heads = ("Score", book.sign, "jackknife", "bootstrap", "n", "clusters", "Fleiss κ", "redundancy", "agreement")
     rows = tuple(_row(book, d, m) for d, m in measured)
     summary = "The same as a table, with Fleiss κ and redundancy"
     return Table(heads, rows, frozenset(range(1, 8)), summary) if rows else None
@@ -399,7 +399,7 @@ def _agreement_answer(book: Book, found: Sequence[tuple[str, Measurement]]) -> s
     by = {s: [_titled(book, d) for d in dimensions if book.status(d) == s] for s in ("publish", "methodology", "halt")}
     parts = []
     if AGGREGATE in dict(found):
-        decided = _bracketed(book.gating_note(AGGREGATE), "κ ")
+        decided = _bracketed(book.gating_note(AGGREGATE), f"{book.sign} ")
         status = book.status(AGGREGATE) or "halt"
         parts.append(f"On the overall score agreement is {AGREES[status]}{decided}.")
     if dimensions:
@@ -414,6 +414,12 @@ def _agreement_answer(book: Book, found: Sequence[tuple[str, Measurement]]) -> s
 
 def _titled(book: Book, dimension: str) -> str:
     return book.title(dimension) + _bracketed(book.gating_note(dimension))
+
+
+_COEFFICIENTS: Final = {
+    "kappa": "Mean pairwise quadratic-weighted κ",
+    "icc": "Mean pairwise intraclass correlation (ICC of single judges, absolute agreement)",
+}
 
 
 def _bracketed(note: str, sign: str = "") -> str:
@@ -462,18 +468,18 @@ def _forest(book: Book, found: Sequence[tuple[str, Measurement]]) -> Figure:
     gates = book.run.study.gates
     desc = "; ".join(f"{r.title}: {_agreement_said(r)}" for r in rows)
     title = "Agreement between judges on each score, against the gates"
-    wide, narrow = forest("kappa", rows, Gates(gates.halt, gates.publish), title, desc)
+    wide, narrow = forest("kappa", rows, Gates(gates.halt, gates.publish, book.sign), title, desc)
     sizes = sorted({m.n for _, m in found})
     n = count(sizes[-1]) if sizes else "no"
     caption = (
-        f"Mean pairwise quadratic-weighted κ, where 1 is full agreement and 0 is chance; n = {n} "
+        f"{_COEFFICIENTS[book.run.study.rubric.coefficient]}, where 1 is full agreement and 0 is chance; n = {n} "
         f"{clean(found[0][1].n_of, 40)}. Thick bar: jackknife interval over the clusters. "
         f"Thin line below it: their percentile bootstrap. Square: one dimension. Diamond: the overall score."
     )
     if any(row.within for row in rows):
-        caption += " Small circle: κ within one submission format."
+        caption += f" Small circle: {book.sign} within one submission format."
     if any(row.by for row in rows):
-        caption += " Upright stroke: the lowest κ within a format that has a gate of its own; it decides."
+        caption += f" Upright stroke: the lowest {book.sign} within a format that has a gate of its own; it decides."
     return Figure("How far is each score from a gate?", caption, wide, narrow)
 
 
@@ -509,9 +515,9 @@ def _formats(book: Book) -> Group | None:
         return None
     caption = (
         "Formats can differ so much that pooled agreement is about the format. Where a format has enough records, the "
-        "lowest κ gates."
+        f"lowest {book.sign} gates."
     )
-    heads = ("Score", "Format", "κ with interval", "n", "Clusters", "Agreement")
+    heads = ("Score", "Format", f"{book.sign} with interval", "n", "Clusters", "Agreement")
     table = Table(heads, tuple(_format_row(book, m) for m in found), frozenset({2, 3, 4}), "", stacked=True)
     fold = Group("Show each score and format", (table,), folded="phone")
     return Group("Do they agree within each submission format?", (Text(caption, "cap"), fold))
@@ -542,7 +548,7 @@ def _pair_table(book: Book, found: Sequence[tuple[str, Measurement]]) -> Table |
         for dimension, item in found
     )
     heads = ("Score", *(_pair_title(name) for name in names))
-    return Table(heads, rows, frozenset(range(1, len(heads))), "κ of each pair of judges")
+    return Table(heads, rows, frozenset(range(1, len(heads))), f"{book.sign} of each pair of judges")
 
 
 def _kappa_cell(value: object) -> str:
@@ -560,13 +566,24 @@ def _scale(book: Book, found: Sequence[tuple[str, Measurement]]) -> Figure | Non
     if not rows or len(judges) > POINTED:
         return None
     titles = [clean(judge, 60) for judge in judges]
-    said = tuple(JudgeWords(at, name, _mostly(rows, at)) for at, name in enumerate(titles))
-    wide, narrow = scale_use("scale", titles, rows, "How each judge used the marks 1 to 5", told(said))
+    marks = _marks_of(book)
+    said = tuple(JudgeWords(at, name, _mostly(rows, at, marks)) for at, name in enumerate(titles))
+    wide, narrow = scale_use(
+        "scale", titles, rows, marks, f"How each judge used the marks {book.run.study.scale_text}", told(said)
+    )
     caption = "Share of the trajectories that each judge gave each mark, trials averaged and rounded as for κ."
-    return Figure("Which marks did each judge give?", caption, wide, narrow, said, table=_marks_table(titles, rows))
+    return Figure(
+        "Which marks did each judge give?", caption, wide, narrow, said, table=_marks_table(titles, rows, marks)
+    )
 
 
-def _mostly(rows: Sequence[ScaleRow], judge: int) -> str:
+def _marks_of(book: Book) -> tuple[str, ...]:
+    """The whole levels of the scale, in words."""
+    low, categories = int(book.run.study.scale[0]), book.run.study.rubric.categories
+    return tuple(f"{level}".replace("-", "−") for level in range(low, low + categories))
+
+
+def _mostly(rows: Sequence[ScaleRow], judge: int, marks: Sequence[str]) -> str:
     """The mark that a judge gave most often, score by score."""
     found = []
     for row in rows:
@@ -575,17 +592,17 @@ def _mostly(rows: Sequence[ScaleRow], judge: int) -> str:
             found.append(f"{row.title} no marks")
         else:
             top = max(range(len(shares)), key=lambda at, shares=shares: shares[at])  # type: ignore[misc]
-            found.append(f"{row.title} mostly {top + 1} ({percent(shares[top])})")
+            found.append(f"{row.title} mostly {marks[top]} ({percent(shares[top])})")
     return ", ".join(found)
 
 
-def _marks_table(judges: Sequence[str], rows: Sequence[ScaleRow]) -> Table:
+def _marks_table(judges: Sequence[str], rows: Sequence[ScaleRow], marks: Sequence[str]) -> Table:
     cells = [
-        (f"{row.title}, {judge}", *(("no marks",) * 5 if shares is None else map(percent, shares)))
+        (f"{row.title}, {judge}", *(("no marks",) * len(marks) if shares is None else map(percent, shares)))
         for row in rows
         for judge, shares in zip(judges, row.shares, strict=True)
     ]
-    return Table(("Score and judge", "1", "2", "3", "4", "5"), tuple(cells), frozenset(range(1, 6)))
+    return Table(("Score and judge", *marks), tuple(cells), frozenset(range(1, len(marks) + 1)))
 
 
 def _marginal(item: Measurement, judge: str) -> tuple[float, ...] | None:
@@ -605,7 +622,7 @@ def _marginal(item: Measurement, judge: str) -> tuple[float, ...] | None:
 def _notes(book: Book, found: Sequence[tuple[str, Measurement]]) -> tuple[str, ...]:
     notes = []
     fleiss = book.one("kappa.fleiss", dimension=AGGREGATE)
-    if fleiss is not None:
+    if fleiss is not None and book.run.study.rubric.coefficient == "kappa":
         notes.append(f"Unweighted Fleiss κ on the overall score is {shown(fleiss)}. It is reported and gates nothing.")
     overlap = book.one("redundancy", dimension=AGGREGATE)
     if overlap is not None:

@@ -168,12 +168,17 @@ def _cell(book: Book, verdict: Verdict) -> list[Row]:
     words = {
         "publish": "every judge family sees the difference",
         "methodology": "every panel without one family sees the difference, but not every family alone",
-    }.get(verdict.agreement_status, "not every panel without one judge family sees the difference, or κ is too low")
+    }.get(
+        verdict.agreement_status,
+        f"not every panel without one judge family sees the difference, or {book.sign} is too low",
+    )
     control = next((one for one in controls(book) if one.cell == verdict.claim.subjects[0]), None)
     result = "not measured"
     if control is not None:
         result = book.to(control.gate, f"{gate_words(control)} against {against(control.cell)}: {control.said}")
-    kappa = f"; κ with the honest records {number(item.value)}" if item is not None and item.value is not None else ""
+    kappa = ""
+    if item is not None and item.value is not None:
+        kappa = f"; {book.sign} with the honest records {number(item.value)}"
     stable = {"stable": "holds without any one judge family"}
     return [
         ("Number of the rule", "", result),

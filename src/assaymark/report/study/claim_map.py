@@ -266,7 +266,7 @@ _TOLERANCE: Final = 1e-9
 
 def claim_map(book: Book, links: Mapping[str, str]) -> Page:
     """Every experiment as a row, then the supported orders and three probes beside the scores."""
-    made = [(title, tests, href, find(book)) for title, tests, href, find in _EXPERIMENTS]
+    made = [(title.replace("κ", book.sign), tests, href, find(book)) for title, tests, href, find in _EXPERIMENTS]
     ran = sum(found[2] for *_, found in made)
     answer = f"{words(ran).capitalize()} of {words(len(made))} experiments were run. {_tally(book.run.verdicts)}"
     heads = ("Experiment", "What it tests", "Result", "What follows")
@@ -317,7 +317,7 @@ def _kappa_words(book: Book, item: Measurement) -> str:
     also = f", bootstrap {span(*second)}" if second else ""
     by = book.gating_note(item.labels["dimension"])
     decides = f"; {by} decides" if by else ""
-    return f"κ {interval(item.value, item.low, item.high)}{also}{decides}"
+    return f"{book.sign} {interval(item.value, item.low, item.high)}{also}{decides}"
 
 
 def _aggregate(book: Book) -> Outcome:

@@ -372,10 +372,12 @@ def _spread(book: Book, found: Sequence[Control]) -> Figure | None:
     if not found or all(row.box is None and not row.values for row in rows):
         return None
     desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
-    wide, narrow = spreads("spread", rows, "Panel scores of honest records and control texts", desc)
+    wide, narrow = spreads(
+        "spread", rows, book.run.study.scale, "Panel scores of honest records and control texts", desc
+    )
     caption = (
-        f"Panel scores on the aggregate, 1 to 5. Box: the middle half of the honest records. Dots: control texts, at "
-        f"most {DOTS} a row. Upright line: the median."
+        f"Panel scores on the aggregate, {book.run.study.scale_text}. Box: the middle half of the honest records. "
+        f"Dots: control texts, at most {DOTS} a row. Upright line: the median."
     )
     table = Table(
         ("Scores of", "Mean", "Where they lie", "Dots, from low to high"), tuple(_drawn_scores(row) for row in rows)
@@ -410,11 +412,11 @@ def quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
 
 def _controls_table(book: Book, found: Sequence[Control]) -> Table:
     heads = (
-        "Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome", "κ with honest records",
-        "From its own family",
+        "Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome",
+        f"{book.sign} with honest records", "From its own family",
     )  # fmt: skip
     rows = [_honest_row(book)] if book.one("cell.honest", dimension=AGGREGATE) else []
-    summary = "The same as a table, with κ and what the writer’s own family adds"
+    summary = f"The same as a table, with {book.sign} and what the writer’s own family adds"
     return Table(heads, (*rows, *(_row(book, c) for c in found)), frozenset({1}), summary)
 
 

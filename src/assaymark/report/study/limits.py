@@ -143,10 +143,6 @@ def fix_words(book: Book, field: str, verdict: Verdict | None = None) -> str:
     return "Complete what is missing and judge it again."
 
 
-SCALE: Final = 4.0
-"""The largest gap that two scores of 1 to 5 can have."""
-
-
 def _smallest(book: Book) -> float | None:
     """The smallest difference of two agents that the design could detect; None where it is not known."""
     item = book.one("order.detectable", dimension=AGGREGATE)
@@ -157,7 +153,7 @@ def _smallest(book: Book) -> float | None:
 def smallest_words(book: Book) -> str:
     """The smallest difference that the design could detect, in words; empty where it is not known."""
     pair = _smallest(book)
-    if pair is not None and pair > SCALE:
+    if pair is not None and pair > book.run.study.points:
         return "This study could not detect any gap on this scale: too few common clusters."
     return "" if pair is None else f"The smallest gap this study could detect is {number(pair)} points."
 
@@ -165,9 +161,9 @@ def smallest_words(book: Book) -> str:
 def more_words(book: Book) -> str:
     """What detecting a smaller difference would take."""
     pair = _smallest(book)
-    if pair is None or pair > SCALE:
+    if pair is None or pair > book.run.study.points:
         return "More decisions in more market regimes; this design does not tell how many."
-    target = next((one for one in (0.3, 0.1, 0.03) if one < 0.9 * pair), pair / 2)
+    target = next((one for k in (0.3, 0.1, 0.03) if (one := k * (book.run.study.points / 4)) < 0.9 * pair), pair / 2)
     factor = (pair / target) ** 2
     calls = calls_of(book, factor * len(book.run.decisions), len(book.run.study.judges))
     return f"Detecting a gap of {target:g} takes about {number(factor, 1)} times the decisions: {calls}."

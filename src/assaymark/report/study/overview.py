@@ -196,11 +196,13 @@ def tier_rows(book: Book, dimension: str) -> list[TierRow]:
     return found
 
 
-def axis_of(book: Book) -> tuple[int, int]:
-    """The common axis of all scores, between whole points."""
+def axis_of(book: Book) -> tuple[float, float]:
+    """The common axis of all scores, between whole points of the scale, or its ends where it has none."""
+    lowest, highest = book.run.study.scale
     ends = [end for d in book.dimensions for tier in tiers(book, d) for end in tier_ends(book, tier, d) or ()]
-    low = max(1, math.floor(min(ends, default=1.0)))
-    return low, max(min(5, math.ceil(max(ends, default=5.0))), low + 1)
+    low = max(lowest, math.floor(min(ends, default=lowest)))
+    high = min(highest, math.ceil(max(ends, default=highest)))
+    return (low, high) if low < high else (low, min(highest, low + 1)) if low < highest else (lowest, highest)
 
 
 def tiers_section(book: Book) -> Section:
@@ -218,7 +220,12 @@ def tiers_section(book: Book) -> Section:
             for kind, width in (("wide", float(WIDE)), ("narrow", float(NARROW)))
         )
         blocks.append(
-            Figure(f"Overall score, 1 to 5, with {level} interval", ranks_words(book, AGGREGATE), wide, narrow)
+            Figure(
+                f"Overall score, {book.run.study.scale_text}, with {level} interval",
+                ranks_words(book, AGGREGATE),
+                wide,
+                narrow,
+            )
         )
     small_ones = [_small(book, d, axis, at) for at, d in enumerate(scored)]
     if small_ones:
@@ -273,7 +280,7 @@ def _desc(rows: Sequence[TierRow], why: Sequence[str]) -> str:
     return "; ".join(f"{listing(row.names)}: {row.shown or 'no score'}, {row.said}" for row in rows)
 
 
-def _small(book: Book, dimension: str, axis: tuple[int, int], at: int) -> Markup:
+def _small(book: Book, dimension: str, axis: tuple[float, float], at: int) -> Markup:
     why, rows = _disagreement(book, dimension), tier_rows(book, dimension)
     if why:  # whatever was found there is not shown, not even its tiers
         rows = [TierRow(tuple(clean(one, 60) for one in book.agents), "no-claim", None, None, "")]

@@ -111,6 +111,8 @@ NEVER_SAID: Final = (
     "in clusters unlike these."
 )
 _MEANINGS: Final[Mapping[str, str]] = {
+    "rubric.scale": "lowest and highest score",
+    "rubric.agreement": "what agreement is measured by: kappa of categories, or the intraclass correlation of scores",
     "gates.publish": "least κ for a headline",
     "gates.halt": "least κ for any claim",
     "gates.format_min_records": "records a format needs for a gate of its own",
@@ -397,7 +399,8 @@ def _conflict(book: Book) -> Fact:
 
 def _plan_rows(book: Book) -> Iterator[tuple[Inline, ...]]:
     plan: dict[str, Any] = book.run.study.model_dump(mode="json")
-    meanings = {**_MEANINGS, "inference.aggregate_share": _share_meaning(book)}
+    meanings = {name: said.replace("κ", book.sign) for name, said in _MEANINGS.items()}
+    meanings |= {"inference.aggregate_share": _share_meaning(book)}
     own = book.run.study.substrate is not None
     for agent in book.run.study.agents:
         said = clean(f"{agent.model}, family {agent.family}", 200)
