@@ -27,12 +27,13 @@ from assaymark.metrology.analysis import analyse, analyse_sums
 from assaymark.metrology.columns import Columns, numeric_columns, score_table_of
 from assaymark.metrology.kappa import gated
 from assaymark.metrology.measure_panel import missing_measurements
-from assaymark.metrology.scores import ScoreTable, is_parquet, read_table
+from assaymark.metrology.scores import ScoreTable, is_parquet
 from assaymark.metrology.streaming import THREADS, VERSION, misfits, partition_sums, read_partition, score_sums
 from assaymark.metrology.sums import NotStreamableError, ScoreSums, total
 from assaymark.notebook import Folded, Note, Part, Result, parts_of
 from assaymark.protocol import HUMAN_FAMILY, HUMAN_MODEL, JudgeSpec, Records, RubricChoice, Study, plan_hash
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, Rows, Verdict, measurement_id
+from assaymark.rows import read
 from assaymark.text import clean
 from assaymark.workflow.amend import toml_text
 from assaymark.workflow.claim import tally_of, verdict_file
@@ -302,7 +303,7 @@ def _in_memory(
     path: Path, study: Study | None, named: Sequence[str] | None, progress: Progress, notes: tuple[str, ...] = ()
 ) -> MeasuredTable:
     progress("reading scores", 0, 1)
-    columns = Columns.of(read_table(path), str(path), named)
+    columns = Columns.of(read(path).table, str(path), named)
     progress("reading scores", 1, 1)
     weights, said = None if study is None else study.rubric.weights, [*notes, *_unused(columns.unused)]
     if study is not None and study.records.agents is not None:
