@@ -59,11 +59,17 @@ _MAKERS: Final = (
     (re.compile(r"gemini.*"), "google/{}"),
     (re.compile(r"(llama|qwen|mistral|mixtral|deepseek|grok|phi|gemma|glm|kimi|command|nova).*"), "openai-chat/{}"),
 )
-_SHEET: Final = "save the sheet as CSV (UTF-8) and give that file"
+SHEET: Final = "save the sheet as CSV (UTF-8) and give that file"
 _FOREIGN: Final[Mapping[bytes, str]] = {
-    b"PK\x03\x04": f"is a spreadsheet or an archive: {_SHEET}",
-    b"\xd0\xcf\x11\xe0": f"is a spreadsheet of an old kind: {_SHEET}",
+    b"PK\x03\x04": f"is a spreadsheet or an archive: {SHEET}",
+    b"\xd0\xcf\x11\xe0": f"is a spreadsheet of an old kind: {SHEET}",
     b"%PDF": "is a PDF and no table",
+    b"SQLite format 3": "is a SQLite database: export the table as CSV and give that file",
+    b"\x89PNG": "is an image and no table",
+    b"\xff\xd8\xff": "is an image and no table",
+    b"BZh": "is packed with bzip2: unpack it, or pack it with gzip or Zstandard",
+    b"\xfd7zXZ": "is packed with xz: unpack it, or pack it with gzip or Zstandard",
+    b"7z\xbc\xaf": "is a 7z archive: unpack it and give one file",
     b"\xff\xfe": "is text in UTF-16: save it as UTF-8",
     b"\xfe\xff": "is text in UTF-16: save it as UTF-8",
 }
@@ -114,6 +120,8 @@ def likely_model(name: str) -> str | None:
 
 def foreign(start: bytes) -> str | None:
     """What a file is that begins like this and is neither text nor a table; None where that cannot be told."""
+    if start.lstrip()[:5].lower() in (b"<html", b"<!doc", b"<?xml"):
+        return "is a web page (HTML or XML) and no table: perhaps a login or an error page was saved in its place"
     return next((words for magic, words in _FOREIGN.items() if start.startswith(magic)), None)
 
 

@@ -18,7 +18,6 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.importers import IMPORTERS, importer
-from assaymark.importers import read as source
 from assaymark.importers.read import (
     NAME,
     SHA256,
@@ -131,7 +130,7 @@ def test_long_cells_are_read_and_the_modules_limit_is_put_back(monkeypatch):
     assert csv.field_size_limit() > before, "another reader is still at work"
     second.close()
     assert csv.field_size_limit() == before
-    monkeypatch.setattr(source, "LONGEST_CELL", before)
+    monkeypatch.setattr("assaymark.rows.LONGEST_CELL", before)
     assert rows(f"a\n{'x' * 200_000}\nshort\n") == (
         [(3, {"a": "short"})],
         [(2, f"not CSV: a cell of more than {before} characters")],

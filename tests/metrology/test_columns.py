@@ -384,9 +384,9 @@ def test_no_names_are_no_dimensions():
     [
         (b"", "is empty"),
         (b"   \n", "is empty"),
-        (b"[{}]", "one JSON object on each line"),
+        (b"[{}]", "objects without a key"),
         (b'{"a": 1}\n{"a": \n[1]\n', r"2 problem.*\n.*line 2: not JSON"),
-        (b"trajectory,agent\nt1,ash,3\nt2,elm\nt3\n", r"line 2: 3 values for 2 columns"),
+        (b"trajectory,agent\nt1,ash,3\nt2,elm\nt3\n", r"line 2: has 3 cells \(the header has 2"),
         (b"PAR1 is no parquet", "is no Parquet file, or it is damaged"),
         (b"ARROW1 is no arrow", "cannot be read as a table"),
         (b"trajectory,agent\n\xff\xfe,1\n", "(cannot be read|UTF-8)"),
@@ -401,9 +401,9 @@ def test_no_table_at_all(tmp_path, data, message):
 
 
 def test_no_file(tmp_path):
-    with pytest.raises(InputError, match="no such score table"):
+    with pytest.raises(InputError, match="cannot be read: No such file"):
         read_scores(tmp_path / "nowhere.csv")
-    with pytest.raises(InputError, match="cannot read this score table"):
+    with pytest.raises(InputError, match="cannot be read: Is a directory"):
         read_scores(tmp_path)
 
 

@@ -18,7 +18,7 @@ from assaymark.importers.column_map import (
     names_outcome,
     parse_map,
 )
-from assaymark.importers.read import NAME, NO_NAME, Progress, Row, Sheet, midnight, read_sheet, text_of, unpack
+from assaymark.importers.read import NAME, NO_NAME, Progress, Row, Sheet, midnight, read_sheet, text_of
 from assaymark.importers.report import NO_TEXT, Imported, Tally, has_text
 from assaymark.records import (
     Action,
@@ -38,6 +38,7 @@ from assaymark.records import (
     RationaleKind,
     content_id,
 )
+from assaymark.rows import unpack
 
 MOST = 10.0
 """The largest weight, and sum of weights without their signs, in net asset values: beyond what leverage allows."""

@@ -6,9 +6,10 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.importers.read import Row, read_sheet, unpack
+from assaymark.importers.read import Row, read_sheet
 from assaymark.importers.report import Tally
 from assaymark.records import Judgment, content_id
+from assaymark.rows import unpack
 
 FAMILY: Final = "human"
 """The judge family of every human grader."""

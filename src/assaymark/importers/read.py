@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 import json
 import math
 import re
 import types
-import zlib
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from threading import Lock
 from typing import Any, Final, TypeVar, Union, get_args, get_origin
 
 import yaml
@@ -23,16 +17,9 @@ from pydantic import BaseModel, ValidationError
 
 from assaymark.errors import InputError, Problem
 from assaymark.importers.report import Tally
+from assaymark.json_text import LONGEST_NUMBER, once, whole_number
 from assaymark.problems import foreign
-
-LARGEST = 4 << 30
-"""Bytes that a compressed file may unfold to; a small archive can otherwise fill the memory."""
-
-LONGEST_CELL = 64 << 20
-"""Characters that one CSV cell may hold; the csv module's own limit of 131,072 is short of a long prompt."""
-
-LONGEST_NUMBER = 400
-"""Digits that a whole number may have: more than any float can hold."""
+from assaymark.rows import csv_lines, unpack
 
 NAME = r"^[^\x00-\x1f\[\]=,|]{1,120}$"
 """What a name may be made of: what a study file can hold, so that every imported agent can be chosen there."""
@@ -46,22 +33,6 @@ _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 Progress = Callable[[str, int, int], None]
 Model = TypeVar("Model", bound=BaseModel)
-
-
-def unpack(name: str, data: bytes, *, largest: int = LARGEST) -> bytes:
-    """The bytes of a file, decompressed when they are gzip (told by their first bytes, not by the name)."""
-    if not data.startswith(b"\x1f\x8b"):
-        return data
-    out = io.BytesIO()
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            while chunk := stream.read(1 << 20):
-                out.write(chunk)
-                if out.tell() > largest:
-                    raise InputError(name, [f"unfolds to more than {largest} bytes; unpack it and check it first"])
-    except (OSError, EOFError, zlib.error) as exc:
-        raise InputError(name, [f"damaged gzip ({exc}); fetch the file again"]) from None
-    return out.getvalue()
 
 
 def pick(files: Mapping[str, bytes], wanted: str) -> tuple[str, bytes] | None:
@@ -120,7 +91,7 @@ def json_objects(
 def json_object(line: bytes) -> dict[str, Any]:
     """One JSON object, as strict as it gets."""
     try:
-        value = json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant, parse_int=_whole_number)
+        value = json.loads(line, object_pairs_hook=once, parse_constant=_no_constant, parse_int=whole_number)
     except json.JSONDecodeError as exc:
         seen = line[max(exc.pos - 10, 0) : exc.pos + 20].decode("utf-8", "replace")
         raise ValueError(f"not JSON: {exc.msg} at column {exc.colno} (near {seen!r})") from None
@@ -131,20 +102,6 @@ def json_object(line: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"must be an object (got {type(value).__name__})")  # noqa: TRY004
     return value
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        (twice, _), *_rest = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"key {twice!r} stands twice in one object")
-    return made
-
-
-def _whole_number(text: str) -> int:
-    if len(text) > LONGEST_NUMBER:
-        raise ValueError(f"a number of {len(text)} digits (allowed at most {LONGEST_NUMBER})")
-    return int(text)
 
 
 def _no_constant(name: str) -> float:
@@ -296,59 +253,18 @@ def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int
 
     A row that cannot be read, or is not as long as the header, goes to ``wrong`` with its line; the next is read.
     """
-    with closing(_csv_lines(text, wrong)) as lines:
-        _, header = next(lines, (1, []))
+    with closing(csv_lines(text, wrong)) as lines:
+        _, _, header = next(lines, (1, 1, []))
         if not header:
             raise ValueError("empty: a header row is needed")
         twice = sorted({name for name in header if header.count(name) > 1})
         if twice:
             raise ValueError(f"column {twice[0]!r} stands twice in the header")
-        for number, row in lines:
+        for _, number, row in lines:
             if row and len(row) != len(header):
                 wrong(number, f"has {len(row)} cells (the header has {len(header)})")
             elif row:
                 yield number, dict(zip(header, row, strict=True))
-
-
-def _csv_lines(text: str, wrong: Callable[[int, str], None]) -> Generator[tuple[int, list[str]], None, None]:
-    """Every readable row, the header among them; after one that is no CSV the reader starts afresh."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    with _long_cells():
-        while True:
-            start = reader.line_num + 1
-            try:
-                row = next(reader, None)
-            except csv.Error as exc:
-                said = str(exc)
-                if "unexpected end" in said:
-                    lost = f"lines {start} to {reader.line_num} are lost"
-                    said = f"a quote is opened here and never closed; {lost}"
-                elif "field limit" in said:
-                    said = f"a cell of more than {LONGEST_CELL} characters"
-                wrong(start, f"not CSV: {said}")
-                continue
-            if row is None:
-                return
-            yield reader.line_num, row
-
-
-_lock = Lock()
-_limits: list[int] = []
-
-
-@contextmanager
-def _long_cells() -> Iterator[None]:
-    """Raises the csv module's limit on cells, one for all threads, until the last reader is done."""
-    with _lock:
-        _limits.append(_limits[0] if _limits else csv.field_size_limit())
-        csv.field_size_limit(max(_limits[0], LONGEST_CELL))
-    try:
-        yield
-    finally:
-        with _lock:
-            before = _limits.pop()
-            if not _limits:
-                csv.field_size_limit(before)
 
 
 def moment(text: str) -> datetime:

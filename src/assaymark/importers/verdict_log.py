@@ -18,9 +18,10 @@ import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
 from assaymark.errors import LISTED, InputError, Problem, UnknownNameError
-from assaymark.importers.read import text_of, unpack
+from assaymark.importers.read import text_of
 from assaymark.problems import table_problem
 from assaymark.records import PairCall, PairCondition, SlotVerdict
+from assaymark.rows import unpack
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]

@@ -18,9 +18,10 @@ import pyarrow.compute as pc
 
 from assaymark.errors import LISTED, InputError, Problem
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.scores import Calls, ScoreTable, assembled, read_table, weight_problems, weight_shares
+from assaymark.metrology.scores import Calls, ScoreTable, assembled, weight_problems, weight_shares
 from assaymark.protocol import SCALE, Scale, scale_words
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, canonical_json
+from assaymark.rows import read
 
 TEXTS: Final = ("trajectory", "agent", "cluster", "judge", "family")
 """Columns that a score table must have, beside ``trial`` and at least one dimension."""
@@ -227,7 +228,7 @@ def name_problems(names: Mapping[str, Iterable[str]]) -> list[Problem]:
 def raw_scores(source: Path | str | pa.Table | pa.RecordBatchReader) -> tuple[pa.Table, str]:
     """The unchecked rows of any source, and what to call it in messages."""
     if isinstance(source, (str, Path)):
-        return read_table(Path(source)), str(source)
+        return read(Path(source)).table, str(source)
     if isinstance(source, pa.Table):
         return source, "scores"
     if hasattr(source, "read_all"):

@@ -1,26 +1,18 @@
-"""Score tables as files: CSV, JSON lines, Parquet and Arrow as Arrow tables, still unchecked."""
+"""From judgments to arrays: which trajectories every judge scored, and what each judge gave them."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv as pacsv
-import pyarrow.feather as feather
-import pyarrow.parquet as pq
 
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.problems import foreign, table_problem
 from assaymark.protocol import SCALE, Scale, scale_words
 from assaymark.records import AGGREGATE, Decision, Judgment
 
@@ -388,38 +380,6 @@ def _several(pairs: Iterable[tuple[str, str]], what: str) -> list[Problem]:
     return [Problem(name, f"{what} (got {others})") for name, others in several.items()]
 
 
-_DELIMITERS: Final = ",;\t|"
-_SNIFFED: Final = 1 << 16
-_NO_TEXT: Final = (".parquet", ".arrow", ".feather", ".ipc")
-
-
-def read_table(path: Path) -> pa.Table:
-    """The rows of a file whose kind is told by how it begins, not by what it is called."""
-    try:
-        with path.open("rb") as handle:
-            magic = handle.read(8)
-        if (kind := foreign(magic) if magic[:4] != b"\xff\xff\xff\xff" else None) is not None:
-            raise InputError(str(path), [kind])
-        if magic[:4] == b"PAR1":
-            return pq.read_table(path)
-        if magic[:6] == b"ARROW1" or magic[:4] == b"FEA1":
-            return feather.read_table(path)
-        if magic[:4] == b"\xff\xff\xff\xff":
-            with pa.ipc.open_stream(path) as stream:
-                return stream.read_all()
-        if path.suffix in _NO_TEXT:
-            raise InputError(str(path), [f"is called {path.suffix}, and is no such file, or it is damaged"])
-        return _read_text(path)
-    except FileNotFoundError:
-        raise InputError(str(path), [Problem("", "no such score table")]) from None
-    except UnicodeDecodeError as exc:
-        raise InputError(str(path), [Problem(f"byte {exc.start}", "this score table is not UTF-8 text")]) from None
-    except pa.ArrowException as exc:
-        raise InputError(str(path), [table_problem(exc, magic)]) from None
-    except OSError as exc:
-        raise InputError(str(path), [Problem("", f"cannot read this score table: {_first_line(exc)}")]) from None
-
-
 def is_parquet(path: Path) -> bool:
     """Whether a file begins as Parquet does."""
     try:
@@ -427,74 +387,3 @@ def is_parquet(path: Path) -> bool:
             return handle.read(4) == b"PAR1"
     except OSError:
         return False
-
-
-def _read_text(path: Path) -> pa.Table:
-    with pa.input_stream(str(path)) as stream:
-        head = stream.read(_SNIFFED)
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if not start:
-        raise InputError(str(path), [Problem("", "this score table is empty")])
-    if start[:1] == b"[":
-        raise InputError(str(path), [Problem("", "a JSON list; write one JSON object on each line instead")])
-    return _read_json_lines(path) if start[:1] == b"{" else _read_delimited(path, head)
-
-
-def _read_delimited(path: Path, head: bytes) -> pa.Table:
-    line = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].decode("utf-8").strip("\r")
-    delimiter = max(_DELIMITERS, key=line.count)
-    names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
-    wrong: list[Problem] = []
-
-    def note(row: Any) -> str:
-        wrong.append(Problem(f"line {row.number}", f"{row.actual_columns} values for {row.expected_columns} columns"))
-        return "skip"
-
-    with pa.input_stream(str(path)) as stream:
-        table = pacsv.read_csv(
-            stream,
-            # Lines have numbers only when they are read in order.
-            pacsv.ReadOptions(column_names=names, skip_rows=1, use_threads=False),
-            pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note),
-            pacsv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True
-            ),
-        )
-    if wrong:
-        raise InputError(str(path), wrong)
-    return table
-
-
-def _read_json_lines(path: Path) -> pa.Table:
-    """Every value as the text it was written as: one column may hold numbers here and words there."""
-    columns: dict[str, list[str | None]] = {}
-    wrong: list[Problem] = []
-    rows = 0
-    with pa.input_stream(str(path)) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except ValueError as exc:
-                wrong.append(Problem(f"line {number}", f"not JSON ({exc})"))
-                continue
-            if not isinstance(row, dict):
-                wrong.append(Problem(f"line {number}", f"must be a JSON object (got {line.strip():.40})"))
-                continue
-            for name in [name for name in row if name not in columns]:
-                columns[name] = [None] * rows
-            for name, column in columns.items():
-                column.append(_as_text(row.get(name)))
-            rows += 1
-    if wrong:
-        raise InputError(str(path), wrong)
-    return pa.table({name: pa.array(column, type=pa.string()) for name, column in columns.items()})
-
-
-def _as_text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

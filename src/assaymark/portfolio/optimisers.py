@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import lapack
 
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.portfolio.qp import Bools, Floats, Minimum, Solution, Status, minimise, spread
@@ -282,6 +281,8 @@ def risk_shares(weights: ArrayLike, cov: ArrayLike) -> Floats:
 
 def _newton(matrix: Floats) -> tuple[Floats, float, int]:
     """The point at which x * (Cx) = 1, how far each is from it at most (infinite: no such point), the steps taken."""
+    from scipy.linalg import lapack  # here, because it takes every command a fifth of a second to load
+
     n = matrix.shape[0]
     sizes = np.abs(matrix)
     # The best multiple of equal amounts, where they have risk.

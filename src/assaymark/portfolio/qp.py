@@ -7,7 +7,6 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from assaymark.errors import NotMeasurableError
 
@@ -101,6 +100,8 @@ class Support:
 
     def keep(self, held: Indices) -> None:
         """Hold exactly these; one that the earlier ones already span is left out."""
+        from scipy.linalg import lapack  # here, because it takes every command a fifth of a second to load
+
         while True:
             factor, info = lapack.dpotrf(self.matrix[np.ix_(held, held)], lower=0)
             if info == 0:
@@ -117,6 +118,8 @@ class Support:
         k = self.held.size
         if k == 0:
             return np.empty(0)
+        from scipy.linalg import lapack
+
         found: Floats = lapack.dtrtrs(self._upper[:k, :k], values, trans=transposed)[0]
         return found
 

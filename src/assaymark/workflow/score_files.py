@@ -27,7 +27,7 @@ from assaymark.metrology.analysis import analyse, analyse_sums
 from assaymark.metrology.columns import Columns, numeric_columns, score_table_of
 from assaymark.metrology.kappa import gated
 from assaymark.metrology.measure_panel import missing_measurements
-from assaymark.metrology.scores import ScoreTable, is_parquet, read_table
+from assaymark.metrology.scores import ScoreTable, is_parquet
 from assaymark.metrology.streaming import THREADS, VERSION, misfits, partition_sums, read_partition, score_sums
 from assaymark.metrology.sums import NotStreamableError, ScoreSums, total
 from assaymark.notebook import Folded, Note, Part, Result, parts_of
@@ -45,6 +45,7 @@ from assaymark.protocol import (
     plan_hash,
 )
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, Rows, Verdict, measurement_id
+from assaymark.rows import read
 from assaymark.text import clean
 from assaymark.workflow.amend import toml_text
 from assaymark.workflow.claim import tally_of, verdict_file
@@ -326,7 +327,7 @@ def _in_memory(
     path: Path, study: Study | None, named: Sequence[str] | None, progress: Progress, notes: tuple[str, ...] = ()
 ) -> MeasuredTable:
     progress("reading scores", 0, 1)
-    columns = Columns.of(read_table(path), str(path), named, SCALE if study is None else study.scale)
+    columns = Columns.of(read(path).table, str(path), named, SCALE if study is None else study.scale)
     progress("reading scores", 1, 1)
     return measure_columns(path, columns, study, progress, (*notes, *_unused(columns.unused)), study is not None)
 

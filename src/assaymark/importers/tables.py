@@ -1,0 +1,317 @@
+"""Rows from anybody's file, and from the logs of well-known evaluation tools, which are known by their content.
+
+`read_rows` reads a table of any kind. Where the objects of a JSON file are those of a tool in `FORMATS`, they become
+long rows under our names: ``item``, ``agent``, ``judge``, ``score`` and where there is one ``trial``; comparisons have
+``item``, ``agent_a`` (shown first), ``agent_b``, ``judge``, ``winner`` (a name, ``tie`` or ``invalid``) and ``order``.
+``cluster`` is what several items have in common.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from assaymark.errors import InputError
+from assaymark.rows import Recognised, Rows, read
+
+__all__ = ["FORMATS", "Format", "Rows", "read_rows"]
+
+Object = Mapping[str, Any]
+Made = Iterator[tuple[int, dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One tool: the keys by which its objects are known, how rows are made of them, and which keys that reads."""
+
+    name: str
+    looks_like: Callable[[Any], bool]
+    to_rows: Callable[[Any, str], Made]
+    reads: frozenset[str]
+    said: str = ""
+
+
+def read_rows(source: Path | bytes, name: str = "", *, nested: bool = True) -> Rows:
+    """The rows of anybody's file.
+
+    CSV, TSV, semicolons and bars, JSON (a list of objects, an object of lists, an object with one list of objects),
+    JSON lines, Parquet and Arrow, each plain, gzip or Zstandard, and the logs of `FORMATS`. Told by content, not by
+    name. ``nested``: objects in objects become dotted columns (``response.score``); otherwise they stay JSON text.
+
+    Raises `InputError`: every problem of the file at once, each with its line.
+    """
+    name = name or (str(source) if isinstance(source, Path) else "data")
+    recognise = partial(_recognise, name=name)
+    try:
+        start = source[:4] if isinstance(source, bytes) else _start(source)
+    except OSError as exc:
+        raise InputError(name, [f"cannot be read: {exc.strerror or exc}"]) from None
+    if start == b"PK\x03\x04":
+        data = source if isinstance(source, bytes) else source.read_bytes()
+        try:
+            held = zipfile.ZipFile(io.BytesIO(data)).namelist()
+        except zipfile.BadZipFile:
+            held = []
+        if any(one in ("header.json", "_journal/start.json") for one in held):
+            import hashlib
+
+            flat = json.dumps([row for _, row in _inspect(data, name)]).encode()
+            rows = read(flat, name)
+            said = ("scorers are read as judges, epochs as trials", *rows.said)
+            sha256 = hashlib.sha256(data).hexdigest()
+            return Rows(name, rows.table, rows.line, "record", "Inspect AI log", said, sha256)
+    return read(source, name, nested=nested, recognise=recognise)
+
+
+def _start(path: Path) -> bytes:
+    with path.open("rb") as handle:
+        return handle.read(4)
+
+
+def _recognise(tree: Any, *, name: str) -> Recognised | None:
+    """The rows of a tree that one of `FORMATS` knows."""
+    for one in FORMATS:
+        if one.looks_like(tree):
+            found = list(one.to_rows(tree, name))
+            if not found:
+                raise InputError(name, [f"is a log of {one.name} without a score in it"])
+            heads = tree[:50] if isinstance(tree, list) else [tree]
+            used = one.reads | {str(row["judge"]).partition("/")[0] for _, row in found}
+            beside = dict.fromkeys(key for head in heads for key in head if key not in used)
+            said = [one.said] if one.said else []
+            said += [f"not read: {', '.join(beside)}"] if beside else []
+            return one.name, found, tuple(said)
+    return None
+
+
+def _has(*keys: str) -> Callable[[Any], bool]:
+    """Whether the first object of a list has some keys."""
+
+    def looks(tree: Any) -> bool:
+        return (
+            isinstance(tree, list) and bool(tree) and isinstance(tree[0], dict) and all(key in tree[0] for key in keys)
+        )
+
+    return looks
+
+
+def _counted(rows: Iterable[tuple[int, dict[str, Any]]]) -> Made:
+    """Rows with the number of the trial, where one item, agent and judge occurs several times."""
+    seen: Counter[tuple[Any, ...]] = Counter()
+    kept = list(rows)
+    for _, row in kept:
+        key = (row["item"], row["agent"], row["judge"])
+        seen[key] += 1
+        row["trial"] = seen[key]
+    yield from kept
+
+
+# --- comparisons ------------------------------------------------------------------------------------------------------
+
+
+def _judge(value: Any) -> str:
+    """A judge by the name of its model; MT-Bench writes model and prompt template."""
+    return str(value[0] if isinstance(value, list) and value else value)
+
+
+def _mt_bench_pair(tree: Sequence[Object], _: str) -> Made:
+    """FastChat writes the winner of each game as model_1 or model_2; in game 2 model_2 is shown first."""
+    for place, one in enumerate(tree):
+        names = {"model_1": str(one["model_1"]), "model_2": str(one["model_2"])}
+        for order, first, second in ((1, "model_1", "model_2"), (2, "model_2", "model_1")):
+            winner = one.get(f"g{order}_winner")
+            yield place, {
+                "item": _turn(one), "agent_a": names[first], "agent_b": names[second],
+                "judge": _judge(one.get("judge")),
+                "winner": names.get(str(winner), "tie" if winner == "tie" else "invalid"), "order": order,
+                "cluster": one["question_id"],
+            }  # fmt: skip
+
+
+def _turn(one: Object) -> str:
+    return f"{one['question_id']} turn {one['turn']}" if "turn" in one else str(one["question_id"])
+
+
+def _arena_hard(tree: Sequence[Object], _: str) -> Made:
+    """In game 1 the baseline is shown first, in game 2 the model."""
+    for place, one in enumerate(tree):
+        model, baseline = str(one["model"]), str(one.get("baseline") or "baseline")
+        for order, game in enumerate(one["games"], start=1):
+            said = (game or {}).get("score")
+            shown = (baseline, model) if order % 2 else (model, baseline)
+            winner = {"A": shown[0], "B": shown[1]}.get(str(said)[:1], "invalid") if said else "invalid"
+            yield place, {
+                "item": str(one.get("uid", one.get("question_id"))), "agent_a": shown[0], "agent_b": shown[1],
+                "judge": str(one["judge"]), "winner": "tie" if said in ("A=B", "B=A") else winner, "order": order,
+                "verdict_as_written": said,
+            }  # fmt: skip
+
+
+def _alpaca(tree: Sequence[Object], _: str) -> Made:
+    """A preference of 1 is output_1 and of 2 output_2, 1.5 (0 in old files) a tie; between them weighted verdicts."""
+    items: dict[str, int] = {}
+    for place, one in enumerate(tree):
+        names, given = (str(one["generator_1"]), str(one["generator_2"])), one.get("preference")
+        number = given if isinstance(given, int | float) and not isinstance(given, bool) and given == given else None
+        winner = "invalid"
+        if number is not None:
+            winner = "tie" if number in (0, 1.5) else names[number > 1.5]
+        yield place, {
+            "item": f"instruction {items.setdefault(str(one['instruction']), len(items) + 1)}", "agent_a": names[0],
+            "agent_b": names[1], "judge": str(one.get("annotator", "annotator")), "winner": winner, "preference": given,
+            "dataset": one.get("dataset"),
+        }  # fmt: skip
+
+
+# --- scores -----------------------------------------------------------------------------------------------------------
+
+
+def _mt_bench_single(tree: Sequence[Object], _: str) -> Made:
+    """A score of -1 is a reply that FastChat could not read."""
+    for place, one in enumerate(tree):
+        score = one["score"] if one["score"] != -1 else None
+        yield place, {
+            "item": _turn(one), "agent": str(one["model"]), "judge": _judge(one.get("judge")), "score": score,
+            "cluster": one["question_id"],
+        }  # fmt: skip
+
+
+_HARNESS: Final = frozenset({
+    "doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash", "prompt_hash",
+    "target_hash", "schema_version", "sample_len", "task_name",
+})  # fmt: skip
+
+
+def _harness(tree: Sequence[Object], name: str) -> Made:
+    """The harness writes ``MODEL/samples_TASK_TIME.jsonl`` for a model and a task, without the model's name in it."""
+    path = Path(name)
+    agent = path.parent.name or path.name.split(".")[0]
+    for place, one in enumerate(tree):
+        named = one.get("metrics")
+        scored = named if isinstance(named, list) else [key for key in one if key not in _HARNESS]
+        rule = one.get("filter", "none")
+        for metric in scored:
+            value = one.get(metric)
+            if isinstance(value, int | float):
+                judge = metric if rule == "none" else f"{metric}/{rule}"
+                item = str(one["doc_id"])
+                yield place, {"item": item, "agent": agent.replace("__", "/"), "judge": judge, "score": float(value)}
+
+
+def _promptfoo(tree: Any, _: str) -> Made:
+    """A system is a provider, with its prompt where there are several; assertions are judges, by metric or type."""
+    results = tree if isinstance(tree, list) else _results(tree)
+    prompts = {one.get("promptIdx", (one.get("prompt") or {}).get("label")) for one in results}
+    tests: dict[str, int] = {}
+    rows = []
+    for place, one in enumerate(results):
+        provider = one.get("provider")
+        who = provider.get("label") or provider.get("id") if isinstance(provider, dict) else provider
+        label = one.get("promptIdx", (one.get("prompt") or {}).get("label"))
+        agent = f"{who} prompt {label + 1 if isinstance(label, int) else label}" if len(prompts) > 1 else str(who)
+        test = json.dumps([one.get("vars"), (one.get("testCase") or {}).get("assert")], sort_keys=True)
+        item = f"test {tests.setdefault(test, len(tests) + 1)}"
+        grading = one.get("gradingResult") or {}
+        parts = [part for part in grading.get("componentResults") or () if isinstance(part, dict)]
+        names: Counter[str] = Counter()
+        for part in parts or [{"score": one.get("score"), "assertion": {"type": "score"}}]:
+            assertion = part.get("assertion") or {}
+            judge = str(assertion.get("metric") or assertion.get("type") or "assertion")
+            names[judge] += 1
+            judge = judge if names[judge] == 1 else f"{judge} {names[judge]}"
+            rows.append((place, {"item": item, "agent": agent, "judge": judge, "score": part.get("score")}))
+    yield from _counted(rows)
+
+
+def _results(tree: Any) -> list[Any]:
+    """The results in a promptfoo file; empty for any other."""
+    held = tree.get("results") if isinstance(tree, dict) else None
+    rows = held.get("results") if isinstance(held, dict) else None
+    return rows if isinstance(rows, list) else []
+
+
+def _is_promptfoo(tree: Any) -> bool:
+    rows = tree if isinstance(tree, list) else _results(tree)
+    return bool(rows) and isinstance(rows[0], dict) and {"provider", "prompt", "success", "score"} <= rows[0].keys()
+
+
+def _openai_evals(tree: Sequence[Object], _: str) -> Made:
+    """Events of the types match and metrics; a match is 1 or 0, and each number of a metrics event is a judge."""
+    spec: Object = next((one["spec"] for one in tree if isinstance(one.get("spec"), dict)), {})
+    agent = "+".join(map(str, spec.get("completion_fns") or [spec.get("model_name", "completion")]))
+    rows = []
+    for place, one in enumerate(tree):
+        held = one.get("data")
+        data: Object = held if isinstance(held, dict) else {}
+        kind = one.get("type")
+        given = {"match": data.get("correct")} if kind == "match" else data if kind == "metrics" else {}
+        for judge, value in given.items():
+            if isinstance(value, bool | int | float):
+                row = {"item": str(one.get("sample_id")), "agent": agent, "judge": judge, "score": float(value)}
+                rows.append((place, row))
+    yield from _counted(rows)
+
+
+_GRADES: Final = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+
+
+def _inspect(tree: Any, name: str) -> Made:
+    """An Inspect AI log through its own reader; C, I, P and N are 1, 0, one half and 0 as in its accuracy."""
+    try:
+        read_eval_log = import_module("inspect_ai.log").read_eval_log
+    except ImportError:
+        what = "is an Inspect AI log, which its own reader reads: pip install 'assaymark[inspect]'"
+        raise InputError(name, [what]) from None
+    data = tree if isinstance(tree, bytes) else json.dumps(tree).encode()
+    log = read_eval_log(io.BytesIO(data))
+    for place, sample in enumerate(log.samples or ()):
+        for scorer, score in (sample.scores or {}).items():
+            values = score.value if isinstance(score.value, dict) else {"": score.value}
+            for key, value in values.items():
+                number = _GRADES.get(value) if isinstance(value, str) else value
+                yield place, {
+                    "item": str(sample.id), "agent": str(log.eval.model), "judge": f"{scorer}/{key}" if key else scorer,
+                    "score": value if number is None else float(number) if isinstance(number, bool) else number,
+                    "trial": sample.epoch,
+                }  # fmt: skip
+
+
+def _is_inspect(tree: Any) -> bool:
+    return isinstance(tree, dict) and {"eval", "samples", "status"} <= tree.keys() and isinstance(tree["eval"], dict)
+
+
+FORMATS: Final = (
+    Format("Inspect AI log", _is_inspect, _inspect, frozenset({"eval", "samples", "status", "version"}),
+           "scorers are read as judges, epochs as trials"),
+    Format("promptfoo results", _is_promptfoo, _promptfoo, frozenset({
+        "results", "provider", "prompt", "promptIdx", "testIdx", "vars", "testCase", "gradingResult", "success",
+        "score",
+    }), "assertions are read as judges"),
+    Format("AlpacaEval annotations", _has("generator_1", "generator_2", "preference"), _alpaca, frozenset({
+        "instruction", "generator_1", "generator_2", "preference", "annotator", "dataset",
+    }), "AlpacaEval shuffles the outputs and does not write their order: nothing can be said of position"),
+    Format("Arena-Hard judgments", _has("games", "model", "judge"), _arena_hard, frozenset({
+        "question_id", "uid", "model", "baseline", "judge", "games",
+    }), "game 1 shows the baseline first, game 2 the model; where the file does not name it, it is called baseline"),
+    Format("MT-Bench pairwise judgments", _has("question_id", "model_1", "model_2", "g1_winner", "g2_winner"),
+           _mt_bench_pair, frozenset({
+               "question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge", "turn",
+           }), "winners name models, and game 2 shows model_2 first"),
+    Format("MT-Bench single judgments", _has("question_id", "model", "judge", "score", "judgment"), _mt_bench_single,
+           frozenset({"question_id", "model", "judge", "score", "turn"})),
+    Format("lm-evaluation-harness samples", _has("doc_id", "filtered_resps"), _harness, frozenset({
+        "doc_id", "filter", "metrics",
+    }), "metrics are read as judges, and the system is called after the folder that holds the file"),
+    Format("OpenAI evals log", lambda tree: _has("spec")(tree) or _has("run_id", "event_id", "sample_id", "type")(tree),
+           _openai_evals, frozenset({"spec", "sample_id", "type", "data", "run_id", "event_id"}),
+           "matches and metrics are read as judges"),
+)  # fmt: skip
+"""The tools whose logs are known, in the sequence in which they are tried."""

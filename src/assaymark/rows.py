@@ -1,0 +1,488 @@
+"""The rows of anybody's file: CSV and its kin, JSON, JSON lines, Parquet and Arrow as one table, with line numbers."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import hashlib
+import io
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final, Literal, NoReturn
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from assaymark.errors import LISTED, InputError, Problem
+from assaymark.json_text import columns_of, dumps, inside, objects_of, records_of
+from assaymark.problems import SHEET, foreign, table_problem
+
+Ints = NDArray[np.int64]
+
+LARGEST: Final = 4 << 30
+"""Bytes that a compressed file may unfold to; a small archive can otherwise fill the memory."""
+
+LONGEST_CELL: Final = 64 << 20
+"""Characters that one CSV cell may hold; the csv module's own limit of 131,072 is short of a long prompt."""
+
+DELIMITERS: Final = (",", ";", "\t", "|")
+_NAMES: Final = {",": "CSV", ";": "CSV with semicolons", "\t": "TSV", "|": "CSV with bars"}
+FLATTENED: Final = "objects read as dotted columns"
+_BOM: Final = b"\xef\xbb\xbf"
+_SNIFFED: Final = 1 << 16
+_PIECE: Final = 1 << 18
+_LARGEST_BLOCK: Final = (1 << 31) - 1
+_QUOTE: Final = 0x22
+_ARROW: Final = (b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")
+_NO_TEXT: Final = (".parquet", ".arrow", ".feather", ".ipc")
+
+Recognised = tuple[str, Sequence[tuple[int, Mapping[str, Any]]], tuple[str, ...]]
+"""The name of a format, its rows with the place of the object that each comes from, and what is said about them."""
+
+Recognise = Callable[[Any], Recognised | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The rows of one file.
+
+    ``table`` holds text as it was written (empty cells, JSON nulls and absent keys are null; other JSON values are JSON
+    text); columns of Parquet and Arrow keep their types. ``line`` [n] is where each row begins as an editor counts, the
+    header being line 1, or the number of the record from 1 (``unit``). ``said`` lists what was skipped or flattened,
+    and ``sha256`` is that of the file as it lies.
+    """
+
+    name: str
+    table: pa.Table
+    line: Ints
+    unit: Literal["line", "record"]
+    format: str
+    said: tuple[str, ...]
+    sha256: str
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def where(self, row: int) -> str:
+        """The place of a row in words: ``line 7``."""
+        return f"{self.unit} {self.line[row]}"
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """A column by its name, its dotted path into JSON text, or several joined by ``+``: ``dim+id``.
+
+        A joined value is null where a part is. `InputError` names the closest column.
+        """
+        header = self.table.column_names
+        if name in header:
+            return self.table.column(name)
+        if name.strip() in (plain := [one.strip() for one in header]):
+            return self.table.column(plain.index(name.strip()))
+        if "+" in name:
+            import pyarrow.compute as pc
+
+            parts = [self.column(part.strip()).cast(pa.string()) for part in name.split("+")]
+            return pc.binary_join_element_wise(*parts, "+")
+        for cut in (k for k in range(len(name) - 1, 0, -1) if name[k] == "." and name[:k] in header):
+            held = self.table.column(name[:cut]).cast(pa.string()).to_pylist()
+            found = [inside(value, name[cut + 1 :]) for value in held]
+            if any(value is not None for value in found):
+                return pa.chunked_array([_strings(found)[0]])
+        close = difflib.get_close_matches(name, header, n=1)
+        more = f" and {len(header) - 12} more" if len(header) > 12 else ""
+        hint = f"; is it {close[0]!r}?" if close else ""
+        shown = ", ".join(f"{one:.40}" for one in header[:12])
+        raise InputError(self.name, [Problem("", f"no column {name!r} (the file has {shown}{more}){hint}")])
+
+
+def read(
+    source: Path | bytes, name: str = "", *, nested: bool = True, recognise: Recognise | None = None,
+    delimiter: str | None = None,
+) -> Rows:  # fmt: skip
+    """The rows of a file whose kind is told by how it begins; ``nested`` makes dotted columns of objects in objects.
+
+    ``recognise`` is shown the objects of JSON and may make rows of them. `InputError`: everything wrong, with its line.
+    """
+    name = name or (str(source) if isinstance(source, Path) else "data")
+    try:
+        packed = source if isinstance(source, bytes) else source.read_bytes()
+    except OSError as exc:
+        raise InputError(name, [f"cannot be read: {exc.strerror or exc}"]) from None
+    data = unpack(name, packed)
+    sha256 = hashlib.sha256(packed).hexdigest()
+    if data[:4] == b"PAR1" or data.startswith(_ARROW):
+        table, said = _typed(name, data, nested)
+        return Rows(name, table, np.arange(1, len(table) + 1), "record", _kind(data), said, sha256)
+    if name.endswith(_NO_TEXT):
+        raise InputError(name, [f"is called {Path(name).suffix}, and is no such file, or it is damaged"])
+    body = text_body(name, data)
+    if body.lstrip()[:1] in (b"{", b"["):
+        return _read_json(name, body, sha256, nested, recognise)
+    table, line, kind, said = _delimited(name, body, delimiter)
+    return Rows(name, table, line, "line", kind, said, sha256)
+
+
+def unpack(name: str, data: bytes, *, largest: int = LARGEST) -> bytes:
+    """The bytes of a file, decompressed when they begin as gzip or Zstandard, whatever the name."""
+    one: Callable[[], Any]
+    if data.startswith(b"\x28\xb5\x2f\xfd"):
+        import zstandard
+
+        kind, one = "Zstandard", zstandard.ZstdDecompressor().decompressobj
+        damaged: tuple[type[Exception], ...] = (zstandard.ZstdError, EOFError)
+    elif data.startswith(b"\x1f\x8b"):
+        kind, one = "gzip", partial(zlib.decompressobj, 31)
+        damaged = (zlib.error, EOFError)
+    else:
+        return data
+    out, whole = io.BytesIO(), memoryview(data)
+    try:
+        while rest := bytes(whole):  # a file may hold several frames
+            reader = one()
+            for at in range(0, len(rest), _PIECE):
+                out.write(reader.decompress(rest[at : at + _PIECE]))
+                if out.tell() > largest:
+                    raise InputError(name, [f"unfolds to more than {largest} bytes; unpack it and check it first"])
+                if reader.eof:
+                    break
+            if not reader.eof:
+                raise EOFError("it ends in the middle")
+            whole = whole[at + min(_PIECE, len(rest) - at) - len(reader.unused_data) :]
+            if not bytes(whole[:64]).strip(b"\0"):
+                break
+    except damaged as exc:
+        raise InputError(name, [f"damaged {kind} ({exc}); fetch the file again"]) from None
+    return out.getvalue()
+
+
+def text_body(name: str, data: bytes) -> bytes:
+    """The bytes of a text in UTF-8 without byte order mark; everything else is refused with what it is."""
+    if (kind := _archive(data) if data.startswith(b"PK\x03\x04") else foreign(data[:16])) is not None:
+        raise InputError(name, [kind])
+    if len(data) > 3 and not any(data[1:64:2]) and any(data[0:64:2]):
+        raise InputError(name, ["is text in UTF-16: save it as UTF-8"])
+    body = data.removeprefix(_BOM)
+    if not body.strip():
+        raise InputError(name, ["is empty; a header row or JSON is needed"])
+    if (at := body.find(b"\0")) >= 0:
+        where = f"line {body.count(10, 0, at) + 1}"
+        raise InputError(name, [Problem(where, "holds the byte 0x00: is binary and no table; export it as CSV")])
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError:
+        _refuse_bytes(name, body)
+    return body
+
+
+def _refuse_bytes(name: str, body: bytes) -> NoReturn:
+    """Every line that is not UTF-8, with the column of its first byte."""
+    delimiter = max(DELIMITERS, key=body.split(b"\n", 1)[0].decode("latin-1").count)
+    problems: list[Problem] = []
+    more, header = 0, list[str]()
+    for number, line in enumerate(body.split(b"\n"), start=1):
+        try:
+            text = line.decode("utf-8")
+            if number == 1 and text[:1] not in ("{", "["):
+                header = [cell.strip() for cell in next(csv.reader([text], delimiter=delimiter), [])]
+        except UnicodeDecodeError as exc:
+            more += len(problems) == LISTED
+            if len(problems) < LISTED:
+                before = next(csv.reader([line[: exc.start].decode("latin-1")], delimiter=delimiter), None) or [""]
+                column = f", column {header[len(before) - 1]}" if 1 < len(header) >= len(before) else ""
+                seen = before[-1][-12:] + line[exc.start : exc.start + 4].decode("latin-1")
+                what = f"not UTF-8 (byte {line[exc.start]:#04x}, as Latin-1 {seen.strip()!r}); save the file as UTF-8"
+                problems.append(Problem(f"line {number}{column}", what))
+        except csv.Error:
+            continue
+    raise InputError(name, problems, more=more)
+
+
+def _archive(data: bytes) -> str | None:
+    """What a ZIP file is."""
+    try:
+        held = zipfile.ZipFile(io.BytesIO(data)).namelist()
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return foreign(data[:16])
+    if any(one.startswith("xl/") for one in held) or "content.xml" in held:
+        return f"is a spreadsheet: {SHEET}"
+    some = ", ".join(held[:5]) + (f" and {len(held) - 5} more" if len(held) > 5 else "")
+    return f"is a ZIP archive (holds {some}): unpack it and give one file"
+
+
+# --- Parquet and Arrow ------------------------------------------------------------------------------------------------
+
+
+def _kind(data: bytes) -> str:
+    return "Parquet" if data[:4] == b"PAR1" else "Arrow"
+
+
+def _typed(name: str, data: bytes, nested: bool) -> tuple[pa.Table, tuple[str, ...]]:
+    """The table of a Parquet or Arrow file: objects as dotted columns, lists as JSON text."""
+    try:
+        if data[:4] == b"PAR1":
+            if data[-4:] != b"PAR1":
+                raise InputError(name, ["is no Parquet file, or it is damaged: its end is missing; fetch it again"])
+            import pyarrow.parquet as pq
+
+            table = pq.ParquetFile(pa.BufferReader(data)).read()  # read_table brings datasets in, and they pandas
+        elif data.startswith(b"\xff\xff\xff\xff"):
+            with pa.ipc.open_stream(data) as stream:
+                table = stream.read_all()
+        else:
+            import pyarrow.feather as feather
+
+            table = feather.read_table(pa.BufferReader(data))
+    except (pa.ArrowException, OSError) as exc:
+        raise InputError(name, [table_problem(exc, data[:8])]) from None
+    flat = [one.name for one in table.schema if pa.types.is_struct(one.type)]
+    while nested and any(pa.types.is_struct(one.type) for one in table.schema):
+        table = table.flatten()
+    lists = [k for k, one in enumerate(table.schema) if pa.types.is_nested(one.type)]
+    for k in lists:
+        texts = [None if value is None else dumps(value) for value in table.column(k).to_pylist()]
+        table = table.set_column(k, table.column_names[k], _strings(texts)[0])
+    _refuse_twice(name, "", table.column_names)
+    said = [f"{FLATTENED}: {', '.join(flat)}"] if nested and flat else []
+    return table, (*said, *([f"kept as JSON text: {', '.join(table.column_names[k] for k in lists)}"] if lists else []))
+
+
+def _flattened(names: Sequence[str]) -> str:
+    return f"objects read as dotted columns: {', '.join(names)}"
+
+
+def _refuse_twice(name: str, where: str, columns: Sequence[str]) -> None:
+    """Raise where several columns have one name."""
+    problems = []
+    for one, times in Counter(columns).items():
+        if times > 1:
+            places = " and ".join(str(k) for k, other in enumerate(columns, start=1) if other == one)
+            what = f"column {one!r} stands twice in the header (columns {places}); rename one of them"
+            problems.append(Problem(where, what))
+    if problems:
+        raise InputError(name, problems)
+
+
+def _strings(values: Sequence[str | None]) -> tuple[pa.Array, int]:
+    """Texts as an Arrow array, and how many held half a character; `pyarrow.array` of a list would import pandas."""
+    texts = ["" if value is None else value for value in values]
+    whole, broken = "".join(texts), 0
+    try:
+        raw = whole.encode()
+    except UnicodeEncodeError:
+        plain = [text.encode("utf-8", "replace").decode() for text in texts]
+        broken = sum(a != b for a, b in zip(texts, plain, strict=True))
+        texts, raw = plain, "".join(plain).encode()
+    size = map(len, texts) if len(raw) == len(whole) else (len(text.encode()) for text in texts)
+    large = len(raw) > _LARGEST_BLOCK
+    offsets = np.zeros(len(texts) + 1, dtype=np.int64 if large else np.int32)
+    np.cumsum(np.fromiter(size, np.int64, len(texts)), out=offsets[1:])
+    there = np.fromiter((value is not None for value in values), np.bool_, len(texts))
+    valid = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
+    kind = pa.LargeStringArray if large else pa.StringArray
+    return kind.from_buffers(len(texts), pa.py_buffer(offsets), pa.py_buffer(raw), valid), broken
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------------
+
+
+def _read_json(name: str, body: bytes, sha256: str, nested: bool, recognise: Recognise | None) -> Rows:
+    text = body.decode("utf-8")
+    tree, line = objects_of(name, text)
+    said: list[str] = []
+    unit: Literal["line", "record"] = "record" if line is None else "line"
+    kind = "JSON" if line is None else "JSON lines"
+    found = None if recognise is None else recognise(tree)
+    if found is not None:
+        kind, pairs, more = found
+        said += more
+        records: Sequence[Mapping[str, Any]] = [row for _, row in pairs]
+        places = np.fromiter((place for place, _ in pairs), np.int64, len(pairs))
+        line = places + 1 if line is None else line[places]
+    else:
+        records = tree if line is not None else records_of(name, tree, said)
+    if line is None:
+        line = np.arange(1, len(records) + 1)
+    columns: dict[str, list[Any]] = {}
+    kept: dict[str, list[str]] = {"flat": [], "json": []}
+    try:
+        columns_of(records, "", nested, columns, kept)
+    except ValueError as exc:
+        raise InputError(name, [str(exc)]) from None
+    if not columns:
+        raise InputError(name, ["holds objects without a key; one row an object is needed"])
+    made = {key: _strings(values) for key, values in columns.items()}
+    said += [f"{FLATTENED}: {', '.join(kept['flat'])}"] if kept["flat"] else []
+    said += [f"kept as JSON text: {', '.join(kept['json'])}"] if kept["json"] else []
+    broken = sum(count for _, count in made.values())
+    said += [f"{broken} values held half a character (a lone surrogate), read as ?"] if broken else []
+    return Rows(name, pa.table({k: v for k, (v, _) in made.items()}), line, unit, kind, tuple(said), sha256)
+
+
+# --- CSV and its kin --------------------------------------------------------------------------------------------------
+
+
+def _delimited(name: str, body: bytes, delimiter: str | None) -> tuple[pa.Table, Ints, str, tuple[str, ...]]:
+    """The table of a delimited text, the line where each row begins, the name of the format, and what is said."""
+    end = body.find(b"\n", _SNIFFED)
+    start = (body if end < 0 else body[:end]).decode("utf-8")
+    with long_cells():
+        header, delimiter = max(
+            ((_header(start, one), one) for one in ((delimiter,) if delimiter else DELIMITERS)),
+            key=lambda item: len(item[0]),
+        )
+    names = [cell.strip() or f"column {k}" for k, cell in enumerate(header, start=1)]
+    first = len(start) - len(start.lstrip("\r\n"))
+    _refuse_twice(name, f"line {start.count(chr(10), 0, first) + 1}", names)
+    bare = [names[k] for k, cell in enumerate(header) if not cell.strip()]
+    said = (f"columns without a name: {', '.join(bare)}",) if bare else ()
+    raw = np.frombuffer(body, dtype=np.uint8)
+    quotes = np.flatnonzero(raw == _QUOTE)
+    if (
+        (line := _starts(raw, quotes, delimiter)) is None
+        or (table := _fast(name, body, len(names), delimiter, quotes.size > 0)) is None
+        or len(table) != line.size - 1
+    ):
+        columns, line = _slow(name, body.decode("utf-8"), len(names), delimiter)
+        table = pa.table({str(k): _strings(values)[0] for k, values in enumerate(columns)})
+    else:
+        line = line[1:]
+    if not len(table):
+        raise InputError(name, ["has a header and no rows"])
+    return table.rename_columns(names), line, _NAMES.get(delimiter, "CSV"), said
+
+
+def _header(start: str, delimiter: str) -> list[str]:
+    """The cells of the first row."""
+    try:
+        return next((row for row in csv.reader(io.StringIO(start, newline=""), delimiter=delimiter) if row), [])
+    except csv.Error:
+        return []
+
+
+def _starts(raw: NDArray[np.uint8], quotes: Ints, delimiter: str) -> Ints | None:
+    """The lines where rows that hold something begin, the header among them; None where a quote is out of its place.
+
+    Where every quote opens or closes a cell, an end of line with an odd number of quotes before it is in a cell.
+    """
+    if quotes.size:
+        edges = np.frombuffer(f'{delimiter}\r\n"'.encode(), dtype=np.uint8)
+        opens, closes = quotes[0::2], quotes[1::2]
+        before, after = raw[np.maximum(opens - 1, 0)], raw[np.minimum(closes + 1, raw.size - 1)]
+        tidy = (np.isin(before, edges) | (opens == 0)).all()
+        tidy &= (np.isin(after, edges) | (closes == raw.size - 1)).all()
+        if quotes.size % 2 or not tidy:
+            return None
+    ends = np.flatnonzero(raw == 10)
+    if not ends.size or ends[-1] != raw.size - 1:
+        ends = np.append(ends, raw.size)
+    last = np.flatnonzero(np.searchsorted(quotes, ends) % 2 == 0)  # lines that end a row
+    first = np.append(0, last[:-1] + 1)
+    begin, stop = np.append(0, ends[last[:-1]] + 1), ends[last]
+    empty = (stop == begin) | ((stop == begin + 1) & (raw[np.minimum(begin, raw.size - 1)] == 13))
+    return np.asarray(first[~empty] + 1, dtype=np.int64)
+
+
+def _fast(name: str, body: bytes, width: int, delimiter: str, quoted: bool) -> pa.Table | None:
+    """The rows as the library reads them; None where one has another length than the header."""
+    import pyarrow.csv as pacsv
+
+    odd: list[int] = []
+
+    def note(row: Any) -> str:
+        odd.append(row.actual_columns)
+        return "skip"
+
+    names = [str(k) for k in range(width)]
+    # A block holds a row at least; only where the usual size does not, one block takes the whole file.
+    for size in (1 << 20, min(len(body) + 2, _LARGEST_BLOCK)):
+        try:
+            table = pacsv.read_csv(
+                pa.BufferReader(body if body.endswith((b"\n", b"\r")) else body + b"\n"),
+                pacsv.ReadOptions(column_names=names, skip_rows_after_names=1, block_size=size),
+                pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=quoted, invalid_row_handler=note),
+                pacsv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True
+                ),
+            )
+        except pa.ArrowInvalid as exc:
+            if "straddling" in str(exc) and size < len(body):
+                odd.clear()
+                continue
+            raise InputError(name, [table_problem(exc)]) from None
+        return None if odd else table
+    return None
+
+
+def _slow(name: str, text: str, width: int, delimiter: str) -> tuple[list[list[str | None]], Ints]:
+    """The columns as the strict reader of the standard library finds them, and the line where each row begins."""
+    problems: list[Problem] = []
+    rows: list[list[str]] = []
+    line: list[int] = []
+
+    def wrong(number: int, what: str) -> None:
+        problems.append(Problem(f"line {number}", what))
+
+    header = True
+    for begin, _, row in csv_lines(text, wrong, delimiter):
+        if not row or (len(row) < width and not any(cell.strip() for cell in row)):
+            continue
+        if not header and len(row) != width:
+            remedy = f"quote a cell that holds {delimiter!r}" if len(row) > width else "add what is missing"
+            wrong(begin, f"has {len(row)} cells (the header has {width}; it begins {row[0]!r:.40}); {remedy}")
+        elif not header:
+            rows.append(row)
+            line.append(begin)
+        header = False
+    if problems:
+        raise InputError(name, problems)
+    return [[cell or None for cell in column] for column in zip(*rows, strict=True)], np.array(line, dtype=np.int64)
+
+
+def csv_lines(
+    text: str, wrong: Callable[[int, str], None], delimiter: str = ","
+) -> Generator[tuple[int, int, list[str]], None, None]:
+    """Every readable row with the lines where it begins and ends; after one that is no CSV the reader starts afresh."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+    with long_cells():
+        while True:
+            start = reader.line_num + 1
+            try:
+                row = next(reader, None)
+            except csv.Error as exc:
+                said = str(exc)
+                if "unexpected end" in said:
+                    lost = f"lines {start} to {reader.line_num} are lost"
+                    said = f"a quote is opened here and never closed; {lost}"
+                elif "field limit" in said:
+                    said = f"a cell of more than {LONGEST_CELL} characters"
+                wrong(start, f"not CSV: {said}")
+                continue
+            if row is None:
+                return
+            yield start, reader.line_num, row
+
+
+_lock = Lock()
+_limits: list[int] = []
+
+
+@contextmanager
+def long_cells() -> Iterator[None]:
+    """Raises the csv module's limit on cells, one for all threads, until the last reader is done."""
+    with _lock:
+        _limits.append(_limits[0] if _limits else csv.field_size_limit())
+        csv.field_size_limit(max(_limits[0], LONGEST_CELL))
+    try:
+        yield
+    finally:
+        with _lock:
+            before = _limits.pop()
+            if not _limits:
+                csv.field_size_limit(before)
