@@ -11,7 +11,7 @@ from typing import Final
 
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.importers.aitrader_log import Prices, Step, names_in, read_log, texts_of
-from assaymark.importers.read import Progress
+from assaymark.importers.read import Progress, maker_of
 from assaymark.importers.report import (
     CASH,
     EQUAL_WEIGHT,
@@ -41,17 +41,6 @@ from assaymark.records import (
 
 PROVENANCE: Final = Provenance(source="HKUDS/AI-Trader", licence="MIT")
 """Where the logs come from unless the caller knows more (a commit, another mirror)."""
-
-FAMILIES: Final[Mapping[str, str]] = {
-    "claude": "anthropic",
-    "deepseek": "deepseek",
-    "gemini": "google",
-    "glm": "zhipu",
-    "gpt": "openai",
-    "minimax": "minimax",
-    "qwen": "alibaba",
-}
-"""The maker of a model, by the first word of its name."""
 
 REPLAYED: Final = "replayed"
 """The flag of a decision whose messages were written more than a day after its step."""
@@ -227,11 +216,11 @@ def _decision(step: Step, number: int, context_id: str, audit: Audit, provenance
         stages |= {"holdings": dict(book.positions), "cash_after": book.cash}
     missing = () if has_text(rationales) else (NO_TEXT,)
     timed = bool(written) and written[0] != written[-1]  # every call and tool of the step lies between them
-    family = FAMILIES.get(step.agent.split("-")[0].lower().rstrip("0123456789"), step.agent)
     year, week, _ = step.at.isocalendar()
     return Decision(
         record_id=step.record_id, episode_id=step.track.name, step=number, cluster=f"{year}-W{week:02d}",
-        decided_at=decided, agent=Agent(id=step.agent, family=family, model=step.agent), context_id=context_id,
+        decided_at=decided, agent=Agent(id=step.agent, family=maker_of(step.agent), model=step.agent),
+        context_id=context_id,
         actions=step.actions, rationales=rationales, format=step.track.name,
         provenance=replace(provenance, path=f"{step.line.track}/{step.line.model}"),
         stages=stages, call=CallFacts(seconds=(written[-1] - written[0]).total_seconds(), timing_source="derived")

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.importers import aitrader, capitalbench
+from assaymark.importers import aitrader, capitalbench, deepfund, nof1
 from assaymark.importers.generic import import_generic
 from assaymark.importers.read import Progress
 from assaymark.importers.report import Imported, ReadTrack
@@ -78,12 +78,26 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
             provenance=capitalbench.PROVENANCE,
             read=capitalbench.import_capitalbench,
         ),
+        "deepfund": Importer(
+            name="deepfund",
+            title="DeepFund: an SQLite file of runs that decide on one ticker at a time",
+            patterns=(deepfund.FILE,),
+            provenance=deepfund.PROVENANCE,
+            read=deepfund.import_deepfund,
+        ),
         "generic": Importer(
             name="generic",
             title="your own agent: CSV or JSONL with a column map",
             patterns=("*.toml", "*.csv", "*.jsonl", "*.ndjson"),
             provenance=Provenance(source="generic"),
             read=import_generic,
+        ),
+        "nof1": Importer(
+            name="nof1",
+            title="Alpha Arena: conversations in which a model decides on several coins at once",
+            patterns=("conv*.json", nof1.TRADES),
+            provenance=nof1.PROVENANCE,
+            read=nof1.import_nof1,
         ),
     }
 )

@@ -6,10 +6,10 @@ import json
 import math
 import re
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, TypeVar, Union, get_args, get_origin
 
 import yaml
@@ -26,6 +26,21 @@ NAME = r"^[^\x00-\x1f\[\]=,|]{1,120}$"
 
 NO_NAME = "cannot be a name: 1 to 120 characters, no control characters and none of []=,|"
 SHA256 = r"^[0-9a-f]{64}$"
+
+FAMILIES: Final[Mapping[str, str]] = {
+    "claude": "anthropic",
+    "deepseek": "deepseek",
+    "gemini": "google",
+    "glm": "zhipu",
+    "gpt": "openai",
+    "grok": "xai",
+    "kimi": "moonshot",
+    "llama": "meta",
+    "minimax": "minimax",
+    "mistral": "mistral",
+    "qwen": "alibaba",
+}
+"""The maker of a model, by the first word of its name."""
 
 _ALIAS = re.compile(r"(?:^|[\s\[{,])\*\w", re.M)
 # The C loader is the same safe loader, some ten times as fast; not every build of PyYAML has it.
@@ -60,6 +75,12 @@ def text_of(name: str, data: bytes) -> str:
             raise InputError(name, [kind]) from None
         line = data.count(b"\n", 0, exc.start) + 1
         raise InputError(name, [Problem(f"line {line}", f"not UTF-8 (byte {data[exc.start]:#04x})")]) from None
+
+
+def maker_of(model: str) -> str:
+    """The maker of a model by its name, folders aside; a model of unknown make is its own family."""
+    name = model.rsplit("/", 1)[-1]
+    return FAMILIES.get(name.split("-")[0].lower().rstrip("0123456789"), name)
 
 
 def joined(*places: str) -> str:
@@ -297,6 +318,36 @@ def day(value: object) -> date:
 def midnight(value: date) -> datetime:
     """The first moment of a day in UTC: how a day without a time is stored."""
     return datetime(value.year, value.month, value.day, tzinfo=UTC)
+
+
+_ROUND: Final = re.compile(r"([1-9][0-9]{0,3})(min|h|d|w)")
+_ROUND_UNITS: Final[Mapping[str, timedelta]] = {
+    "min": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1),
+}  # fmt: skip
+_FIRST_MONDAY: Final = datetime(1970, 1, 5, tzinfo=UTC)
+
+
+def round_width(text: str) -> timedelta:
+    """How long a round lasts: ``15min``, ``1h``, ``1d``, ``2w``."""
+    if (found := _ROUND.fullmatch(text)) is None:
+        raise ValueError(f"must be a length such as 15min, 1h, 1d or 1w (got {text[:40]!r})")
+    return int(found[1]) * _ROUND_UNITS[found[2]]
+
+
+def rounds_of(asked: Iterable[tuple[str, datetime]], width: timedelta) -> dict[tuple[str, datetime], tuple[str, int]]:
+    """The round of each agent's decisions, and how many the agent made in it before: what makes them one question.
+
+    Rounds are ``width`` long, counted from a Monday, 00:00 UTC, and named by their first moment. The first decision of
+    each agent in a round meets the first ones of the others, the second ones the second.
+    """
+    found: dict[tuple[str, datetime], tuple[str, int]] = {}
+    made: Counter[tuple[str, str]] = Counter()
+    for agent, at in sorted(set(asked)):
+        start = at - (at - _FIRST_MONDAY) % width
+        name = start.strftime("%Y-%m-%dT%H:%MZ" if width % timedelta(days=1) else "%Y-%m-%d")
+        found[agent, at] = name, made[agent, name]
+        made[agent, name] += 1
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,8 @@ class ImportReport(Result):
     """The account of one import: denominators first, then everything a reader should know before using the records.
 
     ``good`` and ``bad`` count decisions: imported, and left out because something about them (or about the round they
-    belong to) was wrong; ``problems`` says what. ``missing`` counts what the source names but does not hold.
+    belong to) was wrong; ``problems`` says what. ``missing`` counts what the source names but does not hold,
+    ``no_place`` what it holds and no record has a place for: it was read, and is not in the run folder's tables.
     ``verified`` counts files whose hash was recomputed and matched, ``unverifiable`` those that a hash list names but
     that are not there, both by file name. ``never_met`` lists the pairs of agents without a common question: nothing
     can be said about them as a pair. ``replicates`` counts decisions beyond the first of an agent on a question; at 0
@@ -53,6 +54,7 @@ class ImportReport(Result):
     formats: Mapping[str, int] = field(default_factory=dict)
     flags: Mapping[str, int] = field(default_factory=dict)
     missing: Mapping[str, Missing] = field(default_factory=dict)
+    no_place: Mapping[str, Missing] = field(default_factory=dict)
     verified: Mapping[str, int] = field(default_factory=dict)
     unverifiable: Mapping[str, int] = field(default_factory=dict)
     no_text: tuple[str, ...] = ()
@@ -74,6 +76,9 @@ class ImportReport(Result):
         if self.unverifiable:
             out.append(f"hashes of absent files: {sum(self.unverifiable.values())}")
         out += [f"missing {name}: {m.count} (such as {', '.join(m.examples)})" for name, m in self.missing.items()]
+        out += [
+            f"no place for {name}: {m.count} (such as {', '.join(m.examples)})" for name, m in self.no_place.items()
+        ]
         if self.no_text:
             out.append(f"without any text to judge: {len(self.no_text)}")
         out += [f"never met: {a} and {b}" for a, b in self.never_met]
@@ -100,8 +105,8 @@ class Tally:
         self.counts: Counter[str] = Counter()
         self.verified: Counter[str] = Counter()
         self.unverifiable: Counter[str] = Counter()
-        self._missing: dict[str, list[str]] = {}
-        self._absent: Counter[str] = Counter()
+        self._missing: dict[str, Missing] = {}
+        self._no_place: dict[str, Missing] = {}
 
     def problem(self, where: str, what: str) -> None:
         """Notes one thing wrong with the input."""
@@ -109,10 +114,11 @@ class Tally:
 
     def missing(self, what: str, example: str) -> None:
         """Notes one thing the source should hold and does not."""
-        self._absent[what] += 1
-        kept = self._missing.setdefault(what, [])
-        if len(kept) < EXAMPLES:
-            kept.append(example)
+        _add(self._missing, what, example)
+
+    def no_place(self, what: str, example: object) -> None:
+        """Notes one thing that the source holds and no record has a place for."""
+        _add(self._no_place, what, f"{example!s:.60}")
 
     def unresolved(self, decisions: Iterable[Decision], resolved: Collection[str], what: str) -> None:
         """Notes what each decision lacks, and ``what`` for those without an outcome (their ids: ``resolved``)."""
@@ -151,13 +157,19 @@ class Tally:
             source=source, good=len(decisions), bad=bad, counts=counts | dict(self.counts),
             formats=dict(sorted(Counter(d.format for d in decisions).items())),
             flags=dict(sorted(Counter(flag for d in decisions for flag in d.flags).items())),
-            missing={k: Missing(count=self._absent[k], examples=tuple(v)) for k, v in self._missing.items()},
+            missing=dict(self._missing), no_place=dict(self._no_place),
             verified=dict(sorted(self.verified.items())), unverifiable=dict(sorted(self.unverifiable.items())),
             no_text=tuple(d.record_id for d in decisions if NO_TEXT in d.missing),
             never_met=tuple((a, b) for a, b in combinations(sorted(cycles), 2) if cycles[a].isdisjoint(cycles[b])),
             replicates=sum(d.replicate > 1 for d in decisions), notes=tuple(notes), problems=tuple(self.problems),
         )  # fmt: skip
         return Imported(decisions=tuple(decisions), contexts=contexts, outcomes=tuple(outcomes), report=report)
+
+
+def _add(found: dict[str, Missing], what: str, example: str) -> None:
+    before = found.get(what, Missing(count=0))
+    more = () if len(before.examples) == EXAMPLES or example in before.examples else (example,)
+    found[what] = Missing(count=before.count + 1, examples=(*before.examples, *more))
 
 
 def has_text(rationales: Iterable[Rationale]) -> bool:

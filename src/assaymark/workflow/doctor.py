@@ -12,6 +12,7 @@ from assaymark import __version__
 from assaymark.engine.providers.anthropic import ANTHROPIC
 from assaymark.engine.providers.google import GOOGLE
 from assaymark.engine.providers.openai import RESPONSES
+from assaymark.importers import IMPORTERS
 from assaymark.market.sources import SOURCES
 
 CLIENTS: Final = {"yfinance": "yfinance", "fred": "fredapi", "ccxt": "ccxt", "huggingface": "huggingface_hub"}
@@ -76,7 +77,7 @@ def can_run(findings: list[Finding], models: list[str]) -> list[str]:
         "assaymark demo: yes, with no key, no file and no network",
         "assaymark bench qa, assaymark bench pipeline: yes, with ten reference models",
         "assaymark run studies/valueblind.toml: yes; agents of your own as http/... or python/...",
-        "import: aitrader, capitalbench, generic CSV or JSONL",
+        f"import: {', '.join(sorted(IMPORTERS))}",
         f"models without a key: {', '.join(models)}",
     ]
 

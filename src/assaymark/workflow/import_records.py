@@ -33,7 +33,10 @@ def import_records(
     chosen = importer(format)
     if not path.exists():
         raise missing(path, "folder", f"give the one that holds {', '.join(chosen.patterns)}")
-    data = {name: _bytes(path / name) for name in chosen.files(path)}
+    where, names = (path, chosen.files(path)) if not path.is_file() else (path.parent, chosen.wanted([path.name]))
+    if not names:
+        raise InputError(str(path), [Problem("", f"is no file of {format}: {', '.join(chosen.patterns)}")])
+    data = {name: _bytes(where / name) for name in names}
     imported = chosen.read(data, keep_going=keep_going, progress=progress)
     if not imported.decisions:
         raise InputError(str(path), [Problem("", "no decision could be imported"), *imported.report.problems])

@@ -1,0 +1,243 @@
+"""DeepFund: an SQLite file of runs in which analysts and a manager decide on one ticker at a time, to records."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from assaymark.errors import InputError
+from assaymark.importers.aitrader import REPLAYED
+from assaymark.importers.read import NAME, Model, Progress, ShapeError, as_shape, maker_of, midnight, note, require
+from assaymark.importers.report import NO_TEXT, Imported, Tally, has_text
+from assaymark.records import (
+    Action,
+    ActionKind,
+    Agent,
+    Context,
+    Decision,
+    Fact,
+    Instrument,
+    Provenance,
+    Rationale,
+    content_id,
+)
+
+PROVENANCE: Final = Provenance(source="HKUSTDial/DeepFund", licence="MIT")
+"""Where the file comes from unless the caller knows more (a commit, another mirror)."""
+
+FILE: Final = "deepfund.db"
+_DAY: Final = timedelta(days=1)
+_ACTIONS: Final[Mapping[str, ActionKind]] = {"Buy": "buy", "Sell": "sell", "Hold": "hold"}
+
+
+class _Row(BaseModel):
+    # columns beyond these are listed in the report
+    model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False, protected_namespaces=())
+
+
+class _Config(_Row):
+    id: str
+    exp_name: Annotated[str, Field(pattern=NAME)]
+    llm_model: Annotated[str, Field(pattern=NAME)]
+
+
+class _Portfolio(_Row):
+    id: str
+    config_id: str
+
+
+class _Signal(_Row):
+    portfolio_id: str
+    ticker: str
+    analyst: str
+    signal: str
+    justification: str
+    llm_prompt: str
+
+
+class _Decided(_Row):
+    id: str
+    portfolio_id: str
+    updated_at: datetime
+    trading_date: datetime
+    ticker: Annotated[str, Field(pattern=NAME)]
+    llm_prompt: str
+    action: Literal["Buy", "Sell", "Hold"]
+    shares: Annotated[int, Field(ge=0)]
+    price: Annotated[float, Field(gt=0)]
+    justification: str
+
+    @property
+    def written(self) -> datetime:
+        """When the row was written; SQLite's own clock is UTC and says no zone."""
+        return self.updated_at if self.updated_at.tzinfo else self.updated_at.replace(tzinfo=UTC)
+
+    @property
+    def cutoff(self) -> datetime:
+        """The end of the trading day, or the writing of the row if that came first."""
+        return min(self.written, midnight(self.trading_date.date()) + _DAY)
+
+
+_STATED: Final = (
+    ("current_price", "price", re.compile(r"^Current Price: (\d+(?:\.\d+)?)$", re.M)),
+    ("holding_shares", "count", re.compile(r"^Holding Shares(?: at current)?: (-?\d+(?:\.\d+)?)$", re.M)),
+    (
+        "remaining_shares",
+        "count",
+        re.compile(r"^Remaining Shares(?: Allowed For Purchases)?: (-?\d+(?:\.\d+)?)$", re.M),
+    ),
+)
+
+
+def import_deepfund(
+    files: Mapping[str, bytes],
+    *,
+    keep_going: bool = False,
+    progress: Progress | None = None,
+    provenance: Provenance = PROVENANCE,
+) -> Imported:
+    """DeepFund's decisions, each about one ticker on one trading day, with all prompts that led to it.
+
+    ``files`` is ``deepfund.db``, plain or gzip. Agents are models in an experiment (``MODEL (EXPERIMENT)``); those that
+    decided on one ticker for one trading day answered one question, and further decisions of an agent on it are
+    replicates in the order in which they were written. The context holds the manager's prompt, then its analysts';
+    price and shares are facts where they stand in their fixed lines. The manager's justification is the ``summary``,
+    the analysts' are of kind ``stage``. `InputError`: the file is missing or damaged; or, unless ``keep_going``, all
+    that is wrong in it.
+    """
+    tally = Tally()
+    name, data = require(files, FILE)
+    with closing(sqlite3.connect(":memory:")) as base:
+        try:
+            base.deserialize(data)
+            configs = {one.id: one for _, one in _rows(base, name, "config", _Config, tally)}
+            runs = {one.id: one for _, one in _rows(base, name, "portfolio", _Portfolio, tally)}
+            signals = [one for _, one in _rows(base, name, "signal", _Signal, tally)]
+            decided = _rows(base, name, "decision", _Decided, tally)
+        except (sqlite3.Error, OverflowError) as exc:
+            hint = "copy it again while its program is stopped"
+            raise InputError(name, [f"no readable SQLite file ({exc}); {hint}"]) from None
+    made: dict[str, Decision] = {}
+    contexts: dict[str, Context] = {}
+    asked: Counter[tuple[str, str]] = Counter()
+    for done, (place, one) in enumerate(sorted(decided, key=lambda row: (row[1].written, row[0])), start=1):
+        run = runs.get(one.portfolio_id)
+        config = None if run is None else configs.get(run.config_id)
+        if run is None:
+            tally.problem(f"{place}, portfolio_id", f"no such portfolio (got {one.portfolio_id!r:.60})")
+        elif config is None:
+            tally.problem(f"{place}, portfolio_id", f"its portfolio is of no config (got {run.config_id!r:.60})")
+        elif one.id in made:
+            tally.problem(f"{place}, id", f"stands twice (got {one.id!r:.60})")
+        else:
+            heard = [got for got in signals if (got.portfolio_id, got.ticker) == (one.portfolio_id, one.ticker)]
+            context = _context(one, heard, tally)
+            agent = f"{config.llm_model.rsplit('/', 1)[-1]} ({config.exp_name})"
+            asked[agent, question := f"{one.trading_date:%Y-%m-%d}/{one.ticker}"] += 1
+            made[one.id] = _decision(
+                one,
+                heard,
+                Agent(id=agent, family=maker_of(config.llm_model), model=config.llm_model),
+                (question, asked[agent, question]),
+                content_id(context),
+                provenance,
+            )
+            contexts[made[one.id].context_id] = context
+        if progress is not None:
+            progress("decisions", done, len(decided))
+    if not decided and not tally.problems:
+        tally.problem(name, "holds no decision: its table decision is empty")
+    if tally.problems and not keep_going:
+        raise InputError("deepfund", tally.problems)
+    used = {(one.portfolio_id, one.ticker) for _, one in decided}
+    for got in signals:
+        if (got.portfolio_id, got.ticker) not in used:
+            tally.no_place("signals of runs that decided nothing on their ticker", f"{got.analyst} {got.ticker}")
+    for run in runs.values():
+        if not any(run.id == one.portfolio_id for _, one in decided):
+            tally.no_place("portfolios of runs without a decision", run.id)
+    notes = [f"{n} decisions were written more than a day after their trading day: kept, flagged {REPLAYED}; "
+             "the models may have known what came next"
+             for n in [sum(REPLAYED in one.flags for one in made.values())] if n]  # fmt: skip
+    found = list(made.values())
+    tally.unresolved(found, (), "outcome")
+    bad = len(decided) - len(found) + tally.counts.pop("unreadable decision", 0)
+    return tally.imported("deepfund", found, contexts, (), bad=bad, notes=notes)
+
+
+def _rows(base: sqlite3.Connection, file: str, table: str, kind: type[Model], tally: Tally) -> list[tuple[str, Model]]:
+    """The rows of a table with their places; what is wrong with one is noted, and it is left out."""
+    held = [row[1] for row in base.execute(f"pragma table_info({table})")]
+    if not held:
+        tally.problem(file, f"holds no table {table}")
+        return []
+    if absent := [name for name in kind.model_fields if name not in held]:
+        tally.problem(f"{file} {table}", f"no column {', '.join(absent)} (got {', '.join(held)})")
+        return []
+    if extra := sorted({*held} - {*kind.model_fields, "id"}):
+        tally.no_place(f"columns of {table}", ", ".join(extra))
+    found = []
+    for number, *cells in base.execute(f"select rowid, * from {table} order by rowid"):
+        try:
+            found.append((f"{file} {table} row {number}", as_shape(kind, dict(zip(held, cells, strict=True)))))
+        except ShapeError as exc:
+            note(tally, f"{file} {table} row {number}", exc)
+            tally.counts[f"unreadable {table}"] += 1
+    return found
+
+
+def _context(one: _Decided, heard: Sequence[_Signal], tally: Tally) -> Context:
+    """Every prompt that led to a decision, the manager's first."""
+    facts = []
+    for field, unit, pattern in _STATED:
+        if (found := pattern.search(one.llm_prompt)) is None:
+            tally.missing(f"{field} in its fixed line (kept as text)", one.id)
+        else:
+            facts.append(Fact(id=f"{one.ticker}:{field}", instrument=one.ticker, field=field, value=float(found[1]),
+                              unit=unit, available_at=one.cutoff, as_of=one.cutoff, source="prompt"))  # fmt: skip
+    texts = [one.llm_prompt.strip()]
+    texts += [f"--- prompt of the {got.analyst} analyst ---\n{got.llm_prompt.strip()}" for got in heard]
+    return Context(
+        completeness="partial",
+        cutoff=one.cutoff,
+        cutoff_source="the end of trading_date (UTC), or updated_at if that came first",
+        prompt="\n\n".join(texts),
+        facts=tuple(facts),
+        instruments=(Instrument(id=one.ticker, symbol=one.ticker, asset_class="equity"),),
+        missing=("system prompts", "what tools returned beyond the prompts"),
+    )
+
+
+def _decision(
+    one: _Decided,
+    heard: Sequence[_Signal],
+    agent: Agent,
+    asked: tuple[str, int],
+    context_id: str,
+    provenance: Provenance,
+) -> Decision:
+    question, replicate = asked
+    rationales = [Rationale(text=one.justification, kind="summary")] if one.justification.strip() else []
+    rationales += [
+        Rationale(text=f"{got.analyst} analyst ({got.signal}): {got.justification}", kind="stage")
+        for got in heard
+        if got.justification.strip()
+    ]
+    year, week, _ = one.trading_date.isocalendar()
+    action = Action(instrument=one.ticker, kind=_ACTIONS[one.action], quantity=one.shares, price=one.price)
+    return Decision(
+        record_id=f"{question}/{agent.id}" if replicate == 1 else f"{question}/{agent.id}/r{replicate}",
+        episode_id=question, step=0, cluster=f"{year}-W{week:02d}", decided_at=one.written, agent=agent,
+        context_id=context_id, actions=(action,), rationales=tuple(rationales), format="deepfund",
+        provenance=replace(provenance, path=f"decision {one.id}"), replicate=replicate,
+        flags=(REPLAYED,) if one.written - one.cutoff > _DAY else (),
+        missing=() if has_text(rationales) else (NO_TEXT,),
+    )  # fmt: skip

@@ -1,0 +1,258 @@
+"""Alpha Arena and DeepFund: small files in their real formats, and the real data by an independent reading."""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import json
+import re
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
+
+import made_deepfund
+import made_nof1
+import pytest
+
+from assaymark.cli import main
+from assaymark.errors import InputError
+from assaymark.importers import IMPORTERS
+
+
+def nof1(conversations=None, trades=None, **options):
+    files = made_nof1.files(made_nof1.honest() if conversations is None else conversations, trades)
+    return IMPORTERS["nof1"].read(files, **options)
+
+
+def test_a_conversation_is_one_decision_with_several_orders():
+    first = nof1().decisions[0]
+    assert [(one.instrument, one.kind, one.quantity) for one in first.actions] == [
+        ("ETH", "hold", 1.38), ("BTC", "buy", 0.02)
+    ]  # fmt: skip
+    eth = first.actions[0]
+    assert (eth.leverage, eth.stop, eth.target, eth.confidence, eth.rationale) == (15, 3920, 4265, 0.65, None)
+    assert first.actions[1].rationale == "BTC broke out at 114207.5."
+    assert [(one.kind, one.text) for one in first.rationales] == [
+        ("summary", "I hold ETH."),
+        ("candidate", "BTC: BTC broke out at 114207.5."),
+        ("risk", "Invalidation conditions\nETH: 4-hour close below 3900\nBTC: 4-hour close below 3900"),
+        ("stage", "ETH trades at 4116.25, above its stop of 3920."),
+    ]
+    assert first.stages["orders"][0] == {"instrument": "ETH", "risk_usd": 157.96}
+    assert (first.agent.family, first.call.seconds, first.call.timing_source) == ("openai", 46.0, "derived")
+
+
+def test_rounds_are_bars_and_a_second_call_in_one_is_another_question():
+    assert [one.record_id for one in nof1().decisions] == [
+        "2025-10-28T07:03Z/0/gpt-5", "2025-10-28T07:03Z/1/gpt-5", "2025-10-28T07:03Z/0/grok-4",
+    ]  # fmt: skip
+
+
+def test_the_prompt_is_kept_and_its_fixed_lines_are_facts():
+    result = nof1()
+    seen = result.contexts[result.decisions[0].context_id]
+    assert seen.prompt == made_nof1.prompt()
+    assert (seen.cutoff, seen.completeness) == (datetime(2025, 10, 28, 7, 3, 51, 230005, UTC), "partial")
+    facts = {(fact.instrument, fact.field): (fact.value, fact.unit) for fact in seen.facts}
+    assert facts["ETH", "current_price"] == (4116.25, "price")
+    assert facts["BTC", "funding_rate"] == (1.25e-05, "ratio")
+    assert facts["ETH", "ema 50 period 4h"] == (4004.813, "price")
+    assert facts["ETH", "stop_loss"] == (3920.0, "price")
+    assert facts["", "total return"] == (-61.16, "percent")
+    assert (seen.portfolio.cash, seen.portfolio.nav, seen.portfolio.positions) == (1791.5, 3884.12, {"ETH": 1.38})
+    # the section of BTC does not say its interval in minutes: its mid prices stay text
+    (bars,) = seen.series
+    assert (bars.instrument, bars.interval_s, bars.close[-1], bars.times[-1]) == ("ETH", 180, 4116.25, seen.cutoff)
+    assert "interval of the mid prices (kept as text)" in result.report.missing
+
+
+def test_accounts_and_closed_trades_are_outcomes():
+    result = nof1(trades=[made_nof1.trade(), made_nof1.trade(id="other", entry_time=made_nof1.START - 9e4)])
+    account, closed = result.outcomes
+    assert (account.record_id, account.horizon) == ("2025-10-28T07:03Z/0/gpt-5", "to the agent's next step")
+    assert account.value == pytest.approx(3980.0 / 3884.12 - 1)
+    assert (closed.horizon, closed.value) == ("BTC until it was closed", pytest.approx(-0.01))
+    assert result.report.no_place["trades that no imported decision opened"].examples == ("other",)
+    assert "exit_liquidation of a trade" in result.report.no_place
+
+
+def test_a_reply_that_is_no_json_and_what_has_no_place_are_said(tmp_path, capsys):
+    for name, data in made_nof1.files(made_nof1.honest()).items():
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(data))
+    assert main(["import", "nof1", str(tmp_path), "--out", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().out
+    assert "flag invalid-reply: 1" in said
+    assert "no place for inserted_at, run_id, skill of a conversation: 3 (such as gpt-5_" in said
+    failed = nof1().decisions[2]
+    assert (failed.actions, failed.flags, [one.kind for one in failed.rationales]) == (
+        (),
+        ("invalid-reply",),
+        ["stage"],
+    )
+
+
+def test_every_problem_of_the_conversations_at_once():
+    odd = [
+        made_nof1.conversation(llm_response={"ETH": made_nof1.order("BTC", confidence=2)}),
+        made_nof1.conversation(llm_response={"ETH": made_nof1.order("BTC")}),
+        made_nof1.conversation(llm_response={"ETH": made_nof1.order("ETH", "wait")}, after=1.0),
+        made_nof1.conversation(user_prompt="Buy?"),
+        made_nof1.conversation(after=-9.0),
+        {"id": "x"},
+        made_nof1.conversation("glm-4"),
+        made_nof1.conversation("glm-4", id="again"),
+    ]
+    with pytest.raises(InputError) as caught:
+        nof1(odd)
+    told = [str(one) for one in caught.value.problems]
+    place = "conversations.json conversation"
+    signals = "must be 'buy_to_enter', 'sell_to_enter', 'hold' or 'close_position'"
+    within = "is not within a day after the prompt's current time, 2025-10-28T07:03:51.230005+00:00"
+    assert told[:5] == [
+        f"{place} 1, llm_response.ETH, confidence: must be at most 1 (got 2)",
+        f"{place} 2, llm_response.ETH.coin: is another coin's order (got 'BTC')",
+        f"{place} 3, llm_response.ETH, signal: {signals} (got 'wait')",
+        f"{place} 4, user_prompt: does not begin with its minutes, its current time and its invocations",
+        f"{place} 5, timestamp: {within} (got 2025-10-28T07:03:42.230005+00:00)",
+    ]  # fmt: skip
+    assert f"{place} 6, model_id: is missing; a value is needed" in told
+    assert told[-1] == f"{place} 8, id: glm-4 is given twice (first at {place} 7)"
+    assert nof1(odd, keep_going=True).report.good == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"{", "not JSON"),
+        (b'{"trades": []}', "conversations must be a list (got NoneType; keys: trades)"),
+        (b'{"conversations": []}', "holds no conversation"),
+    ],
+)
+def test_a_damaged_conversations_file(data, said):
+    with pytest.raises(InputError, match="conversations") as caught:
+        IMPORTERS["nof1"].read({"conversations.json": data})
+    assert said in str(caught.value)
+
+
+def deepfund(rows=None, **options):
+    return IMPORTERS["deepfund"].read(made_deepfund.files(rows or made_deepfund.honest()), **options)
+
+
+def test_a_row_is_one_decision_with_all_its_prompts():
+    result = deepfund()
+    first, again, other = sorted(result.decisions, key=lambda one: one.provenance.path)
+    assert [one.record_id for one in (first, again, other)] == [
+        "2025-04-14/MSFT/grok-3-mini (exp-a)", "2025-04-14/MSFT/grok-3-mini (exp-a)/r2", "2025-04-14/MSFT/glm-4 (exp-b)"
+    ]  # fmt: skip
+    assert [one.agent.family for one in (first, other)] == ["xai", "zhipu"]
+    assert (again.replicate, again.actions[0].kind, again.decided_at.tzinfo) == (2, "hold", UTC)
+    assert [one.flags for one in (first, again, other)] == [(), ("replayed",), ()]
+    assert other.missing == ("text",)
+    assert (first.cluster, first.actions[0].quantity, first.actions[0].price) == ("2025-W16", 90, 387.81)
+    assert [one.text for one in first.rationales if one.kind == "stage"] == [
+        "technical analyst (Bearish): An RSI of 71.2 is high."
+    ]
+    seen = result.contexts[first.context_id]
+    assert seen.prompt.endswith("Decide.\n\n--- prompt of the technical analyst ---\nRSI is 71.2.")
+    assert [(one.field, one.value) for one in seen.facts] == [
+        ("current_price", 387.81), ("holding_shares", 0.0), ("remaining_shares", 90.0)
+    ]  # fmt: skip
+    assert seen.cutoff == datetime(2025, 4, 15, tzinfo=UTC)
+    places = result.report.no_place
+    assert places["signals of runs that decided nothing on their ticker"].examples == ("news MSFT",)
+    assert places["columns of portfolio"].examples[0].startswith("cashflow, positions")
+
+
+def test_every_problem_of_the_database_at_once():
+    rows = made_deepfund.honest()
+    rows["decision"] += [
+        made_deepfund.decision("d4", "pa1", shares=-1, action="Wait"),
+        made_deepfund.decision("d5", "pz"),
+        made_deepfund.decision("d6", "pa1", trading_date="yesterday"),
+    ]
+    rows["portfolio"][3]["config_id"] = "cz"
+    rows["decision"].append(made_deepfund.decision("d7", "pb2"))
+    with pytest.raises(InputError) as caught:
+        deepfund(rows)
+    assert [str(one) for one in caught.value.problems] == [
+        "deepfund.db decision row 4, action: must be 'Buy', 'Sell' or 'Hold' (got 'Wait')",
+        "deepfund.db decision row 4, shares: must be at least 0 (got -1)",
+        "deepfund.db decision row 6, trading_date: must be a time such as 2026-05-01T13:30:00Z (got 'yesterday')",
+        "deepfund.db decision row 5, portfolio_id: no such portfolio (got 'pz')",
+        "deepfund.db decision row 7, portfolio_id: its portfolio is of no config (got 'cz')",
+    ]
+    report = deepfund(rows, keep_going=True).report
+    assert (report.good, report.bad) == (3, 4)
+
+
+def test_a_damaged_database_is_one_line():
+    whole = made_deepfund.files(made_deepfund.honest())["deepfund.db"]
+    for data in (b"SQLite format 3\x00" + b"\x01" * 400, whole[:5000]):
+        with pytest.raises(InputError, match=r"deepfund\.db: no readable SQLite file"):
+            IMPORTERS["deepfund"].read({"deepfund.db": data})
+    tables = {name: text.replace("llm_prompt, action", "action") for name, text in made_deepfund.TABLES.items()}
+    del tables["signal"]
+    with pytest.raises(InputError) as caught:
+        IMPORTERS["deepfund"].read(made_deepfund.files({}, tables))
+    assert [str(one).partition(" (got")[0] for one in caught.value.problems] == [
+        "deepfund.db: holds no table signal", "deepfund.db decision: no column llm_prompt"
+    ]  # fmt: skip
+
+
+@pytest.mark.shared
+def test_the_real_conversations(shared):
+    folder = shared / "data" / "nof1"
+    result = IMPORTERS["nof1"].read({name: (folder / name).read_bytes() for name in IMPORTERS["nof1"].files(folder)})
+    raw = json.loads(gzip.decompress((folder / "conv.json.gz").read_bytes()))["conversations"]
+    assert (result.report.good, result.report.bad, result.report.counts["agents"]) == (100, 0, 6)
+    of = {one.provenance.path.partition(" ")[0]: one for one in result.decisions}
+    assert len(of) == 100
+    kinds = {"hold": "hold", "buy_to_enter": "buy", "close_position": "close"}
+    for said in raw:
+        made = of[said["id"]]
+        orders = {name: one for name, one in said["llm_response"].items() if isinstance(one, dict)}
+        assert [(one.instrument, one.kind, one.quantity, one.leverage, one.stop, one.target, one.confidence)
+                for one in made.actions] == [
+            (name, kinds[one["signal"]], *(one[key] for key in (
+                "quantity", "leverage", "stop_loss", "profit_target", "confidence"))) for name, one in orders.items()
+        ]  # fmt: skip
+        risk = "\n".join(one.text for one in made.rationales if one.kind == "risk")
+        assert all(one["invalidation_condition"] in risk for one in orders.values())
+        seen = result.contexts[made.context_id]
+        assert seen.prompt == said["user_prompt"]
+        positions = [ast.literal_eval(line) for line in seen.prompt.split("\n") if line.startswith("{'symbol'")]
+        assert seen.portfolio.positions == {one["symbol"]: one["quantity"] for one in positions}
+        facts = {(fact.instrument, fact.field): fact.value for fact in seen.facts}
+        prices = re.findall(r"### ALL (\w+) DATA\s+current_price = ([\d.]+)", seen.prompt)
+        assert len(prices) == 6
+        assert all(facts[name, "current_price"] == float(price) for name, price in prices)
+        assert all(facts[one["symbol"], "liquidation_price"] == one["liquidation_price"] for one in positions)
+    assert sum(len(one.actions) for one in result.decisions) == 456
+    assert {one.agent.family for one in result.decisions} == {
+        "alibaba", "anthropic", "deepseek", "google", "openai", "xai"
+    }  # fmt: skip
+    assert result.report.flags == {"invalid-reply": 1}
+    assert result.report.no_place["trades that no imported decision opened"].count == 253
+
+
+@pytest.mark.shared
+def test_the_real_database(shared, tmp_path):
+    packed = shared / "data" / "deepfund" / "deepfund.db.gz"
+    result = IMPORTERS["deepfund"].read({packed.name: packed.read_bytes()})
+    assert main(["import", "deepfund", str(packed), "--out", str(tmp_path / "run")]) == 0
+    assert main(["import", "nof1", str(packed), "--out", str(tmp_path / "run")]) == 1
+    (tmp_path / "d.db").write_bytes(gzip.decompress(packed.read_bytes()))
+    with closing(sqlite3.connect(tmp_path / "d.db")) as base:
+        columns = "id, ticker, action, shares, price, justification, llm_prompt"
+        rows = base.execute(f"select {columns} from decision").fetchall()
+    made = {one.provenance.path.removeprefix("decision "): one for one in result.decisions}
+    assert len(made) == 24
+    for name, ticker, action, shares, price, justification, prompt in rows:
+        (order,) = made[name].actions
+        assert (order.instrument, order.kind, order.quantity, order.price) == (ticker, action.lower(), shares, price)
+        assert made[name].rationales[0].text == justification
+        seen = result.contexts[made[name].context_id]
+        assert seen.prompt.startswith(prompt.strip())
+        assert [one.value for one in seen.facts if one.field == "current_price"] == [price]
+    assert sum(one.kind == "stage" for made in result.decisions for one in made.rationales) == 70
+    assert result.report.flags == {"replayed": 20}
