@@ -158,8 +158,8 @@ class RubricChoice(Frozen):
             raise ValueError(f"scale names its lowest score first (got {scale_words(self.scale)})")
         if self.agreement == "kappa" and not self.categories:
             raise ValueError(
-                f"kappa compares categories, of which a scale has at most {_MOST_CATEGORIES}, whole numbers from end to "
-                f'end (got {scale_words(self.scale)}); agreement = "icc" compares the scores themselves'
+                f"kappa compares categories, of which a scale has at most {_MOST_CATEGORIES}, whole from end to end "
+                f'(got {scale_words(self.scale)}); agreement = "icc" compares the scores themselves'
             )
         return self
 

@@ -11,7 +11,8 @@ from typing import Final
 
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.importers.aitrader_log import Prices, Step, names_in, read_log, texts_of
-from assaymark.importers.read import Progress, maker_of
+from assaymark.importers.makers import maker_of
+from assaymark.importers.read import Progress
 from assaymark.importers.report import (
     CASH,
     EQUAL_WEIGHT,
@@ -219,7 +220,7 @@ def _decision(step: Step, number: int, context_id: str, audit: Audit, provenance
     year, week, _ = step.at.isocalendar()
     return Decision(
         record_id=step.record_id, episode_id=step.track.name, step=number, cluster=f"{year}-W{week:02d}",
-        decided_at=decided, agent=Agent(id=step.agent, family=maker_of(step.agent), model=step.agent),
+        decided_at=decided, agent=Agent(id=step.agent, family=maker_of(step.agent) or step.agent, model=step.agent),
         context_id=context_id,
         actions=step.actions, rationales=rationales, format=step.track.name,
         provenance=replace(provenance, path=f"{step.line.track}/{step.line.model}"),

@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from assaymark.errors import InputError
 from assaymark.importers.aitrader import REPLAYED
-from assaymark.importers.read import NAME, Model, Progress, ShapeError, as_shape, maker_of, midnight, note, require
+from assaymark.importers.makers import maker_of
+from assaymark.importers.read import NAME, Model, Progress, ShapeError, as_shape, midnight, note, require
 from assaymark.importers.report import NO_TEXT, Imported, Tally, has_text
 from assaymark.records import (
     Action,
@@ -145,7 +146,7 @@ def import_deepfund(
             made[one.id] = _decision(
                 one,
                 heard,
-                Agent(id=agent, family=maker_of(config.llm_model), model=config.llm_model),
+                Agent(id=agent, family=maker_of(config.llm_model) or config.llm_model, model=config.llm_model),
                 (question, asked[agent, question]),
                 content_id(context),
                 provenance,

@@ -9,38 +9,38 @@ MAKERS_OF: Final = "2026-11"
 """When the table was last gone over."""
 
 _MAKERS: Final = {
-    "OpenAI": r"gpt|o[134](?![a-z0-9])|chatgpt|openai|davinci|codex",
-    "Anthropic": r"claude|anthropic",
-    "Google": r"gemini|gemma|palm-2|learnlm|google",
-    "Meta": r"llama|meta(?![a-z])",
-    "Alibaba": r"qwen|qwq|qvq|tongyi",
-    "DeepSeek": r"deepseek",
-    "Mistral": r"mistral|mixtral|ministral|codestral|magistral|pixtral",
-    "xAI": r"grok|xai",
-    "Cohere": r"command-|cohere|aya-",
-    "Microsoft": r"phi|wizardlm|microsoft",
-    "LG": r"exaone",
-    "Moonshot": r"kimi|moonshot",
-    "Zhipu": r"glm|chatglm|zhipu",
-    "MiniMax": r"minimax|abab",
-    "01.AI": r"yi(?![a-z])",
-    "NVIDIA": r"nemotron|nvidia",
-    "AI21": r"jamba|jurassic",
-    "Amazon": r"nova-|titan-|amazon",
-    "IBM": r"granite-|ibm(?![a-z])",
-    "Databricks": r"dbrx|dolly",
-    "Upstage": r"solar-|upstage",
-    "Yanolja": r"eeve",
-    "Tencent": r"hunyuan",
-    "Baidu": r"ernie",
-    "ByteDance": r"doubao|seed(?![a-z])",
-    "TII": r"falcon-",
-    "LMSYS": r"vicuna|fastchat",
-    "Stanford": r"alpaca-",
-    "Perplexity": r"sonar-|perplexity|pplx",
-    "Reka": r"reka-",
-    "Snowflake": r"snowflake",
-    "AllenAI": r"olmo|tulu",
+    "openai": r"gpt|o[134](?![a-z0-9])|chatgpt|openai|davinci|codex",
+    "anthropic": r"claude|anthropic",
+    "google": r"gemini|gemma|palm-2|learnlm|google",
+    "meta": r"llama|meta(?![a-z])",
+    "alibaba": r"qwen|qwq|qvq|tongyi",
+    "deepseek": r"deepseek",
+    "mistral": r"mistral|mixtral|ministral|codestral|magistral|pixtral",
+    "xai": r"grok|xai",
+    "cohere": r"command-|cohere|aya-",
+    "microsoft": r"phi|wizardlm|microsoft",
+    "lg": r"exaone",
+    "moonshot": r"kimi|moonshot",
+    "zhipu": r"glm|chatglm|zhipu",
+    "minimax": r"minimax|abab",
+    "01-ai": r"yi(?![a-z])",
+    "nvidia": r"nemotron|nvidia",
+    "ai21": r"jamba|jurassic",
+    "amazon": r"nova-|titan-|amazon",
+    "ibm": r"granite-|ibm(?![a-z])",
+    "databricks": r"dbrx|dolly",
+    "upstage": r"solar-|upstage",
+    "yanolja": r"eeve",
+    "tencent": r"hunyuan",
+    "baidu": r"ernie",
+    "bytedance": r"doubao|seed(?![a-z])",
+    "tii": r"falcon-",
+    "lmsys": r"vicuna|fastchat",
+    "stanford": r"alpaca-",
+    "perplexity": r"sonar-|perplexity|pplx",
+    "reka": r"reka-",
+    "snowflake": r"snowflake",
+    "allenai": r"olmo|tulu",
 }  # fmt: skip
 _FOUND: Final = {maker: re.compile(rf"(?<![a-z0-9])(?:{words})", re.I) for maker, words in _MAKERS.items()}
 _PERSON: Final = re.compile(r"(?<![a-z])(?:humans?|person|people|expert|annotator|crowd(?:worker)?)(?![a-z])", re.I)
@@ -52,10 +52,22 @@ def maker_of(name: str) -> str | None:
     Examples
     --------
     >>> maker_of("gpt-4o-mini"), maker_of("deepseek-r1-distill-qwen-32b"), maker_of("our-bot")
-    ('OpenAI', 'DeepSeek', None)
+    ('openai', 'deepseek', None)
     """
     places = {maker: match.start() for maker, words in _FOUND.items() if (match := words.search(name))}
     return min(places, key=lambda maker: (places[maker], maker)) if places else None
+
+
+def family_of(name: str) -> str:
+    """A maker's name as the table writes it; one that it does not know as it is.
+
+    Examples
+    --------
+    >>> family_of("OpenAI"), family_of("our lab")
+    ('openai', 'our lab')
+    """
+    plain = name.strip().lower()
+    return plain if plain in _MAKERS else name.strip()
 
 
 def is_person(name: str) -> bool:

@@ -14,17 +14,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from assaymark.errors import InputError
 from assaymark.importers.aitrader import NEXT
+from assaymark.importers.makers import maker_of
 from assaymark.importers.read import (
     NAME,
     Progress,
     ShapeError,
     as_shape,
     json_object,
-    maker_of,
     note,
     pick,
     rounds_of,
-    unpack,
 )  # fmt: skip
 from assaymark.importers.report import NO_TEXT, Imported, Tally, has_text
 from assaymark.records import (
@@ -44,6 +43,7 @@ from assaymark.records import (
     Series,
     content_id,
 )
+from assaymark.rows import unpack
 
 PROVENANCE: Final = Provenance(source="Scodive/alpha-arena-prompt", licence="MIT")
 """Where the conversations come from unless the caller knows more (a commit, another mirror)."""
@@ -370,7 +370,7 @@ def _decision(call: _Call, cycle: str, nth: int, provenance: Provenance) -> Deci
     ]
     return Decision(
         record_id=f"{cycle}/{nth}/{model}", episode_id=cycle, step=nth, cluster=f"{call.asked:%Y-%m-%d}",
-        decided_at=call.answered, agent=Agent(id=model, family=maker_of(model), model=model),
+        decided_at=call.answered, agent=Agent(id=model, family=maker_of(model) or model, model=model),
         context_id=content_id(call.context), rationales=rationales, format="nof1",
         actions=tuple(
             Action(

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import types
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -26,21 +27,6 @@ NAME = r"^[^\x00-\x1f\[\]=,|]{1,120}$"
 
 NO_NAME = "cannot be a name: 1 to 120 characters, no control characters and none of []=,|"
 SHA256 = r"^[0-9a-f]{64}$"
-
-FAMILIES: Final[Mapping[str, str]] = {
-    "claude": "anthropic",
-    "deepseek": "deepseek",
-    "gemini": "google",
-    "glm": "zhipu",
-    "gpt": "openai",
-    "grok": "xai",
-    "kimi": "moonshot",
-    "llama": "meta",
-    "minimax": "minimax",
-    "mistral": "mistral",
-    "qwen": "alibaba",
-}
-"""The maker of a model, by the first word of its name."""
 
 _ALIAS = re.compile(r"(?:^|[\s\[{,])\*\w", re.M)
 # The C loader is the same safe loader, some ten times as fast; not every build of PyYAML has it.
@@ -75,12 +61,6 @@ def text_of(name: str, data: bytes) -> str:
             raise InputError(name, [kind]) from None
         line = data.count(b"\n", 0, exc.start) + 1
         raise InputError(name, [Problem(f"line {line}", f"not UTF-8 (byte {data[exc.start]:#04x})")]) from None
-
-
-def maker_of(model: str) -> str:
-    """The maker of a model by its name, folders aside; a model of unknown make is its own family."""
-    name = model.rsplit("/", 1)[-1]
-    return FAMILIES.get(name.split("-")[0].lower().rstrip("0123456789"), name)
 
 
 def joined(*places: str) -> str:

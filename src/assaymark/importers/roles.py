@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from assaymark.errors import LISTED, InputError, Problem, UnknownNameError
+from assaymark.rows import Rows
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -67,7 +67,7 @@ NAMES: Final = str.maketrans({"[": "(", "]": ")", "=": "-", ",": ";", "|": "/"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What the user says about a table: ``roles`` maps a role to a column, or to several joined with ``+``."""
+    """What the user says about a table: ``roles`` maps a role to a column, a dotted path, or several joined with ``+``."""
 
     roles: Mapping[str, str] = field(default_factory=dict)
     scale: tuple[float, float] | None = None
@@ -129,18 +129,18 @@ class Problems:
 class Cells:
     """The rows of a table, the column of each role, and what is wrong with them."""
 
-    def __init__(self, rows: pa.Table, source: str, lines: Ints, unit: str, wanted: Wanted) -> None:
-        self.rows, self.lines, self.unit, self.wanted = rows, lines, unit, wanted
-        self.problems = Problems(source)
+    def __init__(self, rows: Rows, wanted: Wanted) -> None:
+        self.file, self.rows, self.wanted = rows, rows.table, wanted
+        self.problems = Problems(rows.name)
         self.filled: list[str] = []
         self.left: list[str] = []
         self._numbers = dict[str, tuple[Floats, Bools]]()
         self.used: set[str] = set()
-        names = rows.column_names
+        names = self.rows.column_names
         if twice := sorted({name for name in names if names.count(name) > 1}):
             self.problems.add("header", f"a column name stands once (twice: {', '.join(twice)})")
             self.problems.refuse()
-        if not rows.num_rows:
+        if not len(rows):
             self.problems.add("", "has a header and no rows" if names else "is empty; a header and rows are needed")
             self.problems.refuse()
         self.plain = {_plain(name): name for name in reversed(names)}
@@ -153,11 +153,10 @@ class Cells:
         for role, column in found.items():
             if role not in ROLES:
                 self.problems.add(f"--map {role}", str(UnknownNameError("role", role, ROLES)))
-            for part in column.split("+"):
-                if part not in self.rows.column_names:
-                    close = difflib.get_close_matches(part, self.rows.column_names, n=1)
-                    hint = f"; did you mean {close[0]!r}?" if close else ""
-                    self.problems.add(f"--map {role}={column}", f"the table has no column {part!r}{hint}")
+            try:
+                self.file.column(column)
+            except InputError as exc:
+                self.problems.add(f"--map {role}={column}", exc.problems[0].what)
         self.problems.refuse()
         spoken = {part for column in found.values() for part in column.split("+")}
         spoken |= set(self.wanted.dimensions or ()) | set(self.wanted.judges or ())
@@ -203,15 +202,12 @@ class Cells:
                 self.problems.add("header", f"{what}; say which with --map {role}=COLUMN")
 
     def column(self, role: str) -> Any:
-        """The column of a role as text; several are joined with a slash."""
-        self.used.update(parts := self.roles[role].split("+"))
-        texts = []
-        for part in parts:
-            column = self.rows.column(part)
-            if pa.types.is_dictionary(column.type):
-                column = column.cast(column.type.value_type)
-            texts.append(pc.utf8_trim_whitespace(pc.fill_null(column.cast(pa.string()), "")))
-        return texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, "/")
+        """The column of a role as text, empty where there is none."""
+        self.used.update(self.roles[role].split("+"))
+        column = self.file.column(self.roles[role])
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        return pc.utf8_trim_whitespace(pc.fill_null(column.cast(pa.string()), ""))
 
     def coded(self, role: str, *, name: bool = False) -> tuple[list[str], Ints]:
         """Distinct texts of a role's column and the code of each row; an empty cell is a problem."""
@@ -239,7 +235,7 @@ class Cells:
 
     def at(self, row: int, role: str = "") -> str:
         """Where a row stands, and the column of a role, or a column."""
-        return f"{self.unit} {self.lines[row]}" + (f", {self.roles.get(role, role)}" if role else "")
+        return self.file.where(row) + (f", {self.roles.get(role, role)}" if role else "")
 
     def is_number(self, name: str) -> bool:
         """Whether a column holds numbers, or text of which all that is there is numbers."""
@@ -250,7 +246,7 @@ class Cells:
         """A column as numbers, NaN where there is none, and the rows that hold something else."""
         if name in self._numbers:
             return self._numbers[name]
-        column = self.rows.column(name)
+        column = self.file.column(name)
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         kind = column.type

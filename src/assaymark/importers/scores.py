@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 
 from assaymark.errors import LISTED, InputError, Problem, UnknownNameError
 from assaymark.importers.comparisons import PairOrders, shares_of_wins
-from assaymark.importers.makers import MAKERS_OF, is_person, maker_of
+from assaymark.importers.makers import MAKERS_OF, family_of, is_person, maker_of
 from assaymark.importers.roles import NAMES, Cells, Floats, Ints, Scored, Wanted, coding, listed, plural
+from assaymark.rows import Rows
 
 Shape = Literal["one row a score", "one column a criterion", "one column a judge", "pairs", "pairs in both orders"]
 
@@ -66,19 +67,13 @@ class UnnamedError(InputError):
         self.columns = tuple(columns)
 
 
-def read_scores(
-    rows: pa.Table, *, source: str = "scores", lines: Ints | None = None, unit: str = "line",
-    wanted: Wanted | None = None,
-) -> ScoresRead:  # fmt: skip
+def read_scores(rows: Rows, wanted: Wanted | None = None) -> ScoresRead:
     """A raw table as scores in documented columns, or all that is wrong with it at once.
 
-    ``lines`` [rows] are numbers of rows as an editor counts them (the header is line 1), for messages.
     `InputError`: two columns for one role, a role that is lacking, numbers that nobody named, text where scores belong,
     two scales, one result given twice.
     """
-    if lines is None:
-        lines = np.arange(rows.num_rows) + 2
-    return _Reading(rows, source, lines, unit, wanted or Wanted()).result()
+    return _Reading(rows, wanted or Wanted()).result()
 
 
 class _Reading(Cells):
@@ -271,12 +266,9 @@ class _Reading(Cells):
                 same += 1
                 continue
             who = f"{items[item[here]]}, {agents[agent[here]]}, {judges[judge[here]]}, trial {trial[here] + 1}"
-            what = (
-                f"a second score for {who}: {scores[here]:g}, and {scores[before]:g} in {self.unit} "
-                f"{self.lines[rows[before]]}"
-            )
+            what = f"a second score for {who}: {scores[here]:g}, and {scores[before]:g} in {self.at(rows[before])}"
             if len(self.problems.found) < LISTED:
-                self.problems.add(f"{self.unit} {self.lines[rows[here]]}", what)
+                self.problems.add(self.at(rows[here]), what)
             else:
                 self.problems.more += 1
         if same:
@@ -371,7 +363,7 @@ class _Reading(Cells):
                 told.append(f"{name}: a person")
             if not maker:
                 unknown.append(name)
-            makers[name] = (maker or name).translate(NAMES)
+            makers[name] = family_of(maker or name).translate(NAMES)
         if told:
             self.filled.append(
                 f"makers told by names ({MAKERS_OF}): {listed(told, 12)} (--family JUDGE=MAKER corrects)"
@@ -431,7 +423,9 @@ class _Reading(Cells):
         makers = self._by_owner("agent_family", found, found.agent, found.agents)
         told = {name: self.wanted.family.get(name) or makers.get(name) or maker_of(name) for name in found.agents}
         if all(told.values()):
-            columns["agent_family"] = names([str(told[name]).translate(NAMES) for name in found.agents], found.agent)
+            columns["agent_family"] = names(
+                [family_of(str(told[name])).translate(NAMES) for name in found.agents], found.agent
+            )
         for role in ("format", "derivation", "parent", "replicate"):
             if role in self.roles:
                 columns[role] = self._of_rows(role, found.row)

@@ -138,6 +138,7 @@ class TableView:
 
     source: str
     sha256: str
+    format: str
     shape: str
     roles: Mapping[str, str]
     read: str

@@ -16,10 +16,10 @@ from rich.console import RenderableType
 from assaymark.claims import certificate_name, certificates, index
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, PlanError, Problem
-from assaymark.importers.roles import SYNONYMS, Ints, Wanted
+from assaymark.importers.roles import SYNONYMS, Wanted
 from assaymark.importers.scores import ScoresRead, read_scores
+from assaymark.importers.tables import Rows, read_rows
 from assaymark.metrology.columns import Columns
-from assaymark.metrology.scores import is_parquet, read_table
 from assaymark.notebook import Note, Part, Result
 from assaymark.protocol import Study, parse_study
 from assaymark.records import AGGREGATE, Measurement, Verdict, parse
@@ -187,11 +187,12 @@ def check(
     >>> result.claims[0].claim.statement
     'north scores above south on the overall score.'
     """
-    rows, source, lines, unit = _rows(table)
+    rows = _rows(table)
+    source = rows.name
     roles = dict(map or {}) | ({} if cluster is None else {"cluster": cluster})
     plan, kept = _plan(study, source)
     makers = dict(family or {})
-    if plan is not None and not any(_plain(name) in SYNONYMS["family"] for name in rows.column_names):
+    if plan is not None and not any(_plain(name) in SYNONYMS["family"] for name in rows.table.column_names):
         makers = {one.name: one.family for one in plan.judges} | makers
     named = _names(dimensions)
     if named is None and plan is not None:  # those that the plan names, if it names any
@@ -199,8 +200,8 @@ def check(
     wanted = Wanted(roles=roles, scale=_scale(scale), dimensions=named, judges=_names(judges), family=makers,
                     without=_names(without) or ())  # fmt: skip
     progress("reading scores", 0, 1)
-    read = read_scores(rows, source=source, lines=lines, unit=unit, wanted=wanted)
-    columns = replace(Columns.of(read.table, source, read.dimensions), families_known=read.families_known)
+    read = read_scores(rows, wanted)
+    columns = replace(Columns.of(read.table, source, read.dimensions, read.scale), families_known=read.families_known)
     progress("reading scores", 1, 1)
     if read.choices and kept:
         kept = False
@@ -208,8 +209,8 @@ def check(
         plan = _default_plan(columns, read, cluster_order)
     unit = "item" if "item" in read.roles else "cycle"
     found = measure_columns(Path(source), columns, plan, progress, (), kept, unit=unit)
-    view = _view(source, table, read, columns)
-    view = replace(view, left=(*view.left, *found.notes))
+    view = _view(rows, read, columns)
+    view = replace(view, left=(*rows.said, *view.left, *found.notes))
     made = Checked(plan, found.plan_hash, kept, found.verdicts, found.measurements, view)
     if out is not None:
         made.save(out)
@@ -220,19 +221,15 @@ def _plain(name: str) -> str:
     return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
-def _rows(table: Any) -> tuple[pa.Table, str, Ints, str]:
-    """The rows of any source, what to call it, the number of each row, and what is counted."""
+def _rows(table: Any) -> Rows:
+    """The rows of any source."""
     if isinstance(table, (str, Path)):
         path = Path(table)
         if not path.exists():
             raise missing(path, "score table")
         if path.is_dir():
-            raise PlanError(
-                f"{path} is a folder; name a file, or measure partitions: assaymark measure --judgments {path}"
-            )
-        rows = read_table(path)
-        unit = "record" if is_parquet(path) else "line"
-        return rows, str(path), np.arange(rows.num_rows) + (2 if unit == "line" else 1), unit
+            raise PlanError(f"{path} is a folder; name a file, or run: assaymark measure --judgments {path}")
+        return read_rows(path)
     if isinstance(table, Sequence) and all(isinstance(row, Mapping) for row in table):
         names = list(dict.fromkeys(name for row in table for name in row))
         rows = pa.table({name: _array([row.get(name) for row in table]) for name in names})
@@ -245,7 +242,7 @@ def _rows(table: Any) -> tuple[pa.Table, str, Ints, str]:
     else:
         what = "must be a path, a frame that speaks Arrow (pandas, polars, pyarrow, duckdb) or a list of dicts"
         raise InputError("scores", [Problem("table", f"{what} (got {type(table).__name__})")])
-    return rows, "scores", np.arange(rows.num_rows) + 1, "record"
+    return Rows("scores", rows, np.arange(rows.num_rows) + 1, "record", "frame", (), "")
 
 
 def _array(values: Sequence[Any]) -> pa.Array:
@@ -308,21 +305,20 @@ def _default_plan(columns: Columns, read: ScoresRead, cluster_order: ClusterOrde
     names, codes = columns.names, columns.codes
     of = dict(zip(codes["judge"].tolist(), codes["family"].tolist(), strict=True))
     judges = [(name, names["family"][of[k]]) for k, name in enumerate(names["judge"]) if k in of]
-    plan = default_study(judges, derivations=names.get("derivation", ("honest",)))
+    plan = default_study(judges, derivations=names.get("derivation", ("honest",)), scale=read.scale)
+    if not read.levels:
+        plan = plan.model_copy(update={"rubric": plan.rubric.model_copy(update={"agreement": "icc"})})
     if cluster_order is not None:
         plan = plan.model_copy(update={"inference": plan.inference.model_copy(update={"cluster_order": cluster_order})})
-    if not read.levels or read.scale != (1.0, 5.0):
-        pass
     return plan
 
 
-def _view(source: str, table: Any, read: ScoresRead, columns: Columns) -> TableView:
+def _view(rows: Rows, read: ScoresRead, columns: Columns) -> TableView:
     """What the page and the terminal say about the table."""
     size = {name: len(set(columns.codes[name].tolist())) for name in ("trajectory", "agent", "cluster", "judge")}
     scores = int((~np.isnan(columns.scores)).sum())
-    path = Path(table) if isinstance(table, (str, Path)) else None
     return TableView(
-        source=source, sha256="" if path is None else file_sha256(path), shape=read.shape, roles=read.roles,
+        source=rows.name, sha256=rows.sha256, format=rows.format, shape=read.shape, roles=read.roles,
         read=read.read, filled=read.filled, left=read.left, choices=read.choices, dimensions=read.dimensions,
         scale=read.scale, answers=size["trajectory"], agents=size["agent"], clusters=size["cluster"],
         judges=size["judge"], scores=scores, missing=int(columns.scores.size) - scores,
