@@ -32,11 +32,11 @@ from assaymark.engine.providers.http_agent import AgentRequest
 from assaymark.importers.verdicts import verdict_map
 from assaymark.metrology.datasheet import BASE, Datasheet
 from assaymark.records import Measurement, Verdict, measurement_id
-from assaymark.workflow.claim import VerdictFile
 from assaymark.workflow.lock import open_locked
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.tracks.datasheet import Made, measure_log, read_datasheet
+from assaymark.workflow.verdict_file import VerdictFile
 
 DOCS = Path(__file__).resolve().parent
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -135,7 +135,8 @@ def _imports(place: str) -> dict[str, tuple[str, str]]:
     """The names that a module takes from others of ours, each with where from and what it is called there."""
     return {
         alias.asname or alias.name: (node.module or "", alias.name)
-        for node in _tree(place).body
+        for outer in _tree(place).body
+        for node in (outer.body if isinstance(outer, ast.If) else (outer,))
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }

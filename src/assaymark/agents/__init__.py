@@ -10,10 +10,15 @@ the call and turns its reply into a `Decision`. Reference agents are rule-based 
 
 from __future__ import annotations
 
-from assaymark.agents.date_probe import MODEL as DATER
-from assaymark.agents.date_probe import Dater
-from assaymark.agents.llm import LLMAgent, Place
-from assaymark.agents.reference import agent_argument_problems, reference_agents
+from typing import TYPE_CHECKING
+
+from assaymark.lazy import exported
+
+if TYPE_CHECKING:
+    from assaymark.agents.date_probe import MODEL as DATER
+    from assaymark.agents.date_probe import Dater
+    from assaymark.agents.llm import LLMAgent, Place
+    from assaymark.agents.reference import agent_argument_problems, reference_agents
 
 __all__ = [
     "DATER",
@@ -23,3 +28,5 @@ __all__ = [
     "agent_argument_problems",
     "reference_agents",
 ]
+
+__getattr__ = exported(__name__)

@@ -33,6 +33,7 @@ _STUDY: Final = ("assaymark.cli.study", "app")
 
 COMMANDS: Final[Mapping[str, Mapping[str, Place]]] = {
     "Start here": {
+        "check": Place("assaymark.cli.check", "app", "read a table of scores, and say what it supports"),
         "demo": Place(*_STUDY, "run a small built-in study and write its report"),
         "serve": Place("assaymark.cli.serve", "app", "show a run in the browser, also while it is running"),
         "doctor": Place(*_STUDY, "check packages and keys, and list what can run"),
@@ -61,6 +62,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, Place]]] = {
 """Every command, as the help lists them."""
 
 EXAMPLES: Final = (
+    "assaymark check scores.csv",
     "assaymark demo",
     "assaymark run study.toml --out runs/mine",
     "assaymark datasheet --judge openai/MODEL",
@@ -70,7 +72,7 @@ STATUSES: Final = "Exit status: 0 done, 1 error, 2 misuse, 3 degraded, 70 bug in
 """What a command's exit status says, in short; `assaymark.cli.main` says it in full."""
 
 GUESSES: Final[Mapping[str, str]] = {
-    "agree": "measure", "analyse": "measure", "analyze": "measure", "certify": "claim", "check": "doctor",
+    "agree": "measure", "analyse": "measure", "analyze": "measure", "certify": "claim",
     "compare": "datasheet --compare", "evaluate": "judge", "grade": "judge", "html": "report", "init": "season init",
     "market": "data", "open": "serve", "pipeline": "bench pipeline", "plan": "lock", "preregister": "lock",
     "publish": "season publish", "pull": "data pull", "qa": "bench qa", "resume": "run", "score": "judge",

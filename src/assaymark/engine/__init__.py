@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from assaymark.engine.batching import BatchSummary, cancel_batches, run_batches
-from assaymark.engine.budget import Purse
-from assaymark.engine.calls import CallSpec, Finish, Message, Model, Reply, Role, Text
-from assaymark.engine.compute import Chunk, ChunkError, beside, map_chunks
-from assaymark.engine.ledger import Ledger
-from assaymark.engine.rate_limits import Limits, Patience, provider_of
-from assaymark.engine.runner import (
-    FIRST,
-    Failure,
-    Progress,
-    RunSummary,
-    Unusable,
-    Watch,
-    first_line,
-    run_calls,
-    run_worker,
-)
-from assaymark.engine.schema import Attempt, End, Outcome, Source
+from typing import TYPE_CHECKING
+
+from assaymark.lazy import exported
+
+if TYPE_CHECKING:
+    from assaymark.engine.batching import BatchSummary, cancel_batches, run_batches
+    from assaymark.engine.budget import Purse
+    from assaymark.engine.calls import CallSpec, Finish, Message, Model, Reply, Role, Text
+    from assaymark.engine.compute import Chunk, ChunkError, beside, map_chunks
+    from assaymark.engine.ledger import Ledger
+    from assaymark.engine.rate_limits import Limits, Patience, provider_of
+    from assaymark.engine.runner import (
+        FIRST,
+        Failure,
+        Progress,
+        RunSummary,
+        Unusable,
+        Watch,
+        first_line,
+        run_calls,
+        run_worker,
+    )
+    from assaymark.engine.schema import Attempt, End, Outcome, Source
 
 __all__ = [
     "FIRST",
@@ -55,3 +60,5 @@ __all__ = [
     "run_calls",
     "run_worker",
 ]
+
+__getattr__ = exported(__name__)

@@ -5,13 +5,18 @@ Outcomes leave an importer as a table of their own. Nothing that happened after 
 
 from __future__ import annotations
 
-from assaymark.importers.aitrader import Audit, audit_aitrader, import_aitrader
-from assaymark.importers.capitalbench import import_capitalbench
-from assaymark.importers.column_map import template
-from assaymark.importers.formats import IMPORTERS, Importer, importer
-from assaymark.importers.generic import import_generic
-from assaymark.importers.human import import_human
-from assaymark.importers.report import Imported, ImportReport, Missing, RecordedBook, RecordedTrack
+from typing import TYPE_CHECKING
+
+from assaymark.lazy import exported
+
+if TYPE_CHECKING:
+    from assaymark.importers.aitrader import Audit, audit_aitrader, import_aitrader
+    from assaymark.importers.capitalbench import import_capitalbench
+    from assaymark.importers.column_map import template
+    from assaymark.importers.formats import IMPORTERS, Importer, importer
+    from assaymark.importers.generic import import_generic
+    from assaymark.importers.human import import_human
+    from assaymark.importers.report import Imported, ImportReport, Missing, RecordedBook, RecordedTrack
 
 __all__ = [
     "IMPORTERS",
@@ -30,3 +35,5 @@ __all__ = [
     "importer",
     "template",
 ]
+
+__getattr__ = exported(__name__)

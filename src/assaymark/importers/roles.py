@@ -67,7 +67,7 @@ NAMES: Final = str.maketrans({"[": "(", "]": ")", "=": "-", ",": ";", "|": "/"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What the user says about a table: ``roles`` maps a role to a column, a dotted path, or several joined with ``+``."""
+    """What the user says about a table; ``roles`` maps a role to a column, a dotted path, or several with ``+``."""
 
     roles: Mapping[str, str] = field(default_factory=dict)
     scale: tuple[float, float] | None = None

@@ -8,62 +8,67 @@ happened after a decision.
 
 from __future__ import annotations
 
-from assaymark.judging.arithmetic_oracle import Reconciliation, reconcile
-from assaymark.judging.blinding import Anonymised, anonymise, blinding_names
-from assaymark.judging.evidence import numeric_ledger
-from assaymark.judging.prompts import PlannedCall, eligible, left_out, plan_calls, plan_texts, user_messages
-from assaymark.judging.reference import (
-    ORACLE,
-    PLANTED,
-    ConstraintOracle,
-    argument_problems,
-    asked_alike,
-    oracle_scores,
-    reference_judges,
-)
-from assaymark.judging.replies import (
-    PARSER,
-    Invalid,
-    Parsed,
-    asks_again,
-    judgment,
-    parse_reply,
-    reply_schema,
-    second_call,
-)
-from assaymark.judging.rubric import Rubric, load_rubric, rubric_names
-from assaymark.judging.season.calls import author_probe, horizon_tasks, next_call, outcome_calls, probe_calls
-from assaymark.judging.season.ledger import HorizonLedger, horizon_ledger
-from assaymark.judging.season.plans import ScoringPlan, load_scoring, parse_scoring, scoring_names
-from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
-from assaymark.judging.season.reference import reference_season_judges
-from assaymark.judging.season.scoring import (
-    HorizonGrades,
-    HorizonScore,
-    band,
-    composite,
-    contested_band,
-    decision_time,
-    efficiency,
-    horizon_grades,
-    horizon_round,
-    horizon_score,
-    judge_score,
-    process_score,
-    total_score,
-    weighted_axis,
-)
-from assaymark.judging.season.table import (
-    Contestant,
-    NoiseFloor,
-    RoundTrip,
-    agreement_row,
-    noise_floor,
-    season_table,
-    thrashing,
-    tie_classes,
-)
-from assaymark.prompting.texts import judged_text, style_counts, token_count
+from typing import TYPE_CHECKING
+
+from assaymark.lazy import exported
+
+if TYPE_CHECKING:
+    from assaymark.judging.arithmetic_oracle import Reconciliation, reconcile
+    from assaymark.judging.blinding import Anonymised, anonymise, blinding_names
+    from assaymark.judging.evidence import numeric_ledger
+    from assaymark.judging.prompts import PlannedCall, eligible, left_out, plan_calls, plan_texts, user_messages
+    from assaymark.judging.reference import (
+        ORACLE,
+        PLANTED,
+        ConstraintOracle,
+        argument_problems,
+        asked_alike,
+        oracle_scores,
+        reference_judges,
+    )
+    from assaymark.judging.replies import (
+        PARSER,
+        Invalid,
+        Parsed,
+        asks_again,
+        judgment,
+        parse_reply,
+        reply_schema,
+        second_call,
+    )
+    from assaymark.judging.rubric import Rubric, load_rubric, rubric_names
+    from assaymark.judging.season.calls import author_probe, horizon_tasks, next_call, outcome_calls, probe_calls
+    from assaymark.judging.season.ledger import HorizonLedger, horizon_ledger
+    from assaymark.judging.season.plans import ScoringPlan, load_scoring, parse_scoring, scoring_names
+    from assaymark.judging.season.record import Horizon, StepRecord, horizon_of
+    from assaymark.judging.season.reference import reference_season_judges
+    from assaymark.judging.season.scoring import (
+        HorizonGrades,
+        HorizonScore,
+        band,
+        composite,
+        contested_band,
+        decision_time,
+        efficiency,
+        horizon_grades,
+        horizon_round,
+        horizon_score,
+        judge_score,
+        process_score,
+        total_score,
+        weighted_axis,
+    )
+    from assaymark.judging.season.table import (
+        Contestant,
+        NoiseFloor,
+        RoundTrip,
+        agreement_row,
+        noise_floor,
+        season_table,
+        thrashing,
+        tie_classes,
+    )
+    from assaymark.prompting.texts import judged_text, style_counts, token_count
 
 __all__ = [
     "ORACLE",
@@ -137,3 +142,5 @@ __all__ = [
     "user_messages",
     "weighted_axis",
 ]
+
+__getattr__ = exported(__name__)

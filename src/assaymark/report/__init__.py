@@ -7,12 +7,17 @@ instruments. Whoever calls them writes the files.
 
 from __future__ import annotations
 
-from assaymark.report.datasheet import judges_frame, render_comparison, render_datasheet
-from assaymark.report.inputs import AssayRun, PaidView, PlantedView, RubricView
-from assaymark.report.page import ALONE, Frame, Link, Site, content_security_policy
-from assaymark.report.study.pages import each_page, render_pages, study_frame
-from assaymark.report.study.plan import money
-from assaymark.report.terminal import terminal_summary
+from typing import TYPE_CHECKING
+
+from assaymark.lazy import exported
+
+if TYPE_CHECKING:
+    from assaymark.report.datasheet import judges_frame, render_comparison, render_datasheet
+    from assaymark.report.inputs import AssayRun, PaidView, PlantedView, RubricView
+    from assaymark.report.page import ALONE, Frame, Link, Site, content_security_policy
+    from assaymark.report.study.pages import each_page, render_pages, study_frame
+    from assaymark.report.study.plan import money
+    from assaymark.report.terminal import terminal_summary
 
 __all__ = [
     "ALONE",
@@ -33,3 +38,5 @@ __all__ = [
     "study_frame",
     "terminal_summary",
 ]
+
+__getattr__ = exported(__name__)

@@ -71,6 +71,16 @@ class Book:
         return tuple(sorted(self.families))
 
     @property
+    def answers(self) -> int:
+        """How many answers of agents were graded: decisions, or the records of a table."""
+        return len(self.run.decisions) if self.run.table is None else self.run.table.answers
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters they lie in."""
+        return len({one.cluster for one in self.run.decisions}) if self.run.table is None else self.run.table.clusters
+
+    @property
     def dimensions(self) -> tuple[str, ...]:
         """The aggregate, then the rubric's dimensions in rubric order."""
         return (AGGREGATE, *(name for name, _ in self.run.rubric.dimensions))

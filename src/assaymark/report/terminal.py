@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
-from itertools import groupby
 from typing import Final
 
-import numpy as np
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from assaymark.errors import UnknownNameError
-from assaymark.market.calendar import GAP_LIMIT
-from assaymark.market.history import AsOf, History
-from assaymark.market.instruments import CLASS_NAMES
-from assaymark.market.macro import MacroReading, News
-from assaymark.market.open import ClassOverview, Quote, class_overviews, gaps_of, quotes
-from assaymark.market.snapshot import Manifest
+from assaymark.claims import kind_of
 from assaymark.metrology.datasheet import BASE, Datasheet
-from assaymark.records import AGGREGATE, Level, Measurement, measurement_id
-from assaymark.report.inputs import AssayRun
-from assaymark.report.levels import LEVELS, TALLY
+from assaymark.records import AGGREGATE, Level, Measurement, Verdict, measurement_id
+from assaymark.report.inputs import AssayRun, TableView
+from assaymark.report.levels import LEVELS, TALLY, ordered_verdicts
 from assaymark.report.lookup import Book
 from assaymark.report.study.limits import limits
 from assaymark.report.study.overview import (
@@ -31,17 +22,20 @@ from assaymark.report.study.overview import (
     counted_words,
     finding,
     judges_words,
+    names_allowed,
     planted_words,
     tier_rows,
     tiers_words,
 )
-from assaymark.report.text import counted, short_hash
-from assaymark.text import MINUS, clean, count, number
+from assaymark.report.study.scores import agree_words, next_steps, order_lines, scale_words, size_words
+from assaymark.report.text import short_hash
+from assaymark.text import clean, count, number, prose
 
 # Shapes carry the level where colour is missing: filled, half, open.
 _SIGNS: dict[Level, str] = {"headline": "[x]", "qualified": "[/]", "no-claim": "[-]"}
 _STYLES: dict[Level, str] = {"headline": "bold blue", "qualified": "yellow", "no-claim": "dim"}
 _LIMITS: Final = 4
+_SAID: Final = 4
 _SPAN: Final = 24
 
 
@@ -55,6 +49,8 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     top: Level = "no-claim" if found.verdict is None else found.verdict.publication_level
     said = found.said if found.verdict is None else f"“{found.said}”"
     parts: list[RenderableType] = [Text(f"{' '.join(found.notice)}\n", style="italic")] if found.notice[0] else []
+    if run.table is not None:
+        return Group(*_of_table(book, run.table))
     if not book.preregistered:
         parts.append(Text("Not preregistered. The scores had been seen when the plan was locked.\n", style="bold"))
     parts += [
@@ -74,6 +70,45 @@ def terminal_summary(run: AssayRun) -> RenderableType:
             parts.append(Text(f"{at}  {one.title}. {one.effect}."))
             parts.append(_indented(Text(f"{one.measured}\n{one.fix}", style="dim")))
     return Group(*parts, Text(), Text(f"Plan {short_hash(clean(run.plan_hash))}", style="dim"))
+
+
+def _of_table(book: Book, table: TableView) -> Iterator[RenderableType]:
+    """How a table was read, the tiers, each sentence that may be made with its condition, and why others may not."""
+    levels = [verdict.publication_level for verdict in book.run.verdicts]
+    yield Text(f"Read {clean(table.source, 60)}: {size_words(table)}, scale {scale_words(table)}")
+    for line in (table.read, *table.left, *table.filled):
+        yield _indented(Text(prose(line, 400), style="dim"), 2)
+    for line in table.choices:
+        yield _indented(Text(f"Chosen after the scores were seen: {prose(line, 400)}", style="bold"), 2)
+    yield from (Text(), Text(tiers_words(book), style="bold"), *_tiers(book), Text(), _tally(levels))
+    found = finding(book)
+    if found.verdict is None:
+        yield from (Text(), _signed("no-claim", found.said), *_lines(found.also))
+    told = [(verdict, [prose(one.text, 400) for one in verdict.conditions]) for verdict in _told(book)]
+    every = [text for text in told[0][1] if all(text in also for _, also in told)] if told else []
+    for verdict, also in told:
+        yield _signed(verdict.publication_level, f"“{prose(verdict.claim.statement, 400)}”")
+        own = " ".join(text for text in also if text not in every)
+        yield from _lines(f"Say also: {own}" if own else "")
+    if every:
+        yield from _lines(f"Say with {'each of them' if len(told) > 1 else 'it'}: {' '.join(every)}")
+    if found.second:
+        yield _signed("no-claim", found.second)
+    yield from (Text(), Text(f"Judges: {agree_words(book)}"), *(Text(f"  {line}") for line in order_lines(table)))
+    if worst := limits(book)[:_LIMITS]:
+        yield from (Text(), Text("What limits the result", style="bold"))
+        yield from (_indented(Text(f"{one.title}: {one.measured} {one.effect}.")) for one in worst)
+    if steps := next_steps(book):
+        yield from (Text(), Text("Next", style="bold"))
+        yield from (_indented(Text(f"{words}  {command}")) for words, command in steps)
+
+
+def _told(book: Book) -> list[Verdict]:
+    """The sentences that say the most: who ranks first on each score, else the first supported pairs overall."""
+    said = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim"]
+    first = [v for v in said if kind_of(v.claim) == "first"]
+    pairs = [v for v in said if kind_of(v.claim) == "pair" and v.claim.dimension == AGGREGATE]
+    return [*first[:_SAID], *pairs[: max(0, _SAID - len(first))]] if names_allowed(book) else []
 
 
 def _signed(level: Level, text: str) -> Text:
@@ -207,192 +242,3 @@ def _drift_words(judge: str, item: Measurement) -> str:
         return f"{clean(judge, 60)}: drift {item.detail.get('verdict', 'not comparable')} ({item.state})"
     shifted = ", ".join(item.detail.get("shifted", ())) or "nothing"
     return f"{clean(judge, 60)}: {item.detail['verdict']} ({shifted} shifted in {item.detail['tests']} tests)"
-
-
-# A market store in the terminal: what it holds, and what could be known from it at one time.
-
-
-_BARS: Final = "▁▂▃▄▅▆▇█"
-_A_CLASS: Final = 4  # instruments of a class that are shown; one can be asked for by name
-_ITEMS: Final = 6
-_WIDTH: Final = 20
-
-
-def origin_summary(manifest: Manifest) -> RenderableType:
-    """Where a snapshot is from, what was asked for, what may be done with it, and the traps to know."""
-    origin = manifest.origin
-    text = Text()
-    text.append(clean(manifest.id, 80), style="bold")
-    text.append(f"\nfrom {clean(origin.source, 60)}, asked {_when(origin.retrieved_at)}")
-    text.append(f"\nlicence: {clean(origin.licence, 200)}")
-    asked = ", ".join(f"{name} {value}" for name, value in origin.query.items() if value not in (None, "", [], {}))
-    if asked:
-        text.append(f"\nasked for: {clean(asked, 300)}")
-    for note in origin.notes:
-        text.append(f"\nnote: {clean(note, 300)}", style="yellow")
-    return text
-
-
-def store_summary(manifest: Manifest, history: History, *, instrument: str | None = None) -> RenderableType:
-    """Origin, licence and notes, then one row a class, then what else there is; with ``instrument``, its gaps."""
-    parts: list[RenderableType] = [origin_summary(manifest)]
-    if found := class_overviews(history):
-        parts += [Text(), _classes(found)]
-    parts += [Text(), Text(_rest(history))]
-    if instrument is not None:
-        parts += [Text(), Text(_life(history, instrument))]
-    return Group(*parts)
-
-
-def view_summary(view: AsOf, *, instrument: str | None = None) -> RenderableType:
-    """What could be known at the view's time: last closes, macro readings with their states, and the newest news.
-
-    Without ``instrument``, the first few instruments of each class stand for all of them.
-    """
-    known = [one.id for one in view.instruments]
-    if instrument is not None and instrument not in known:
-        raise UnknownNameError("instrument", instrument, known)
-    parts: list[RenderableType] = [
-        Text(f"As of {view.t.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC, knowing nothing later", style="bold")
-    ]
-    found = [one for one in quotes(view) if instrument in (None, one.listing.id)]
-    parts += [Text(), _quotes(found, whole=instrument is not None)] if found else [Text("No close was known.")]
-    if instrument is not None:
-        parts += [Text(), *_filings(view, instrument)]
-    elif readings := view.all_macro():
-        parts += [Text(), _macro(readings)]
-    news = view.news(30, instrument=instrument)
-    if news:
-        parts += [Text(), Text(f"{counted(len(news), 'news item')} in the last 30 days, the newest first")]
-        parts += [_item(one) for one in reversed(news[-_ITEMS:])]
-    return Group(*parts)
-
-
-def sparkline(values: np.ndarray, width: int = _WIDTH) -> str:
-    """A path as blocks of eight heights, oldest first; a space where nothing is known.
-
-    >>> sparkline(np.array([1.0, 2.0, np.nan, 8.0]))
-    '▁▂ █'
-    """
-    places = np.unique(np.linspace(0, values.size - 1, min(width, values.size)).astype(int))
-    chosen = values[places] if values.size else values
-    known = chosen[np.isfinite(chosen)]
-    if not known.size:
-        return " " * chosen.size
-    low, spread = known.min(), float(np.ptp(known)) or 1.0
-    return "".join(_BARS[int((one - low) / spread * 7)] if np.isfinite(one) else " " for one in chosen)
-
-
-def _classes(found: Sequence[ClassOverview]) -> Table:
-    """One row a class."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("Class")
-    for title in ("number", "first day", "last day", "closes", "missing", "long gaps"):
-        table.add_column(title, justify="right")
-    table.add_column("index")
-    for one in found:
-        name = CLASS_NAMES[one.asset_class].replace("_", " ")
-        numbers = (count(one.bars), count(one.missing), count(one.long_gaps))
-        line = sparkline(np.log(np.where(one.index > 0, one.index, np.nan)), 16)
-        table.add_row(name, str(one.instruments), str(one.first), str(one.last), *numbers, line)
-    return table
-
-
-def _rest(history: History) -> str:
-    """What there is beside first versions of bars."""
-    parts = [
-        counted(len(history.macro), "macro series", "macro series"),
-        counted(len(history.news), "news item"),
-        counted(len(history.fundamentals.filings), "filed value"),
-        counted(int(history.restated.rows.size), "later version of a bar", "later versions of bars"),
-    ]
-    return ", ".join(parts)
-
-
-def _life(history: History, instrument: str) -> str:
-    """Listing and gaps of one instrument."""
-    gaps = gaps_of(history, instrument)
-    listing = next(one for one in history.listings if one.id == instrument)
-    end = f"delisted {listing.delisted}" if listing.delisted else "not delisted"
-    lines = [f"{clean(instrument, 40)}: {clean(listing.name, 80)}, listed {listing.listed}, {end}"]
-    long = [f"{gap.days} days from {gap.first}" for gap in gaps if gap.days > GAP_LIMIT]
-    lines.append(f"{counted(len(gaps), 'gap')}; too long to be carried: {', '.join(long) or 'none'}")
-    return "\n".join(lines)
-
-
-def _quotes(found: Sequence[Quote], *, whole: bool) -> Table:
-    """Last closes, a few of each class."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("Last closes", overflow="fold")
-    for title in ("close", "of day", "1 day", "20 days", "60 days"):
-        table.add_column(title, justify="right")
-    table.add_column("60 days")
-    for name, group in groupby(found, key=lambda one: one.listing.asset_class):
-        members = list(group)
-        for one in members if whole else members[:_A_CLASS]:
-            changes = [_change(value) for value in one.changes]
-            close = f"{one.close:,.2f}" if abs(one.close) >= 1 else f"{one.close:.4g}"
-            table.add_row(_plain(one.listing.id, 24), close, str(one.day), *changes, sparkline(one.path))
-        if not whole and len(members) > _A_CLASS:
-            more = f"  and {len(members) - _A_CLASS} more of {CLASS_NAMES[name].replace('_', ' ')}"
-            table.add_row(Text(more, style="dim"), *[""] * 6)
-    return table
-
-
-def _change(value: float | None) -> Text:
-    """A change in per cent, coloured by its sign, or that there is none."""
-    if value is None:
-        return Text("none", style="dim")
-    sign = MINUS if value < 0 else "+"
-    return Text(f"{sign}{100 * abs(value):.1f} %", style="red" if value < 0 else "green")
-
-
-def _macro(readings: Sequence[MacroReading]) -> Table:
-    """Macro series with what they read, or why they read nothing."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("Macro series")
-    table.add_column("reads", justify="right")
-    for title in ("unit", "for", "out since", "state"):
-        table.add_column(title, overflow="fold")
-    for one in sorted(readings, key=lambda one: one.id):
-        value = "" if one.value is None else f"{one.value:,.2f}".replace("-", MINUS)
-        out = "" if one.released is None else _when(datetime.fromtimestamp(one.released, UTC))
-        state = Text(one.state, style="" if one.state == "ok" else "yellow")
-        period = "" if one.period is None else str(one.period)
-        table.add_row(_plain(one.id, 30), value, _plain(one.unit, 20), period, out, state)
-    return table
-
-
-def _filings(view: AsOf, instrument: str) -> Iterator[RenderableType]:
-    """The newest filed values of one instrument."""
-    filed = view.fundamentals(instrument)
-    if not filed:
-        yield Text("Nothing had been filed.")
-        return
-    table = Table(box=None, pad_edge=False)
-    for title in ("Filed", "for", "value", "unit", "known since"):
-        table.add_column(title, justify="right" if title == "value" else "left")
-    for one in filed[-8:]:
-        names = (_plain(one.field, 40), _plain(one.period, 20))
-        table.add_row(*names, f"{one.value:,.4g}", _plain(one.unit, 20), _when(one.filed_at))
-    yield table
-
-
-def _plain(text: str, limit: int) -> Text:
-    """A text from a source as it is: square brackets in it are no markup."""
-    return Text(clean(text, limit))
-
-
-def _item(one: News) -> RenderableType:
-    """One news item, its time first."""
-    line = Text(f"{_when(one.published_at)}  ", style="dim")
-    line.append(clean(one.text, 400), style="default not dim")
-    return Padding(line, (0, 0, 0, 2))
-
-
-def _when(moment: datetime) -> str:
-    """A time to the minute, in UTC, rounded up: nothing is shown as known before it was."""
-    at = moment.astimezone(UTC)
-    whole = at.replace(second=0, microsecond=0)
-    shown = whole if at == whole else whole + timedelta(minutes=1)
-    return f"{shown:%Y-%m-%d %H:%M} UTC"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +25,6 @@ from assaymark.protocol import Study, parse_study
 from assaymark.records import AGGREGATE, Measurement, Verdict, parse
 from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
 from assaymark.report.inputs import TableView
-from assaymark.report.notebook import study_parts
-from assaymark.workflow.claim import verdict_file
 from assaymark.workflow.run_folder import (
     RunFolder,
     file_sha256,
@@ -41,12 +39,16 @@ from assaymark.workflow.run_folder import (
 from assaymark.workflow.score_files import default_study, measure_columns, study_toml
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.track import Progress, silent
+from assaymark.workflow.verdict_file import verdict_file
 
 if TYPE_CHECKING:
     from assaymark.plan import ClusterOrder
 
 OUT: Final = Path("assaymark-check")
 """Where `assaymark check` writes."""
+
+MOST: Final = 400
+"""Of more claims, only those that may be made have certificates, and cards and rows of numbers wait for a report."""
 
 READ: Final = "check.json"
 """How the table of a run folder was read; it marks the folder as a table's."""
@@ -66,6 +68,8 @@ class Checked(Result):
     read: TableView
 
     def _parts(self) -> Iterator[Part]:
+        from assaymark.report.notebook import study_parts
+
         yield Note(self.read.read)
         yield from study_parts(self.run)
 
@@ -111,14 +115,16 @@ class Checked(Result):
         store = Store(folder)
         store.write(MEASUREMENTS, self.measurements, {"plan": self.plan_hash})
         store.write(VERDICTS, self.verdicts, {"plan": self.plan_hash})
-        made = zip(self.verdicts, certificates(self.verdicts, index(self.measurements), self.study), strict=True)
+        brief = len(self.verdicts) > MOST
+        certified = [one for one in self.verdicts if not brief or one.publication_level != "no-claim"]
+        made = zip(certified, certificates(certified, index(self.measurements), self.study), strict=True)
         replace_files(folder.certificates, {certificate_name(verdict): json_text(one) for verdict, one in made})
         found = (self.study, self.plan_hash, self.verdicts, self.measurements)
         notes = (*self.read.left, *self.read.choices)
         write_json(folder.verdicts, replace(verdict_file(*found, preregistered=self.preregistered), notes=notes))
         head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
         write_json(folder.path / READ, head | {"read": asdict(self.read)})
-        replace_files(folder.report, each_page(self.run))
+        replace_files(folder.report, each_page(self.run, brief=brief))
         write_sums(folder)
         return folder.report / "index.html"
 
@@ -300,12 +306,20 @@ def _older(folder: RunFolder, scores: Path) -> bool:
     return locked < datetime.fromtimestamp(scores.stat().st_mtime, UTC)
 
 
+class Panel(NamedTuple):
+    """Judges with the family of each."""
+
+    judges: tuple[str, ...]
+    families: tuple[str, ...]
+
+
 def _default_plan(columns: Columns, read: ScoresRead, cluster_order: ClusterOrder | None) -> Study:
     """The plan of a table without one: its judges, its scale, and the defaults of the protocol."""
-    names, codes = columns.names, columns.codes
-    of = dict(zip(codes["judge"].tolist(), codes["family"].tolist(), strict=True))
-    judges = [(name, names["family"][of[k]]) for k, name in enumerate(names["judge"]) if k in of]
-    plan = default_study(judges, derivations=names.get("derivation", ("honest",)), scale=read.scale)
+    judges = tuple(sorted(read.families))
+    panel = Panel(judges, tuple(read.families[name] for name in judges))
+    plan = default_study(panel, derivations=columns.names.get("derivation", ("honest",)), scale=read.scale)
+    if len(read.dimensions) == 1:  # its score is the overall score
+        plan = plan.model_copy(update={"claims": plan.claims.model_copy(update={"dimensions": (AGGREGATE,)})})
     if not read.levels:
         plan = plan.model_copy(update={"rubric": plan.rubric.model_copy(update={"agreement": "icc"})})
     if cluster_order is not None:

@@ -24,7 +24,7 @@ from assaymark.market import (
 from assaymark.market.instruments import CLASSES, AssetClass, Listing
 from assaymark.market.open import Condition, condition, quotes
 from assaymark.notebook import Told
-from assaymark.report.terminal import origin_summary, store_summary, view_summary
+from assaymark.report.market_terminal import origin_summary, store_summary, view_summary
 from assaymark.workflow.run_folder import missing
 from assaymark.workflow.track import Progress, silent
 

@@ -48,10 +48,10 @@ from assaymark.records import AGGREGATE, DerivationKind, Measurement, Rows, Verd
 from assaymark.rows import read
 from assaymark.text import clean
 from assaymark.workflow.amend import toml_text
-from assaymark.workflow.claim import tally_of, verdict_file
 from assaymark.workflow.run_folder import RunFolder, missing, write_json, write_sums
 from assaymark.workflow.tables import MEASUREMENTS, Store
 from assaymark.workflow.track import Progress, counted, silent
+from assaymark.workflow.verdict_file import tally_of, verdict_file
 
 FORMS: Final = ("*.parquet", "part=*/*.parquet")
 """Where partitions lie in their folder."""
@@ -160,12 +160,18 @@ STREAMED_FROM: Final = 2_000_000
 _LISTED: Final = 5
 
 
-class _Judged(Protocol):
-    @property
-    def judges(self) -> tuple[str, ...]: ...
+class Judged(Protocol):
+    """Judges with the family of each."""
 
     @property
-    def families(self) -> tuple[str, ...]: ...
+    def judges(self) -> tuple[str, ...]:
+        """Names of the judges."""
+        ...
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The family of each."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,21 +304,15 @@ def measure_table(
     return found
 
 
-def default_study(
-    panel: Iterable[tuple[str, str]], *, derivations: Iterable[str] = ("honest",), scale: Scale = SCALE
-) -> Study:
-    """The study that stands in for a plan: judges with their families, and the defaults of the protocol."""
+def default_study(table: Judged, *, derivations: Iterable[str] = ("honest",), scale: Scale = SCALE) -> Study:
+    """The study that stands in for a plan: the judges of a table, and the defaults of the protocol."""
     kinds: list[DerivationKind] = ["honest", *sorted(set(derivations) - {"honest"})]  # type: ignore[list-item]
     judges = tuple(
         JudgeSpec(name=name, family=family, model=HUMAN_MODEL if family == HUMAN_FAMILY else f"elsewhere/{name}")
-        for name, family in panel
+        for name, family in zip(table.judges, table.families, strict=True)
     )
     records, rubric = Records(derivations=tuple(kinds)), RubricChoice(name="elsewhere", scale=scale)
     return Study(name="bare table", seed=0, judges=judges, records=records, rubric=rubric)
-
-
-def _panel(table: _Judged) -> Iterator[tuple[str, str]]:
-    return zip(table.judges, table.families, strict=True)
 
 
 def study_toml(study: Study) -> str:
@@ -350,7 +350,7 @@ def measure_columns(
             raise InputError(str(path), [Problem("", "no row of the plan's agents has a score on every dimension")])
     present = columns.names.get("derivation", ("honest",))
     whole = honest = score_table_of(columns, weights=weights)
-    plan = default_study(_panel(honest), derivations=present) if study is None else study
+    plan = default_study(honest, derivations=present) if study is None else study
     _require_fit(path, plan, honest, honest.names, honest.agents, present)
     if lacking := sorted(set(plan.claims.covariates) - {"log2"}):
         raise PlanError(
@@ -390,7 +390,7 @@ def _streamed(path: Path, study: Study | None, named: Sequence[str] | None, prog
 
 def _of_sums(path: Path, sums: ScoreSums, study: Study | None, progress: Progress, file: Path) -> MeasuredTable:
     layout = sums.layout
-    plan = default_study(_panel(layout)) if study is None else study
+    plan = default_study(layout) if study is None else study
     _require_fit(path, plan, layout, (AGGREGATE, *layout.dimensions), sums.agents, ())
     notes = _unused([name for name in numeric_columns(pq.read_schema(file)) if name not in layout.dimensions])
     if sums.left_out:
@@ -470,7 +470,7 @@ def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measur
 
 
 def _require_fit(
-    path: Path, study: Study, table: _Judged, names: Sequence[str], agents: Sequence[str], cells: Sequence[str]
+    path: Path, study: Study, table: Judged, names: Sequence[str], agents: Sequence[str], cells: Sequence[str]
 ) -> None:
     """A plan is about the judges, dimensions and control cells of the table, or about another table."""
     planned = {judge.name: judge.family for judge in study.judges}

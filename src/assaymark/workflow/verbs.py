@@ -14,7 +14,7 @@ from assaymark.engine import Model
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.workflow.amend import amend, amendment_lines, reparse
 from assaymark.workflow.canaries import Canaries, study_canaries
-from assaymark.workflow.claim import VerdictFile, claim, verification_lines, verify_certificate, verify_run
+from assaymark.workflow.claim import claim, verification_lines, verify_certificate, verify_run
 from assaymark.workflow.import_records import import_grades, import_records
 from assaymark.workflow.lock import Locked, lock, lock_lines, open_locked
 from assaymark.workflow.measure import measure
@@ -27,6 +27,7 @@ from assaymark.workflow.study_calls import JudgeResult, decide, judge
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.track import Progress, honest_table, silent
 from assaymark.workflow.tracks.datasheet import judges_of, log_map, measure_judges, measure_log, stored_datasheets
+from assaymark.workflow.verdict_file import VerdictFile
 
 __all__ = [
     "JudgeResult", "Locked", "Reported", "VerdictFile", "amend", "amendment_lines", "claim", "decide", "demo",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,7 +53,7 @@ def calls_of(book: Book, calls: float, judges: int | None = None) -> str:
     total = round(calls)
     paid = book.run.paid or ()
     priced = sum(one.calls - one.unpriced for one in paid)
-    said = counted(total, "call")
+    said = counted(total, "call" if book.run.table is None else "score")
     return f"{said}, about {money(sum(one.usd for one in paid) / priced * total)} USD" if priced else said
 
 
@@ -107,13 +108,25 @@ def _value(book: Book, limit: str, judge: str) -> float:
     return -math.inf if item is None or item.value is None else TESTS[limit][2] * item.value
 
 
+_OF_TABLES: Final[Mapping[str, str]] = {
+    "adversarial": "Have the same judges grade control texts: rows with the column derivation, as in the docs.",
+    "clusters": "Name larger clusters (--cluster COLUMN), or declare that they follow in time (--cluster-order).",
+    "few-clusters": "More items, or smaller clusters.",
+    "preregistration": "Lock a plan before the next scores are made, and name it with --study.",
+    "own_family": "Name the makers of judges and systems (--family NAME=MAKER), or add a judge without an interest.",
+    "missing_replies": "Have the judges grade what is missing.",
+}
+"""What helps where a table of scores is all there is."""
+
+
 # --- what helps, by the field that limits ---------------------------------------------------------------------------
 
 
 def fix_words(book: Book, field: str, verdict: Verdict | None = None) -> str:
     """What would lift a limit, with its price. Nothing of it depends on who is ahead."""
-    run, panel = book.run, len(book.run.study.judges)
-    decided = len(run.decisions)
+    run, panel, decided = book.run, len(book.run.study.judges), book.answers
+    if run.table is not None and field in _OF_TABLES:
+        return _OF_TABLES[field]
     if field == "agreement":
         return f"Rewrite the anchors of the rubric and pilot on 100 texts: {calls_of(book, 100, panel)}. No guarantee."
     if field == "stability" and (verdict is None or not is_significant(book, verdict)):
@@ -126,7 +139,7 @@ def fix_words(book: Book, field: str, verdict: Verdict | None = None) -> str:
     if field == "distinct":
         return "Describe what sets this dimension apart in the rubric, and score it in a call of its own."
     if field in ("clusters", "few-clusters"):
-        clusters = max(len({one.cluster for one in run.decisions}), 1)
+        clusters = max(book.clusters, 1)
         return f"Two more market regimes: {calls_of(book, 2 * decided / clusters, panel)} of the judges."
     if field == "adversarial":
         return "Give the judges a rubric that asks for facts, and grade the control texts again: " + calls_of(
@@ -165,7 +178,7 @@ def more_words(book: Book) -> str:
         return "More decisions in more market regimes; this design does not tell how many."
     target = next((one for k in (0.3, 0.1, 0.03) if (one := k * (book.run.study.points / 4)) < 0.9 * pair), pair / 2)
     factor = (pair / target) ** 2
-    calls = calls_of(book, factor * len(book.run.decisions), len(book.run.study.judges))
+    calls = calls_of(book, factor * book.answers, len(book.run.study.judges))
     return f"Detecting a gap of {target:g} takes about {number(factor, 1)} times the decisions: {calls}."
 
 
@@ -235,6 +248,8 @@ def _named(book: Book, field: str) -> tuple[str, str]:
         )
     if field == "own_family":
         shared = sorted({clean(f, 60) for f in run.study.families} & {book.family(a) for a in book.agents})
+        if not shared and run.table is not None:
+            return "Makers are not known", "whether a judge grades systems of its own maker cannot be told"
         return "Judges share a maker with agents", f"{listing(shared) or 'families'} made agents and judges"
     if field == "length":
         item = book.one("score.length_correlation")
@@ -255,7 +270,9 @@ def _named(book: Book, field: str) -> tuple[str, str]:
             own_tests_words(book)
         )
     if field == "clusters":
-        clusters = len({one.cluster for one in run.decisions})
+        clusters = book.clusters
+        if run.table is not None:
+            return "Neighbouring clusters resemble each other", "they may count for less than their number"
         return f"Only {plural(clusters, 'market regime')}", "neighbouring clusters may follow each other in time"
     if field == "other_judges":
         return "Not shown for other judges", f"{plural(len(run.study.families), 'judge family', 'judge families')}"
@@ -265,5 +282,11 @@ def _named(book: Book, field: str) -> tuple[str, str]:
     if field == "human_anchor":
         return "People’s grades disagree or are open", "people’s grades have to confirm the order"
     if field == "preregistration":
+        if run.table is not None:
+            return "The scores came before a plan", "these scores were analysed after they were seen"
         return "The plan was locked after the scores", "the scores had been seen when the plan was locked"
+    if field == "missing_replies":
+        table = run.table
+        some = "" if table is None else f"{count(table.missing)} of {count(table.missing + table.scores)} "
+        return "Scores are missing", f"{some or 'some '}scores are missing, or those of a judge left out"
     return clean(field.replace("_", " "), 60).capitalize(), "a limit of the plan"

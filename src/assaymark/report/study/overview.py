@@ -43,6 +43,7 @@ from assaymark.report.study.controls import (
 )
 from assaymark.report.study.limits import Limit, failed_judges, limits, own_test, own_tests_words
 from assaymark.report.study.plan import invalid_words
+from assaymark.report.study.scores import next_section, next_steps, orders_section, panel_section, read_section
 from assaymark.report.text import counted, interval, listing, ordinal_span, plural, sentence, shown, signed, words
 from assaymark.text import clean, count, number, percent, prose, span
 
@@ -163,9 +164,9 @@ def _names(names: Sequence[str]) -> str:
 
 def counted_words(book: Book) -> str:
     """What the tallies are of: sentences, decisions, judges and clusters."""
-    run, clusters = book.run, len({one.cluster for one in book.run.decisions})
+    run, clusters, what = book.run, book.clusters, "decision" if book.run.table is None else "answer"
     fixed = "fixed in advance" if book.preregistered else "not preregistered, so none without a condition"
-    parts = [f"of {counted(len(run.verdicts), 'sentence')} {fixed}", counted(len(run.decisions), "decision"),
+    parts = [f"of {counted(len(run.verdicts), 'sentence')} {fixed}", counted(book.answers, what),
              counted(len(run.study.judges), "judge")]  # fmt: skip
     parts += [counted(clusters, "cluster")] if clusters else []
     return " · ".join(parts)
@@ -472,9 +473,17 @@ def limits_section(found: Sequence[Limit]) -> Section:
 def benches(book: Book) -> dict[str, str]:
     """The page whose bench holds each score: the first one holds all where they are few enough."""
     scored = [d for d in book.dimensions if book.on(d)]
+    if book.run.table is not None:
+        several = len(about_agents(book)) > MOST
+        return {d: f"sentences-{at:03d}.html" if several else "sentences.html" for at, d in enumerate(scored, 1)}
     if len(about_agents(book)) <= MOST:
         return dict.fromkeys(scored, "index.html")
     return {d: "index.html" if at == 0 else f"sentences-{at:03d}.html" for at, d in enumerate(scored)}
+
+
+def first_scores(book: Book) -> dict[str, str]:
+    """The pages with a bench, each with the first score that it holds."""
+    return {path: dimension for dimension, path in reversed(benches(book).items())}
 
 
 def overview(book: Book, deeper: Sequence[tuple[str, str, str]]) -> Page:
@@ -490,8 +499,16 @@ def overview(book: Book, deeper: Sequence[tuple[str, str, str]]) -> Page:
         Markup('<li><a href="{}">{}</a><span class="sub">{}</span></li>').format(path, name, said)
         for name, path, said in deeper
     )
-    sections = [tiers_section(book), planted_section(book), judges_section(book), limits_section(limits(book))]
-    if found.verdict is None and not any(level != "no-claim" for level in levels):
+    sections, table = (
+        [tiers_section(book), planted_section(book), judges_section(book), limits_section(limits(book))],
+        book.run.table,
+    )
+    if table is not None:
+        planted = [sections[1]] if book.run.study.cells_judged else []
+        orders = [orders_section(table)] if table.orders else []
+        sections = [read_section(table), sections[0], *orders, panel_section(book), *planted, sections[3],
+                    next_section(next_steps(book))]  # fmt: skip
+    if table is None and found.verdict is None and not any(level != "no-claim" for level in levels):
         sections = [sections[3], *sections[1:3]] if not book.agents else [sections[3], sections[0], *sections[1:3]]
     deep = Section("more", "Where is the rest?", "", (Markup('<ul class="deep">{}</ul>').format(links),))
     asked = bench(book, pages, "index.html", copying=allowed)
@@ -521,10 +538,12 @@ def _notice(found: Finding, book: Book) -> Inline:
 def sentence_pages(book: Book) -> Iterator[Page]:
     """A bench of its own for each score that the first page has no room for."""
     pages, allowed = benches(book), names_allowed(book)
-    for dimension, path in pages.items():
+    for path, dimension in first_scores(book).items():
         if path != "index.html":
             block = bench(book, pages, path, copying=allowed)
             title, lead = f"Sentences on {score_words(dimension)}", "Any sentence on this score, with what decides it."
+            if path == "sentences.html":
+                title, lead = "Sentences", "Any sentence about these systems, with what decides it."
             yield Page(
                 path, title, lead, blocks=(block,), up=Linked("Overview", "index.html"), here="overview",
                 styles=("bench.css",), scripts=("page.js", "bench.js"),

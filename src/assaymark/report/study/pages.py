@@ -15,7 +15,7 @@ from assaymark.report.board import board_section
 from assaymark.report.cards import PAGE, card_bytes, cards, claim_links, claims_pages, rules_section
 from assaymark.report.evidence import LedgerRow, evidence_section, ledger_pages, ledger_rows
 from assaymark.report.inputs import AssayRun
-from assaymark.report.lookup import Book
+from assaymark.report.lookup import Book, score_words
 from assaymark.report.measurements import measured_links, measured_rows, measurement_pages
 from assaymark.report.page import ALONE, JUDGES, Frame, Link, Site, in_parts, paged, paged_by
 from assaymark.report.records.calls import ReadCalls
@@ -28,7 +28,7 @@ from assaymark.report.study.claim_map import claim_map
 from assaymark.report.study.controls import controls_section
 from assaymark.report.study.cycle import CLOSES, agents_section, example_closes, example_page
 from assaymark.report.study.outside import outside_group
-from assaymark.report.study.overview import TIERS, overview, sentence_pages, tiers_csv
+from assaymark.report.study.overview import TIERS, first_scores, overview, sentence_pages, tiers_csv
 from assaymark.report.study.plan import cost_section, noise_section, panel_section, plan_section, records_section
 from assaymark.report.text import counted, moment, short_hash
 from assaymark.text import clean, count
@@ -43,6 +43,7 @@ _NAV: Final = (
     Link("measurements", "measurements.html", "Measurements"),
     Link("plan", "plan.html", "Plan"),
 )
+_PLAN: Final = ("What was fixed before the scores were seen, and who judged.", "The rules that the scores were put to.")
 _JUDGES: Final = Link(JUDGES, "datasheets.html", "Judges")
 _RECORDS: Final = Link(RECORDS, OVERVIEW, "Records")
 
@@ -64,12 +65,19 @@ def render_pages(run: AssayRun, site: Site = ALONE) -> Mapping[str, str]:
 
 
 def each_page(
-    run: AssayRun, site: Site = ALONE, read: ReadCalls | None = None, calls: Calls = "all"
+    run: AssayRun, site: Site = ALONE, read: ReadCalls | None = None, calls: Calls = "all", *, brief: bool = False
 ) -> Iterator[tuple[str, str]]:
     """The pages of `render_pages`, one at a time, and those of single calls where there is a ledger to read.
 
-    A run with ``judged`` has pages of its judgments and decisions below ``judgments/`` and ``decisions/``.
+    A run with ``judged`` has pages of its judgments and decisions below ``judgments/`` and ``decisions/``. A ``brief``
+    report has no card of each claim and no row of each measurement; its sentences say what decides them.
     """
+    if brief:
+        book, frame = Book.of(run), study_frame(run, site, brief=True)
+        for page in _pages(book, (), {}):
+            yield page.path, frame.page(page)
+        yield TIERS, tiers_csv(book)
+        return
     unlinked, frame = Book.of(run), study_frame(run, site)
     trail = Trail.of(run.judged, run.rubric.dimensions) if run.judged else None
     rows = ledger_rows(unlinked, {} if trail is None else trail.decisions)
@@ -92,10 +100,12 @@ def each_page(
 
 def _pages(book: Book, rows: Sequence[LedgerRow], claims: Mapping[str, Sequence[object]]) -> Iterator[Page]:
     """Every page of blocks: the first one, then one for each question that it links to."""
-    yield overview(book, list(_deeper(book, rows)))
+    table = book.run.table is not None
+    yield overview(book, list(_deeper(book, rows, cards=bool(claims))))
     yield from sentence_pages(book)
     yield from claims_pages(claims)  # type: ignore[arg-type]
-    yield claim_map(book, book.links)
+    if not table:
+        yield claim_map(book, book.links)
     yield _page("agents", "Agents", "How the agents rank, and what they were shown and did.",
                 board_section(book), ranks_section(book), agents_section(book))  # fmt: skip
     yield _page("agreement", "Agreement of the judges", "How far the judges agree, together and one by one.",
@@ -103,12 +113,15 @@ def _pages(book: Book, rows: Sequence[LedgerRow], claims: Mapping[str, Sequence[
     yield _page("stability", "Stability of the orders", "What an order needs beside a significant difference.",
                 stability_section(book, outside_group(book)), explanations_section(book),
                 rules_section(book))  # fmt: skip
-    yield _page("controls", "Control texts", "Texts whose right treatment is known.", controls_section(book))
+    if not table or book.run.study.cells_judged:
+        yield _page("controls", "Control texts", "Texts whose right treatment is known.", controls_section(book))
+    made = () if table else (panel_section(book), cost_section(book), records_section(book))
+    yield _page("plan", "Plan", _PLAN[table], plan_section(book), *made)
+    if table:
+        return
     yield _page("fact-check", "Fact check", "The numbers in the texts against what their authors could see.",
                 evidence_section(book, rows), here="facts")  # fmt: skip
     yield from ledger_pages(rows)
-    yield _page("plan", "Plan", "What was fixed before the scores were seen, and who judged.", plan_section(book),
-                panel_section(book), cost_section(book), records_section(book))  # fmt: skip
     example = example_page(book)
     if example is not None:
         yield example
@@ -121,14 +134,25 @@ def _page(
     return Page(f"{name}.html", title, lead, shown, here=here or name, styles=styles)
 
 
-def _deeper(book: Book, rows: Sequence[LedgerRow]) -> Iterator[tuple[str, str, str]]:
+def _deeper(book: Book, rows: Sequence[LedgerRow], *, cards: bool) -> Iterator[tuple[str, str, str]]:
     """The other pages as (words, path, what is there)."""
     run = book.run
-    yield "All sentences", "claims.html", f"{count(len(run.verdicts))}, with reasons"
+    if run.table is not None:
+        for path, dimension in reversed(first_scores(book).items()):
+            where = "with what decides it" if path == "sentences.html" else f"on {score_words(dimension)}"
+            yield "Any sentence", path, where
+    if cards or run.table is None:
+        yield "All sentences", "claims.html", f"{count(len(run.verdicts))}, with reasons"
     yield "Agents", "agents.html", f"{count(len(book.agents))}, ranks and conduct"
     yield "Agreement", "agreement.html", counted(len(run.study.judges), "judge")
     yield "Stability", "stability.html", "orders without each judge"
-    yield "Control texts", "controls.html", "texts of known quality"
+    if run.table is None or run.study.cells_judged:
+        yield "Control texts", "controls.html", "texts of known quality"
+    if run.table is not None:
+        if cards:
+            yield "Measurements", "measurements.html", f"{count(len(run.measurements))}, with n and method"
+        yield "Plan", "plan.html", "the rules, and their defaults"
+        return
     yield "Fact check", "fact-check.html", f"{counted(len(rows), 'number')} in the texts"
     if run.datasheets:
         yield "Judges’ own tests", "datasheets.html", counted(len(run.datasheets), "datasheet")
@@ -140,8 +164,13 @@ def _deeper(book: Book, rows: Sequence[LedgerRow]) -> Iterator[tuple[str, str, s
     yield "Plan", "plan.html", when
 
 
-def study_frame(run: AssayRun, site: Site = ALONE) -> Frame:
+def study_frame(run: AssayRun, site: Site = ALONE, *, brief: bool = False) -> Frame:
     """The frame of every page of a study, the datasheets of its judges included."""
+    if run.table is not None:
+        left = {"facts", "map", *(("claims", "measurements") if brief else ())}
+        nav = tuple(one for one in _NAV if one.key not in left)
+        title = clean(run.study.title or f"Table {run.table.source}", 120)
+        return Frame(study=title, mark=short_hash(clean(run.plan_hash)), nav=nav, site=site)
     records = (_RECORDS,) if run.judged else ()
     judges = (_JUDGES,) if run.datasheets else ()
     return Frame(

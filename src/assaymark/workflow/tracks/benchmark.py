@@ -36,7 +36,6 @@ from assaymark.report.records.study import Calls
 from assaymark.workflow.amend import toml_value
 from assaymark.workflow.ask import say_raised
 from assaymark.workflow.canaries import Canaries, check_call
-from assaymark.workflow.claim import Panel, decided_file, tally_of
 from assaymark.workflow.model_problems import unknown_model
 from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.run_folder import RunFolder, read_text, replace_files, write_json, write_sums
@@ -68,6 +67,7 @@ from assaymark.workflow.tracks.benchmark_measure import (
 )
 from assaymark.workflow.tracks.benchmark_plan import LockedBench, lock_bench, open_bench
 from assaymark.workflow.tracks.benchmark_view import episode_trace, market_view, template_views
+from assaymark.workflow.verdict_file import Panel, decided_file, tally_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from assaymark.report.notebook import season_parts
 from assaymark.report.season import season_frame, write_site
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.records import SeasonRecord, SeasonTrail, record_places, season_record_pages
-from assaymark.workflow.claim import Panel, PlaceLine, VerdictFile, decided_file
 from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.run_folder import (
     RunFolder,
@@ -51,6 +50,7 @@ from assaymark.workflow.tracks.season_record_tables import (
 )
 from assaymark.workflow.tracks.season_view import SeasonFindings, SeasonJudgments, season_run
 from assaymark.workflow.tracks.season_view_rules import behind, hindsight, judged_to
+from assaymark.workflow.verdict_file import Panel, PlaceLine, VerdictFile, decided_file
 
 
 def season_records(

@@ -1,0 +1,128 @@
+"""`assaymark check`: what a table of scores supports."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from assaymark.cli.options import NOTHING, AsJson, Tools, examples, say_json, tools_of
+from assaymark.errors import InputError, Problem
+from assaymark.importers.roles import ROLES
+from assaymark.importers.scores import UnnamedError
+from assaymark.plan import read_toml
+from assaymark.workflow.check import OUT, Checked
+from assaymark.workflow.check import check as check_table
+from assaymark.workflow.run_folder import read_text
+
+app = typer.Typer(rich_markup_mode=None)
+
+Table = Annotated[Path, typer.Argument(help="Scores: CSV, TSV, JSON, JSON lines, Parquet, Arrow, or a tool's log.",
+                                       metavar="TABLE")]  # fmt: skip
+RoleMap = Annotated[
+    list[str] | None,
+    typer.Option("--map", help="Column of a role, or a TOML file of them; repeatable.", metavar="ROLE=COLUMN"),
+]
+OnScale = Annotated[str | None, typer.Option("--scale", help="Scale of the scores; default: read.", metavar="1..5")]
+Criteria = Annotated[
+    str | None, typer.Option("--dimensions", help="Columns that are scores, comma-separated.", metavar="NAMES")
+]
+Judges = Annotated[
+    str | None, typer.Option("--judges", help="Columns that are judges, or judges to keep.", metavar="NAMES")
+]
+Makers = Annotated[
+    list[str] | None, typer.Option("--family", help="Maker of a judge or agent; repeatable.", metavar="NAME=MAKER")
+]
+Cluster = Annotated[
+    str | None, typer.Option("--cluster", help="Column that groups items; default: each item.", metavar="COLUMN")
+]
+Order = Annotated[
+    str | None,
+    typer.Option("--cluster-order", help="exchangeable, or consecutive if clusters follow in time.", metavar="ORDER"),
+]
+Without = Annotated[
+    list[str] | None, typer.Option("--without", help="Judge to leave out, on the record; repeatable.", metavar="JUDGE")
+]
+Locked = Annotated[
+    Path | None, typer.Option("--study", help="Plan, or the folder where it was locked.", metavar="STUDY")
+]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", metavar="RUN")]
+
+
+@app.command(
+    epilog=examples(
+        "assaymark check scores.csv",
+        "assaymark check results.jsonl --map agent=model_name --scale 1..10 --cluster topic",
+        "assaymark check wide.csv --judges gpt-4o,claude,gemini --json | jq .verdicts",
+    )
+)
+def check(
+    ctx: typer.Context, table: Table, role_map: RoleMap = None, scale: OnScale = None, dimensions: Criteria = None,
+    judges: Judges = None, family: Makers = None, cluster: Cluster = None, cluster_order: Order = None,
+    without: Without = None, study: Locked = None, out: Out = OUT, json: AsJson = False,
+) -> None:  # fmt: skip
+    """Read a table of scores, say how it was read, and which sentences about its agents the scores support.
+
+    Columns are known by their names and synonyms (agent, model, system; judge, grader; item, question_id; score,
+    rating), with one row a score, one column a criterion or a judge, or pairs with a winner.
+    """
+    tools = tools_of(ctx)
+    given: dict[str, Any] = {
+        "map": mapped(role_map or (), "--map"), "scale": scale, "judges": judges, "cluster": cluster,
+        "family": mapped(family or (), "--family"), "cluster_order": cluster_order, "without": without or (),
+        "study": study,
+    }  # fmt: skip
+    with tools.progress(NOTHING) as progress:
+        try:
+            found = check_table(table, dimensions=dimensions, progress=progress, **given)
+        except UnnamedError as exc:
+            named = chosen(exc)
+            if named is None:
+                raise
+            found = check_table(table, dimensions=named, progress=progress, **given)
+        page = found.save(out)
+    show_checked(tools, json, found, page)
+
+
+def show_checked(tools: Tools, json: bool, found: Checked, page: Path | None) -> None:
+    """The result for a program, or in words."""
+    if json:
+        say_json(found.document | ({} if page is None else {"page": str(page)}))
+        return
+    tools.show(found.summary)
+    tools.say_all([] if page is None else [f"page: {page}"])
+
+
+def chosen(error: UnnamedError) -> tuple[str, ...] | None:
+    """Which numeric columns are scores, by a question on a terminal; None where nobody can be asked."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    numbered = ", ".join(f"{at} {name}" for at, name in enumerate(error.columns, 1))
+    said = typer.prompt(f"Which of these columns are scores ({numbered})? Numbers or names, comma-separated", err=True)
+    names = [one.strip() for one in said.split(",")]
+    known = {str(at): name for at, name in enumerate(error.columns, 1)}
+    return tuple(known.get(one, one) for one in names if one)
+
+
+def mapped(given: Sequence[str], flag: str) -> dict[str, str]:
+    """``name=value`` options, and TOML files of them, as a mapping."""
+    found: dict[str, str] = {}
+    problems: list[Problem] = []
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals and one.endswith(".toml"):
+            tree = read_toml(read_text(Path(one), "column map"), source=one)
+            words = {key: item for key, item in tree.items() if isinstance(item, str)}
+            problems += [Problem(f"{one}: {key}", "must be the name of a column") for key in tree if key not in words]
+            found |= words
+        elif not (equals and name.strip() and value.strip()):
+            known = f" (roles: {', '.join(ROLES)})" if flag == "--map" else ""
+            problems.append(Problem(flag, f"must be written NAME=VALUE (got {one!r:.60}){known}"))
+        else:
+            found[name.strip()] = value.strip()
+    if problems:
+        raise InputError("check", problems)
+    return found
