@@ -216,7 +216,7 @@ def test_a_plan_on_1_to_5_keeps_its_hash_and_another_scale_has_another():
         ("[rubric]\nscale = [5, 1]\n", "names its lowest score first"),
         ("[rubric]\nscale = [1, inf]\n", "finite"),
         ('[rubric]\nscale = [0, 100]\nagreement = "kappa"\n', "at most 11"),
-        ('[rubric]\nscale = [0, 0.5]\nagreement = "kappa"\n', "whole numbers from end to end"),
+        ('[rubric]\nscale = [0, 0.5]\nagreement = "kappa"\n', "whole from end to end"),
         ("oracle = true\n[rubric]\nscale = [1, 10]\n", "oracle scores on 1..5 alone"),
         ("[rubric]\nscale = [1, 10]\n[datasheets]\nvacuum_score = 11\n", "must lie on the scale, 1..10"),
         ("[datasheets]\nvacuum_score = 6\n", "must lie on the scale, 1..5"),

@@ -239,7 +239,13 @@ class ScaleRow:
 
 
 def scale_use(
-    name: str, judges: Sequence[str], rows: Sequence[ScaleRow], marks: Sequence[str], title: str, desc: str
+    name: str,
+    judges: Sequence[str],
+    rows: Sequence[ScaleRow],
+    title: str,
+    desc: str,
+    *,
+    marks: Sequence[str] = ("1", "2", "3", "4", "5"),
 ) -> tuple[str, str]:
     """The figure for a screen and for a phone. One height scale for all; each cell’s tallest bar has its percent."""
     wide = _grid(f"{name}-w", judges, rows, marks, (title, desc), wide=True)

@@ -346,7 +346,9 @@ class SpreadRow:
     values: tuple[float, ...] = ()
 
 
-def spreads(name: str, rows: Sequence[SpreadRow], ends: tuple[float, float], title: str, desc: str) -> tuple[str, str]:
+def spreads(
+    name: str, rows: Sequence[SpreadRow], title: str, desc: str, *, ends: tuple[float, float] = (1, 5)
+) -> tuple[str, str]:
     """The figure for half a screen and for a phone."""
     wide = _spreads(f"{name}-w", rows, ends, (title, desc), float(HALF), "wide")
     return wide, _spreads(f"{name}-n", rows, ends, (title, desc), float(NARROW), "narrow")

@@ -568,9 +568,8 @@ def _scale(book: Book, found: Sequence[tuple[str, Measurement]]) -> Figure | Non
     titles = [clean(judge, 60) for judge in judges]
     marks = _marks_of(book)
     said = tuple(JudgeWords(at, name, _mostly(rows, at, marks)) for at, name in enumerate(titles))
-    wide, narrow = scale_use(
-        "scale", titles, rows, marks, f"How each judge used the marks {book.run.study.scale_text}", told(said)
-    )
+    title = f"How each judge used the marks {book.run.study.scale_text}"
+    wide, narrow = scale_use("scale", titles, rows, title, told(said), marks=marks)
     caption = "Share of the trajectories that each judge gave each mark, trials averaged and rounded as for κ."
     return Figure(
         "Which marks did each judge give?", caption, wide, narrow, said, table=_marks_table(titles, rows, marks)

@@ -372,9 +372,8 @@ def _spread(book: Book, found: Sequence[Control]) -> Figure | None:
     if not found or all(row.box is None and not row.values for row in rows):
         return None
     desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
-    wide, narrow = spreads(
-        "spread", rows, book.run.study.scale, "Panel scores of honest records and control texts", desc
-    )
+    title = "Panel scores of honest records and control texts"
+    wide, narrow = spreads("spread", rows, title, desc, ends=book.run.study.scale)
     caption = (
         f"Panel scores on the aggregate, {book.run.study.scale_text}. Box: the middle half of the honest records. "
         f"Dots: control texts, at most {DOTS} a row. Upright line: the median."
