@@ -38,11 +38,11 @@ from assaymark.report.blocks import (
     strong_link,
 )
 from assaymark.report.levels import LEVELS
-from assaymark.report.measurements import STYLES
+from assaymark.report.measurements import STYLES, measured_row
 from assaymark.report.page import ALONE, SCRIPTS, Site, beside, in_parts, paged_by
 from assaymark.report.portbench.records import block
 from assaymark.report.season.accounts import DATA, accounts_section, go_deeper, holdings_blocks, latest_blocks
-from assaymark.report.season.agent import model_pages
+from assaymark.report.season.agent import agent_pages
 from assaymark.report.season.edition import TABLES, Edition, editions
 from assaymark.report.season.index import ModelWords, SeasonLookup
 from assaymark.report.season.inputs import SeasonRun
@@ -334,7 +334,7 @@ def edition_pages(edition: Edition) -> Iterator[tuple[str, str]]:
     yield from _measurements(edition)
     yield "rules.html", _rules(edition)
     yield "changelog.html", _changelog(edition)
-    yield from model_pages(edition.book, edition.words, edition.render, _to_root(edition))
+    yield from agent_pages(edition)
 
 
 def _index(edition: Edition) -> Iterator[tuple[str, str]]:
@@ -463,7 +463,7 @@ def _claims(edition: Edition) -> Iterator[tuple[str, str]]:
 
 
 def _panel(edition: Edition) -> str:
-    site = _to_root(edition)
+    site = edition.to_root
     records = f"{site}{OVERVIEW}" if edition.book.run.records else ""
     return edition.page(panel_page(edition.book, edition.words, site, records))
 
@@ -471,25 +471,20 @@ def _panel(edition: Edition) -> str:
 def _measurements(edition: Edition) -> Iterator[tuple[str, str]]:
     book, words = edition.book, edition.words
     for name, found, parts in beside(book.measured.items(), part=words("frame.part"), parts=words("frame.parts")):
-        rows = worded_rows(book, found, words, _to_root(edition))
+        rows = worded_rows(book, found, words, edition.to_root)
+        resting = any(row.rests for row in rows)
+        kinds = ("kind", "about", "value", "interval", "n", "method", *(["rests"] if resting else []))
         groups = [row.group for row in rows]
+        table = Table(
+            tuple("n" if kind == "n" else words(f"measured.{kind}") for kind in kinds),
+            tuple(measured_row(row, resting) for row in rows), frozenset({2, 3, 4}), "", stacked=True,
+            id="measured-rows", filters=words.filters(groups, {group: group for group in groups}),
+            what=words("measured.what"),
+        )  # fmt: skip
+        lead = f"{words('measured.lede')} ", Linked(words("claims.title"), "claims.html")
+        blocks = (table,) if rows else (Text(words("measured.none"), "none"),)
+        title = words("measured.title")
         yield (
             name,
-            edition.render(
-                "season-measurements.html",
-                name,
-                words("measured.title"),
-                here="measurements",
-                styles=STYLES,
-                rows=rows,
-                rests=any(row.rests for row in rows),
-                filters=words.filters(groups, {group: group for group in groups}),
-                total=words("measured.total", n=len(rows), count=words.count(len(rows))),
-                pager=parts,
-            ),
+            edition.page(Page(name, title, lead, blocks=blocks, parts=parts, here="measurements", styles=STYLES)),
         )
-
-
-def _to_root(edition: Edition) -> str:
-    """The way from a page at the top of a language to the folder of the site, where datasheets are linked from."""
-    return "../" * edition.folder.count("/")
