@@ -400,7 +400,8 @@ class Page:
     ``contents`` are links to parts of the page as (id, words); ``parts`` are the links between the parts of something
     long, above and below the sections; ``foot`` replaces the last line of the page. A first page has what its tallies
     are ``of`` beside its heading, a second line ``under`` its lead, and a ``notice`` above all. ``aside`` are lines
-    beside the heading, such as the value of an account.
+    beside the heading, such as the value of an account. ``description`` is for previews, with the file of a
+    ``picture``, and ``feeds`` are its (type, file).
     """
 
     path: str
@@ -419,6 +420,9 @@ class Page:
     notice: Inline = ""
     aside: tuple[Inline, ...] = ()
     here: str = ""
+    description: str = ""
+    picture: str = ""
+    feeds: tuple[tuple[str, str], ...] = ()
     styles: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ("page.js",)
 

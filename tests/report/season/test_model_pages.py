@@ -174,7 +174,7 @@ def test_every_link_leads_to_a_page_and_a_place_on_it():
                 assert not place or place in read[aim].ids, (path, link)
             else:
                 own = path.removesuffix(".html") + ".csv"
-                top = re.fullmatch(r"(de/)?(index|claims|panel|measurements|rules|changelog)\.html", aim)
+                top = re.fullmatch(r"(de/)?(index|claims|panel|measurements|rules|method|archive)\.html", aim)
                 assert aim == own or top, (path, link)
 
 

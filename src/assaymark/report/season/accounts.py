@@ -227,5 +227,5 @@ def _decision(book: SeasonLookup, agent: str, step: SeasonStep, words: ModelWord
 
 def go_deeper(words: ModelWords) -> Iterator[Inline]:
     """The other pages of the season, with what they hold."""
-    for key in ("claims", "panel", "measurements", "rules", "changelog"):
+    for key in ("claims", "panel", "measurements", "rules", "method", "changelog", "archive"):
         yield bold(words(f"nav.{key}")), ": ", Linked(words.say(f"accounts.deeper.{key}"), f"{key}.html")

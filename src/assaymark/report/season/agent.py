@@ -30,6 +30,7 @@ from assaymark.report.blocks import (
     level_words,
     notes,
     small,
+    written,
 )
 from assaymark.report.page import SCRIPTS, beside
 from assaymark.report.season.accounts import account_paths, cash_share, data_path, earned_section, held, last_book
@@ -42,6 +43,7 @@ from assaymark.report.season.decisions import (
     decisions_answer,
     mismatch_parts,
     mismatch_table,
+    mismatch_words,
     order_count,
 )
 from assaymark.report.season.edition import Edition
@@ -53,7 +55,7 @@ from assaymark.report.season.ledger import ledger_table as checked
 from assaymark.report.season.levels import agent_levels
 from assaymark.text import clean
 
-_ROOM, _WHY, _SYMBOLS, _HELD = 2_000, 400, 5, 12
+_ROOM, _WHY, _SYMBOLS, _HELD, _WRONG = 2_000, 400, 5, 12, 3
 LAST_CARDS: Final = 5
 """Decisions on the page of an agent, and sentences of its fact check."""
 
@@ -196,18 +198,20 @@ def _decided(book: ModelBook, places: Mapping[int, str]) -> Iterator[Section]:
 def _checked(book: ModelBook, places: Mapping[int, str]) -> Iterator[Section]:
     """The fact check of its numbers, and what else was checked."""
     counts, lines = ledger_counts(book), tuple(reversed(book.lines))[: LAST_CARDS - 1]
+    unkept = book.say("ledger.partial") if book.run.partial else ""
     blocks: list[Block] = []
     if lines and counts is not None:
         first, *_ = ledger_parts(book.path, book.lines)
         whole = Linked(book.say("ledger.all", n=len(book.lines)), first)
-        blocks = [checked(book, lines, places), Text(whole), counts, *notes(ledger_notes(book)[:1])]
+        blocks = [checked(book, lines, places), Text(whole), counts, *notes((*ledger_notes(book)[:1], unkept))]
     yield Section("ledger", book.say("ledger.section"), ledger_answer(book), tuple(blocks))
     usable = [one for one in book.grades if one.state == "ok"]
     wrong = mismatch_parts(book.path, book.steps)
     listed = Linked(book.say("reliability.all"), next(iter(wrong))) if wrong else ""
+    some = [written(mismatch_words(book.words, text)) for part in wrong.values() for _, text in part[:_WRONG]][:_WRONG]
     found = (
         ("lookahead", (Text(_lookahead(book, usable), "cap"), *_looked(book, usable))),
-        ("reliability", notes((_reliability(book, wrong), _judged(book, usable), listed), "cap")),
+        ("reliability", notes((_reliability(book, wrong), *some, listed, _judged(book, usable)), "cap")),
         ("thrash", notes((_thrash(book, usable),), "cap")),
     )
     columns = tuple((Group(book.say(f"{name}.title"), shown),) for name, shown in found)

@@ -15,7 +15,7 @@ from assaymark.report.season.words import Words
 from assaymark.report.text import short_hash
 from assaymark.text import clean
 
-NAV: Final = ("index", "claims", "panel", "measurements", "rules", "changelog")
+NAV: Final = ("index", "claims", "panel", "measurements", "rules", "method", "archive")
 """The pages of the menu, by name."""
 
 _STYLES: Final = ("page.css", "season.css")
