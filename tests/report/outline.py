@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html.parser import HTMLParser
 
-VOID = {"meta", "br", "input", "img"}
+VOID = {"meta", "br", "input", "img", "link"}
 
 
 class Outline(HTMLParser):

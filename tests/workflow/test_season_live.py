@@ -227,7 +227,7 @@ def test_pages_say_what_came_into_force(played):
     first = html.unescape((played.site / "index.html").read_text(encoding="utf-8"))
     assert "Splits or dividends of DIVI and SPLIT came into force while they were held." in first
     agent = "".join(
-        html.unescape(one.read_text(encoding="utf-8")) for one in (played.site / "agents").glob("buyer*.html")
+        html.unescape(one.read_text(encoding="utf-8")) for one in (played.site / "agents" / "buyer").glob("*.html")
     )
     assert "split of SPLIT: 180 units added" in agent
     assert "dividend of DIVI: 250.00 in cash" in agent

@@ -176,7 +176,10 @@ def test_what_was_decided_is_what_the_file_the_tables_and_the_terminal_say(seaso
     counts = [f"{file['tally'][level]} {level}" for level in ("headline", "qualified", "no-claim")]
     assert f"{len(verdicts)} claims decided ({', '.join(counts)})" in said
     pages = sum(name.endswith(".html") for name in held(tmp_path / "again"))
-    assert f"{pages} pages written: changelog, claims, index, measurements, panel, rules, agents/ (" in said
+    assert (
+        f"{pages} pages written: archive, changelog, claims, index, measurements, method, panel, rules, agents/ ("
+        in said
+    )
     assert main(["season", "publish", str(folder), "--out", str(tmp_path / "again"), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["verdicts"] == file

@@ -48,6 +48,10 @@ Language = Annotated[
 Calls = Annotated[
     bool, typer.Option("--calls", help="Pages of raw calls for every grade and decision; they show the context.")
 ]
+Address = Annotated[
+    str | None,
+    typer.Option("--url", help="Address where the site will lie, for links in feeds and previews.", metavar="URL"),
+]
 AllowAbsent = Annotated[
     list[str] | None,
     typer.Option("--allow-absent", help="Agent that may be absent when the season is locked.", metavar="NAME"),
@@ -159,18 +163,20 @@ def judge(
 @app.command(
     "publish",
     short_help="measure, decide and write the site",
-    epilog=examples("assaymark season publish seasons/spring --out site --language en"),
+    epilog=examples(
+        "assaymark season publish seasons/spring --out site --language en --url https://example.org/spring"
+    ),
 )
 def publish(
     ctx: typer.Context, season: SeasonFolder, out: Site, language: Language = None, calls: Calls = False,
-    json: AsJson = False,
+    url: Address = None, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure and decide a judged season, and write its site: pages that need no server."""
     tools = tools_of(ctx)
     chosen = chosen_languages(language or ())
     with tools.progress(WHOLE) as progress:
-        done = publish_season(RunFolder(season), out, languages=chosen, calls=calls, progress=progress)
-    value = {"page": str(out / "index.html"), "pages": len(done.pages), "verdicts": done.file}
+        done = publish_season(RunFolder(season), out, languages=chosen, calls=calls, url=url or "", progress=progress)
+    value = {"page": str(out / "index.html"), "pages": len(done.pages), "url": url, "verdicts": done.file}
     say(tools, json, value, done.lines)
 
 

@@ -45,10 +45,12 @@ class Styled(str):
 
     __slots__ = ("style",)
 
-    style: Literal["b", "code", "sub", "gap", "un"]
+    style: Literal["b", "code", "bdi", "en", "sub", "gap", "un"]
 
-    def __new__(cls, text: str, style: Literal["b", "code", "sub", "gap", "un"]) -> Styled:
-        """Bold, code, a small line below, hatched since no value may be shown, or a state in place of a value."""
+    def __new__(cls, text: str, style: Literal["b", "code", "bdi", "en", "sub", "gap", "un"]) -> Styled:
+        """Bold, code, as it was written (in its own direction), in English whatever the page speaks, a small line
+        below, hatched since no value may be shown, or a state in place of a value.
+        """
         made = super().__new__(cls, text)
         made.style = style
         return made
@@ -93,6 +95,11 @@ def code(text: str) -> Styled:
 def strong_link(text: str) -> Inline:
     """A text in bold, or a link as it is: links stand out by themselves."""
     return text if isinstance(text, Linked) else bold(text)
+
+
+def written(text: str) -> Styled:
+    """A text as somebody wrote it, set in its own direction."""
+    return Styled(text, "bdi")
 
 
 def small(text: str) -> Styled:
@@ -323,6 +330,7 @@ class Group:
     id: str = ""
     folded: Literal["", "closed", "open", "phone"] = ""
     key: str = ""
+    also: str = ""
     style: str = ""
     level: Literal[2, 3] = 3
 
@@ -391,7 +399,9 @@ class Page:
 
     ``contents`` are links to parts of the page as (id, words); ``parts`` are the links between the parts of something
     long, above and below the sections; ``foot`` replaces the last line of the page. A first page has what its tallies
-    are ``of`` beside its heading, a second line ``under`` its lead, and a ``notice`` above all.
+    are ``of`` beside its heading, a second line ``under`` its lead, and a ``notice`` above all. ``aside`` are lines
+    beside the heading, such as the value of an account. ``description`` is for previews, with the file of a
+    ``picture``, and ``feeds`` are its (type, file).
     """
 
     path: str
@@ -408,7 +418,11 @@ class Page:
     of: str = ""
     under: Inline = ""
     notice: Inline = ""
+    aside: tuple[Inline, ...] = ()
     here: str = ""
+    description: str = ""
+    picture: str = ""
+    feeds: tuple[tuple[str, str], ...] = ()
     styles: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ("page.js",)
 
@@ -438,8 +452,10 @@ def inline(value: Inline, root: str = "") -> Markup:
     if isinstance(value, Linked) and value.href:
         return Markup('<a href="{}{}">{}</a>').format(root, value.href, str(value))
     if isinstance(value, Styled):
-        if value.style in ("b", "code"):
+        if value.style in ("b", "code", "bdi"):
             return Markup(f"<{value.style}>{{}}</{value.style}>").format(str(value))
+        if value.style == "en":
+            return Markup('<span lang="en">{}</span>').format(str(value))
         return Markup('<span class="{}">{}</span>').format({"gap": "wh"}.get(value.style, value.style), str(value))
     return escape(value)
 

@@ -260,7 +260,7 @@ def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) 
         resting = any(row.rests for row in rows)
         heads = ("Measurement", "About", "Value", "Interval", "n", "Method", *(["Rests on"] if resting else []))
         table = Table(
-            heads, tuple(_measured(row, resting) for row in rows), frozenset({2, 3, 4}), "", stacked=True,
+            heads, tuple(measured_row(row, resting) for row in rows), frozenset({2, 3, 4}), "", stacked=True,
             id="measured-rows", filters=row_filters([row.group for row in rows]), what="measurements",
         )  # fmt: skip
         yield (
@@ -271,7 +271,8 @@ def measurement_pages(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) 
         )
 
 
-def _measured(row: MeasuredRow, resting: bool) -> Row:
+def measured_row(row: MeasuredRow, resting: bool) -> Row:
+    """A measurement as a row of a table; ``resting`` is whether its last column is what a value rests on."""
     cells: list[Inline] = [row.title, row.about, row.value, row.interval, row.n, row.method]
     if resting:
         cells.append(spaced(row.rests))

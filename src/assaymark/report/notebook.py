@@ -30,7 +30,7 @@ from assaymark.report.portbench.book import BenchBook, board_title, pipeline_boa
 from assaymark.report.portbench.inputs import BenchRun
 from assaymark.report.portbench.levels import said_levels, tally
 from assaymark.report.portbench.stages import lede, stage_tables
-from assaymark.report.season.agent_scores import earned_view
+from assaymark.report.season.accounts import account_figure
 from assaymark.report.season.index import ModelBook, ModelWords, SeasonLookup
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.leaderboard import BoardRow, board_view
@@ -273,6 +273,7 @@ def _season_row(row: BoardRow) -> tuple[str, ...]:
 
 def _accounts(book: SeasonLookup, said: ModelWords) -> Iterator[Part]:
     for name, agent in list(book.agents.items())[:_SEASON_DRAWN]:
-        view = earned_view(ModelBook(book, said, agent, book.pages[name]))
-        if view.figure is not None:
-            yield drawing(replace(view.figure, title=f"{clean(name, 60)}: {view.figure.title}"), "season-model.css")
+        if made := account_figure(ModelBook(book, said, agent, book.pages[name])):
+            yield drawing(
+                replace(made[0], title=f"{clean(name, 60)}: {made[0].title}"), "season.css", "season-agent.css"
+            )

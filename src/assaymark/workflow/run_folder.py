@@ -59,6 +59,7 @@ class RunFolder:
     sums = _At("SHA256SUMS")  # of each file that is handed on, in the form of sha256sum
     amendments = _At("amendments")  # one dated and hashed file for each change of the plan after its lock
     datasheets = _At("datasheets")
+    publications = _At("publications")  # what each day's publication of a season claimed
     report = _At("report")
 
     @property
@@ -244,7 +245,14 @@ def handed_on(folder: RunFolder) -> dict[str, str]:
     """The files of a run that are handed on, which no manifest of tables names, with the sha256 of each."""
     return {
         str(path.relative_to(folder.path)): file_sha256(path)
-        for pattern in ("certificates/*.json", "datasheets/*.json", "questions.jsonl", "stimuli.json", "verdicts.json")
+        for pattern in (
+            "certificates/*.json",
+            "datasheets/*.json",
+            "questions.jsonl",
+            "stimuli.json",
+            "verdicts.json",
+            "publications/*.json",
+        )
         for path in sorted(folder.path.glob(pattern))
     }
 

@@ -26,9 +26,11 @@ EVERY: Final = ("", "0.0.0.0", "::")
 _KINDS: Final = {
     ".csv": "text/csv; charset=utf-8",
     ".html": "text/html; charset=utf-8",
+    ".ics": "text/calendar; charset=utf-8",
     ".json": "application/json",
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
+    ".xml": "application/rss+xml; charset=utf-8",
 }
 _SHOWN: Final = ("report", "datasheets", "certificates")
 _KEY: Final = re.compile(r"/calls/([0-9a-f]{64})")

@@ -14,8 +14,8 @@ from assaymark.report.charts.paths import falls
 from assaymark.report.portbench import render_benchmark
 from assaymark.report.portbench.book import BenchBook
 from assaymark.report.portbench.market import EQUAL_WEIGHT
-from assaymark.report.season.agent import model_pages
-from assaymark.report.season.agent_scores import on_days
+from assaymark.report.season.accounts import on_days
+from assaymark.report.season.agent import agent_pages
 from assaymark.report.season.edition import editions
 
 pytestmark = pytest.mark.browser
@@ -32,8 +32,7 @@ SHARE = re.compile(r"([+−]?\d+[.,]\d)\u00a0%")
 def folder(once) -> Path:
     def build(root: Path) -> None:
         for edition in editions(SEASON, [made_catalogue("en"), made_catalogue("de")]):
-            made = model_pages(edition.book, edition.words, edition.render)
-            write_pages(root, {edition.folder + path: text for path, text in made})
+            write_pages(root, {edition.folder + path: text for path, text in agent_pages(edition)})
         write_pages(root / "bench", render_benchmark(bench_runs.two()))
 
     return once("pages-to-brush", build)
@@ -193,7 +192,7 @@ def test_without_a_script_nothing_of_it_is_there(visit):
     page = visit(AGENT, java_script_enabled=False)
     assert page.locator(".brush:visible").count() == 0
     assert page.locator(FIGURE).count() == 1
-    assert page.locator('a[href="Alder.csv"]').count() == 1
+    assert page.locator('a[href$="Alder.csv"]').count() == 1
 
 
 def test_the_panels_of_a_benchmark_are_read_together(visit):

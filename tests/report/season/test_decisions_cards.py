@@ -14,16 +14,20 @@ from assaymark.agents.llm import NOT_USABLE, REJECTED
 from assaymark.claims.messages import languages
 from assaymark.portfolio.broker import Reason
 from assaymark.records import RationaleKind
-from assaymark.report.season.agent import (
+from assaymark.report.blocks import Group
+from assaymark.report.page import environment
+from assaymark.report.season.decisions import (
     FILTERS,
     QUIET,
     REFUSED,
     SILENT,
     TRADED,
     WRONG,
-    decision_cards,
+    _size,
     decision_filters,
+    decision_group,
     decision_keys,
+    decision_parts,
     decisions_answer,
 )
 from assaymark.report.season.index import ModelBook, ModelWords, SeasonLookup
@@ -53,10 +57,15 @@ def book_of(*steps: SeasonStep, language: str = "en") -> ModelBook:
     return ModelBook(SeasonLookup.of(run), ModelWords(made_catalogue(language)), run.agents[0], "agents/Alder.html")
 
 
+def html_of(group: Group) -> str:
+    """A decision as its page shows it."""
+    blocks = environment().get_template("blocks.html").make_module({"root": ""})
+    return str(blocks.group(group))
+
+
 def card(**values) -> str:
     step = SeasonStep(**{"number": 3, "day": "2026-01-07", "record_id": "r"} | values)
-    (found,) = decision_cards(book_of(step))
-    return found.html
+    return html_of(decision_group(book_of(step), step))
 
 
 @given(STEPS)
@@ -73,18 +82,23 @@ def test_a_decision_is_found_by_all_that_came_of_it(step):
 
 @given(st.lists(STEPS, min_size=1, max_size=6))
 def test_buttons_count_the_cards_that_they_show(steps):
-    cards = decision_cards(book_of(*steps))
-    buttons = {one.key: int(one.count) for one in decision_filters(ModelWords(made_catalogue()), cards)}
+    book = book_of(*steps)
+    found = [decision_group(book, one) for one in steps]
+    buttons = {one.key: int(one.count) for one in decision_filters(ModelWords(made_catalogue()), steps)}
     assert buttons.pop("") == len(steps)
-    assert buttons == {key: n for key in FILTERS if (n := sum(key in one.keys for one in cards))}
-    assert [one.size for one in cards] == [one.size for one in decision_cards(book_of(*steps, language="de"))]
+    keys = [{one.key, *one.also.split()} for one in found]
+    assert buttons == {key: n for key in FILTERS if (n := sum(key in one for one in keys))}
 
 
 @given(STEPS)
 def test_the_size_of_a_card_is_about_its_bytes(step):
-    (found,) = decision_cards(book_of(step))
     # Generous for empty cards, and never so small that a page of them could pass a megabyte.
-    assert len(found.html.encode()) < 1.6 * found.size
+    assert len(html_of(decision_group(book_of(step), step)).encode()) < 1.6 * _size(step)
+
+
+def test_the_newest_decision_is_first():
+    (shown,) = decision_parts("agents/Alder.html", made_season(1, 9).steps["Alder"]).values()
+    assert [step.number for step in shown] == [9, 8, 7, 6, 5, 4, 3, 2, 1]
 
 
 def test_the_reason_that_the_agent_was_shown_stands_in_quotation_marks():

@@ -10,17 +10,17 @@ import pytest
 from browsing import APART, write_pages
 from made_season import hostile_season, made_catalogue, made_season
 
-from assaymark.report.season.agent import model_pages
+from assaymark.report.season.agent import agent_pages
 from assaymark.report.season.edition import editions
 from assaymark.report.season.inputs import SeasonRun
 
 pytestmark = pytest.mark.browser
 
 PAGES = (
-    "eight/agents/Birch.html", "eight/agents/Birch-ledger-2.html", "eight/de/agents/Elm.html",
-    "eight/de/agents/Gorse-decisions.html", "many/agents/Alder.html", "one/de/agents/Hazel.html",
-    "hostile/agents/Dogwood.html", "hostile/agents/Birch-S-hne-decisions.html", "words/de/agents/Alder.html",
-    "words/agents/Alder-decisions.html",
+    "eight/agents/Birch.html", "eight/agents/Birch/ledger.html", "eight/de/agents/Elm.html",
+    "eight/de/agents/Gorse/decisions.html", "many/agents/Alder.html", "one/de/agents/Hazel.html",
+    "hostile/agents/Dogwood.html", "hostile/agents/birch-s-hne-c2e34254/decisions.html", "words/de/agents/Alder.html",
+    "words/agents/Alder/decisions.html", "words/agents/Alder/checks.html",
 )  # fmt: skip
 SHOWN = "list => [...list].filter(e => e.offsetParent !== null || e.getClientRects().length).length"
 
@@ -28,8 +28,7 @@ SHOWN = "list => [...list].filter(e => e.offsetParent !== null || e.getClientRec
 def pages(run: SeasonRun) -> Mapping[str, str]:
     found = {}
     for edition in editions(run, [made_catalogue(code) for code in ("en", "de")]):
-        made = model_pages(edition.book, edition.words, edition.render)
-        found |= {edition.folder + path: html for path, html in made}
+        found |= {edition.folder + path: html for path, html in agent_pages(edition)}
     return found
 
 
@@ -80,19 +79,19 @@ def test_a_page_is_silent_offline_fits_and_its_labels_stay_apart(visit, path):
 
 
 def test_a_button_shows_the_claims_that_it_counts(visit):
-    page = visit("eight/agents/Birch.html")
+    page = visit("eight/agents/Birch/ledger.html")
     rows = page.locator("#claim-lines tbody tr")
     for button in page.locator("[data-tools=claim-lines] button").all():
         button.click()
         count = int(button.inner_text().split()[-1])
         assert rows.evaluate_all(SHOWN) == count
         assert button.get_attribute("aria-pressed") == "true"
-        assert page.locator("[data-tools=claim-lines] output").inner_text() == f"{count} of 100 shown"
+        assert page.locator("[data-tools=claim-lines] output").inner_text() == f"{count} of 122 shown"
 
 
 def test_search_and_buttons_work_together_on_decisions(visit):
-    page = visit("eight/de/agents/Birch-decisions.html")
-    cards = page.locator("#decision-cards > li")
+    page = visit("eight/de/agents/Birch/decisions.html")
+    cards = page.locator("#decision-cards > section")
     for button in page.locator("[data-tools] button").all():
         button.click()
         assert cards.evaluate_all(SHOWN) == int(button.inner_text().split()[-1])
@@ -105,28 +104,28 @@ def test_search_and_buttons_work_together_on_decisions(visit):
 
 
 def test_without_a_script_all_rows_show_and_no_button_does(visit):
-    page = visit("eight/agents/Birch.html", java_script_enabled=False)
-    assert page.locator("#claim-lines tbody tr").count() == 100
+    page = visit("eight/agents/Birch/ledger.html", java_script_enabled=False)
+    assert page.locator("#claim-lines tbody tr").count() == 122
     assert page.locator("#claim-lines tbody tr").first.is_visible()
     assert page.locator("#claim-lines tbody tr").last.is_visible()
     assert not page.locator("[data-tools]").first.is_visible()
 
 
 def test_a_disagreement_is_underlined_and_agreement_is_not(visit):
-    page = visit("eight/agents/Birch.html")
-    script = "list => list.map(e => getComputedStyle(e.querySelector('span')).borderBottomStyle)"
-    marked = page.locator("#claim-lines td.diff").evaluate_all(script)
+    page = visit("eight/agents/Birch/ledger.html")
+    script = "list => list.flatMap(e => [...e.querySelectorAll('b')].map(b => getComputedStyle(b).borderBottomStyle))"
+    marked = page.locator("#claim-lines tr.diff td:last-child").evaluate_all(script)
     assert marked
     assert set(marked) == {"solid"}
-    others = page.locator("#claim-lines td.st:not(.diff)").evaluate_all(script)
+    others = page.locator("#claim-lines tr:not(.diff) td:last-child").evaluate_all(script)
     assert set(others) == {"none"}
 
 
 def test_a_claim_leads_to_its_decision(visit):
-    page = visit("eight/agents/Birch.html")
+    page = visit("eight/agents/Birch/ledger.html")
     page.locator("#claim-lines tbody tr a").nth(20).click()
-    assert page.url.endswith("Birch-decisions.html#d11")
-    assert page.locator("#d11").is_visible()
+    assert page.url.endswith("Birch/decisions.html#d51")
+    assert page.locator("#d51").is_visible()
     assert page.noise == []
 
 
@@ -137,7 +136,7 @@ def test_words_on_a_page_can_be_read(visit, scheme):
           .map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
         return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; };
       const back = lum(getComputedStyle(document.body).backgroundColor);
-      return [...document.querySelectorAll('main p, main td, main th, main li, main .hd, main .sub, main .when span')]
+      return [...document.querySelectorAll('main p, main td, main th, main li, main .hd, main dd, .beside p')]
         .filter(e => e.textContent.trim()).map(e => { const a = lum(getComputedStyle(e).color);
           return (Math.max(a, back) + 0.05) / (Math.min(a, back) + 0.05); }); }"""
     found = visit("eight/agents/Birch.html", color_scheme=scheme).evaluate(script)

@@ -12,7 +12,8 @@ from assaymark.report.season import write_site
 
 pytestmark = pytest.mark.browser
 
-TOP = ("index.html", "claims.html", "panel.html", "measurements.html", "rules.html", "changelog.html")
+TOP = ("index.html", "claims.html", "panel.html", "measurements.html", "rules.html", "changelog.html", "method.html",
+       "archive.html")  # fmt: skip
 CONTRAST = """() => {
   const lum = c => { const m = c.match(/[\\d.]+/g).slice(0, 3).map(Number)
       .map(x => x / 255).map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);

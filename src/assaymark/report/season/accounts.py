@@ -1,19 +1,24 @@
-"""The accounts of a season: all agents in one figure with baselines, what they hold, and their last decisions."""
+"""The accounts of a season: paths against baselines, what agents hold, and their last decisions.
+
+Returns and paths are facts and are shown whatever may be claimed. That one of them is better is a claim, and is not
+made here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from assaymark.report.blocks import Block, Figure, Inline, Linked, Section, Table, bold, small
+from assaymark.records import Measurement
+from assaymark.report.blocks import Block, Figure, Inline, Linked, Section, Table, bold, notes, small
 from assaymark.report.charts.canvas import paths_text
-from assaymark.report.charts.paths import NavChart, NavLine, NavWords, Role, brush_of, falls, nav_figure
+from assaymark.report.charts.paths import Floats, NavChart, NavLine, NavWords, Role, brush_of, falls, nav_figure
 from assaymark.report.portbench.market import EQUAL_WEIGHT
-from assaymark.report.season.agent import LAST_CARDS, decision_keys, order_count
-from assaymark.report.season.agent_scores import on_days
-from assaymark.report.season.index import ModelWords, SeasonLookup
+from assaymark.report.season.decisions import decision_places, reason_words, trades_words
+from assaymark.report.season.index import ModelBook, ModelWords, SeasonLookup
 from assaymark.report.season.inputs import SeasonPath, SeasonStep
 from assaymark.report.season.leaderboard import baseline_name
 from assaymark.text import clean
@@ -21,82 +26,181 @@ from assaymark.text import clean
 DATA: Final = "accounts.csv"
 """The values behind the figure, beside the first page of each language."""
 
-_DRAWN, _HELD, _LATEST, _ORDERS, _REASON = 8, 3, 6, 4, 160
+_DRAWN, _HELD, _LATEST = 8, 3, 5
 
 
-def account_lines(book: SeasonLookup, words: ModelWords) -> tuple[tuple[str, ...], tuple[NavLine, ...]]:
-    """The days of the season, and every agent and baseline on them; agents by name, equal weight first of the "
-    "others."""
-    agents = [path for name in book.agents if (path := book.path(name)) is not None and path.nav]
-    if not agents:
-        return (), ()
-    days = max((one.days for one in agents), key=len)
+def on_days(path: SeasonPath, days: Sequence[str]) -> Floats:
+    """A path on the days of another, from its start on. On a day that it lacks it stays where it was.
+
+    >>> path = SeasonPath(name="cash", baseline=True, start=10.0, days=("1", "3"), nav=(11.0, 12.0))
+    >>> on_days(path, ["1", "2", "3"]).tolist()
+    [10.0, 11.0, 11.0, 12.0]
+    """
+    known: Mapping[str, float] = dict(zip(path.days, path.nav, strict=True))
+    found = [path.start]
+    for day in days:
+        found.append(known.get(day, found[-1]))
+    return np.array(found)
+
+
+def account_paths(book: SeasonLookup, only: str = "") -> tuple[SeasonPath, ...]:
+    """The paths of all agents or of one, by name, then equal weight and the other baselines by name."""
+    names = [only] if only else book.agents
+    agents = [path for name in names if (path := book.path(name)) is not None and path.nav]
     others = sorted(
         (path for path in book.run.paths if path.baseline and path.nav),
         key=lambda path: (path.name not in EQUAL_WEIGHT, path.name),
     )
+    return (*agents[:_DRAWN], *others) if agents else ()
 
-    def line(path: SeasonPath, name: str, role: Role) -> NavLine:
+
+def _figure(book: SeasonLookup, words: ModelWords, paths: Sequence[SeasonPath], only: str) -> tuple[Figure, str]:
+    """The figure of some paths on the days of the longest, and the text of the file with its values."""
+    days = max((one.days for one in paths if not one.baseline), key=len)
+    lines, first = [], next((one for one in paths if one.baseline), None)
+    for path in paths:
         nav = on_days(path, days)
         fall = words.percent(float(falls(nav).min()))
+        role: Role = "first" if path is first and path.name in EQUAL_WEIGHT else "other"
+        name = baseline_name(_called(path), words)
+        if not path.baseline:
+            role, name = "own" if only else "agent", clean(path.name, 60)
         gain = words.percent(float(nav[-1] / nav[0] - 1), sign=True)
-        return NavLine(name, nav, gain, role, words.say("accounts.fallen", agent=name, fall=fall))
+        lines.append(NavLine(name, nav, gain, role, words.say("accounts.fallen", agent=name, fall=fall)))
+    own, start = lines[0], words.say("earned.start")
+    fall = words.percent(float(falls(own.nav).min()))
+    deepest = words.say("earned.deepest", fall=fall)
+    beside = NavWords(start=start, fall=words.say("earned.fall"), deepest=deepest, ticks=words.amount)
+    ends = "; ".join(f"{one.name} {one.end}" for one in lines)
+    title, desc = words.say("accounts.title"), ends
+    if only:
+        desc = words.say("earned.desc", agent=own.name, ends=ends, fall=fall)
+    wide, narrow = nav_figure(NavChart("nav" if only else "accounts", tuple(lines), beside), title, desc)
+    navs = [(one.name, one.nav) for one in lines]
+    caption = words.say(
+        "earned.caption_elsewhere" if book.run.source else "earned.caption",
+        first=words.day(days[0]), last=words.day(days[-1]), start=words.amount(paths[0].start),
+        currency=clean(book.run.currency, 12),
+    )  # fmt: skip
+    brush = brush_of((start, *map(words.day, days)), navs)
+    text = paths_text(words.say("earned.head.day"), (start, *days), navs)
+    return Figure(title, caption, wide, narrow, brush=brush, table=_table(book, words, paths, lines)), text
 
-    lines = [line(path, clean(path.name, 60), "agent") for path in agents[:_DRAWN]]
-    for at, path in enumerate(others):
-        role: Role = "first" if not at and path.name in EQUAL_WEIGHT else "other"
-        lines.append(line(path, baseline_name("equal weight" if path.name in EQUAL_WEIGHT else path.name, words), role))
-    return days, tuple(lines)
+
+def _called(path: SeasonPath) -> str:
+    return "equal weight" if path.name in EQUAL_WEIGHT else path.name
+
+
+def _table(book: SeasonLookup, words: ModelWords, paths: Sequence[SeasonPath], lines: Sequence[NavLine]) -> Table:
+    rows = []
+    for path, one in zip(paths, lines, strict=True):
+        fall = falls(one.nav)
+        at, of = int(fall.argmin()), {"baseline" if path.baseline else "agent": path.name}
+        gain = words.percent(float(one.nav[-1] / one.nav[0] - 1), 2, sign=True)
+        rows.append((
+            one.name, words.amount(float(one.nav[-1]), 2), book.to(book.one("season.return", **of), gain),
+            book.to(book.one("season.drawdown", **of), words.percent(float(fall[at]), 2)),
+            words.day(path.days[min(at, len(path.days)) - 1]) if at else words.say("earned.never"),
+        ))  # fmt: skip
+    heads = tuple(words.say(f"earned.head.{name}") for name in ("path", "value", "gain", "fall", "day"))
+    return Table(heads, tuple(rows), frozenset({1, 2, 3}), words.say("accounts.table"))
 
 
 def accounts_section(book: SeasonLookup, words: ModelWords) -> tuple[Section | None, str]:
     """The figure of all accounts, and the text of the file with its values; None where no account is recorded."""
-    days, lines = account_lines(book, words)
-    if not lines:
+    paths = account_paths(book)
+    if not paths:
         return None, ""
-    start = words.say("earned.start")
-    said = NavWords(start=start, fall=words.say("earned.fall"), deepest="", ticks=words.amount)
-    title = words.say("accounts.title")
-    desc = "; ".join(f"{one.name} {one.end}" for one in lines)
-    wide, narrow = nav_figure(NavChart("accounts", lines, said), title, desc)
-    navs = [(one.name, np.asarray(one.nav)) for one in lines]
-    heads = (words("board.agent"), words("board.return"), words.say("accounts.drawdown"))
-    rows = tuple((one.name, one.end, words.percent(float(falls(one.nav).min()))) for one in lines)
+    figure, text = _figure(book, words, paths, "")
     left = len(book.agents) - _DRAWN
-    figure = Figure(
-        title,
-        words.say("accounts.caption", first=words.day(days[0]), last=words.day(days[-1]), n=len(days)),
-        wide,
-        narrow,
-        note=words.say("accounts.more", n=left) if left > 0 else "",
-        table=Table(heads, rows, frozenset((1, 2)), words.say("accounts.table")),
-        brush=brush_of((start, *map(words.day, days)), navs),
-        data=DATA,
-    )
-    section = Section("accounts", words.say("accounts.section"), words.say("accounts.lede"), (figure,))
-    return section, paths_text(words.say("earned.head.day"), (start, *days), navs)
+    figure = replace(figure, data=DATA, note=words.say("accounts.more", n=left) if left > 0 else "")
+    return Section("accounts", words.say("accounts.section"), words.say("accounts.lede"), (figure,)), text
+
+
+def account_figure(book: ModelBook) -> tuple[Figure, str] | None:
+    """One account against the baselines, and the text of the file with its values; None where none is recorded."""
+    paths = account_paths(book.lookup, book.agent.name)
+    return _figure(book.lookup, book.words, paths, book.agent.name) if paths else None
+
+
+def earned_section(book: ModelBook) -> tuple[Section, str]:
+    """What an agent earned: one path against the baselines, its drawdown, and its difference to equal weight."""
+    heading, made = book.say("earned.section"), account_figure(book)
+    if made is None:
+        return Section("earned", heading, book.say("earned.no_path")), ""
+    own, *others = account_paths(book.lookup, book.agent.name)
+    navs = [on_days(path, own.days) for path in (own, *others)]
+    gains = [book.words.percent(float(nav[-1] / nav[0] - 1), sign=True) for nav in navs]
+    lead = book.say("earned.answer_alone", own=gains[0], n=len(own.days))
+    if others:
+        first = book.words.word("baseline", _called(others[0]))
+        lead = book.say("earned.answer", own=gains[0], baseline=first, other=gains[1], n=len(own.days))
+    found: list[Inline] = [book.say("earned.single")]
+    if others and others[0].name in EQUAL_WEIGHT:
+        excess = book.one("season.excess", baseline=others[0].name)
+        found.append(book.note(excess, _difference(book, others[0], navs[0], navs[1], excess)))
+    figure = replace(made[0], data=data_path(book.path))
+    return Section("earned", heading, lead, (figure, *notes(found))), made[1]
+
+
+def data_path(path: str) -> str:
+    """Where the values behind the figure of an agent's page lie.
+
+    >>> data_path("agents/Alder.html")
+    'agents/Alder.csv'
+    """
+    return path.removesuffix(".html") + ".csv"
+
+
+def _difference(book: ModelBook, baseline: SeasonPath, own: Floats, other: Floats, item: Measurement | None) -> str:
+    """The difference over all days, and the mean daily one with its bootstrap interval, in percentage points."""
+    words = book.words
+    whole = words.number(100 * float(own[-1] / own[0] - other[-1] / other[0]), 1, sign=True)
+    title = words.word("baseline", _called(baseline))
+    said = words.say("earned.whole", baseline=title, n=len(own) - 1, points=whole)
+    if item is None:
+        return said
+    if item.value is None:
+        return f"{said} {words.say('earned.no_interval', why=words.state(item))}"
+    daily = words.number(100 * item.value, 3, sign=True)
+    if item.low is None or item.high is None:
+        return f"{said} {words.say('earned.daily_alone', points=daily)}"
+    ends = {"low": words.number(100 * item.low, 3, sign=True), "high": words.number(100 * item.high, 3, sign=True)}
+    level = words.percent(item.level if item.level is not None else 0.95, 0)
+    zero = "holds_zero" if item.low <= 0 <= item.high else "clear_of_zero"
+    interval = words.say("earned.daily", points=daily, level=level, n=item.n, **ends)
+    return f"{said} {interval} {words.say(f'earned.{zero}')}"
+
+
+# --- what they hold and what they decided last ------------------------------------------------------------------------
+
+
+def last_book(steps: Sequence[SeasonStep]) -> SeasonStep | None:
+    """The last decision after which a book is recorded."""
+    return next((step for step in reversed(steps) if step.nav is not None), None)
+
+
+def held(words: ModelWords, step: SeasonStep, most: int = _HELD) -> tuple[str, ...]:
+    """The largest positions of a book in units, and how many more there are."""
+    found = sorted(((symbol, n) for symbol, n in step.positions.items() if n), key=lambda one: (-abs(one[1]), one[0]))
+    shown = [f"{clean(symbol, 20)} {words.amount(n, 0 if float(n).is_integer() else 2)}" for symbol, n in found[:most]]
+    return (*shown, *([words.say("accounts.held_more", n=len(found) - most)] if len(found) > most else []))
+
+
+def cash_share(words: ModelWords, step: SeasonStep) -> str:
+    """The cash of a book as a share of its value."""
+    return words.percent(step.cash / step.nav) if step.cash is not None and step.nav else words("state.not measured")
 
 
 def holdings_blocks(book: SeasonLookup, words: ModelWords) -> tuple[Block, ...]:
     """What each agent holds after its last decision, by name; nothing where no book is recorded."""
     rows: list[tuple[Inline, ...]] = []
     for name in book.agents:
-        steps = book.run.steps.get(name, ())
-        last = next((step for step in reversed(steps) if step.nav is not None), None)
-        if last is None or last.nav is None:
-            continue
-        held = sorted(
-            ((symbol, n) for symbol, n in last.positions.items() if n), key=lambda one: (-abs(one[1]), one[0])
-        )
-        shown = [
-            f"{clean(symbol, 20)} {words.amount(n, 0 if float(n).is_integer() else 2)}" for symbol, n in held[:_HELD]
-        ]
-        more = [words.say("accounts.held_more", n=len(held) - _HELD)] if len(held) > _HELD else []
-        cash = (
-            words.percent(last.cash / last.nav) if last.cash is not None and last.nav else words("state.not measured")
-        )
-        what = ", ".join((*shown, *more)) or words.say("accounts.nothing")
-        rows.append((Linked(clean(name, 60), book.pages[name]), words.amount(last.nav), cash, what))
+        last = last_book(book.run.steps.get(name, ()))
+        if last is not None and last.nav is not None:
+            what = ", ".join(held(words, last)) or words.say("accounts.nothing")
+            agent = Linked(clean(name, 60), book.pages[name])
+            rows.append((agent, words.amount(last.nav), cash_share(words, last), what))
     if not rows:
         return ()
     heads = (words("board.agent"), words.say("accounts.value"), words.say("accounts.cash"), words.say("accounts.held"))
@@ -105,11 +209,7 @@ def holdings_blocks(book: SeasonLookup, words: ModelWords) -> tuple[Block, ...]:
 
 def latest_blocks(book: SeasonLookup, words: ModelWords) -> tuple[Block, ...]:
     """The last decisions of all agents, newest first, each with its reasons and a link to all of it."""
-    found = [
-        (step.day, name, step)
-        for name in book.agents
-        for step in book.run.steps.get(name, ())[-min(_LATEST, LAST_CARDS) :]
-    ]
+    found = [(step.day, name, step) for name in book.agents for step in book.run.steps.get(name, ())[-_LATEST:]]
     found.sort(key=lambda one: (one[0], -one[2].number), reverse=True)
     rows = tuple(_decision(book, name, step, words) for _, name, step in found[:_LATEST])
     if not rows:
@@ -119,24 +219,13 @@ def latest_blocks(book: SeasonLookup, words: ModelWords) -> tuple[Block, ...]:
 
 
 def _decision(book: SeasonLookup, agent: str, step: SeasonStep, words: ModelWords) -> tuple[Inline, ...]:
-    orders = [clean(order, 60) for order in step.orders[:_ORDERS]] if order_count(step) else []
-    if len(step.orders) > _ORDERS and orders:
-        orders.append(words.say("accounts.held_more", n=len(step.orders) - _ORDERS))
-    state = next((words.word("filter", key) for key in sorted(decision_keys(step))), "")
-    reason = clean(next((text for _, text in step.texts if text.strip()), ""), _REASON)
-    what = ", ".join(orders) or state
-    place = f"{book.pages[agent]}#d{step.number}"
-    said: Inline = small(words.quoted(reason)) if reason else ""
-    return words.day(step.day), Linked(clean(agent, 60), place), (what, said)
+    place = decision_places(book.pages[agent], book.run.steps[agent])[step.number]
+    reason = reason_words(words, step)
+    said: Inline = small(str(reason)) if reason else ""
+    return words.day(step.day), Linked(clean(agent, 60), place), (trades_words(words, step), said)
 
 
 def go_deeper(words: ModelWords) -> Iterator[Inline]:
     """The other pages of the season, with what they hold."""
-    for key, href in (
-        ("claims", "claims.html"),
-        ("panel", "panel.html"),
-        ("measurements", "measurements.html"),
-        ("rules", "rules.html"),
-        ("changelog", "changelog.html"),
-    ):
-        yield bold(words(f"nav.{key}")), ": ", Linked(words.say(f"accounts.deeper.{key}"), href)
+    for key in ("claims", "panel", "measurements", "rules", "method", "changelog", "archive"):
+        yield bold(words(f"nav.{key}")), ": ", Linked(words.say(f"accounts.deeper.{key}"), f"{key}.html")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from assaymark.claims.messages import Catalogue, english
 from assaymark.report.blocks import Page
@@ -15,7 +15,7 @@ from assaymark.report.season.words import Words
 from assaymark.report.text import short_hash
 from assaymark.text import clean
 
-NAV: Final = ("index", "claims", "panel", "measurements", "rules", "changelog")
+NAV: Final = ("index", "claims", "panel", "measurements", "rules", "method", "archive")
 """The pages of the menu, by name."""
 
 _STYLES: Final = ("page.css", "season.css")
@@ -36,28 +36,14 @@ class Edition:
     languages: tuple[tuple[str, str, str], ...]
     frame: Frame
 
-    def render(
-        self, template: str, path: str, title: str, *, here: str = "", styles: Sequence[str] = TABLES, **values: Any
-    ) -> str:
-        """One page."""
-        return self.frame.render(
-            template,
-            title,
-            here=here,
-            root=self.up(path),
-            styles=styles,
-            w=self.words,
-            switch=self.switch(path),
-            **values,
-        )
-
     def page(self, page: Page) -> str:
         """A page of blocks, with the way to the same page in the other languages."""
         return self.frame.page(page, self.switch(page.path))
 
-    def up(self, path: str) -> str:
-        """The way from a page to the folder of its language."""
-        return "../" * path.count("/")
+    @property
+    def to_root(self) -> str:
+        """The way from the folder of the language to that of the site, where records and datasheets lie."""
+        return "../" * self.folder.count("/")
 
     def switch(self, path: str) -> list[tuple[str, str, str]]:
         """The same page in every language: code, name and link; no link to itself."""

@@ -12,11 +12,18 @@ from assaymark.claims.messages import Value
 from assaymark.claims.season_types import SeasonVerdicts
 from assaymark.judging.season.table import SeasonRow
 from assaymark.records import Measurement, measurement_id
-from assaymark.report.blocks import Linked, linked
+from assaymark.report.blocks import Inline, Linked, linked
 from assaymark.report.measurements import MeasuredRow, measured_links
-from assaymark.report.season.inputs import SeasonAgent, SeasonGradeView, SeasonPath, SeasonRun, SeasonStep
+from assaymark.report.page import file_stems
+from assaymark.report.season.inputs import (
+    SeasonAgent,
+    SeasonClaimLine,
+    SeasonGradeView,
+    SeasonPath,
+    SeasonRun,
+    SeasonStep,
+)
 from assaymark.report.season.measurements import measured_pages
-from assaymark.report.season.model_paths import agent_paths
 from assaymark.report.season.words import Words
 from assaymark.text import clean
 
@@ -88,12 +95,13 @@ class SeasonLookup:
             grades.setdefault(grade.agent, []).append(grade)
         hidden = partial(_hidden, run.decided)
         measured = measured_pages(run.measurements, hidden)
+        stems = file_stems("agents", [(name,) for name in agents])
         return cls(
             run=run,
             agents=agents,
             grades={name: tuple(found) for name, found in grades.items()},
             rows={row.contestant: row for row in run.table.rows},
-            pages=agent_paths(agents),
+            pages={name: f"{stem}.html" for name, stem in zip(agents, stems, strict=True)},
             by_id={one.id: one for one in run.measurements},
             measured=measured,
             links=measured_links(measured),
@@ -222,7 +230,7 @@ class ModelWords(Words):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelBook:
-    """One agent of a season in one language. ``path`` is its page; its other pages lie beside it.
+    """One agent of a season in one language. ``path`` is its page; its other pages lie in a folder of its name.
 
     ``up`` leads from the folder of the language to that of the site, where records lie.
     """
@@ -244,6 +252,11 @@ class ModelBook:
         return self.run.steps.get(self.agent.name, ())
 
     @property
+    def lines(self) -> Sequence[SeasonClaimLine]:
+        """Every checkable sentence of its record."""
+        return self.run.ledger.get(self.agent.name, ())
+
+    @property
     def grades(self) -> tuple[SeasonGradeView, ...]:
         """What each judge gave it, in the order of the panel."""
         return self.lookup.grades.get(self.agent.name, ())
@@ -253,20 +266,26 @@ class ModelBook:
         """Its row of the table."""
         return self.lookup.rows.get(self.agent.name)
 
-    @property
-    def nav(self) -> SeasonPath | None:
-        """Its own path, where it has a day."""
-        found = (p for p in self.run.paths if not p.baseline and p.name == self.agent.name and p.nav)
-        return next(found, None)
-
     def to(self, item: Measurement | None, text: str) -> str:
         """A text that leads to the row of a measurement where it has a value; else the text alone."""
         return self.lookup.to(item, text)
 
+    def note(self, item: Measurement | None, text: str) -> Inline:
+        """A sentence, and a link to the row of a measurement after it where that has a value."""
+        link = self.lookup.to(item, self.words("measured.open"))
+        return (text, " ", link) if isinstance(link, Linked) else text
+
     def to_grade(self, judge: str, text: str) -> str:
         """A text that leads to what a judge gave this agent, where records lie beside the pages."""
-        place = self.run.records.get(("grades", judge, self.agent.name))
-        return text if place is None else Linked(text, self.up + place)
+        return Linked(text, self._record("grades", judge, self.agent.name))
+
+    def source(self, step: SeasonStep) -> str:
+        """Where the prompt and the reply of a decision are; empty where records do not lie beside the pages."""
+        return self._record("decisions", self.agent.name, step.record_id)
+
+    def _record(self, *key: str) -> str:
+        place = self.run.records.get((key[0], key[1], key[2]))
+        return "" if place is None else self.up + place
 
     def say(self, key: str, **values: Value) -> str:
         """A sentence of the pages of agents."""

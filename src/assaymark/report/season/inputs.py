@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from assaymark.claims.messages import Said
 from assaymark.claims.season_types import SeasonVerdicts
@@ -187,6 +188,17 @@ class SeasonRun:
         Whether some of what the agents could see is not kept.
     notes : tuple of Said
         What a reader has to know of this season beside its claims.
+    planned : int
+        Days that the calendar has in all; 0 where it says nothing of days to come.
+    closes, decided_at, next_decision : str
+        The last day of the calendar, and the moments of the last decision and of the next one, in UTC; empty where
+        there is none.
+    live : bool
+        Whether its market still grows.
+    url : str
+        Where the site will lie, for feeds and previews; empty where that is not known.
+    publications : tuple of mappings
+        The verdicts of every publication in order, this one last.
     records : mapping of (kind, who, about) to str
         Where records begin that lie beside these pages, below the folder of the site. ``about`` is the agent of a
         grade or of a guess, and empty for all that somebody made.
@@ -219,4 +231,11 @@ class SeasonRun:
     source: str = ""
     partial: bool = False
     notes: tuple[Said, ...] = ()
+    planned: int = 0
+    closes: str = ""
+    decided_at: str = ""
+    next_decision: str = ""
+    live: bool = False
+    url: str = ""
+    publications: tuple[Mapping[str, Any], ...] = ()
     records: Mapping[tuple[str, str, str], str] = field(default_factory=dict)

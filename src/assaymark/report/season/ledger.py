@@ -1,98 +1,76 @@
-"""The claim ledger of an agent: every checkable statement, what the agent saw, and what numbers and judges say of it.
-
-A ledger can have tens of thousands of rows in two languages, so rows are put together here and not in a template. All
-that comes from a record passes `clean` and `escape`.
-"""
+"""The fact check of an agent: its checkable sentences, what it saw, and what arithmetic and judges say of them."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from markupsafe import Markup, escape
-
 from assaymark.records import Measurement
-from assaymark.report.blocks import Filter, Table, row_bytes
+from assaymark.report.blocks import Filter, Inline, Linked, Mark, Row, Table, bold, row_bytes, small, written
 from assaymark.report.evidence import STATES
+from assaymark.report.season.decisions import further
 from assaymark.report.season.index import ModelBook, ModelWords
 from assaymark.report.season.inputs import SeasonClaimLine
 from assaymark.text import clean
 
-FIRST_ROWS: Final = 100
-FIRST_BYTES: Final = 70_000
-"""The most rows on the agent's page, and the most bytes of them."""
-
 NO_NUMBER: Final = "none"
 DIFFER: Final = "differ"
 _QUOTE, _SAW = 280, 160
-_ROW_BYTES: Final = 560
+_ROW_BYTES: Final = 700
 _RULES: Final = 4
 _OWN: Final = "own:"
 _OVER: Final = re.compile(r"(?P<what>return|volatility|drawdown)-(?P<count>\d{1,4})(?P<unit>[dwmy])")
 _GLYPHS: Final = frozenset(STATES)
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerLine:
-    """One row as markup, with the key of its state and whether the layers differ.
+def ledger_parts(path: str, lines: Sequence[SeasonClaimLine]) -> dict[str, tuple[SeasonClaimLine, ...]]:
+    """The pages of the fact check, newest first; they end at the same row in every language."""
 
-    ``size`` is about how many bytes it takes. It is the same in every language, so that parts end at one row in all.
-    """
+    def size(one: SeasonClaimLine) -> int:
+        return row_bytes(_ROW_BYTES, (clean(one.quote, _QUOTE), clean(one.saw, _SAW), *one.judges))
 
-    html: Markup
-    key: str
-    differ: bool
-    size: int
+    return further(path, "ledger", tuple(reversed(lines)), size)
 
 
-class LedgerWords:
-    """The words of the rows in one language, escaped once."""
+def ledger_table(book: ModelBook, lines: Sequence[SeasonClaimLine], places: Mapping[int, str], name: str = "") -> Table:
+    """Rows under their heads, with filters where it has a ``name``; ``places`` are those of decisions."""
+    heads = tuple(book.say(f"ledger.head.{name}") for name in ("day", "claim", "saw", "numbers", "judges"))
+    rows = tuple(ledger_row(book, one, places) for one in lines)
+    found = ledger_filters(book.words, lines) if name else ()
+    what = book.say("ledger.what")
+    return Table(heads, rows, summary="", stacked=True, id=name, style="checked", filters=found, what=what)
 
-    def __init__(self, words: ModelWords, panel: int) -> None:
-        self.words, self.panel = words, panel
-        self.open, self.close = escape(words("frame.open")), escape(words("frame.close"))
-        self._states: dict[str, str] = {}
-        self._rules: dict[str, str] = {}
 
-    @cached_property
-    def no_field(self) -> str:
-        """Where nothing that the agent saw decided."""
-        return f'<span class="sub">{escape(self.words.say("ledger.no_field"))}</span>'
+def ledger_row(book: ModelBook, one: SeasonClaimLine, places: Mapping[int, str]) -> Row:
+    """One sentence; where the layers differ its row is of the style ``diff``."""
+    words, key = book.words, one.numbers or NO_NUMBER
+    saw = clean(one.saw, _SAW)
+    rules = ", ".join(rule_word(words, rule) for rule in one.rule.split(", ")[:_RULES]) if one.rule else ""
+    cells: tuple[Inline, ...] = (
+        Linked(words.day(one.day), places.get(one.number, "")),
+        written(words.quoted(clean(one.quote, _QUOTE))),
+        written(_seen(words, saw)) if saw else small(words.say("ledger.no_field")),
+        (*_state(words, key), small(rules)) if rules else _state(words, key),
+        tuple(_judges(book, one.judges)) or small(words.say("ledger.not_looked_at")),
+    )
+    differ = one.disagree
+    return Row(cells, key=key, also=DIFFER if differ else "", style="diff" if differ else "")
 
-    @cached_property
-    def nobody(self) -> str:
-        """Where no judge looked at a statement."""
-        return f'<span class="sub">{escape(self.words.say("ledger.not_looked_at"))}</span>'
 
-    def state(self, name: str) -> str:
-        """A state as glyph and word."""
-        found = self._states.get(name)
-        if found is None:
-            word = escape(self.words.word("claim_state", name))
-            glyph = f'<svg class="g" aria-hidden="true"><use href="#g-{name}"/></svg>' if name in _GLYPHS else ""
-            found = self._states[name] = f"<span>{glyph}{word}</span>"
-        return found
+def _state(words: ModelWords, name: str) -> tuple[Inline, ...]:
+    """A state as glyph and word."""
+    word = bold(words.word("claim_state", name))
+    return (Mark(name), word) if name in _GLYPHS else (word,)
 
-    def rule(self, name: str) -> str:
-        """How the numbers were matched, in small."""
-        found = self._rules.get(name)
-        if found is None:
-            word = escape(", ".join(rule_word(self.words, one) for one in name.split(", ")[:_RULES])) if name else ""
-            found = self._rules[name] = f'<span class="sub">{word}</span>' if word else ""
-        return found
 
-    def seen(self, text: str) -> Markup:
-        """What the agent saw, its own figures in words."""
-        return escape("; ".join(map(self._part, text.split("; "))))
-
-    def _part(self, text: str) -> str:
-        if not text.startswith(_OWN):
-            return text
-        return self.words.say("ledger.own", name=self.words.word("own", text.removeprefix(_OWN)))
+def _seen(words: ModelWords, text: str) -> str:
+    """What the agent saw, its own figures in words."""
+    return "; ".join(
+        words.say("ledger.own", name=words.word("own", part.removeprefix(_OWN))) if part.startswith(_OWN) else part
+        for part in text.split("; ")
+    )
 
 
 def rule_word(words: ModelWords, name: str) -> str:
@@ -110,107 +88,81 @@ def rule_word(words: ModelWords, name: str) -> str:
     return words.say(f"claim_over.{found['what']}", span=span)
 
 
-def ledger_lines(book: ModelBook, words: LedgerWords, places: Mapping[int, str]) -> tuple[LedgerLine, ...]:
-    """Every row in the order of the record; ``places`` says on which page a decision stands."""
-    return tuple(_line(one, words, places) for one in book.run.ledger.get(book.agent.name, ()))
-
-
-def _line(one: SeasonClaimLine, words: LedgerWords, places: Mapping[int, str]) -> LedgerLine:
-    key = one.numbers or NO_NUMBER
-    differ = one.disagree
-    page = places.get(one.number)
-    number = f'<a href="{page}#d{one.number}">{one.number}</a>' if page else f"{one.number}"
-    quote, saw = clean(one.quote, _QUOTE), clean(one.saw, _SAW)
-    mark = f' data-x="{DIFFER}"' if differ else ""
-    html = (
-        f'<tr data-k="{key}"{mark}><th scope="row">{number}</th>'
-        f'<td dir="auto">{words.open}{escape(quote)}{words.close}</td>'
-        f'<td dir="auto">{words.seen(saw) if saw else words.no_field}</td>'
-        f'<td class="st"><div>{words.state(key)}{words.rule(one.rule)}</div></td>'
-        f'<td class="st{" diff" if differ else ""}"><div>{_judges(one.judges, words)}</div></td></tr>\n'
-    )
-    return LedgerLine(Markup(html), key, differ, row_bytes(_ROW_BYTES, (quote, saw, *one.judges)))
-
-
-def _judges(judges: Mapping[str, str], words: LedgerWords) -> str:
+def _judges(book: ModelBook, judges: Mapping[str, str]) -> Iterator[Inline]:
     """One state where all of the panel say so; otherwise each state with who says it."""
-    if not judges:
-        return words.nobody
     states = dict.fromkeys(judges.values())
-    if len(states) == 1 and len(judges) == words.panel:
-        return words.state(next(iter(states)))
-    found = []
     for state in states:
-        names = ", ".join(clean(name, 40) for name, said in judges.items() if said == state)
-        found.append(f'{words.state(state)}<span class="sub">{escape(names)}</span>')
-    return "".join(found)
+        yield _state(book.words, state)
+        if len(states) > 1 or len(judges) < len(book.run.judges):
+            yield small(", ".join(clean(name, 40) for name, said in judges.items() if said == state))
 
 
 # --- filters and counts -----------------------------------------------------------------------------------------------
 
 
-def ledger_filters(words: ModelWords, lines: Sequence[LedgerLine]) -> tuple[Filter, ...]:
+def ledger_filters(words: ModelWords, lines: Sequence[SeasonClaimLine]) -> tuple[Filter, ...]:
     """The buttons above some rows: all, each state that occurs, and where the layers differ."""
-    seen = Counter(line.key for line in lines)
+    seen: Counter[str] = Counter(one.numbers or NO_NUMBER for one in lines)
     found = [Filter("", words("frame.all"), words.count(len(lines)))]
     for key in (*STATES, NO_NUMBER):
         if seen[key]:
             word = words.word("claim_state", key)
             found.append(Filter(key, word[:1].upper() + word[1:], words.count(seen[key])))
-    differ = sum(line.differ for line in lines)
-    if differ:
+    if differ := sum(one.disagree for one in lines):
         found.append(Filter(DIFFER, words.say("filter.differ"), words.count(differ)))
     return tuple(found)
 
 
 def ledger_counts(book: ModelBook) -> Table | None:
     """How often each state occurs in each layer, over the whole ledger; None without a claim."""
-    lines = book.run.ledger.get(book.agent.name, ())
-    if not lines:
+    if not book.lines:
         return None
-    judges = [judge.name for judge in book.run.judges if any(judge.name in line.judges for line in lines)]
-    by_numbers: Counter[str] = Counter(line.numbers or NO_NUMBER for line in lines)
-    by_judge = {name: Counter(line.judges.get(name, "") for line in lines) for name in judges}
+    judges = [judge.name for judge in book.run.judges if any(judge.name in line.judges for line in book.lines)]
+    by_numbers: Counter[str] = Counter(line.numbers or NO_NUMBER for line in book.lines)
+    by_judge = {name: Counter(line.judges.get(name, "") for line in book.lines) for name in judges}
     others = sorted({state for seen in by_judge.values() for state in seen if state} - _GLYPHS)
     rows = []
     for state in (*STATES, *others, NO_NUMBER):
         counts = [by_numbers[state], *(by_judge[name][state] for name in judges)]
         if any(counts):
             rows.append((book.words.word("claim_state", state), *map(book.words.count, counts)))
-    heads = (book.say("ledger.head.state"), book.say("ledger.head.numbers"))
-    named = tuple(clean(name, 40) for name in judges)
-    return Table((*heads, *named), tuple(rows), frozenset(range(1, 2 + len(judges))))
+    heads = (book.say("ledger.head.state"), book.say("ledger.head.numbers"), *(clean(name, 40) for name in judges))
+    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), book.say("ledger.counts"))
 
 
 def ledger_answer(book: ModelBook) -> str:
-    """What the section is, and how much of it the numbers bear out beyond chance."""
-    lines = book.run.ledger.get(book.agent.name, ())
-    if not lines:
+    """How many of the sentences arithmetic bears out, contradicts or cannot decide."""
+    if not book.lines:
         return book.say("ledger.empty")
-    return book.say("ledger.answer")
+    seen: Counter[str] = Counter(line.numbers or NO_NUMBER for line in book.lines)
+    counts = tuple(
+        f"{book.words.count(seen[key])} {book.words.word('claim_state', key)}"
+        for key in (*STATES, NO_NUMBER)
+        if seen[key]
+    )
+    return book.say("ledger.counted", n=len(book.lines), counts=counts)
 
 
-def ledger_notes(book: ModelBook) -> tuple[str, ...]:
+def ledger_notes(book: ModelBook) -> tuple[Inline, ...]:
     """What share the material bears out and what chance would, where the layers differ, and what holds no number."""
-    lines = book.run.ledger.get(book.agent.name, ())
-    if not lines:
+    if not book.lines:
         return ()
     item = book.one("season.ledger")
-    differ = book.say("ledger.differ", differ=sum(line.disagree for line in lines), n=len(lines))
+    differ = book.say("ledger.differ", differ=sum(line.disagree for line in book.lines), n=len(book.lines))
     measured = () if item is None else (_share(book, item), _silent(book, item))
     partial = book.say("ledger.partial") if book.run.partial else ""
     return tuple(filter(None, (*measured, differ, partial, book.say("ledger.derivable"))))
 
 
-def _share(book: ModelBook, item: Measurement) -> str:
+def _share(book: ModelBook, item: Measurement) -> Inline:
     if item.value is None:
         return book.say("ledger.no_share", why=book.words.state(item))
     said = book.say("ledger.share", share=book.words.percent(item.value), n=item.n)
     chance, corrected = item.detail.get("chance"), item.detail.get("corrected")
     if not isinstance(chance, (int, float)) or not isinstance(corrected, (int, float)):
-        return book.to(item, said)
+        return book.note(item, said)
     values = {"chance": book.words.percent(float(chance)), "corrected": book.words.number(float(corrected), 2)}
-    return book.to(item, f"{said} {book.say('ledger.chance', **values)}")
+    return book.note(item, f"{said} {book.say('ledger.chance', **values)}")
 
 
 def _silent(book: ModelBook, item: Measurement) -> str:

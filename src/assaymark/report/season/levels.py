@@ -292,34 +292,27 @@ _LEFT_OUT: Final = ("above", "within")
 _MOST: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class ModelLevel:
-    """The claims of one level about an agent; unsupported ones are listed with the first of their reasons."""
-
-    level: Level
-    tag: str
-    said: tuple[SaidClaim, ...]
-    withheld: tuple[tuple[str, str], ...]
-    more: int
-
-
-def model_levels(book: ModelBook) -> tuple[ModelLevel, ...]:
+def agent_levels(book: ModelBook) -> tuple[Part, ...]:
     """The levels at which there is a claim about an agent. Pairs are only on the page of all claims."""
     name = book.agent.name
     mine = [
         one for one in book.run.decided.verdicts if name in one.verdict.claim.subjects and one.kind not in _LEFT_OUT
     ]
     found = (_level(book, level, [one for one in mine if one.verdict.publication_level == level]) for level in LEVELS)
-    return tuple(one for one in found if one.said or one.withheld)
+    return tuple(one for one in found if one.claims)
 
 
-def _level(book: ModelBook, level: Level, verdicts: list[SeasonVerdict]) -> ModelLevel:
-    tag, shown = book.words(f"level.{level}.tag"), verdicts[:_MOST]
-    if level != "no-claim":
-        return ModelLevel(
-            level, tag, tuple(said_claim(book.lookup, one, book.words) for one in shown), (), len(verdicts[_MOST:])
-        )
-    named = dict.fromkeys(
-        (withheld_text(one, book.words), book.words.texts(reasons_of(book.lookup, one)[:1])) for one in verdicts
-    )
-    return ModelLevel(level, tag, (), tuple(named)[:_MOST], max(len(named) - _MOST, 0))
+def _level(book: ModelBook, level: Level, verdicts: list[SeasonVerdict]) -> Part:
+    """The claims of one level; unsupported ones are listed with the first of their reasons, equal ones once."""
+    words = book.words
+    lines: list[Quote | tuple[str, Inline]] = []
+    if level == "no-claim":
+        named = ((withheld_text(one, words), words.texts(reasons_of(book.lookup, one)[:1])) for one in verdicts)
+        lines += dict.fromkeys(named)
+    else:
+        claims = (said_claim(book.lookup, one, words) for one in verdicts)
+        lines += [Quote(level, one.quote, one.condition, one.copy) for one in claims]
+    more = len(lines) - _MOST
+    rest = Linked(words.say("said.more", n=more), "claims.html") if more > 0 else ""
+    title, tag = words(f"level.{level}.title"), words(f"level.{level}.tag")
+    return Part(level, title, tag, tuple(lines[:_MOST]), rest=rest)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from assaymark.records import Measurement
-from assaymark.report.blocks import Linked
+from assaymark.report.blocks import Linked, Styled
 from assaymark.report.measurements import MeasuredRow, rows_of
 from assaymark.report.page import in_parts, paged_by
 from assaymark.report.season.levels import baseline_words, state_words, value_words
@@ -53,6 +53,7 @@ def _row(book: SeasonLookup, row: MeasuredRow, item: Measurement, words: Words, 
         about=about or words("measured.whole"),
         value=range_words(book, item, words) or words.term("state", hidden) if hidden else _value(item, words),
         interval="" if hidden else _interval(item, words),
+        method=Styled(row.method, "en"),
         n=f"{words.count(item.n)} {words.of(item.n, item.n_of)}".strip(),
         rests=tuple(Linked(ref, up + ref.href) for ref in _rests(book, item, words)),
     )

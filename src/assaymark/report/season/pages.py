@@ -38,12 +38,14 @@ from assaymark.report.blocks import (
     strong_link,
 )
 from assaymark.report.levels import LEVELS
-from assaymark.report.measurements import STYLES
+from assaymark.report.measurements import STYLES, measured_row
 from assaymark.report.page import ALONE, SCRIPTS, Site, beside, in_parts, paged_by
 from assaymark.report.portbench.records import block
 from assaymark.report.season.accounts import DATA, accounts_section, go_deeper, holdings_blocks, latest_blocks
-from assaymark.report.season.agent import model_pages
+from assaymark.report.season.agent import agent_pages
+from assaymark.report.season.card import CARD, share_card
 from assaymark.report.season.edition import TABLES, Edition, editions
+from assaymark.report.season.feeds import CALENDAR, DECISIONS, JSON_FEED, RSS, STANDINGS, VERDICTS, handed_on
 from assaymark.report.season.index import ModelWords, SeasonLookup
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.leaderboard import board_view, formula
@@ -334,7 +336,10 @@ def edition_pages(edition: Edition) -> Iterator[tuple[str, str]]:
     yield from _measurements(edition)
     yield "rules.html", _rules(edition)
     yield "changelog.html", _changelog(edition)
-    yield from model_pages(edition.book, edition.words, edition.render, _to_root(edition))
+    yield "method.html", edition.page(method_page(edition.words))
+    yield from handed_on(edition)
+    yield CARD, share_card(edition)
+    yield from agent_pages(edition)
 
 
 def _index(edition: Edition) -> Iterator[tuple[str, str]]:
@@ -367,18 +372,74 @@ def _index(edition: Edition) -> Iterator[tuple[str, str]]:
         season_lede(edition),
         tuple(sections),
         (
-            *notes((_reference(edition), source), "notice"),
+            Text(spaced(_moments(edition), " · "), "cap"),
+            *notes((_state(edition), _reference(edition), source), "notice"),
             Beside(((levels[0], levels[1]), (levels[2],)), "trio"),
             Text(Linked(everything, "claims.html")),
         ),
         tallies=tuple(Tally(level, total, said) for level, total, said in tally(book, words)),
+        heading=words("index.day", season=clean(run.title or run.name, 120), n=run.days, of=run.planned)
+        if run.planned > run.days
+        else "",
         here="index",
+        description=next((one.copy for level in said_levels(book, words) for one in level.shown), season_lede(edition)),
+        picture=f"{run.url.rstrip('/')}/{edition.folder}{CARD}" if run.url else CARD,
+        feeds=(("application/rss+xml", RSS), ("application/feed+json", JSON_FEED)),
         styles=(*TABLES, "brush.css"),
         scripts=(*SCRIPTS, "brush.js"),
     )
     yield "index.html", edition.page(page)
     if data:
         yield DATA, data
+
+
+def _moments(edition: Edition) -> Iterator[Inline]:
+    """When it was decided last, when it is next, when it ends, and what can be followed or taken away."""
+    run, words = edition.book.run, edition.words
+    for key, moment in (("decided", run.decided_at), ("next", run.next_decision)):
+        if moment:
+            yield f"{words(f'index.{key}')} {words.day(moment)}"
+    if run.planned > run.days:
+        yield f"{words('index.closes')} {words.day(run.closes)}"
+    files = [
+        ("RSS", RSS),
+        ("JSON Feed", JSON_FEED),
+        *([(words("index.calendar"), CALENDAR)] if run.next_decision else []),
+    ]
+    files += [(words("index.share"), CARD), (words("index.verdicts"), VERDICTS), (words("index.standings"), STANDINGS)]
+    files += [(words("index.decisions"), DECISIONS), *([(words("index.accounts"), DATA)] if run.paths else [])]
+    yield from (Linked(title, file) for title, file in files)
+
+
+def _state(edition: Edition) -> Inline:
+    """That a season runs or was stopped, or that decisions are missing, with how far it is; empty where it is whole."""
+    run, words = edition.book.run, edition.words
+    made, expected = sum(map(len, run.steps.values())), run.days * len(run.agents)
+    if run.planned > run.days:
+        key, n, of = "running" if run.live else "stopped", run.days, run.planned
+    elif run.steps and made < expected and not run.source:
+        key, n, of = "partial", made, expected
+    else:
+        return ""
+    drawn = Markup('<progress max="{}" value="{}" aria-label="{}"></progress>').format(of, n, words("index.progress"))
+    what = words(f"index.state.{key}", n=n, of=of, left=of - n)
+    return bold(words(f"index.state.{key}_name")), " ", what, " ", drawn
+
+
+def method_page(words: Words) -> Page:
+    """How a season is run, graded and decided, what its numbers do not show, and how they can mislead."""
+    parts = ("asked", "graded", "decided", "checked", "limits", "failures")
+    sections = []
+    for part in parts:
+        lines = tuple(words(f"method.{part}.{at}") for at in range(1, 9) if words.has(f"method.{part}.{at}"))
+        sections.append(Section(part, words(f"method.{part}.title"), "", (Items(lines),)))
+    lead = (
+        f"{words('method.lede')} ",
+        Linked(words("rules.title"), "rules.html"),
+        ", ",
+        Linked(words("changelog.title"), "changelog.html"),
+    )
+    return Page("method.html", words("method.title"), lead, tuple(sections), here="method")
 
 
 def _board(book: SeasonLookup, words: Words) -> Section:
@@ -463,7 +524,7 @@ def _claims(edition: Edition) -> Iterator[tuple[str, str]]:
 
 
 def _panel(edition: Edition) -> str:
-    site = _to_root(edition)
+    site = edition.to_root
     records = f"{site}{OVERVIEW}" if edition.book.run.records else ""
     return edition.page(panel_page(edition.book, edition.words, site, records))
 
@@ -471,25 +532,20 @@ def _panel(edition: Edition) -> str:
 def _measurements(edition: Edition) -> Iterator[tuple[str, str]]:
     book, words = edition.book, edition.words
     for name, found, parts in beside(book.measured.items(), part=words("frame.part"), parts=words("frame.parts")):
-        rows = worded_rows(book, found, words, _to_root(edition))
+        rows = worded_rows(book, found, words, edition.to_root)
+        resting = any(row.rests for row in rows)
+        kinds = ("kind", "about", "value", "interval", "n", "method", *(["rests"] if resting else []))
         groups = [row.group for row in rows]
+        table = Table(
+            tuple("n" if kind == "n" else words(f"measured.{kind}") for kind in kinds),
+            tuple(measured_row(row, resting) for row in rows), frozenset({2, 3, 4}), "", stacked=True,
+            id="measured-rows", filters=words.filters(groups, {group: group for group in groups}),
+            what=words("measured.what"),
+        )  # fmt: skip
+        lead = f"{words('measured.lede')} ", Linked(words("claims.title"), "claims.html")
+        blocks = (table,) if rows else (Text(words("measured.none"), "none"),)
+        title = words("measured.title")
         yield (
             name,
-            edition.render(
-                "season-measurements.html",
-                name,
-                words("measured.title"),
-                here="measurements",
-                styles=STYLES,
-                rows=rows,
-                rests=any(row.rests for row in rows),
-                filters=words.filters(groups, {group: group for group in groups}),
-                total=words("measured.total", n=len(rows), count=words.count(len(rows))),
-                pager=parts,
-            ),
+            edition.page(Page(name, title, lead, blocks=blocks, parts=parts, here="measurements", styles=STYLES)),
         )
-
-
-def _to_root(edition: Edition) -> str:
-    """The way from a page at the top of a language to the folder of the site, where datasheets are linked from."""
-    return "../" * edition.folder.count("/")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,8 +23,12 @@ from assaymark.records import Decision, content_id
 from assaymark.report import ALONE, Site
 from assaymark.report.notebook import season_parts
 from assaymark.report.season import season_frame, write_site
+from assaymark.report.season.feeds import verdicts_of
+from assaymark.report.season.index import SeasonLookup
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.records import SeasonRecord, SeasonTrail, record_places, season_record_pages
+from assaymark.report.season.words import Words
+from assaymark.text import clean
 from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.run_folder import (
     RunFolder,
@@ -105,10 +111,12 @@ class SeasonPublished(Result):
 
 
 def publish_season(
-    folder: RunFolder, site: Path, *, languages: Sequence[Catalogue] = (), calls: bool = False,
+    folder: RunFolder, site: Path, *, languages: Sequence[Catalogue] = (), calls: bool = False, url: str = "",
     progress: Progress = silent,
 ) -> SeasonPublished:  # fmt: skip
     """Measure and decide a judged season, write its tables and ``verdicts.json``, and make its site."""
+    if url and not re.fullmatch(r"https?://[^\s<>\"]+", url):
+        raise InputError("--url", [Problem("", f"must begin with https:// or http:// (got {clean(url, 80)!r})")])
     stored = stored_season(folder)
     site_files(site, stored.season.name, stored.plan_hash)
     made = decide_judged_season(folder, progress=progress)
@@ -117,7 +125,7 @@ def publish_season(
         decisions = Store(folder).read(DECISIONS)
         kept = season_records(made.judged, decisions, decided_here=not stored.season.recorded)
         trail = SeasonTrail(kept, calls_of(folder))
-    pages = publish_site(made.run, site, languages or shipped_languages(), made.sheets, trail)
+    pages = publish_site(replace(made.run, url=url), site, languages or shipped_languages(), made.sheets, trail)
     progress("writing pages", 3, 3)
     file, html = made.file, [page for page in pages if page.suffix == ".html"]
     tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
@@ -202,9 +210,14 @@ def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> D
     names = [certificate_name(one.verdict) for one in found.decided.verdicts]
     replace_files(folder.certificates, dict(zip(names, map(json_text, made), strict=True)))
     write_json(folder.verdicts, file)
+    run = season_run(stored, material, judged, found, sheets=[sheet.judge for sheet in sheets])
+    kept = folder.publications / f"{run.last}.json"
+    kept.parent.mkdir(exist_ok=True)
+    write_json(kept, verdicts_of(SeasonLookup.of(run), Words(english())))
     write_sums(folder)
     progress("writing pages", 2, 3)
-    run = season_run(stored, material, judged, found, sheets=[sheet.judge for sheet in sheets])
+    earlier = (path for path in sorted(kept.parent.glob("*.json")) if path.stem <= kept.stem)
+    run = replace(run, publications=tuple(json.loads(path.read_text(encoding="utf-8")) for path in earlier))
     return DecidedSeason(run, tuple(sheets), file, material, judged)
 
 

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from statistics import fmean
 
 from assaymark import __version__
@@ -13,6 +14,7 @@ from assaymark.agents.llm import NOT_USABLE, REJECTED
 from assaymark.claims.season_types import SeasonVerdicts
 from assaymark.judging.season.record import AuditLine, AuditState
 from assaymark.judging.season.table import SeasonTable
+from assaymark.market.calendar import weekdays
 from assaymark.records import Action, Evidence, Measurement
 from assaymark.report.datasheet import datasheet_path
 from assaymark.report.season.inputs import (
@@ -229,6 +231,10 @@ def season_run(
     season = stored.season
     steps = [one for ones in material.steps.values() for one in ones]
     days = sorted({one.day for one in steps})
+    decided = max(one.decision.decided_at for one in steps)
+    left = [] if season.recorded else [*map(str, weekdays(date.fromisoformat(days[-1]), season.calendar.last))]
+    ahead = [day for day in left if day > days[-1]]
+    next_at = f"{ahead[0]}T{season.calendar.decide_at.isoformat()}+00:00" if ahead and season.market.live else ""
     sources = {one.decision.provenance.source for one in steps if one.decision.provenance}
     return SeasonRun(
         name=season.name, title=season.title, plan_hash=stored.plan_hash, locked_at=stored.locked_at,
@@ -240,7 +246,9 @@ def season_run(
         table=found.table, decided=found.decided, measurements=found.measurements,
         blinding=blinding_of(judged.replaced), rules=season_rules(season),
         source=", ".join(sorted(sources)) if season.recorded else "", partial=material.partial,
-        notes=season_notes(material, judged.grades, found.measurements),
+        notes=season_notes(material, judged.grades, found.measurements), planned=len(days) + len(ahead),
+        closes=str(season.calendar.last), decided_at=decided.isoformat(), next_decision=next_at,
+        live=season.market.live,
     )  # fmt: skip
 
 

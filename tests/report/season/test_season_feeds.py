@@ -1,0 +1,153 @@
+"""What a site of a season hands on: valid feeds, a calendar, files without what may not be shown, and its states."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from dataclasses import replace
+from email.utils import parsedate_to_datetime
+from functools import cache
+from io import StringIO
+from xml.etree import ElementTree
+
+import made_season as made
+import pytest
+from outline import words
+
+from assaymark.report.season import SeasonRun, site_pages
+from assaymark.report.season.feeds import verdicts_of
+from assaymark.report.season.index import SeasonLookup
+from assaymark.report.season.words import Words
+
+URL = "https://example.org/spring"
+
+
+def pages(run: SeasonRun, *languages: str) -> dict[str, str]:
+    return dict(site_pages(run, [made.made_catalogue(code) for code in languages or ("en",)]))
+
+
+@cache
+def whole() -> dict[str, str]:
+    return pages(made.made_season(8, 6), "en", "de")
+
+
+@cache
+def hostile() -> dict[str, str]:
+    return pages(replace(made.hostile_season(), url=URL))
+
+
+def published(run: SeasonRun, day: str, **levels: str) -> dict:
+    """A publication of an earlier day in which some claims, by the first word of what they are about, differ."""
+    found = verdicts_of(SeasonLookup.of(run), Words(made.made_catalogue()))
+    for line in found["verdicts"]:
+        if (level := levels.get(line["about"].partition(":")[0])) is not None:
+            line |= {"level": level, "sentence": "SAID THEN", "condition": "", "not_supported": "What it was about"}
+    return found | {"day": day}
+
+
+@pytest.mark.parametrize("site", [whole, hostile])
+@pytest.mark.parametrize("folder", ["", "de/"])
+def test_feeds_are_valid(site, folder):
+    if folder + "feed.xml" not in site():
+        return
+    root = ElementTree.fromstring(site()[f"{folder}feed.xml"])
+    assert (root.tag, root.attrib["version"]) == ("rss", "2.0")
+    (channel,) = root
+    assert re.match(r"https?://|urn:", channel.findtext("link"))
+    assert channel.findtext("title")
+    assert channel.findtext("description")
+    items = channel.findall("item")
+    assert len({one.findtext("guid") for one in items}) == len(items) > 3
+    assert all(one.findtext("title") and parsedate_to_datetime(one.findtext("pubDate")) for one in items)
+    assert all(one.findtext("link", URL).startswith(URL) for one in items)
+    feed = json.loads(site()[f"{folder}feed.json"])
+    assert feed["version"] == "https://jsonfeed.org/version/1.1"
+    assert [one["id"] for one in feed["items"]] == [one.findtext("guid") for one in items]
+    assert all(one["content_text"] and one["title"] for one in feed["items"])
+
+
+def test_a_feed_has_every_day_and_every_change_of_the_verdicts_newest_first():
+    run = made.made_season(8, 6)
+    now = published(run, run.last)
+    before = published(run, "2026-01-09", first="no-claim", band="no-claim")
+    found = pages(replace(run, publications=(before, now)))
+    titles = [one["title"] for one in json.loads(found["feed.json"])["items"]]
+    assert next(title for title in titles if title.startswith("Decisions")) == "Decisions of 12 January 2026"
+    assert sum(title.startswith("Verdicts after") for title in titles) == 2
+    archive = words(found["archive.html"])
+    assert "“Alder scores highest.”" in archive
+    assert "First publication." in archive
+    assert set(re.findall(r'href="(archive/[^"]+)"', found["archive.html"])) <= found.keys()
+    assert json.loads(found["archive/001-2026-01-09.json"]) == before
+
+
+def test_a_sentence_of_before_is_not_said_again_once_it_is_not_supported():
+    run = made.made_season(8, 6)
+    then = published(run, "2026-01-08", beats="headline")
+    found = pages(replace(run, publications=(published(run, "2026-01-07"), then, published(run, run.last))))
+    for name in ("feed.xml", "feed.json", "archive.html"):
+        assert "SAID THEN" not in found[name]
+    assert "Supported then, not now: " in words(found["archive.html"])
+    assert "No longer supported: " in words(found["archive.html"])
+
+
+def test_files_hold_no_total_of_an_agent_that_shares_its_tier_and_no_sentence_that_is_not_supported():
+    run = made.made_season(8, 6)
+    rows = {row["agent"]: row for row in csv.DictReader(StringIO(whole()["standings.csv"]))}
+    totals = {row.contestant: row.total for row in run.table.rows}
+    for place in run.decided.places:
+        shown = rows[place.agent]["total"]
+        assert (float(shown) == totals[place.agent]) if place.shown and totals[place.agent] else shown == ""
+    text = made.made_catalogue()
+    for one in run.decided.verdicts:
+        if one.verdict.publication_level == "no-claim" and one.withheld != one.statement:
+            said = text.render(one.statement)
+            assert not [name for name, file in whole().items() if said in file and not name.startswith("de/")]
+    lines = json.loads(whole()["verdicts.json"])["verdicts"]
+    assert len(lines) == len(run.decided.verdicts)
+    assert all(("sentence" in line) == (line["level"] != "no-claim") for line in lines)
+    steps = list(csv.DictReader(StringIO(whole()["decisions.csv"])))
+    assert len(steps) == sum(map(len, run.steps.values()))
+
+
+@pytest.mark.parametrize("site", [whole, hostile])
+def test_the_share_picture_has_a_supported_sentence_with_all_of_its_condition(site):
+    root = ElementTree.fromstring(site()["share.svg"])
+    said = " ".join(one.text or "" for one in root.iter("{http://www.w3.org/2000/svg}text"))
+    assert "“Alder scores highest.”" in said or site is hostile
+    assert "foreignObject" not in site()["share.svg"]
+    (claim,) = re.findall(r'property="og:description" content="([^"]*)"', site()["index.html"])
+    assert claim
+    (picture,) = re.findall(r'property="og:image" content="([^"]*)"', site()["index.html"])
+    assert picture == ("share.svg" if site is whole else f"{URL}/share.svg")
+    none = pages(made.made_season(3, 4, 1))["share.svg"]
+    assert "No claim is supported yet." in none
+    assert "<circle" not in none
+
+
+def test_a_season_that_runs_says_when_it_is_decided_next():
+    run = made.made_season(2, 6)
+    ahead = {"planned": 20, "closes": "2026-01-30", "decided_at": "2026-01-12T21:30:00+00:00"}
+    live = pages(replace(run, **ahead, live=True, next_decision="2026-01-13T21:30:00+00:00"))
+    first = words(live["index.html"])
+    assert "day 6 of 20" in first
+    assert "Next decision 13 January 2026, 21:30 UTC" in first
+    assert "Last decision 12 January 2026, 21:30 UTC" in first
+    assert "Running. Day 6 of 20." in first
+    event = dict(line.split(":", 1) for line in live["calendar.ics"].split("\r\n") if line)
+    assert (event["DTSTART"], event["END"]) == ("20260113T213000Z", "VCALENDAR")
+    assert event["RRULE"].endswith("UNTIL=20260130T213000Z")
+    stopped = words(pages(replace(run, **ahead))["index.html"])
+    assert "Stopped. Day 6 of 20." in stopped
+    assert "resume with assaymark season run" in stopped
+    fewer = {name: steps[:4] for name, steps in run.steps.items()}
+    assert "Partial. 8 of 12 decisions are recorded." in words(pages(replace(run, steps=fewer))["index.html"])
+    assert "progress" not in pages(run)["index.html"].partition("<main")[2]
+
+
+def test_the_method_is_told_with_its_limits_in_every_language():
+    english, german = words(whole()["method.html"]), words(whole()["de/method.html"])
+    for title in ("What do these numbers not show?", "How can it go wrong?", "How is a claim decided?"):
+        assert title in english
+    assert "Wie kann es fehlgehen?" in german
