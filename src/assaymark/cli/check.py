@@ -69,21 +69,30 @@ def check(
     Columns are known by their names and synonyms (agent, model, system; judge, grader; item, question_id; score,
     rating), with one row a score, one column a criterion or a judge, or pairs with a winner.
     """
-    tools = tools_of(ctx)
-    given: dict[str, Any] = {
-        "map": mapped(role_map or (), "--map"), "scale": scale, "judges": judges, "cluster": cluster,
-        "family": mapped(family or (), "--family"), "cluster_order": cluster_order, "without": without or (),
-        "study": study,
-    }  # fmt: skip
+    run_check(tools_of(ctx), table, out, json, role_map=role_map, scale=scale, dimensions=dimensions, judges=judges,
+              family=family, cluster=cluster, cluster_order=cluster_order, without=without, study=study)  # fmt: skip
+
+
+def run_check(
+    tools: Tools, table: Path, out: Path | None, json: bool, *, role_map: RoleMap, family: Makers,
+    dimensions: Criteria, without: Without, **given: Any,
+) -> None:  # fmt: skip
+    """Check a table, ask on a terminal which columns are scores where that is open, write and show the result."""
+    roles, makers = mapped(role_map or (), "--map"), mapped(family or (), "--family")
     with tools.progress(NOTHING) as progress:
+
+        def read(named: Sequence[str] | str | None) -> Checked:
+            return check_table(table, map=roles, family=makers, dimensions=named, without=without or (),
+                               progress=progress, **given)  # fmt: skip
+
         try:
-            found = check_table(table, dimensions=dimensions, progress=progress, **given)
+            found = read(dimensions)
         except UnnamedError as exc:
             named = chosen(exc)
             if named is None:
                 raise
-            found = check_table(table, dimensions=named, progress=progress, **given)
-        page = found.save(out)
+            found = read(named)
+        page = None if out is None else found.save(out)
     show_checked(tools, json, found, page)
 
 

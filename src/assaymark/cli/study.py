@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from assaymark.cli import check as tables
 from assaymark.cli.options import (
     KEPT,
     NOTHING,
@@ -36,6 +37,7 @@ from assaymark.workflow import doctor as examination
 from assaymark.workflow import forecast as costs
 from assaymark.workflow import verbs
 from assaymark.workflow.ask import prices_of, require_not_stopped
+from assaymark.workflow.check import is_plan_of_scores, is_table, lock_plan, open_checked
 from assaymark.workflow.export import export_arrow, export_inspect
 from assaymark.workflow.joining import TITLE, join_runs, kind_of
 from assaymark.workflow.run_folder import RunFolder, new_folder, read_lock, read_text
@@ -109,6 +111,11 @@ def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -
     """Freeze a plan before any judge is called: validate it, report its statistical power, fingerprint it."""
     tools, now = tools_of(ctx), datetime.now(UTC)
     text = read_text(study, "study file")
+    if is_plan_of_scores(text, str(study)):
+        made, when = lock_plan(RunFolder(out), text, str(study), now=now)
+        lines = [f"plan hash {made}", f"locked {when}", f"then: assaymark check TABLE --study {out}"]
+        say(tools, json, {"plan_hash": made, "locked_at": when}, lines)
+        return
     with tools.progress() as progress:
         locked = verbs.lock(RunFolder(out), text, str(study), now=now, models=tools.models(), progress=progress)
     found = {"plan_hash": locked.plan_hash, "locked_at": locked.locked_at, "preflight": locked.preflight}
@@ -229,7 +236,6 @@ def judge(
 @app.command(
     epilog=examples(
         "assaymark measure runs/mine",
-        "assaymark measure --judgments scores.csv --dimensions clarity,risk",
         "assaymark measure --judgments scores/ --dimensions clarity,risk --out big",
     )
 )
@@ -237,15 +243,14 @@ def measure(
     ctx: typer.Context, run: MaybeRun = None,
     judgments: Annotated[
         Path | None,
-        typer.Option("--judgments", help="Existing scores: CSV, JSONL, Parquet, Arrow, or a folder.", metavar="PATH"),
+        typer.Option("--judgments", help="Folder of partitions; for one file use: assaymark check.", metavar="PATH"),
     ] = None,
     study: Annotated[
         Path | None, typer.Option("--study", help="For --judgments: the plan; default: defaults.", metavar="STUDY")
     ] = None,
-    dimensions: Annotated[
-        str | None, typer.Option("--dimensions", help="For --judgments: score columns, comma-separated.",
-                                 metavar="NAMES"),
-    ] = None,
+    dimensions: tables.Criteria = None, role_map: tables.RoleMap = None, scale: tables.OnScale = None,
+    judges: tables.Judges = None, family: tables.Makers = None, cluster: tables.Cluster = None,
+    cluster_order: tables.Order = None, without: tables.Without = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="For --judgments: output folder.", metavar="RUN")
     ] = None,
@@ -263,16 +268,21 @@ def measure(
     ] = None,
     json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Measure the judges, the agents and the evidence of a run, or of a table of existing scores."""
+    """Measure the judges, the agents and the evidence of a run, or of a folder of partitions of scores."""
     tools = tools_of(ctx)
     if (run is None) == (judgments is None):
-        raise typer.BadParameter("give a run folder, or --judgments FILE", ctx=ctx)
-    if judgments is not None:
+        raise typer.BadParameter("give a run folder, or --judgments PATH", ctx=ctx)
+    computing = computing_of(compute, workers, ray, deadline)
+    if judgments is not None and computing is None and not judgments.is_dir():  # as `check`, under its old name
+        tables.run_check(tools, judgments, out, json, role_map=role_map, scale=scale, dimensions=dimensions,
+                         judges=judges, family=family, cluster=cluster, cluster_order=cluster_order, without=without,
+                         study=study)  # fmt: skip
+    elif judgments is not None:
         plan = None if study is None else parse_study(read_text(study, "study file"), source=str(study))
         with tools.progress(NOTHING if out is None else KEPT) as progress:
             found = measure_table(
-                judgments, plan, None if out is None else RunFolder(out), dimensions=dimensions,
-                computing=computing_of(compute, workers, ray, deadline), progress=progress,
+                judgments, plan, None if out is None else RunFolder(out), dimensions=dimensions, computing=computing,
+                progress=progress,
             )  # fmt: skip
         value: object = {"measurements": found.measurements, "verdicts": found.verdicts, "notes": found.notes}
         say(tools, json, value, found.lines())
@@ -285,23 +295,26 @@ def measure(
 
 @app.command(epilog=examples("assaymark claim runs/mine", "assaymark claim --verify runs/mine/certificates/CLAIM.json"))
 def claim(
-    ctx: typer.Context, run: MaybeRun = None,
+    ctx: typer.Context, runs: Annotated[
+        list[Path] | None, typer.Argument(help="Run folder; with --verify, more certificates.", metavar="RUN")
+    ] = None,
     verify: Annotated[
-        list[Path] | None, typer.Option("--verify", help="Certificate to recompute from its own tables.",
+        list[Path] | None, typer.Option("--verify", help="Certificates to recompute from their own tables.",
                                         metavar="FILE")
     ] = None,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Decide which claims are supported, or verify certificates without any judged text."""
     tools = tools_of(ctx)
-    if (run is None) == (not verify):
-        raise typer.BadParameter("give a run folder, or --verify CERTIFICATE", ctx=ctx)
-    if run is not None:
-        file = verbs.claim(RunFolder(run))
+    if not verify:
+        if len(runs or ()) != 1:
+            raise typer.BadParameter("give a run folder, or --verify CERTIFICATE", ctx=ctx)
+        file = verbs.claim(RunFolder((runs or [Path()])[0]))
         tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
-        say(tools, json, file, [f"{tally}; written to {run}/verdicts.json"])
+        say(tools, json, file, [f"{tally}; written to {(runs or [Path()])[0]}/verdicts.json"])
         return
-    found = {path: verbs.verify_certificate(path) for path in verify or ()}
+    verify = [*verify, *(runs or ())]
+    found = {path: verbs.verify_certificate(path) for path in verify}
     lines = [line for path, one in found.items() for line in verbs.verification_lines(one, path)]
     say(tools, json, {str(path): one for path, one in found.items()}, lines)
     if wrong := sum(not one.ok for one in found.values()):
@@ -376,6 +389,10 @@ def report(
 
 def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls) -> None:
     """The pages of one run in its own folder, whatever it holds."""
+    if is_table(folder):
+        checked = open_checked(folder)
+        tables.show_checked(tools, json, checked, checked.write_pages(folder))
+        return
     match kind_of(folder):
         case "portbench":
             with tools.progress(WHOLE) as progress:

@@ -21,22 +21,25 @@ from assaymark.importers.scores import ScoresRead, read_scores
 from assaymark.importers.tables import Rows, read_rows
 from assaymark.metrology.columns import Columns
 from assaymark.notebook import Note, Part, Result
-from assaymark.protocol import Study, parse_study
-from assaymark.records import AGGREGATE, Measurement, Verdict, parse
+from assaymark.protocol import Study, parse_study, plan_hash
+from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json
 from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
 from assaymark.report.inputs import TableView
 from assaymark.workflow.run_folder import (
+    PLAN_BYTES,
     RunFolder,
     file_sha256,
     json_text,
     missing,
+    new_folder,
     read_json,
     read_text,
     replace_files,
     write_json,
+    write_lock,
     write_sums,
 )
-from assaymark.workflow.score_files import default_study, measure_columns, study_toml
+from assaymark.workflow.score_files import default_study, is_large, measure_columns, measure_table, study_toml
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.track import Progress, silent
 from assaymark.workflow.verdict_file import verdict_file
@@ -49,6 +52,9 @@ OUT: Final = Path("assaymark-check")
 
 MOST: Final = 400
 """Of more claims, only those that may be made have certificates, and cards and rows of numbers wait for a report."""
+
+ELSEWHERE: Final = "elsewhere/"
+"""How the model of a judge is called whose scores are made elsewhere."""
 
 READ: Final = "check.json"
 """How the table of a run folder was read; it marks the folder as a table's."""
@@ -124,8 +130,13 @@ class Checked(Result):
         write_json(folder.verdicts, replace(verdict_file(*found, preregistered=self.preregistered), notes=notes))
         head = {"format": FORMAT, "plan_hash": self.plan_hash, "preregistered": self.preregistered}
         write_json(folder.path / READ, head | {"read": asdict(self.read)})
-        replace_files(folder.report, each_page(self.run, brief=brief))
+        page = self.write_pages(folder, brief=brief)
         write_sums(folder)
+        return page
+
+    def write_pages(self, folder: RunFolder, *, brief: bool = False) -> Path:
+        """Write the pages into a run folder, and return the first."""
+        replace_files(folder.report, each_page(self.run, brief=brief))
         return folder.report / "index.html"
 
 
@@ -193,6 +204,8 @@ def check(
     >>> result.claims[0].claim.statement
     'north scores above south on the overall score.'
     """
+    if isinstance(table, (str, Path)) and map is None and is_large(Path(table)):
+        return _streamed(Path(table), study, dimensions, out, progress)
     rows = _rows(table)
     source = rows.name
     roles = dict(map or {}) | ({} if cluster is None else {"cluster": cluster})
@@ -218,6 +231,29 @@ def check(
     view = _view(rows, read, columns)
     view = replace(view, left=(*rows.said, *view.left, *found.notes))
     made = Checked(plan, found.plan_hash, kept, found.verdicts, found.measurements, view)
+    if out is not None:
+        made.save(out)
+    return made
+
+
+def _streamed(
+    path: Path, study: Path | str | None, dimensions: Sequence[str] | str | None, out: Path | str | None,
+    progress: Progress,
+) -> Checked:  # fmt: skip
+    """A Parquet file of millions of rows in documented columns, of which only sums are kept."""
+    plan, kept = _plan(study, str(path))
+    found = measure_table(path, plan, dimensions=_names(dimensions), progress=progress)
+    size, study_ = found.size, found.study
+    names = tuple(
+        sorted({m.labels["dimension"] for m in found.measurements if m.name == "kappa.mean_pairwise"} - {AGGREGATE})
+    )
+    view = TableView(
+        source=str(path), sha256=file_sha256(path), format="Parquet", shape="one column a criterion", roles={},
+        read="columns by the names in the documentation", filled=(), left=found.notes, choices=(), dimensions=names,
+        scale=study_.scale, answers=size.trajectories, agents=size.agents, clusters=size.clusters, judges=size.judges,
+        scores=size.trajectories * size.judges * len(names), missing=0,
+    )  # fmt: skip
+    made = Checked(study_, found.plan_hash, kept, found.verdicts, found.measurements, view)
     if out is not None:
         made.save(out)
     return made
@@ -282,6 +318,37 @@ def _names(given: Sequence[str] | str | None) -> tuple[str, ...] | None:
     return tuple(one for one in names if one) or None
 
 
+def is_plan_of_scores(text: str, source: str) -> bool:
+    """Whether a plan is about scores that are made elsewhere: every judge's model is ``elsewhere/NAME`` or a person."""
+    found = parse_study(text, source=source)
+    made = [one.model.startswith(ELSEWHERE) for one in found.judges]
+    return (
+        found.substrate is None
+        and any(made)
+        and all(one.human or is_ for one, is_ in zip(found.judges, made, strict=True))
+    )
+
+
+def lock_plan(folder: RunFolder, text: str, source: str, *, now: datetime) -> tuple[str, str]:
+    """Lock a plan before scores are made elsewhere; returns its hash and when it was locked.
+
+    `PlanError`: another plan is locked there.
+    """
+    from assaymark.workflow.lock import STUDY
+
+    made = plan_hash(parse_study(text, source=source), {}, {})
+    if folder.lock.is_file():
+        stored = STUDY.stored(folder)
+        if stored["plan_hash"] != made:
+            raise PlanError(f"{source} differs from the plan locked in {folder.path}; use another --out")
+        return made, str(stored["locked_at"])
+    with new_folder(folder.path):
+        write_atomic(folder.plan, text)
+        when = to_json(now)
+        write_lock(folder, STUDY.new_lock(made, when, tables={}, preflight={}, date_probes=[]))
+    return made, str(when)
+
+
 def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
     """A plan, and whether it was locked before the scores were made."""
     if study is None:
@@ -298,7 +365,7 @@ def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
 def _older(folder: RunFolder, scores: Path) -> bool:
     """Whether a plan was locked, and not touched, before the file of the scores was written."""
     stored = read_json(folder.lock, "lock")
-    if stored.get("plan_sha256") != file_sha256(folder.plan):
+    if stored.get(PLAN_BYTES) != file_sha256(folder.plan):
         raise PlanError(f"{folder.plan} is not the plan that was locked in {folder.path}; restore it")
     if not scores.is_file():
         return False

@@ -11,7 +11,7 @@ from typing import Final
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, Problem
 from assaymark.records import sha256_text
-from assaymark.report import Site
+from assaymark.report import Site, each_page
 from assaymark.report.datasheet import COMPARISON, judges_frame
 from assaymark.report.portbench import each_benchmark_page
 from assaymark.report.records.study import Calls
@@ -26,6 +26,7 @@ from assaymark.report.site import (
     render_front,
     site_of,
 )
+from assaymark.workflow.check import is_table, open_checked
 from assaymark.workflow.publish import study_pages, study_shown
 from assaymark.workflow.raw_calls import calls_of, stored_answers
 from assaymark.workflow.run_folder import RunFolder, replace_files, replace_site, site_files
@@ -71,7 +72,7 @@ def join_runs(
     for at, (folder, path) in enumerate(zip(folders, paths, strict=True)):
         if path in paths[:at]:
             problems.append(Problem(str(folder.path), "is named twice"))
-        elif not folder.lock.is_file() and not folder.datasheets.is_dir():
+        elif not folder.lock.is_file() and not folder.datasheets.is_dir() and not is_table(folder):
             what = "is no run folder" if folder.path.is_dir() else "does not exist"
             problems.append(Problem(str(folder.path), f"{what}; name folders of finished runs"))
     if problems:
@@ -108,6 +109,9 @@ def kind_of(folder: RunFolder) -> Kind:
 
 
 def _study(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
+    if is_table(folder):
+        run = open_checked(folder).run
+        return front_of_study(run), lambda out, site: replace_files(out, each_page(run, site))
     shown = study_shown(folder)
     return front_of_study(shown.run), lambda out, site: replace_files(out, study_pages(shown, site, calls=calls))
 

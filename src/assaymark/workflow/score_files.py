@@ -288,10 +288,7 @@ def measure_table(
     elif computing is not None:
         raise PlanError(f"{path} is one file, which is measured here; only a folder of partitions can be spread")
     else:
-        large = False
-        if not by_row and is_parquet(path):
-            with suppress(pa.ArrowException, OSError):  # whoever reads it says what is wrong
-                large = pq.read_metadata(path).num_rows >= STREAMED_FROM
+        large = not by_row and is_large(path)
         found = (_streamed if large else _in_memory)(path, study, named, progress)
     if folder is None:
         return found
@@ -302,6 +299,14 @@ def measure_table(
     write_json(folder.verdicts, verdict_file(*made, preregistered=found.planned))
     write_sums(folder)
     return found
+
+
+def is_large(path: Path) -> bool:
+    """Whether a file is Parquet with so many rows that it is read in parts."""
+    if is_parquet(path):
+        with suppress(pa.ArrowException, OSError):  # whoever reads it says what is wrong
+            return bool(pq.read_metadata(path).num_rows >= STREAMED_FROM)
+    return False
 
 
 def default_study(table: Judged, *, derivations: Iterable[str] = ("honest",), scale: Scale = SCALE) -> Study:
