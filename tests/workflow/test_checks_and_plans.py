@@ -79,8 +79,8 @@ def test_a_bare_table_goes_from_scores_to_verdicts(tmp_path, capsys):
     path = str(scores(tmp_path / "s.csv"))
     assert main(["measure", "--judgments", path, "--dimensions", "clarity,risk", "--out", str(out)]) == 0
     said = capsys.readouterr().out
-    assert "120 trajectories of 3 agents in 5 clusters, scored by 3 judges of 3 families on 2 dimensions" in said
-    assert "qualified: ash ranks first of the three agents on the overall score." in said
+    assert "3 systems, 5 \nclusters, 3 judges, two criteria: 720 scores, scale 1 to 5" in said
+    assert "[/] “ash ranks first of the three agents on the overall score.”" in said
     assert json.loads((out / "verdicts.json").read_text())["tally"]["headline"] == 0
 
 
@@ -92,7 +92,7 @@ def test_a_bare_table_under_a_plan_of_ones_own(tmp_path, capsys):
     rubric = "[rubric.weights]\nclarity = 1\nrisk = 1\n"
     plan.write_text(f'name = "mine"\nseed = 1\n{judges}{rubric}[gates]\npublish = 0.99\nhalt = 0.98\n')
     assert main(["measure", "--judgments", str(scores(tmp_path / "s.csv")), "--study", str(plan)]) == 0
-    assert "0 headline, 0 qualified" in capsys.readouterr().out
+    assert "[x] 0 supported   [/] 0 only with a condition" in capsys.readouterr().out
 
 
 def test_further_calls_are_planned_from_a_finished_run(finished, capsys, monkeypatch):
