@@ -398,7 +398,7 @@ WEIGHTED = {"judge": "weighted_alpaca_eval_gpt4_turbo", "dataset": "d", "agent_a
             "AlpacaEval annotations",
             json.dumps(ALPACA).encode(),
             [
-                {"item": f"instruction {k}", "winner": who, "preference": value, **WEIGHTED}
+                {"item": f"instruction {k}", "winner": who, "preference_as_written": value, **WEIGHTED}
                 for k, who, value in ((1, "ash", "1.98"), (1, "base", "1.0"), (2, "tie", "1.5"), (3, "invalid", None))
             ],
             [1, 2, 3, 4],

@@ -39,12 +39,16 @@ class Format:
     said: str = ""
 
 
-def read_rows(source: Path | bytes, name: str = "", *, nested: bool = True) -> Rows:
+def read_rows(
+    source: Path | bytes, name: str = "", *, nested: bool = True, delimiter: str | None = None, keep_going: bool = False
+) -> Rows:
     """The rows of anybody's file.
 
     CSV, TSV, semicolons and bars, JSON (a list of objects, an object of lists, an object with one list of objects),
     JSON lines, Parquet and Arrow, each plain, gzip or Zstandard, and the logs of `FORMATS`. Told by content, not by
     name. ``nested``: objects in objects become dotted columns (``response.score``); otherwise they stay JSON text.
+    ``delimiter``: of a text whose header does not tell. ``keep_going``: lines that cannot be read are left out and
+    said.
 
     Raises `InputError`: every problem of the file at once, each with its line.
     """
@@ -68,7 +72,7 @@ def read_rows(source: Path | bytes, name: str = "", *, nested: bool = True) -> R
             said = ("scorers are read as judges, epochs as trials", *rows.said)
             sha256 = hashlib.sha256(data).hexdigest()
             return Rows(name, rows.table, rows.line, "record", "Inspect AI log", said, sha256)
-    return read(source, name, nested=nested, recognise=recognise)
+    return read(source, name, nested=nested, recognise=recognise, delimiter=delimiter, keep_going=keep_going)
 
 
 def _start(path: Path) -> bytes:
@@ -166,8 +170,8 @@ def _alpaca(tree: Sequence[Object], _: str) -> Made:
             winner = "tie" if number in (0, 1.5) else names[number > 1.5]
         yield place, {
             "item": f"instruction {items.setdefault(str(one['instruction']), len(items) + 1)}", "agent_a": names[0],
-            "agent_b": names[1], "judge": str(one.get("annotator", "annotator")), "winner": winner, "preference": given,
-            "dataset": one.get("dataset"),
+            "agent_b": names[1], "judge": str(one.get("annotator", "annotator")), "winner": winner,
+            "preference_as_written": given, "dataset": one.get("dataset"),
         }  # fmt: skip
 
 
