@@ -133,10 +133,10 @@ def records_of(name: str, tree: Any, said: list[str]) -> list[dict[str, Any]]:
         if keys and all(list(one) == keys for one in values):  # as pandas writes a frame
             return [{key: one[k] for key, one in tree.items()} for k in keys]
     found = dict(_lists(tree, "", _DEEPEST))
-    if not found and not any(isinstance(one, dict | list) for one in values):
+    if not found:
         return [tree]
-    if len(found) != 1:
-        held = ", ".join(f"{path} ({len(rows)})" for path, rows in found.items()) or "none"
+    if len(found) > 1:
+        held = ", ".join(f"{path} ({len(rows)})" for path, rows in found.items())
         what = f"one list of objects is needed (got {held}); write the rows alone as a JSON list or JSON lines"
         raise InputError(name, [what])
     ((path, rows),) = found.items()

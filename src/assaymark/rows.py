@@ -302,6 +302,8 @@ def _read_json(
     unit: Literal["line", "record"] = "record" if line is None else "line"
     kind = "JSON" if line is None else "JSON lines"
     found = None if recognise is None else recognise(tree)
+    if found is None and recognise is not None and isinstance(tree, dict):  # one line may be one object of many
+        found = recognise([tree])
     if found is not None:
         kind, pairs, more = found
         said += more

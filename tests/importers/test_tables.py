@@ -358,8 +358,8 @@ def lines(objects: list[dict[str, Any]]) -> bytes:
     return "\n".join(map(json.dumps, objects)).encode()
 
 
-def pair(item: str, a: str, b: str, judge: str, winner: str, order: str, **more: str | None) -> dict[str, str | None]:
-    return {"item": item, "agent_a": a, "agent_b": b, "judge": judge, "winner": winner, "order": order, **more}
+def pair(item: str, a: str, b: str, judge: str, winner: str, game: str, **more: str | None) -> dict[str, str | None]:
+    return {"item": item, "agent_a": a, "agent_b": b, "judge": judge, "winner": winner, "game": game, **more}
 
 
 def score(item: str, agent: str, judge: str, given: str | None, **more: str) -> dict[str, str | None]:
@@ -463,6 +463,12 @@ def test_logs_of_tools_are_known_by_their_content(kind, data, rows, line, beside
     assert beside in found.said
 
 
+def test_one_line_is_one_object():
+    assert read_rows(lines(HARNESS[:1]), MODEL).format == "lm-evaluation-harness samples"
+    assert len(read_rows(lines(ARENA[:1]))) == 2
+    assert read_rows(b'{"a": 1, "b": {"c": [1]}}').table.to_pylist() == [{"a": "1", "b.c": "[1]"}]
+
+
 def test_promptfoo_lines_name_the_prompt_where_there_are_several():
     results = [one | {"promptIdx": k} for k, one in enumerate(PROMPTFOO["results"]["results"])]
     found = read_rows(lines(results))
@@ -495,7 +501,7 @@ def test_inspect_logs_are_read_by_inspect_or_name_the_extra(data, monkeypatch):
     monkeypatch.setitem(sys.modules, "inspect_ai", types.ModuleType("inspect_ai"))
     monkeypatch.setitem(sys.modules, "inspect_ai.log", stub)
     found = read_rows(data)
-    assert found.format == "Inspect AI log"
+    assert (found.format, found.unit, found.line.tolist()) == ("Inspect AI log", "record", [1, 1, 1, 2])
     assert found.table.to_pylist() == [
         score("1", "openai/gpt-4o", "match", "1.0", trial="1"),
         score("1", "openai/gpt-4o", "rubric/tone", "4", trial="1"),

@@ -2,12 +2,13 @@
 
 `read_rows` reads a table of any kind. Where the objects of a JSON file are those of a tool in `FORMATS`, they become
 long rows under our names: ``item``, ``agent``, ``judge``, ``score`` and where there is one ``trial``; comparisons have
-``item``, ``agent_a`` (shown first), ``agent_b``, ``judge``, ``winner`` (a name, ``tie`` or ``invalid``) and ``order``.
+``item``, ``agent_a`` (always the one shown first), ``agent_b``, ``judge``, ``winner`` (a name, ``tie`` or ``invalid``).
 ``cluster`` is what several items have in common.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zipfile
@@ -18,6 +19,8 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
 
 from assaymark.errors import InputError
 from assaymark.rows import Recognised, Rows, read
@@ -65,13 +68,13 @@ def read_rows(
         except zipfile.BadZipFile:
             held = []
         if any(one in ("header.json", "_journal/start.json") for one in held):
-            import hashlib
-
-            flat = json.dumps([row for _, row in _inspect(data, name)]).encode()
-            rows = read(flat, name)
-            said = ("scorers are read as judges, epochs as trials", *rows.said)
-            sha256 = hashlib.sha256(data).hexdigest()
-            return Rows(name, rows.table, rows.line, "record", "Inspect AI log", said, sha256)
+            flat = list(_inspect(data, name))
+            if not flat:
+                raise InputError(name, ["is recognised as Inspect AI log, without a score in it"])
+            rows = read(json.dumps([row for _, row in flat]).encode(), name)
+            line = np.fromiter((place + 1 for place, _ in flat), np.int64, len(flat))
+            said, sha256 = (FORMATS[0].said, *rows.said), hashlib.sha256(data).hexdigest()
+            return Rows(name, rows.table, line, "record", FORMATS[0].name, said, sha256)
     return read(source, name, nested=nested, recognise=recognise, delimiter=delimiter, keep_going=keep_going)
 
 
@@ -86,7 +89,7 @@ def _recognise(tree: Any, *, name: str) -> Recognised | None:
         if one.looks_like(tree):
             found = list(one.to_rows(tree, name))
             if not found:
-                raise InputError(name, [f"is a log of {one.name} without a score in it"])
+                raise InputError(name, [f"is recognised as {one.name}, without a score in it"])
             heads = tree[:50] if isinstance(tree, list) else [tree]
             used = one.reads | {str(row["judge"]).partition("/")[0] for _, row in found}
             beside = dict.fromkeys(key for head in heads for key in head if key not in used)
@@ -135,7 +138,7 @@ def _mt_bench_pair(tree: Sequence[Object], _: str) -> Made:
             yield place, {
                 "item": _turn(one), "agent_a": names[first], "agent_b": names[second],
                 "judge": _judge(one.get("judge")),
-                "winner": names.get(str(winner), "tie" if winner == "tie" else "invalid"), "order": order,
+                "winner": names.get(str(winner), "tie" if winner == "tie" else "invalid"), "game": order,
                 "cluster": one["question_id"],
             }  # fmt: skip
 
@@ -154,7 +157,7 @@ def _arena_hard(tree: Sequence[Object], _: str) -> Made:
             winner = {"A": shown[0], "B": shown[1]}.get(str(said)[:1], "invalid") if said else "invalid"
             yield place, {
                 "item": str(one.get("uid", one.get("question_id"))), "agent_a": shown[0], "agent_b": shown[1],
-                "judge": str(one["judge"]), "winner": "tie" if said in ("A=B", "B=A") else winner, "order": order,
+                "judge": str(one["judge"]), "winner": "tie" if said in ("A=B", "B=A") else winner, "game": order,
                 "verdict_as_written": said,
             }  # fmt: skip
 
