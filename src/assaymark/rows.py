@@ -67,13 +67,15 @@ class Rows:
     format: str
     said: tuple[str, ...]
     sha256: str
+    files: tuple[tuple[str, int], ...] = ()
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
     def where(self, row: int) -> str:
-        """The place of a row in words: ``line 7``."""
-        return f"{self.unit} {self.line[row]}"
+        """The place of a row in words: ``line 7``, in a folder with its file."""
+        file = next((f"{name} " for name, first in reversed(self.files) if first <= row), "")
+        return f"{file}{self.unit} {self.line[row]}"
 
     def column(self, name: str) -> pa.ChunkedArray:
         """A column by its name, its dotted path into JSON text, or several joined by ``+``: ``dim+id``.

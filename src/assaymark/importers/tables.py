@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from assaymark.errors import InputError
 from assaymark.rows import Recognised, Rows, read
@@ -49,14 +51,16 @@ def read_rows(
 
     CSV, TSV, semicolons and bars, JSON (a list of objects, an object of lists, an object with one list of objects),
     JSON lines, Parquet and Arrow, each plain, gzip or Zstandard, and the logs of `FORMATS`. Told by content, not by
-    name. ``nested``: objects in objects become dotted columns (``response.score``); otherwise they stay JSON text.
-    ``delimiter``: of a text whose header does not tell. ``keep_going``: lines that cannot be read are left out and
-    said.
+    name. A folder is all logs of one tool in it, such as one a model. ``nested``: objects in objects become dotted
+    columns (``response.score``); otherwise they stay JSON text. ``delimiter``: of a text whose header does not tell.
+    ``keep_going``: lines that cannot be read are left out and said.
 
     Raises `InputError`: every problem of the file at once, each with its line.
     """
     name = name or (str(source) if isinstance(source, Path) else "data")
     recognise = partial(_recognise, name=name)
+    if isinstance(source, Path) and source.is_dir():
+        return _folder(source, name, keep_going)
     try:
         start = source[:4] if isinstance(source, bytes) else _start(source)
     except OSError as exc:
@@ -76,6 +80,40 @@ def read_rows(
             said, sha256 = (FORMATS[0].said, *rows.said), hashlib.sha256(data).hexdigest()
             return Rows(name, rows.table, line, "record", FORMATS[0].name, said, sha256)
     return read(source, name, nested=nested, recognise=recognise, delimiter=delimiter, keep_going=keep_going)
+
+
+def _folder(path: Path, name: str, keep_going: bool) -> Rows:
+    """The rows of all logs of one tool in a folder and in those below it; every other file is named."""
+    found: list[Rows] = []
+    beside: list[str] = []
+    for one in sorted(path.rglob("*")):
+        if one.is_file() and any(suffix in _LOGS for suffix in one.suffixes):
+            try:
+                rows = read_rows(one, keep_going=keep_going)
+            except InputError as exc:
+                beside.append(f"{one.relative_to(path)} ({exc.problems[0].what:.80})")
+                continue
+            known = any(rows.format == kind.name for kind in FORMATS)
+            found += [rows] if known else []
+            beside += [] if known else [str(one.relative_to(path))]
+    kinds = Counter(rows.format for rows in found)
+    if len(kinds) != 1:
+        held = ", ".join(f"{n} of {kind}" for kind, n in kinds.items()) or "none"
+        names = ", ".join(kind.name for kind in FORMATS)
+        what = f"a folder holds logs of one tool ({names}; got {held}); name a file of any other table"
+        raise InputError(name, [what])
+    sizes = np.cumsum([0, *map(len, found)])
+    said = dict.fromkeys(line for rows in found for line in rows.said)
+    said |= {f"not read: {', '.join(beside[:12])}{' ...' if len(beside) > 12 else ''}": None} if beside else {}
+    return Rows(
+        name, pa.concat_tables([rows.table for rows in found], promote_options="default"),
+        np.concatenate([rows.line for rows in found]), found[0].unit, found[0].format, tuple(said),
+        hashlib.sha256("".join(rows.sha256 for rows in found).encode()).hexdigest(),
+        tuple((str(Path(rows.name).relative_to(path)), int(at)) for rows, at in zip(found, sizes, strict=False)),
+    )  # fmt: skip
+
+
+_LOGS: Final = (".eval", ".json", ".jsonl", ".ndjson")
 
 
 def _start(path: Path) -> bytes:
@@ -201,6 +239,8 @@ def _harness(tree: Sequence[Object], name: str) -> Made:
     """The harness writes ``MODEL/samples_TASK_TIME.jsonl`` for a model and a task, without the model's name in it."""
     path = Path(name)
     agent = path.parent.name or path.name.split(".")[0]
+    task = re.match(r"samples_(.+?)(?:_\d{4}-\d\d-\d\d.*)?\.jsonl", path.name)
+    before = f"{task[1]}/" if task else ""
     for place, one in enumerate(tree):
         named = one.get("metrics")
         scored = named if isinstance(named, list) else [key for key in one if key not in _HARNESS]
@@ -209,7 +249,7 @@ def _harness(tree: Sequence[Object], name: str) -> Made:
             value = one.get(metric)
             if isinstance(value, int | float):
                 judge = metric if rule == "none" else f"{metric}/{rule}"
-                item = str(one["doc_id"])
+                item = f"{before}{one['doc_id']}"
                 yield place, {"item": item, "agent": agent.replace("__", "/"), "judge": judge, "score": float(value)}
 
 
@@ -285,7 +325,8 @@ def _inspect(tree: Any, name: str) -> Made:
             for key, value in values.items():
                 number = _GRADES.get(value) if isinstance(value, str) else value
                 yield place, {
-                    "item": str(sample.id), "agent": str(log.eval.model), "judge": f"{scorer}/{key}" if key else scorer,
+                    "item": f"{log.eval.task}/{sample.id}", "agent": str(log.eval.model),
+                    "judge": f"{scorer}/{key}" if key else scorer,
                     "score": value if number is None else float(number) if isinstance(number, bool) else number,
                     "trial": sample.epoch,
                 }  # fmt: skip
