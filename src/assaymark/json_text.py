@@ -60,7 +60,7 @@ def json_problem(error: Exception, text: str) -> str:
     return f"not JSON: {error.msg} at column {error.colno} (near {near!r})"
 
 
-def objects_of(name: str, text: str) -> tuple[Any, Ints | None]:
+def objects_of(name: str, text: str, said: list[str] | None = None) -> tuple[Any, Ints | None]:
     """The objects of JSON lines with their lines, or the one tree of a JSON file and None."""
     lines = text.split("\n")
     there = [k for k, line in enumerate(lines) if line and not line.isspace()]
@@ -96,8 +96,19 @@ def objects_of(name: str, text: str) -> tuple[Any, Ints | None]:
         except (ValueError, RecursionError) as exc:
             problems.append(Problem(f"line {where}", json_problem(exc, line)))
     if problems:
-        raise InputError(name, problems)
+        leave_out(name, problems, said)
+        wrong = {problem.where for problem in problems}
+        good = [k for k, where in enumerate(number.tolist()) if f"line {where}" not in wrong]
+        return [one for one in found if isinstance(one, dict)], number[good]
     return found, number
+
+
+def leave_out(name: str, problems: Sequence[Problem], said: list[str] | None) -> None:
+    """Raise what is wrong with lines, or put it into ``said`` where they may be left out."""
+    if said is None:
+        raise InputError(name, problems)
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    said.append(f"left out: {problems[0]}{more}")
 
 
 def records_of(name: str, tree: Any, said: list[str]) -> list[dict[str, Any]]:
@@ -122,10 +133,10 @@ def records_of(name: str, tree: Any, said: list[str]) -> list[dict[str, Any]]:
         if keys and all(list(one) == keys for one in values):  # as pandas writes a frame
             return [{key: one[k] for key, one in tree.items()} for k in keys]
     found = dict(_lists(tree, "", _DEEPEST))
-    if not found and not any(isinstance(one, dict | list) for one in values):
+    if not found:
         return [tree]
-    if len(found) != 1:
-        held = ", ".join(f"{path} ({len(rows)})" for path, rows in found.items()) or "none"
+    if len(found) > 1:
+        held = ", ".join(f"{path} ({len(rows)})" for path, rows in found.items())
         what = f"one list of objects is needed (got {held}); write the rows alone as a JSON list or JSON lines"
         raise InputError(name, [what])
     ((path, rows),) = found.items()

@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from assaymark.errors import LISTED, InputError, Problem
-from assaymark.json_text import columns_of, dumps, inside, objects_of, records_of
+from assaymark.json_text import columns_of, dumps, inside, leave_out, objects_of, records_of
 from assaymark.problems import SHEET, foreign, table_problem
 
 Ints = NDArray[np.int64]
@@ -67,13 +67,15 @@ class Rows:
     format: str
     said: tuple[str, ...]
     sha256: str
+    files: tuple[tuple[str, int], ...] = ()
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
     def where(self, row: int) -> str:
-        """The place of a row in words: ``line 7``."""
-        return f"{self.unit} {self.line[row]}"
+        """The place of a row in words: ``line 7``, in a folder with its file."""
+        file = next((f"{name} " for name, first in reversed(self.files) if first <= row), "")
+        return f"{file}{self.unit} {self.line[row]}"
 
     def column(self, name: str) -> pa.ChunkedArray:
         """A column by its name, its dotted path into JSON text, or several joined by ``+``: ``dim+id``.
@@ -104,11 +106,12 @@ class Rows:
 
 def read(
     source: Path | bytes, name: str = "", *, nested: bool = True, recognise: Recognise | None = None,
-    delimiter: str | None = None,
+    delimiter: str | None = None, keep_going: bool = False,
 ) -> Rows:  # fmt: skip
     """The rows of a file whose kind is told by how it begins; ``nested`` makes dotted columns of objects in objects.
 
-    ``recognise`` is shown the objects of JSON and may make rows of them. `InputError`: everything wrong, with its line.
+    ``recognise`` is shown the objects of JSON and may make rows of them. ``keep_going`` leaves out lines that cannot be
+    read, and says so. `InputError`: everything wrong, with its line.
     """
     name = name or (str(source) if isinstance(source, Path) else "data")
     try:
@@ -124,8 +127,8 @@ def read(
         raise InputError(name, [f"is called {Path(name).suffix}, and is no such file, or it is damaged"])
     body = text_body(name, data)
     if body.lstrip()[:1] in (b"{", b"["):
-        return _read_json(name, body, sha256, nested, recognise)
-    table, line, kind, said = _delimited(name, body, delimiter)
+        return _read_json(name, body, sha256, nested, recognise, keep_going)
+    table, line, kind, said = _delimited(name, body, delimiter, keep_going)
     return Rows(name, table, line, "line", kind, said, sha256)
 
 
@@ -292,13 +295,17 @@ def _strings(values: Sequence[str | None]) -> tuple[pa.Array, int]:
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
 
-def _read_json(name: str, body: bytes, sha256: str, nested: bool, recognise: Recognise | None) -> Rows:
+def _read_json(
+    name: str, body: bytes, sha256: str, nested: bool, recognise: Recognise | None, keep_going: bool
+) -> Rows:
     text = body.decode("utf-8")
-    tree, line = objects_of(name, text)
     said: list[str] = []
+    tree, line = objects_of(name, text, said if keep_going else None)
     unit: Literal["line", "record"] = "record" if line is None else "line"
     kind = "JSON" if line is None else "JSON lines"
     found = None if recognise is None else recognise(tree)
+    if found is None and recognise is not None and isinstance(tree, dict):  # one line may be one object of many
+        found = recognise([tree])
     if found is not None:
         kind, pairs, more = found
         said += more
@@ -328,7 +335,9 @@ def _read_json(name: str, body: bytes, sha256: str, nested: bool, recognise: Rec
 # --- CSV and its kin --------------------------------------------------------------------------------------------------
 
 
-def _delimited(name: str, body: bytes, delimiter: str | None) -> tuple[pa.Table, Ints, str, tuple[str, ...]]:
+def _delimited(
+    name: str, body: bytes, delimiter: str | None, keep_going: bool
+) -> tuple[pa.Table, Ints, str, tuple[str, ...]]:
     """The table of a delimited text, the line where each row begins, the name of the format, and what is said."""
     end = body.find(b"\n", _SNIFFED)
     start = (body if end < 0 else body[:end]).decode("utf-8")
@@ -341,7 +350,7 @@ def _delimited(name: str, body: bytes, delimiter: str | None) -> tuple[pa.Table,
     first = len(start) - len(start.lstrip("\r\n"))
     _refuse_twice(name, f"line {start.count(chr(10), 0, first) + 1}", names)
     bare = [names[k] for k, cell in enumerate(header) if not cell.strip()]
-    said = (f"columns without a name: {', '.join(bare)}",) if bare else ()
+    said = [f"columns without a name: {', '.join(bare)}"] if bare else []
     raw = np.frombuffer(body, dtype=np.uint8)
     quotes = np.flatnonzero(raw == _QUOTE)
     if (
@@ -349,13 +358,13 @@ def _delimited(name: str, body: bytes, delimiter: str | None) -> tuple[pa.Table,
         or (table := _fast(name, body, len(names), delimiter, quotes.size > 0)) is None
         or len(table) != line.size - 1
     ):
-        columns, line = _slow(name, body.decode("utf-8"), len(names), delimiter)
+        columns, line = _slow(name, body.decode("utf-8"), len(names), delimiter, said if keep_going else None)
         table = pa.table({str(k): _strings(values)[0] for k, values in enumerate(columns)})
     else:
         line = line[1:]
     if not len(table):
         raise InputError(name, ["has a header and no rows"])
-    return table.rename_columns(names), line, _NAMES.get(delimiter, "CSV"), said
+    return table.rename_columns(names), line, _NAMES.get(delimiter, "CSV"), tuple(said)
 
 
 def _header(start: str, delimiter: str) -> list[str]:
@@ -420,7 +429,9 @@ def _fast(name: str, body: bytes, width: int, delimiter: str, quoted: bool) -> p
     return None
 
 
-def _slow(name: str, text: str, width: int, delimiter: str) -> tuple[list[list[str | None]], Ints]:
+def _slow(
+    name: str, text: str, width: int, delimiter: str, said: list[str] | None
+) -> tuple[list[list[str | None]], Ints]:
     """The columns as the strict reader of the standard library finds them, and the line where each row begins."""
     problems: list[Problem] = []
     rows: list[list[str]] = []
@@ -441,7 +452,9 @@ def _slow(name: str, text: str, width: int, delimiter: str) -> tuple[list[list[s
             line.append(begin)
         header = False
     if problems:
-        raise InputError(name, problems)
+        leave_out(name, problems, said)
+    if not rows:
+        return [[] for _ in range(width)], np.zeros(0, dtype=np.int64)
     return [[cell or None for cell in column] for column in zip(*rows, strict=True)], np.array(line, dtype=np.int64)
 
 

@@ -178,7 +178,7 @@ def test_what_is_no_table_is_said_in_one_message(data, said):
 def test_files_that_are_not_there(tmp_path):
     with pytest.raises(InputError, match=r"none\.csv: cannot be read: No such file"):
         read_rows(tmp_path / "none.csv")
-    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+    with pytest.raises(InputError, match=r"a folder holds logs of one tool .*got none"):
         read_rows(tmp_path)
 
 
@@ -358,8 +358,8 @@ def lines(objects: list[dict[str, Any]]) -> bytes:
     return "\n".join(map(json.dumps, objects)).encode()
 
 
-def pair(item: str, a: str, b: str, judge: str, winner: str, order: str, **more: str | None) -> dict[str, str | None]:
-    return {"item": item, "agent_a": a, "agent_b": b, "judge": judge, "winner": winner, "order": order, **more}
+def pair(item: str, a: str, b: str, judge: str, winner: str, game: str, **more: str | None) -> dict[str, str | None]:
+    return {"item": item, "agent_a": a, "agent_b": b, "judge": judge, "winner": winner, "game": game, **more}
 
 
 def score(item: str, agent: str, judge: str, given: str | None, **more: str) -> dict[str, str | None]:
@@ -377,8 +377,8 @@ WEIGHTED = {"judge": "weighted_alpaca_eval_gpt4_turbo", "dataset": "d", "agent_a
             "lm-evaluation-harness samples",
             lines(HARNESS),
             [
-                score("0", "mistralai/Mistral-7B", "exact_match/strict-match", "0.0"),
-                score("0", "mistralai/Mistral-7B", "exact_match/flexible-extract", "1.0"),
+                score("gsm8k/0", "mistralai/Mistral-7B", "exact_match/strict-match", "0.0"),
+                score("gsm8k/0", "mistralai/Mistral-7B", "exact_match/flexible-extract", "1.0"),
             ],
             [1, 2],
             "not read: doc, target, arguments, resps, filtered_resps, doc_hash, prompt_hash, target_hash",
@@ -398,7 +398,7 @@ WEIGHTED = {"judge": "weighted_alpaca_eval_gpt4_turbo", "dataset": "d", "agent_a
             "AlpacaEval annotations",
             json.dumps(ALPACA).encode(),
             [
-                {"item": f"instruction {k}", "winner": who, "preference": value, **WEIGHTED}
+                {"item": f"instruction {k}", "winner": who, "preference_as_written": value, **WEIGHTED}
                 for k, who, value in ((1, "ash", "1.98"), (1, "base", "1.0"), (2, "tie", "1.5"), (3, "invalid", None))
             ],
             [1, 2, 3, 4],
@@ -463,6 +463,28 @@ def test_logs_of_tools_are_known_by_their_content(kind, data, rows, line, beside
     assert beside in found.said
 
 
+def test_one_line_is_one_object():
+    assert read_rows(lines(HARNESS[:1]), MODEL).format == "lm-evaluation-harness samples"
+    assert len(read_rows(lines(ARENA[:1]))) == 2
+    assert read_rows(b'{"a": 1, "b": {"c": [1]}}').table.to_pylist() == [{"a": "1", "b.c": "[1]"}]
+
+
+def test_a_folder_is_the_logs_of_one_tool(tmp_path):
+    for model in ("north__a", "south__b"):
+        (tmp_path / model).mkdir()
+        (tmp_path / model / "samples_gsm8k_2026-05-01T10-00-00.jsonl").write_bytes(lines(HARNESS))
+        (tmp_path / model / "results_2026.json").write_text('{"results": {"gsm8k": {}}}')
+    (tmp_path / "broken.json").write_text("{")
+    found = read_rows(tmp_path)
+    assert found.column("agent").to_pylist() == ["north/a", "north/a", "south/b", "south/b"]
+    assert found.where(3) == "south__b/samples_gsm8k_2026-05-01T10-00-00.jsonl line 2"
+    assert "broken.json (not JSON" in found.said[-1]
+    assert "south__b/results_2026.json" in found.said[-1]
+    (tmp_path / "arena.jsonl").write_bytes(lines(ARENA))
+    with pytest.raises(InputError, match=r"logs of one tool .*got 1 of Arena-Hard judgments, 2 of lm-eval"):
+        read_rows(tmp_path)
+
+
 def test_promptfoo_lines_name_the_prompt_where_there_are_several():
     results = [one | {"promptIdx": k} for k, one in enumerate(PROMPTFOO["results"]["results"])]
     found = read_rows(lines(results))
@@ -486,7 +508,7 @@ def test_inspect_logs_are_read_by_inspect_or_name_the_extra(data, monkeypatch):
         assert file.read(4) in (data[:4], json.dumps(INSPECT).encode()[:4])
         scores = {"match": Made(value="C"), "rubric": Made(value={"tone": 4, "risk": "N"})}
         return Made(
-            eval=Made(model="openai/gpt-4o"),
+            eval=Made(model="openai/gpt-4o", task="t"),
             samples=[Made(id=1, epoch=1, scores=scores), Made(id=1, epoch=2, scores={"match": Made(value=False)})],
         )
 
@@ -495,10 +517,10 @@ def test_inspect_logs_are_read_by_inspect_or_name_the_extra(data, monkeypatch):
     monkeypatch.setitem(sys.modules, "inspect_ai", types.ModuleType("inspect_ai"))
     monkeypatch.setitem(sys.modules, "inspect_ai.log", stub)
     found = read_rows(data)
-    assert found.format == "Inspect AI log"
+    assert (found.format, found.unit, found.line.tolist()) == ("Inspect AI log", "record", [1, 1, 1, 2])
     assert found.table.to_pylist() == [
-        score("1", "openai/gpt-4o", "match", "1.0", trial="1"),
-        score("1", "openai/gpt-4o", "rubric/tone", "4", trial="1"),
-        score("1", "openai/gpt-4o", "rubric/risk", "0.0", trial="1"),
-        score("1", "openai/gpt-4o", "match", "0.0", trial="2"),
+        score("t/1", "openai/gpt-4o", "match", "1.0", trial="1"),
+        score("t/1", "openai/gpt-4o", "rubric/tone", "4", trial="1"),
+        score("t/1", "openai/gpt-4o", "rubric/risk", "0.0", trial="1"),
+        score("t/1", "openai/gpt-4o", "match", "0.0", trial="2"),
     ]

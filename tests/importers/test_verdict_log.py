@@ -76,7 +76,7 @@ def test_a_plain_log():
         ("k", "q1", "x", "y", 1, "abstain"),
         ("k", "q1", "y", "x", 1, "invalid"),
     ]
-    assert log.row.tolist() == [3, 4, 2, 6, 5]
+    assert log.line.tolist() == [3, 4, 2, 6, 5]
     assert [log.contents[c] if c >= 0 else None for c in log.chosen] == ["x", None, "x", None, None]
     assert (log.judges, log.questions, log.contents, log.trials) == (("j", "k"), ("q1", "q2"), ("x", "y"), (1,))
     assert log.orders == {"j": OrderCounts(both=1, one=1), "k": OrderCounts(both=1, one=0)}
@@ -98,9 +98,14 @@ def test_every_spelling_of_a_column_is_known(field):
         }
         if field in ("slot_1", "slot_2"):
             names |= {"slot_1": SPELLINGS["slot_1"][k], "slot_2": SPELLINGS["slot_2"][k]}
+        two = field.startswith("order")
+        names = {name: one for name, one in names.items() if name != "verdict" if two or not name.startswith("order")}
+        names |= {} if two else {"verdict": spelled if field == "verdict" else "verdict"}
         cells = {"judge": "j", "question": "q", "slot_1": "x", "slot_2": "y", "verdict": "1", "trial": "3", "pair": "p"}
+        cells |= {"order_1": "1", "order_2": "2", "truth": "x"}
         log = read(",".join(names.values()) + "\n" + ",".join(cells[field] for field in names) + "\n")
-        assert calls(log) == [("j", "q", "x", "y", 3, "1")]
+        assert calls(log) == [("j", "q", "x", "y", 3, "1"), ("j", "q", "y", "x", 3, "2")][: 1 + two]
+        assert log.pair_truth.tolist() == [0]
         assert log.pair_name(0) == "p"
 
 
@@ -121,7 +126,7 @@ def test_the_content_that_won():
 
 def test_a_label_that_is_also_a_content():
     log = HEAD + "j,q1,B,A,B\nj,q2,A,B,A\nj,q3,B,A,A\n"
-    assert "row 2, verdict: 'B' is a label and also a content of its row ('B', 'A') in another slot" in refused(log)
+    assert "line 2, verdict: 'B' is a label and also a content of its row ('B', 'A') in another slot" in refused(log)
     assert [VERDICTS[v] for v in read(log, verdict_names="contents").verdict] == ["1", "1", "2"]
     assert [VERDICTS[v] for v in read(log, verdict_names="slots").verdict] == ["2", "1", "1"]
     assert [VERDICTS[v] for v in read(log, labels={"A": "tie", "B": "invalid"}).verdict] == ["invalid", "tie", "tie"]
@@ -148,7 +153,7 @@ def test_a_map_names_columns_and_rows():
     """
     log = read(text, parse_verdict_map(toml))
     assert calls(log) == [("j", "q", "x", "y", 1, "1"), ("j", "q", "x", "y", 2, "2"), ("j", "q", "y", "x", 2, "2")]
-    assert (log.rows, log.filtered, log.row.tolist()) == (4, 1, [2, 5, 4])
+    assert (log.rows, log.filtered, log.line.tolist()) == (4, 1, [2, 5, 4])
     assert len(read(text, parse_verdict_map(toml + "run = 2\n"))) == 2
 
 
@@ -167,12 +172,12 @@ def test_dialects(delimiter, end, mark, pack):
     text = (HEAD + ONE + "\n" + 'j,q2,y,x,"2"\n').replace(",", delimiter).replace("\n", end)
     log = read(pack(mark + text.encode()))
     assert calls(log) == [("j", "q1", "x", "y", 1, "1"), ("j", "q2", "y", "x", 1, "2")]
-    assert log.row.tolist() == [2, 3]
+    assert log.line.tolist() == [2, 4]
 
 
 def test_a_delimiter_can_be_given():
     text = "judge;question_id;slot1_model;slot2_model;verdict;a,b,c,d,e,f,g\nj;q;x;y;1;\n"
-    assert "no column" in refused(text)
+    assert "line 2: has 1 cells (the header has 7" in refused(text)
     assert len(read(text, delimiter=";")) == 1
 
 
@@ -181,8 +186,8 @@ def test_quoted_newlines_and_long_cells():
     long = "x" * 3_000_000
     log = read(f'why,"judge\n",question_id,slot1_model,slot2_model,verdict\n{why},j,"q\n1",x,y,1\n{long},j,q2,x,y,2\n')
     assert log.questions == ("q\n1", "q2")
-    assert log.row.tolist() == [2, 3]
-    assert "row 4: has 1 cells (the header has 6)" in refused(
+    assert log.line.tolist() == [3, 8]
+    assert "line 9: has 1 cells (the header has 6" in refused(
         f'why,"judge\n",question_id,slot1_model,slot2_model,verdict\n{why},j,"q\n1",x,y,1\n{long},j,q2,x,y,2\nz\n'
     )
 
@@ -202,7 +207,7 @@ def test_a_path(tmp_path):
 
 def test_the_same_call_again():
     log = read(HEAD + ONE * 3 + "j,q1,y,x,2\n")
-    assert (len(log), log.duplicates, log.row.tolist()) == (2, 2, [2, 5])
+    assert (len(log), log.duplicates, log.line.tolist()) == (2, 2, [2, 5])
     assert log.orders["j"] == OrderCounts(both=1, one=0)
 
 
@@ -241,38 +246,37 @@ def test_a_log_with_one_order_is_read():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "log.csv: is empty; a header row is needed"),
-        ("\ufeff\n\r\n", "log.csv: is empty; a header row is needed"),
+        ("", "log.csv: is empty; a header row or JSON is needed"),
+        ("\ufeff\n\r\n", "log.csv: is empty; a header row or JSON is needed"),
         (HEAD, "log.csv: has a header and no rows"),
         (HEAD.strip(), "log.csv: has a header and no rows"),
-        ('{"judge": "j"}\n', "log.csv: is JSON; write the log as CSV, one row a verdict"),
-        (b"PAR1\x00", "is Parquet; write the log as CSV"),
+        ('{"judge": "j"}\n', "question: no column for it (the log has judge; known are question_id"),
+        (b"PAR1\x00", "is no Parquet file, or it is damaged"),
         (b"\x1f\x8bxx", "damaged gzip"),
-        (HEAD.encode() + b"j,q\xff,x,y,1\n", "line 2: not UTF-8 (byte 0xff)"),
+        (HEAD.encode() + b"j,q\xff,x,y,1\n", "line 2, column question_id: not UTF-8 (byte 0xff"),
         ("judge\n".encode("utf-16"), "is text in UTF-16: save it as UTF-8"),
-        (HEAD + ONE + "j,q1,x,y\nj,q1,x,y,1,2\n", "row 3: has 4 cells (the header has 5)\n  row 4: has 6 cells"),
-        (HEAD + ONE + 'j,q2,x,y,"1\nj,q3,x,y,1\n', "row 3: not CSV: a quote is opened here and never closed"),
-        (HEAD + ONE + 'j,q2,x,y,"1"2\nj,q3,x,y,1\n', "row 3: not CSV: ',' expected after '\"'"),
+        (HEAD + ONE + "j,q1,x,y\nj,q1,x,y,1,2\n", "line 3: has 4 cells (the header has 5; it begins 'j'); add"),
+        (HEAD + ONE + 'j,q2,x,y,"1\nj,q3,x,y,1\n', "line 3: not CSV: a quote is opened here and never closed"),
+        (HEAD + ONE + 'j,q2,x,y,"1"2\nj,q3,x,y,1\n', "line 3: not CSV: ',' expected after '\"'"),
         (HEAD.replace("judge", "jugde") + ONE, "is it 'jugde'?; name it in the map: judge = ..."),
         (HEAD.replace("slot2_model", "slot2_modle") + ONE, "is it 'slot2_modle'?"),
         ("winner," + HEAD + "1," + ONE, "verdict: could be any of verdict, winner; say which in the map"),
-        ("judge," + HEAD + "j," + ONE, "header: column 'judge' stands there more than once"),
-        (HEAD + "j,q1,x,y,win\nj,q2,x,y,win\n", "row 2, verdict: 'win' in 2 rows is no verdict; known are 1, 2, tie"),
-        (HEAD + "j,q1,x,y,z\nj,q2,x,z,1\n", "row 2, verdict: 'z' is no verdict"),
-        (HEAD + "j,q1,x,y,\n", "row 2, verdict: '' is no verdict"),
-        (HEAD + "j,q1,x,y,3\n", "row 2, verdict: '3' is no verdict"),
-        (HEAD + " ,q1,x,y,1\n", "row 2, judge: is empty; a value is needed"),
-        (HEAD + ONE + "j,q1,,y,1\n", "row 3, slot_1: is empty; a value is needed"),
-        (HEAD + "j,q1,x,x,1\n", "row 2: has 'x' in both slots; a pair needs two contents"),
-        (HEAD + "j\x1b[2J,q1,x,y,1\n", "row 2, judge: the name of a judge may hold no control characters"),
+        ("judge," + HEAD + "j," + ONE, "line 1: column 'judge' stands twice in the header (columns 1 and 2)"),
+        (HEAD + "j,q1,x,y,win\nj,q2,x,y,win\n", "line 2, verdict: 'win' in 2 rows is no verdict; known are 1, 2, tie"),
+        (HEAD + "j,q1,x,y,z\nj,q2,x,z,1\n", "line 2, verdict: 'z' is no verdict"),
+        (HEAD + "j,q1,x,y,\n", "line 2, verdict: '' is no verdict"),
+        (HEAD + "j,q1,x,y,3\n", "line 2, verdict: '3' is no verdict"),
+        (HEAD + " ,q1,x,y,1\n", "line 2, judge: is empty; a value is needed"),
+        (HEAD + ONE + "j,q1,,y,1\n", "line 3, slot_1: is empty; a value is needed"),
+        (HEAD + "j\x1b[2J,q1,x,y,1\n", "line 2, judge: the name of a judge may hold no control characters"),
         (HEAD + "j\u202e,q1,x,y,1\n", "(got 'j\\u202e', with 0x202e)"),
-        (HEAD + ONE + "j,q1,x,y,2\n", "row 3: is the call of row 2 again (judge 'j', question 'q1', 'x' in slot 1)"),
-        (HEAD + ONE + ONE + "j,q1,x,y,tie\n", "row 4: is the call of row 2 again"),
+        (HEAD + ONE + "j,q1,x,y,2\n", "line 3: is the call of line 2 again (judge 'j', question 'q1', 'x' in slot 1)"),
+        (HEAD + ONE + ONE + "j,q1,x,y,tie\n", "line 4: is the call of line 2 again"),
         (HEAD + ONE + "j,q1,x,y,2\n", "with verdict 2, there 1; if calls were repeated, name the column that counts"),
-        ("rep," + HEAD + "one," + ONE, "row 2, trial: must be a whole number from 0 to 999999999 (got 'one')"),
+        ("rep," + HEAD + "one," + ONE, "line 2, trial: must be a whole number from 0 to 999999999 (got 'one')"),
         ("rep," + HEAD + "1.5," + ONE, "(got '1.5')"),
         ("rep," + HEAD + "," + ONE, "(got '')"),
-        ("rep," + HEAD + "\u0661," + ONE, "row 2, trial: must be a whole number"),
+        ("rep," + HEAD + "\u0661," + ONE, "line 2, trial: must be a whole number"),
     ],
 )  # fmt: skip
 def test_what_is_refused(text, said):
@@ -282,17 +286,17 @@ def test_what_is_refused(text, said):
 def test_a_pair_has_two_contents_and_one_question():
     head = "pair_id," + HEAD
     three = refused(head + "p,j,q1,x,y,1\np,k,q1,y,x,1\np,j,q1,z,x,1\n")
-    assert "row 4, pair: 'p' has the contents 'x' and 'z' here, 'x' and 'y' in row 2; a pair has two" in three
+    assert "line 4, pair: 'p' has the contents 'x' and 'z' here, 'x' and 'y' in line 2; a pair has two" in three
     other = refused(head + "p,j,q1,x,y,1\np,j,q2,y,x,1\n")
-    assert "row 3, pair: 'p' belongs to question 'q2' here, to 'q1' in row 2; a pair has one" in other
-    assert "row 3, pair: is empty" in refused(head + "p,j,q1,x,y,1\n,j,q1,y,x,1\n")
+    assert "line 3, pair: 'p' belongs to question 'q2' here, to 'q1' in line 2; a pair has one" in other
+    assert "line 3, pair: is empty" in refused(head + "p,j,q1,x,y,1\n,j,q1,y,x,1\n")
     assert len(read(head + "p,j,q1,x,y,1\nr,j,q1,y,x,1\n").pair_question) == 2
 
 
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"judge": "jugde"}, "judge: no column 'jugde' (the log has judge, question_id, slot1_model, "),
+        ({"judge": "jugde"}, "judge: no column 'jugde' (the file has judge, question_id, slot1_model, "),
         ({"judge": "jugde"}, "; is it 'judge'?"),
         ({"filter": {"bench": "A"}}, "filter bench: no column 'bench'"),
         ({"filter": {"judge": ["a", "b"]}}, "filter judge: no row has 'a' or 'b' (the column holds 'j')"),
@@ -318,11 +322,15 @@ def test_a_map_that_is_no_toml():
 
 def test_all_problems_at_once_and_few_of_each_kind():
     many = "".join(f"j,q{k},,y,1\n" for k in range(1000))
-    said = refused(HEAD + many + "j,q,x,y,what\nj,q,z,z,1\nj,p,x,y,1\nj,p,x,y,2\n")
+    said = refused(HEAD + many + "j,q,x,y,what\nj,q,z,,1\nj,p,x,y,1\nj,p,x,y,2\n")
     assert len(said.splitlines()) == LISTED + 2
     assert said.splitlines()[0] == "log.csv: 1003 problems"
     assert said.splitlines()[-1].strip() == f"and {1003 - LISTED} more"
-    for one in ("row 1002, verdict: 'what'", "row 1003: has 'z' in both", "row 1005: is the call of row 1004 again"):
+    for one in (
+        "line 1002, verdict: 'what'",
+        "line 1003, slot_2: is empty",
+        "line 1005: is the call of line 1004 again",
+    ):
         assert one in said
 
 
@@ -413,8 +421,10 @@ def test_the_sequence_of_the_rows_does_not_matter(rows, random):
     for name in ("judge", "pair", "trial", "order", "verdict", "pair_question", "pair_contents"):
         assert np.array_equal(getattr(one, name), getattr(other, name))
     held = [[*map(_stripped, row)] for row in shuffled]
-    for row, call in zip(other.row, calls(other), strict=True):
-        assert held[row - 2][:4] == list(call[:4])
+    # a name may hold ends of lines, so a row begins where an editor counts those before it
+    begins = {as_csv(shuffled[:k]).count("\n") + 1: k for k in range(len(shuffled))}
+    for line, call in zip(other.line.tolist(), calls(other), strict=True):
+        assert held[begins[line]][:4] == list(call[:4])
 
 
 @given(logs())
@@ -486,7 +496,7 @@ def test_a_million_rows(tmp_path):
     log = read_verdicts(path)
     assert (len(log), log.rows, log.duplicates, log.both_orders) == (1_000_000, 1_000_000, 0, "all")
     assert (len(log.judges), len(log.questions), len(log.contents), log.trials) == (4, 1000, 12, (0, 1))
-    assert np.array_equal(np.sort(log.row), np.arange(2, 1_000_002))
+    assert np.array_equal(np.sort(log.line), np.arange(2, 1_000_002))
     assert np.all(np.diff(log.judge * (log.call.max() + 1) + log.pair * 4 + log.trial * 2 + log.order) > 0)
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import hashlib
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -80,12 +83,12 @@ def test_rows_of_a_log_are_chosen_and_mapped(tmp_path):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("", "log.csv: is empty; a header row is needed"),
+        ("", "log.csv: is empty; a header row or JSON is needed"),
         (",".join(HEADER), "has a header and no rows"),
         ("grader_name,x\nn,1\n", "judge: no column for it (the log has grader_name, x;"),
-        (f"{','.join(HEADER)}\nn,q,a,b,1\nn,q,b,a,left\nn,r,a,b,\n", "row 3, verdict: 'left' is no verdict"),
-        (f"{','.join(HEADER)}\nn,q,a,b,1\nn,q,b,a\n", "row 3: has 4 cells (the header has 5)"),
-        (f"{','.join(HEADER)}\nn,q,a,b,1\nn,q,a,b,2\n", "row 3: is the call of row 2 again"),
+        (f"{','.join(HEADER)}\nn,q,a,b,1\nn,q,b,a,left\nn,r,a,b,\n", "line 3, verdict: 'left' is no verdict"),
+        (f"{','.join(HEADER)}\nn,q,a,b,1\nn,q,b,a\n", "line 3: has 4 cells (the header has 5"),
+        (f"{','.join(HEADER)}\nn,q,a,b,1\nn,q,a,b,2\n", "line 3: is the call of line 2 again"),
     ],
 )
 def test_a_wrong_log_is_refused_with_its_rows(tmp_path, capsys, content, told):
@@ -120,6 +123,138 @@ def test_a_log_is_never_called_the_same_instrument_for_its_name(tmp_path):
     assert datasheet(tmp_path / "old", "--from", log) == 0
     assert datasheet(tmp_path / "new", "--from", log, "--compare", tmp_path / "old" / "datasheets" / "north.json") == 0
     assert drift(sheet_of(tmp_path / "new", "north")).detail["verdict"] == "not comparable"
+
+
+VOTES = [
+    {
+        "dim": dim,
+        "id": k,
+        "meta": {"judge": "north"},
+        "a": "ash",
+        "b": "elm",
+        "order_1": first,
+        "order_2": second,
+        "gold": gold,
+    }
+    for dim, k, first, second, gold in (
+        ("tone", 1, "1", "2", "1"),
+        ("tone", 2, "1", "1", "ash"),
+        ("risk", 1, "2", "1", "1"),
+        ("risk", 2, "tie", "tie", "tie"),
+        ("risk", 3, "invalid", "2", "B"),
+        ("risk", 4, "2", "1", ""),
+    )
+]
+MAPPED = ("--map", "question=dim+id", "--map", "judge=meta.judge", "--map", "slot_1=a", "--map", "slot_2=b")
+
+
+def shares(out: Path, judge: str, *names: str) -> dict[str, float | None]:
+    sheet = sheet_of(out, judge)
+    return {name: measured(sheet, name, **(ALL_PAIRS if "delta0" in name else BASE)).value for name in names}
+
+
+def test_two_verdicts_in_a_row_nested_objects_and_a_truth(tmp_path, capsys):
+    log = tmp_path / "votes.jsonl"
+    log.write_text("\n".join(map(json.dumps, VOTES)))
+    assert datasheet(tmp_path / "run", "--from", log, *MAPPED, "--map", "truth=gold") == 0
+    sheet = sheet_of(tmp_path / "run", "north")
+    assert (sheet.calls["all"], sheet.tasks) == (12, 6)
+    # by positions 1 then 2 is ash both times
+    names = ("delta0.stable", "delta0.positional", "truth.accuracy", "truth.both", "truth.one", "truth.none")
+    assert shares(tmp_path / "run", "north", *names) == pytest.approx(
+        dict(zip(names, (3 / 6, 1 / 6, 5 / 10, 2 / 5, 1 / 5, 2 / 5), strict=True))
+    )
+    accuracy = measured(sheet, "truth.accuracy", **BASE)
+    assert (accuracy.n, accuracy.detail["tied_truths"], accuracy.method[-4:]) == (10, 2, "t(4)")
+    told = said(capsys.readouterr().out)
+    assert "1, 2 were read as positions; if they name contents, consistent and position-biased pairs change" in told
+    assert "north 0.500 0.400 0.200 0.400" in told
+    for asked, held in (("contents", (1 / 6, 3 / 6)), ("slots", (3 / 6, 1 / 6))):
+        out = tmp_path / asked
+        assert datasheet(out, "--from", log, *MAPPED, "--map", f"verdict_names={asked}") == 0
+        assert tuple(shares(out, "north", *names[:2]).values()) == pytest.approx(held)
+    page = (tmp_path / "run" / "report" / "datasheet" / "north.html").read_text(encoding="utf-8")
+    assert "It named the better text in" in page
+    assert "of a log: a column says which is better" in page
+
+
+def test_where_a_log_is_from_and_what_was_left_out_is_said(tmp_path, capsys):
+    rows = [
+        *SIMPLE,
+        ("north", "q9", "a", "b", "who knows"),
+        ("north", "q9", "b", "a", "3"),
+        ("north", "q8", "a", "", "1"),
+    ]
+    log = write_log(tmp_path / "log.csv", rows)
+    with log.open("a") as file:
+        file.write("north,q7,a\n")
+    assert datasheet(tmp_path / "run", "--from", log) == 1
+    assert "line 17: has 3 cells" in capsys.readouterr().err
+    assert datasheet(tmp_path / "run", "--from", log, "--keep-going", "--only", "judge=north", "--json") == 0
+    (found,) = json.loads(capsys.readouterr().out)["datasheets"]
+    about = found["log"]
+    assert about["file"] == "log.csv"
+    assert about["sha256"] == hashlib.sha256(log.read_bytes()).hexdigest()
+    assert (about["format"], about["rows"], about["filters"]) == ("CSV", 15, {"judge": ["north"]})
+    assert [line[:60] for line in about["said"]] == [
+        "left out: line 17: has 3 cells (the header has 5; it begins 'north'"[:60],
+        "left out: line 16, slot_2: is empty; a value is needed",
+        "left out: line 14, verdict: 'who knows' is no verdict; known"[:60],
+    ]
+    assert "(and 1 more like it)" in about["said"][2]
+    assert found["calls"]["all"] == 12
+    page = (tmp_path / "run" / "report" / "datasheet" / "north.html").read_text(encoding="utf-8")
+    for part in ("log.csv", about["sha256"][:8], "judge = north", "line 17: has 3 cells", "were read as positions"):
+        assert part in page, part
+
+
+def test_one_text_in_both_slots_is_a_null_pair(tmp_path, capsys):
+    header = (*HEADER, "shown first", "shown second")
+    rows = [(*row, "x", "y") for row in SIMPLE]
+    rows += [("north", f"n{k}", "a", "a", word, "x", "x") for k, word in enumerate(("1", "tie", "2", "tie"))]
+    rows += [("north", "n9", "a", "b", "tie", "same", "same"), ("north", "n9", "b", "a", "1", "same", "same")]
+    words = ("--map", "text_1=shown first", "--map", "text_2=shown second")
+    assert datasheet(tmp_path / "run", "--from", write_log(tmp_path / "log.csv", rows, header), *words) == 0
+    sheet = sheet_of(tmp_path / "run", "north")
+    null = measured(sheet, "dark_current", **BASE)
+    assert (null.value, null.n) == (3 / 6, 6)
+    assert measured(sheet, "delta0.stable", **ALL_PAIRS).n == 6
+    assert "one text in both slots north 0.500" in said(capsys.readouterr().out)
+    page = (tmp_path / "run" / "report" / "datasheet" / "north.html").read_text(encoding="utf-8")
+    assert "Given one text in both slots, it still chose in" in page
+    assert "Preference, one text in both slots" in page
+    assert "Dark current" not in page
+
+
+@pytest.mark.parametrize(
+    ("words", "held"),
+    [
+        (("threshold=0",), {"1": 1, "2": 4, "tie": 1}),
+        (("threshold=-0.5..0.5", "above=1"), {"1": 3, "2": 1, "tie": 2}),
+        (("threshold=0", "labels.2=abstain"), {"1": 1, "2": 3, "tie": 1, "abstain": 1}),
+    ],
+)
+def test_numbers_are_verdicts_on_either_side_of_a_threshold(tmp_path, words, held):
+    numbers = (("-2", "0.4"), ("0", "2"), ("1e0", "3"))
+    rows = [row for k, two in enumerate(numbers) for row in both("north", f"q{k}", *two)]
+    args = [word for one in words for word in ("--map", one)]
+    assert datasheet(tmp_path / "run", "--from", write_log(tmp_path / "log.csv", rows), *args) == 0
+    verdicts = measured(sheet_of(tmp_path / "run", "north"), "delta0.raw", **ALL_PAIRS).detail["verdicts"]
+    assert {word: n for word, n in verdicts.items() if n} == held
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--map", "grader=x"], "--map: grader: unknown key (allowed: version, judge"),
+        (["--map", "judge=jugde"], "judge: no column 'jugde' (the file has judge, "),
+        (["--map", "threshold=high"], "threshold: must be written like"),
+        (["--map", "truth=verdict"], "'invalid' is none of the contents of its row, 1, 2, A, B and tie"),
+    ],
+)
+def test_maps_on_the_command_line_that_do_not_fit(tmp_path, capsys, words, told):
+    assert datasheet(tmp_path / "run", "--from", write_log(tmp_path / "log.csv", SIMPLE), *words) == 1
+    assert told in capsys.readouterr().err
 
 
 HOSTILE = (
@@ -218,3 +353,58 @@ def test_the_repetitions_of_real_judges(logs, tmp_path):
         share = measured(sheet, "pair.invalid_share", **BASE)
         assert (share.value, share.n) == (pytest.approx(invalid / share.n), 3 * len(calls))
         assert sheet.calls["invalid"] == invalid
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("judge", "subset", "right"),
+    [("GPT-4", "Natural", 0.955), ("GPT-4", "Adversarial_Neighbor", 0.787), ("ChatGPT", "Natural", 0.815),
+     ("ChatGPT", "Adversarial_Neighbor", 0.194)],
+)  # fmt: skip
+def test_accuracy_with_the_experts_of_llmbar(shared, tmp_path, judge, subset, right):
+    """Outputs are contents: the winner of the swapped order names the output, not the place at which it was shown."""
+    path = shared / "data" / "llmbar" / f"{subset}__{judge}__Vanilla.json.gz"
+    if not path.is_file():
+        pytest.skip(f"needs LLMBar's verdicts: {path} is not there")
+    orders = [f"order_{k}=results.0.swap = {swapped}.winner" for k, swapped in ((1, False), (2, True))]
+    told = ("question=input", *orders, "truth=label", f"judge_name={judge}", "verdict_names=contents")
+    assert datasheet(tmp_path / "run", "--from", path, *(word for one in told for word in ("--map", one))) == 0
+    with gzip.open(path, "rt") as file:
+        rows = json.load(file)
+    hits = Counter(
+        sum(row["results"][0][f"swap = {swapped}"]["winner"] == str(row["label"]) for swapped in (False, True))
+        for row in rows
+    )
+    n, sheet = len(rows), sheet_of(tmp_path / "run", judge)
+    names = ("truth.accuracy", "truth.both", "truth.one", "truth.none", "delta0.stable", "delta0.positional")
+    wanted = ((2 * hits[2] + hits[1]) / 2, hits[2], hits[1], hits[0], n - hits[1], hits[1])  # every pair is decided
+    found = shares(tmp_path / "run", judge, *names)
+    assert found == pytest.approx({name: value / n for name, value in zip(names, wanted, strict=True)})
+    assert found["truth.accuracy"] == pytest.approx(right, abs=5e-4)
+    accuracy = measured(sheet, "truth.accuracy", **BASE)
+    assert accuracy.method.endswith(f"delete-one-task jackknife of the log odds, t({n - 1})")
+    assert accuracy.low is not None
+    assert accuracy.high is not None
+    assert accuracy.low < right < accuracy.high
+
+
+@pytest.mark.shared
+def test_both_orders_in_one_row_of_a_real_log(shared, tmp_path):
+    path = shared / "data" / "mt_bench_repro" / "pairwise.jsonl.gz"
+    if not path.is_file():
+        pytest.skip(f"needs real judges: {path} is not there")
+    assert datasheet(tmp_path / "run", "--from", path, "--map", "question=lang+question_id") == 0
+    kinds: dict[str, Counter[str]] = defaultdict(Counter)
+    with gzip.open(path, "rt") as file:
+        for row in map(json.loads, file):
+            both = [row["winner_ab"], row["winner_ba"]]
+            named = [word for word in both if word in "AB"]
+            kind = "other_pairs" if "error" in both else ("no_preference", "one_sided", "")[len(named)]
+            kinds[row["judge_id"]][kind or ("positional" if both[0] == both[1] else "stable")] += 1
+    assert {judge: one.total() for judge, one in kinds.items()} == dict.fromkeys(kinds, 2400)
+    for judge, counts in kinds.items():
+        names = [f"delta0.{kind}" for kind in ("stable", "positional", "one_sided", "no_preference", "other_pairs")]
+        found = shares(tmp_path / "run", judge, *names)
+        assert {name: round(value or 0, 4) for name, value in found.items()} == {
+            name: round(counts[name.partition(".")[2]] / 2400, 4) for name in names
+        }

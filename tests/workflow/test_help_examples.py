@@ -188,7 +188,7 @@ def of_judges(scratch, request, monkeypatch):
     monkeypatch.setattr("assaymark.workflow.tracks.datasheet.finance_tasks", lambda: finance_tasks()[:2])
     monkeypatch.setitem(BASE, "http://gpu-1/v1", f"{server.url}/v1")
     rows = [f"q{n},north,{pair},1\n" for n in range(6) for pair in (f"a{n},b{n}", f"b{n},a{n}")]
-    (scratch / "verdicts.csv").write_text("question,judge,slot_1,slot_2,verdict\n" + "".join(rows))
+    (scratch / "verdicts.csv").write_text("question,judge,left,slot_2,verdict\n" + "".join(rows))
 
 
 @pytest.fixture

@@ -30,8 +30,14 @@ from assaymark.workflow.tracks.datasheet import Made
 Judges = Annotated[
     list[str] | None, typer.Option("--judge", help="Judge to measure; repeatable.", metavar="PROVIDER/NAME")
 ]
-Log = Annotated[Path | None, typer.Option("--from", help="Existing log of pairwise verdicts (CSV).", metavar="LOG")]
-LogMap = Annotated[Path | None, typer.Option("--map", help="For --from: column map (TOML).", metavar="FILE")]
+Log = Annotated[
+    Path | None, typer.Option("--from", help="Existing log of pairwise verdicts, any format.", metavar="LOG")
+]
+LogMap = Annotated[
+    list[str] | None,
+    typer.Option("--map", help="For --from: a column, or a map (TOML).", metavar="ROLE=COLUMN"),
+]
+KeepGoing = Annotated[bool, typer.Option("--keep-going", help="For --from: leave out rows that cannot be read.")]
 Only = Annotated[
     list[str] | None, typer.Option("--only", help="For --from: rows to read; repeatable.", metavar="COLUMN=VALUE")
 ]
@@ -47,9 +53,7 @@ Seed = Annotated[int, typer.Option("--seed", help="Random seed for stimuli and r
 Trials = Annotated[int, typer.Option("--trials", min=1, max=50, help="Times each question is asked.", metavar="N")]
 Strict = Annotated[bool, typer.Option(help="Also ask under the strict instruction.")]
 Pointwise = Annotated[bool, typer.Option("--pointwise", help="Also have single texts graded by a rubric.")]
-Panel = Annotated[
-    Path | None, typer.Option("--run", help="Run folder whose judges are all measured, into it.", metavar="RUN")
-]
+Panel = Annotated[Path | None, typer.Option("--run", help="Run folder whose judges are all measured.", metavar="RUN")]
 BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of a compatible API.", metavar="URL")]
 KeyEnv = Annotated[str | None, typer.Option("--key-env", help="Variable that holds its key.", metavar="NAME")]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder to work in.", metavar="RUN")]
@@ -61,14 +65,14 @@ app = typer.Typer(rich_markup_mode=None)
         "assaymark datasheet --judge openai/MODEL --dry-run",
         "assaymark datasheet --judge openai/MODEL --judge google/MODEL --budget 2",
         "assaymark datasheet --judge openai-chat/MODEL --base-url http://gpu-1/v1",
-        "assaymark datasheet --from verdicts.csv --out sheets",
+        "assaymark datasheet --from verdicts.csv --map slot_1=left --keep-going",
     )
 )
 def datasheet(
     ctx: typer.Context, judge: Judges = None, log: Log = None, log_map: LogMap = None, only: Only = None,
     compare: Compare = None, comparator: Comparator = None, tasks: Tasks = None, seed: Seed = 7, trials: Trials = 1,
     strict: Strict = True, pointwise: Pointwise = False, run: Panel = None, base_url: BaseUrl = None,
-    key_env: KeyEnv = None, out: Out = Path("assaymark-datasheets"),
+    key_env: KeyEnv = None, keep_going: KeepGoing = False, out: Out = Path("assaymark-datasheets"),
     budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure a judge: its preferences on null pairs, on equal texts, and on pairs of known difference."""
@@ -85,13 +89,13 @@ def datasheet(
             raise typer.BadParameter(f"--tasks, --trials, --pointwise and --comparator are {asked}", ctx=ctx)
         if budget is not None or prices is not None or dry_run:
             raise typer.BadParameter(f"--budget, --prices and --dry-run are {asked}", ctx=ctx)
-        mapping = verbs.log_map(log_map, only or ())
+        mapping = verbs.log_map(log_map or (), only or ())
         with tools.progress(WHOLE):
-            made = verbs.measure_log(RunFolder(out), log, mapping, seed=seed, old=compare or ())
+            made = verbs.measure_log(RunFolder(out), log, mapping, seed=seed, old=compare or (), keep_going=keep_going)
         _show(tools, json, made)
         return
-    if log_map is not None or only:
-        raise typer.BadParameter("--map and --only are for --from", ctx=ctx)
+    if log_map or only or keep_going:
+        raise typer.BadParameter("--map, --only and --keep-going are for --from", ctx=ctx)
     who, folder = costs.paid_models(tools.models(), budget, prices), RunFolder(out if run is None else run)
     panel = () if run is None else verbs.panel_of(folder)
     judges = [*panel, *verbs.judges_of([*(judge or ()), *([comparator] if comparator else ())], trials, args)]

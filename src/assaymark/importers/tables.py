@@ -2,14 +2,16 @@
 
 `read_rows` reads a table of any kind. Where the objects of a JSON file are those of a tool in `FORMATS`, they become
 long rows under our names: ``item``, ``agent``, ``judge``, ``score`` and where there is one ``trial``; comparisons have
-``item``, ``agent_a`` (shown first), ``agent_b``, ``judge``, ``winner`` (a name, ``tie`` or ``invalid``) and ``order``.
+``item``, ``agent_a`` (always the one shown first), ``agent_b``, ``judge``, ``winner`` (a name, ``tie`` or ``invalid``).
 ``cluster`` is what several items have in common.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +20,9 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
 
 from assaymark.errors import InputError
 from assaymark.rows import Recognised, Rows, read
@@ -39,17 +44,23 @@ class Format:
     said: str = ""
 
 
-def read_rows(source: Path | bytes, name: str = "", *, nested: bool = True) -> Rows:
+def read_rows(
+    source: Path | bytes, name: str = "", *, nested: bool = True, delimiter: str | None = None, keep_going: bool = False
+) -> Rows:
     """The rows of anybody's file.
 
     CSV, TSV, semicolons and bars, JSON (a list of objects, an object of lists, an object with one list of objects),
     JSON lines, Parquet and Arrow, each plain, gzip or Zstandard, and the logs of `FORMATS`. Told by content, not by
-    name. ``nested``: objects in objects become dotted columns (``response.score``); otherwise they stay JSON text.
+    name. A folder is all logs of one tool in it, such as one a model. ``nested``: objects in objects become dotted
+    columns (``response.score``); otherwise they stay JSON text. ``delimiter``: of a text whose header does not tell.
+    ``keep_going``: lines that cannot be read are left out and said.
 
     Raises `InputError`: every problem of the file at once, each with its line.
     """
     name = name or (str(source) if isinstance(source, Path) else "data")
     recognise = partial(_recognise, name=name)
+    if isinstance(source, Path) and source.is_dir():
+        return _folder(source, name, keep_going)
     try:
         start = source[:4] if isinstance(source, bytes) else _start(source)
     except OSError as exc:
@@ -61,14 +72,48 @@ def read_rows(source: Path | bytes, name: str = "", *, nested: bool = True) -> R
         except zipfile.BadZipFile:
             held = []
         if any(one in ("header.json", "_journal/start.json") for one in held):
-            import hashlib
+            flat = list(_inspect(data, name))
+            if not flat:
+                raise InputError(name, ["is recognised as Inspect AI log, without a score in it"])
+            rows = read(json.dumps([row for _, row in flat]).encode(), name)
+            line = np.fromiter((place + 1 for place, _ in flat), np.int64, len(flat))
+            said, sha256 = (FORMATS[0].said, *rows.said), hashlib.sha256(data).hexdigest()
+            return Rows(name, rows.table, line, "record", FORMATS[0].name, said, sha256)
+    return read(source, name, nested=nested, recognise=recognise, delimiter=delimiter, keep_going=keep_going)
 
-            flat = json.dumps([row for _, row in _inspect(data, name)]).encode()
-            rows = read(flat, name)
-            said = ("scorers are read as judges, epochs as trials", *rows.said)
-            sha256 = hashlib.sha256(data).hexdigest()
-            return Rows(name, rows.table, rows.line, "record", "Inspect AI log", said, sha256)
-    return read(source, name, nested=nested, recognise=recognise)
+
+def _folder(path: Path, name: str, keep_going: bool) -> Rows:
+    """The rows of all logs of one tool in a folder and in those below it; every other file is named."""
+    found: list[Rows] = []
+    beside: list[str] = []
+    for one in sorted(path.rglob("*")):
+        if one.is_file() and any(suffix in _LOGS for suffix in one.suffixes):
+            try:
+                rows = read_rows(one, keep_going=keep_going)
+            except InputError as exc:
+                beside.append(f"{one.relative_to(path)} ({exc.problems[0].what:.80})")
+                continue
+            known = any(rows.format == kind.name for kind in FORMATS)
+            found += [rows] if known else []
+            beside += [] if known else [str(one.relative_to(path))]
+    kinds = Counter(rows.format for rows in found)
+    if len(kinds) != 1:
+        held = ", ".join(f"{n} of {kind}" for kind, n in kinds.items()) or "none"
+        names = ", ".join(kind.name for kind in FORMATS)
+        what = f"a folder holds logs of one tool ({names}; got {held}); name a file of any other table"
+        raise InputError(name, [what])
+    sizes = np.cumsum([0, *map(len, found)])
+    said = dict.fromkeys(line for rows in found for line in rows.said)
+    said |= {f"not read: {', '.join(beside[:12])}{' ...' if len(beside) > 12 else ''}": None} if beside else {}
+    return Rows(
+        name, pa.concat_tables([rows.table for rows in found], promote_options="default"),
+        np.concatenate([rows.line for rows in found]), found[0].unit, found[0].format, tuple(said),
+        hashlib.sha256("".join(rows.sha256 for rows in found).encode()).hexdigest(),
+        tuple((str(Path(rows.name).relative_to(path)), int(at)) for rows, at in zip(found, sizes, strict=False)),
+    )  # fmt: skip
+
+
+_LOGS: Final = (".eval", ".json", ".jsonl", ".ndjson")
 
 
 def _start(path: Path) -> bytes:
@@ -82,7 +127,7 @@ def _recognise(tree: Any, *, name: str) -> Recognised | None:
         if one.looks_like(tree):
             found = list(one.to_rows(tree, name))
             if not found:
-                raise InputError(name, [f"is a log of {one.name} without a score in it"])
+                raise InputError(name, [f"is recognised as {one.name}, without a score in it"])
             heads = tree[:50] if isinstance(tree, list) else [tree]
             used = one.reads | {str(row["judge"]).partition("/")[0] for _, row in found}
             beside = dict.fromkeys(key for head in heads for key in head if key not in used)
@@ -131,7 +176,7 @@ def _mt_bench_pair(tree: Sequence[Object], _: str) -> Made:
             yield place, {
                 "item": _turn(one), "agent_a": names[first], "agent_b": names[second],
                 "judge": _judge(one.get("judge")),
-                "winner": names.get(str(winner), "tie" if winner == "tie" else "invalid"), "order": order,
+                "winner": names.get(str(winner), "tie" if winner == "tie" else "invalid"), "game": order,
                 "cluster": one["question_id"],
             }  # fmt: skip
 
@@ -150,7 +195,7 @@ def _arena_hard(tree: Sequence[Object], _: str) -> Made:
             winner = {"A": shown[0], "B": shown[1]}.get(str(said)[:1], "invalid") if said else "invalid"
             yield place, {
                 "item": str(one.get("uid", one.get("question_id"))), "agent_a": shown[0], "agent_b": shown[1],
-                "judge": str(one["judge"]), "winner": "tie" if said in ("A=B", "B=A") else winner, "order": order,
+                "judge": str(one["judge"]), "winner": "tie" if said in ("A=B", "B=A") else winner, "game": order,
                 "verdict_as_written": said,
             }  # fmt: skip
 
@@ -166,8 +211,8 @@ def _alpaca(tree: Sequence[Object], _: str) -> Made:
             winner = "tie" if number in (0, 1.5) else names[number > 1.5]
         yield place, {
             "item": f"instruction {items.setdefault(str(one['instruction']), len(items) + 1)}", "agent_a": names[0],
-            "agent_b": names[1], "judge": str(one.get("annotator", "annotator")), "winner": winner, "preference": given,
-            "dataset": one.get("dataset"),
+            "agent_b": names[1], "judge": str(one.get("annotator", "annotator")), "winner": winner,
+            "preference_as_written": given, "dataset": one.get("dataset"),
         }  # fmt: skip
 
 
@@ -194,6 +239,8 @@ def _harness(tree: Sequence[Object], name: str) -> Made:
     """The harness writes ``MODEL/samples_TASK_TIME.jsonl`` for a model and a task, without the model's name in it."""
     path = Path(name)
     agent = path.parent.name or path.name.split(".")[0]
+    task = re.match(r"samples_(.+?)(?:_\d{4}-\d\d-\d\d.*)?\.jsonl", path.name)
+    before = f"{task[1]}/" if task else ""
     for place, one in enumerate(tree):
         named = one.get("metrics")
         scored = named if isinstance(named, list) else [key for key in one if key not in _HARNESS]
@@ -202,7 +249,7 @@ def _harness(tree: Sequence[Object], name: str) -> Made:
             value = one.get(metric)
             if isinstance(value, int | float):
                 judge = metric if rule == "none" else f"{metric}/{rule}"
-                item = str(one["doc_id"])
+                item = f"{before}{one['doc_id']}"
                 yield place, {"item": item, "agent": agent.replace("__", "/"), "judge": judge, "score": float(value)}
 
 
@@ -278,7 +325,8 @@ def _inspect(tree: Any, name: str) -> Made:
             for key, value in values.items():
                 number = _GRADES.get(value) if isinstance(value, str) else value
                 yield place, {
-                    "item": str(sample.id), "agent": str(log.eval.model), "judge": f"{scorer}/{key}" if key else scorer,
+                    "item": f"{log.eval.task}/{sample.id}", "agent": str(log.eval.model),
+                    "judge": f"{scorer}/{key}" if key else scorer,
                     "score": value if number is None else float(number) if isinstance(number, bool) else number,
                     "trial": sample.epoch,
                 }  # fmt: skip

@@ -1,27 +1,20 @@
-"""A checked log of pairwise verdicts in columns, and a CSV file as columns of codes: a million rows in a moment."""
+"""A checked log of pairwise verdicts in columns of codes: a million rows in a moment."""
 
 from __future__ import annotations
 
-import codecs
-import csv
-import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
 from assaymark.errors import LISTED, InputError, Problem, UnknownNameError
-from assaymark.importers.read import text_of
-from assaymark.problems import table_problem
-from assaymark.records import PairCall, PairCondition, SlotVerdict
-from assaymark.rows import unpack
+from assaymark.records import JSON, PairCall, PairCondition, SlotVerdict
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -32,7 +25,7 @@ class Findings:
 
     def __init__(self) -> None:
         self._kinds: dict[str, list[Problem]] = {}
-        self._more = 0
+        self._more: Counter[str] = Counter()
 
     def add(self, kind: str, where: str, what: str) -> None:
         """One problem of a kind; of each kind the first `LISTED` are kept and the rest is counted."""
@@ -40,14 +33,23 @@ class Findings:
         if len(kept) < LISTED:
             kept.append(Problem(where, what))
         else:
-            self._more += 1
+            self._more[kind] += 1
 
     def rows(self, kind: str, bad: Bools, describe: Callable[[int], tuple[str, str]]) -> None:
         """One problem for each place of ``bad`` [n]; ``describe`` makes where and what, and is called for few."""
         places = np.flatnonzero(bad)
         for place in places[:LISTED].tolist():
             self.add(kind, *describe(place))
-        self._more += max(0, places.size - LISTED)
+        self._more[kind] += max(0, places.size - LISTED)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Each kind of problem with its number and its first case, for what is left out and not refused."""
+        counts = {kind: len(kept) + self._more[kind] for kind, kept in self._kinds.items()}
+        return tuple(
+            f"{kept[0]}" + (f" (and {counts[kind] - 1} more like it)" if counts[kind] > 1 else "")
+            for kind, kept in self._kinds.items()
+        )
 
     def refuse(self, source: str) -> None:
         """Raise everything that was found, if anything was: of each kind its first problems, in turn."""
@@ -56,7 +58,7 @@ class Findings:
         ranked.sort(key=lambda item: item[:2])
         if ranked:
             shown = sorted(ranked[:LISTED], key=lambda item: (item[1], item[0]))
-            rest = len(ranked) - len(shown) + self._more
+            rest = len(ranked) - len(shown) + self._more.total()
             raise InputError(source, [problem for _, _, problem in shown], more=rest)
 
 
@@ -88,16 +90,20 @@ class OrderCounts:
 class VerdictLog:
     """The calls of one or more judges on n rows, sorted by judge, pair, trial and order; codes are places among names.
 
-    Everything but ``row`` and ``duplicates`` is the same whatever the sequence of the rows in the file, and so is
+    Everything but ``line`` and ``duplicates`` is the same whatever the sequence of the rows in the file, and so is
     ``digest`` (sixteen hex digits over names, codes and verdicts). J ``judges``, Q ``questions`` (what inference
     resamples), C ``contents`` (what was compared), T ``trials`` (the numbers of the repetitions), P pairs: ``pair_ids``
     if the file has them (otherwise a pair is a question and two contents), ``pair_question`` [P], ``pair_contents`` [P,
     2] (u, v; u first by name). ``judge``, ``pair``, ``trial``, ``verdict`` [n] are codes (a verdict is a place in
-    `VERDICTS` and names a slot); ``order`` [n] is 0 where u was in slot 1; ``row`` [n] is the place in the file, its
-    header being row 1. ``both`` and ``single`` [J] count pairs that a judge was asked in both orders and in one.
+    `VERDICTS` and names a slot); ``order`` [n] is 0 where u was in slot 1; ``line`` [n] is the place in the file as an
+    editor counts. ``pair_truth`` [P] is the better content (0: u, 1: v, 2: a tie, -1: not known) where a column names
+    it. ``nulls`` [m, 3] are judge, question and verdict of the calls that showed one text in both slots; they are no
+    pairs. ``both`` and ``single`` [J] count pairs that a judge was asked in both orders and in one.
     ``rows``, ``filtered``, ``duplicates`` count rows of the file, those left out by ``filter``, and those that repeat a
     call with the same verdict. ``columns`` is the column read for each field, ``labels`` the words read as a verdict
-    whatever their row held. Which content is better is not known (``condition``), so a preference is not an error.
+    whatever their row held, ``reading`` what they were taken to name and what follows if they name the other. ``said``
+    is what was skipped, ``sha256`` the file's, ``format`` its kind, ``filters`` the rows that were chosen. Without a
+    column for the truth a preference is not an error (``condition``).
     """
 
     source: str
@@ -114,7 +120,7 @@ class VerdictLog:
     trial: Ints
     order: Ints
     verdict: Ints
-    row: Ints
+    line: Ints
     both: Ints
     single: Ints
     rows: int
@@ -122,7 +128,24 @@ class VerdictLog:
     duplicates: int
     columns: Mapping[str, str]
     labels: Mapping[str, SlotVerdict]
+    pair_truth: Ints
+    nulls: Ints
+    reading: str
+    said: tuple[str, ...]
+    sha256: str
+    format: str
+    filters: Mapping[str, tuple[str, ...]]
     condition: Literal["log"] = "log"
+
+    @property
+    def provenance(self) -> dict[str, JSON]:
+        """Where the calls are from and how they were read, for a record."""
+        return {
+            "file": self.source, "sha256": self.sha256, "format": self.format, "rows": self.rows,
+            "filtered": self.filtered, "duplicates": self.duplicates, "columns": dict(self.columns),
+            "filters": {name: list(values) for name, values in self.filters.items()}, "reading": self.reading,
+            "said": list(self.said),
+        }  # fmt: skip
 
     def __len__(self) -> int:
         """Calls."""
@@ -209,15 +232,6 @@ def to_pair_calls(log: VerdictLog, judge: str) -> list[PairCall]:
 BLANKS: Final = " \t\n\v\f\r"
 """What is dropped around a cell."""
 
-HEADER: Final = 1
-"""Rows are numbered as a spreadsheet does, the header being row 1; lines without any cell are not counted."""
-
-_BOM: Final = b"\xef\xbb\xbf"
-_DELIMITERS: Final = (",", ";", "\t", "|")
-_SNIFFED: Final = 1 << 16
-_DECODED: Final = 1 << 24
-_LARGEST_BLOCK: Final = (1 << 31) - 1
-_QUOTE: Final = 0x22
 _LARGEST_CODE: Final = (1 << 63) - 1
 
 
@@ -228,128 +242,12 @@ class Coded(NamedTuple):
     codes: Ints
 
 
-class CsvLog:
-    """A log as text: its ``header``, and the bytes ``body`` that begin with it.
-
-    It may be gzip, begin with a byte order mark and use any of the usual delimiters: unless it is given, the one that
-    cuts the header into most cells.
-    """
-
-    def __init__(self, name: str, source: bytes | Path, delimiter: str | None = None) -> None:
-        self.name = name
-        try:
-            data = source if isinstance(source, bytes) else source.read_bytes()
-        except OSError as exc:
-            raise InputError(str(source), [f"cannot be read: {exc.strerror or exc}"]) from None
-        body = memoryview(unpack(name, data))
-        start = bytes(body[:_SNIFFED])
-        blank = len(start) - len(start.removeprefix(_BOM).lstrip(b"\r\n"))
-        if not start.removeprefix(_BOM).strip():
-            raise InputError(name, ["is empty; a header row is needed"])
-        body, start = body[blank:], start[blank:]
-        if len(body) == len(start):  # the fast reader wants an end of line even behind a header without rows
-            body = memoryview(start + b"\n")
-        if start[:4] == b"PAR1" or start[:1] in (b"{", b"["):
-            kind = "Parquet" if start[:4] == b"PAR1" else "JSON"
-            raise InputError(name, [f"is {kind}; write the log as CSV, one row a verdict"])
-        # the fast reader notices bytes that are no UTF-8 only in the columns that are read
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        try:
-            for at in range(0, len(body), _DECODED):
-                decoder.decode(body[at : at + _DECODED])
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            text_of(name, bytes(body))  # names the line
-        text = start.decode("utf-8", "replace")
-        self.body = body
-        self.header, self.delimiter = max(
-            (
-                (tuple(next(csv.reader(io.StringIO(text, newline=""), delimiter=choice), ())), choice)
-                for choice in ((delimiter,) if delimiter else _DELIMITERS)
-            ),
-            key=lambda item: len(item[0]),
-        )
-
-    def columns(self, places: Iterable[int]) -> dict[int, Coded]:
-        """Some columns, by their places in the header."""
-        places = sorted(places)
-        quoted = _QUOTE in np.frombuffer(self.body, dtype=np.uint8)
-        if quoted:
-            self._refuse_loose_quotes()
-        broken: list[tuple[int | None, int]] = []
-        table = self._parse(places, broken, quoted=quoted, threads=True)
-        if broken:
-            # Rows have numbers only when they are read in order.
-            broken.clear()
-            self._parse(places, broken, quoted=quoted, threads=False)
-            found = Findings()
-            for row, cells in broken:
-                found.add("cells", f"row {row}", f"has {cells} cells (the header has {len(self.header)})")
-            found.refuse(self.name)
-        if not table.num_rows:
-            raise InputError(self.name, ["has a header and no rows"])
-        coded = {}
-        for place in places:
-            whole = table.column(str(place)).unify_dictionaries().combine_chunks()
-            codes = whole.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-            coded[place] = Coded(whole.dictionary, codes)
-        return coded
-
-    def _parse(
-        self, places: Sequence[int], broken: list[tuple[int | None, int]], *, quoted: bool, threads: bool
-    ) -> Any:
-        """The columns as an Arrow table of dictionaries; notes number and cells of every row of the wrong length."""
-
-        def note(row: Any) -> str:
-            broken.append((row.number, row.actual_columns))
-            return "skip"
-
-        names = [str(place) for place in range(len(self.header))]
-        wanted = [str(place) for place in places]
-        kind = pa.dictionary(pa.int32(), pa.string())
-        # A block holds a row at least; only where the usual size does not, one block takes the whole file.
-        for size in (1 << 20, min(len(self.body) + 1, _LARGEST_BLOCK)):
-            try:
-                return pacsv.read_csv(
-                    pa.BufferReader(pa.py_buffer(self.body)),
-                    pacsv.ReadOptions(
-                        column_names=names, skip_rows_after_names=1, use_threads=threads, block_size=size
-                    ),
-                    pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=quoted, invalid_row_handler=note),
-                    pacsv.ConvertOptions(column_types=dict.fromkeys(wanted, kind), include_columns=wanted),
-                )
-            except pa.ArrowInvalid as exc:
-                if "straddling" in str(exc) and size < len(self.body):
-                    broken.clear()
-                    continue
-                raise InputError(self.name, [table_problem(exc)]) from None
-        raise AssertionError
-
-    def _refuse_loose_quotes(self) -> None:
-        """Raise a quote that opens a cell and never closes: everything up to the next quote would be one cell.
-
-        The fast reader takes such a cell as it is. Where every quote opens or closes a cell, nothing can be lost; only
-        where one does not, the slow and strict reader of the standard library looks at every row.
-        """
-        text = np.frombuffer(self.body, dtype=np.uint8)
-        places = np.flatnonzero(text == _QUOTE)
-        edges = np.frombuffer(f'{self.delimiter}\r\n"'.encode(), dtype=np.uint8)
-        opens, closes = places[0::2], places[1::2]
-        before = text[np.maximum(opens - 1, 0)]
-        after = text[np.minimum(closes + 1, text.size - 1)]
-        tidy = (np.isin(before, edges) | (opens == 0)).all() and (
-            np.isin(after, edges) | (closes == text.size - 1)
-        ).all()
-        if tidy and places.size % 2 == 0:
-            return
-        rows = 0
-        stream = io.TextIOWrapper(io.BytesIO(self.body), encoding="utf-8", errors="replace", newline="")
-        try:
-            for row in csv.reader(stream, delimiter=self.delimiter, strict=True):
-                rows += bool(row)
-        except csv.Error as exc:
-            said = "a quote is opened here and never closed" if "unexpected end" in str(exc) else str(exc)
-            raise InputError(self.name, [Problem(f"row {rows + 1}", f"not CSV: {said}")]) from None
+def coded(column: pa.ChunkedArray) -> Coded:
+    """A column of any type as words and codes; what is empty is the empty word."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    whole = column.cast(pa.string()).fill_null("").dictionary_encode().unify_dictionaries().combine_chunks()
+    return Coded(whole.dictionary, whole.indices.to_numpy(zero_copy_only=False).astype(np.int64))
 
 
 def sorted_codes(columns: Sequence[Coded]) -> tuple[tuple[str, ...], list[Ints]]:

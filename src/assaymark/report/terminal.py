@@ -183,16 +183,31 @@ _LOG: Final[_Columns] = (
     ("invalid calls", "pair.invalid_share", {"prompt": BASE}),
     ("repeats", "repeat.stability", {}),
 )
+_TRUTH: Final[_Columns] = tuple(
+    (title, f"truth.{name}", {"prompt": BASE})
+    for title, name in (("right calls", "accuracy"), ("both orders", "both"), ("one order", "one"), ("neither", "none"))
+)
+_NULL: Final[_Columns] = (("one text in both slots", "dark_current", {"prompt": BASE}),)
 
 
 def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> RenderableType:
     """Judges in alphabetical order with what was measured, and how far every two of them agree."""
     log = all(sheet.source == "log" for sheet in sheets)
-    wanted = ((_LOG, ""),) if log else ((_RUN, "dark_current"), (_POINTS, "point.slope"))
+    wanted: list[tuple[_Columns, str]] = [(_RUN, "dark_current"), (_POINTS, "point.slope")]
+    if log:
+        wanted = [(_LOG, ""), (_TRUTH, "truth.accuracy")]
+        null = any(m.name == "dark_current" and m.value is not None for sheet in sheets for m in sheet.measurements)
+        wanted += [(_NULL, "")] if null else []
     tables = [_table(sheets, columns, head) for columns, head in wanted]
     parts: list[RenderableType] = [table for table in tables if table.row_count]
     if log:
-        parts.append(Text("Shares of pairs. A log does not say which text is better: a preference here is no error."))
+        truth = any(item.name == "truth.accuracy" for sheet in sheets for item in sheet.measurements)
+        plain = "A log does not say which text is better: a preference here is no error."
+        parts.append(Text(f"Shares of pairs. {'Right is what a column of the log calls better.' if truth else plain}"))
+        told = dict.fromkeys(
+            word for sheet in sheets for word in (sheet.log.get("reading"), *sheet.log.get("said", ()))
+        )
+        parts += [Text(clean(str(word), 400)) for word in told if word]
     else:
         parts += [Text(f"{clean(s.judge, 60)}: {'; '.join(_chips(s))}") for s in sheets if s.sketch]
     parts += [Text(_kappa_words(item)) for item in agreement]

@@ -269,8 +269,8 @@ def _rows(table: Any) -> Rows:
         path = Path(table)
         if not path.exists():
             raise missing(path, "score table")
-        if path.is_dir():
-            raise PlanError(f"{path} is a folder; name a file, or run: assaymark measure --judgments {path}")
+        if path.is_dir() and any(path.glob("**/*.parquet")):
+            raise PlanError(f"{path} holds partitions of a table; run: assaymark measure --judgments {path}")
         return read_rows(path)
     if isinstance(table, Sequence) and all(isinstance(row, Mapping) for row in table):
         names = list(dict.fromkeys(name for row in table for name in row))

@@ -46,15 +46,21 @@ if TYPE_CHECKING:
 
 
 def log_table(log: VerdictLog, judge: str) -> CallTable:
-    """One judge's calls of a log as columns; its pairs are natural ones, of which nothing is known."""
-    rows = np.flatnonzero(log.judge == log.judges.index(judge))
-    tasks, task = np.unique(log.question[rows], return_inverse=True)
-    n = rows.size
+    """One judge's calls of a log as columns: natural pairs, of which at most a truth is known, and null pairs."""
+    place = log.judges.index(judge)
+    rows, nulls = np.flatnonzero(log.judge == place), log.nulls[log.nulls[:, 0] == place]
+    n, m = rows.size, len(nulls)
+    tasks, task = np.unique(np.concatenate([log.question[rows], nulls[:, 1]]), return_inverse=True)
+    truth, order = log.pair_truth[log.pair[rows]], log.order[rows]
+    none, own = np.zeros(m, dtype=np.int64), np.arange(m) + len(log.pair_question)
+    better = np.where((truth == 0) | (truth == 1), truth ^ order, truth)
     return CallTable(
         judge=judge, tasks=tuple(log.questions[one] for one in tasks.tolist()), task=task.astype(np.int64),
-        pair=log.pair[rows], order=log.order[rows], trial=log.trial[rows], verdict=log.verdict[rows],
-        better=np.full(n, -1, dtype=np.int64), delta=np.zeros(n), condition=np.full(n, "different_subset"),
-        variant=np.full(n, ""), prompt=np.full(n, BASE), digest=log.digest[:16],
+        pair=np.concatenate([log.pair[rows], own]), order=np.concatenate([order, none]),
+        trial=np.concatenate([log.trial[rows], none]), verdict=np.concatenate([log.verdict[rows], nulls[:, 2]]),
+        better=np.concatenate([better, none - 1]), delta=np.zeros(n + m),
+        condition=np.repeat(["different_subset", "vacuum"], [n, m]), variant=np.repeat(["", "identical"], [n, m]),
+        prompt=np.full(n + m, BASE), digest=log.digest[:16],
     )  # fmt: skip
 
 

@@ -327,7 +327,8 @@ _CONDITIONS: Final[tuple[str, ...]] = get_args(PairCondition)
 class CallTable:
     """The calls of one judge, one row per call, as codes.
 
-    ``better`` is the slot (0 or 1) in which the better text stood, -1 where neither is better; ``pair`` numbers pairs,
+    ``better`` is the slot (0 or 1) in which the better text stood, -1 where neither is better, and 2 where a truth says
+    that they tie; ``pair`` numbers pairs,
     ``order`` is 0 for u in slot 1. ``digest`` is a short hash of all calls, whatever their sequence.
     """
 

@@ -517,6 +517,47 @@ def decomposition_measurements(
         yield recorder.missing("delta0.slot_1_share", labels, state, n_of="positional pairs")
 
 
+_TRUE: Final = {
+    "truth.both": "pairs in which the better content was named in both orders",
+    "truth.one": "pairs in which it was named in one order only",
+    "truth.none": "pairs in which it was named in neither order",
+}
+TIED: Final = 2
+"""The code of a pair whose truth is a tie, in ``CallTable.better``."""
+
+
+def truth_measurements(table: CallTable, recorder: Recorder, prompt: str) -> Iterator[Measurement]:
+    """How often the verdicts of natural pairs name the content that a truth says is better; an unusable reply does not.
+
+    ``truth.accuracy`` is over calls, the others over pairs shown in both orders. Where the truth is a tie, no
+    preference is right.
+    """
+    rows = table.where(prompt=prompt, condition="different_subset")
+    rows = rows[table.better[rows] >= 0]
+    if not rows.size:
+        return
+    labels, better, verdict = {"prompt": prompt}, table.better[rows], table.verdict[rows]
+    tied = better == TIED
+    right = np.where(tied, OUTCOME_OF[verdict] == 2, verdict == better)
+    detail = {"tied_truths": int(tied.sum()), **verdicts_of(verdict)}
+    yield recorder.calls("truth.accuracy", labels, table.by_task(rows, right), "calls that named the better content",
+                         questions=table.questions(rows), detail=detail)  # fmt: skip
+    trial = table.pair[rows] * (table.trial.max(initial=0) + 1) + table.trial[rows]
+    _, unit = np.unique(trial, return_inverse=True)
+    shown, hits = np.bincount(unit), np.bincount(unit, weights=right).astype(np.int64)
+    task = np.zeros(shown.size, dtype=np.int64)
+    task[unit] = table.task[rows]
+    both = shown == 2
+    trials = rows.size / max(1, table.questions(rows))
+    by_task = np.bincount(task[both] * 3 + hits[both], minlength=3 * len(table.tasks)).reshape(-1, 3)
+    for place, (name, what) in zip((2, 1, 0), _TRUE.items(), strict=True):
+        detail = {"pairs": int(by_task[:, place].sum()), "one_order_pairs": int((~both).sum())}
+        if both.any():
+            yield recorder.classes(name, labels, by_task, np.eye(3)[place], what, information=1 / trials, detail=detail)
+        else:
+            yield recorder.missing(name, labels, _ONE_ORDER, n_of=PAIRS, detail=detail)
+
+
 def filler_measurement(table: CallTable, recorder: Recorder, prompt: str) -> Measurement:
     """Filler preference: how often the text with filler wins. In a filler pair the content v carries the filler."""
     rows = table.where(prompt=prompt, condition="filler")

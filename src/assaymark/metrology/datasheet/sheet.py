@@ -24,6 +24,7 @@ from assaymark.metrology.datasheet.estimates import (
     invalid_measurement,
     reasons_of,
     stability_measurement,
+    truth_measurements,
     vacuum_measurements,
 )
 from assaymark.metrology.datasheet.ladder import criterion_measurements, ladder_measurements, step_label
@@ -66,6 +67,7 @@ def table_measurements(
     for prompt in table.arms:
         found.extend(vacuum_measurements(table, recorder, prompt))
         found.extend(delta0_measurements(table, recorder, prompt))
+        found.extend(truth_measurements(table, recorder, prompt))
         found.extend(ladder_measurements(table, recorder, prompt))
         found.append(filler_measurement(table, recorder, prompt))
         found.append(invalid_measurement(table, recorder, prompt, (reasons or {}).get(prompt, {})))
@@ -235,6 +237,7 @@ class Datasheet(Shown):
     planted: Mapping[str, float] | None = None
     anchors: Mapping[str, SlotVerdict] = field(default_factory=dict)
     pairs: Mapping[str, AnchorPair] = field(default_factory=dict)
+    log: Mapping[str, JSON] = field(default_factory=dict)
 
     def _parts(self) -> Iterator[Part]:
         yield Heading(clean(self.judge, 60))

@@ -319,6 +319,7 @@ _COMPARISON_ROWS: Final[tuple[tuple[str, dict[str, str]], ...]] = (
     ("delta0.other_pairs", {"condition": SAME}),
     ("delta0.flip_rate", {"condition": SAME}),
     ("delta0.raw", {"condition": "different_subset"}),
+    *((f"truth.{name}", {}) for name in ("accuracy", "both", "one", "none")),
     ("sensitivity", {"delta": "0.5"}),
     ("sensitivity", {"delta": "1"}),
     ("sensitivity", {"delta": "5"}),

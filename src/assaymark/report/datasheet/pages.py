@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Final
+from typing import Any, Final
 
 import svg
 
@@ -40,7 +40,7 @@ from assaymark.report.datasheet.comparison import (
     repeat_section,
 )
 from assaymark.report.datasheet.measurements import every_table, planted_answer, planted_section
-from assaymark.report.datasheet.reading import Opened, comparable, hits, known, of_n, opened, xml_safe
+from assaymark.report.datasheet.reading import Opened, bounds, comparable, hits, known, of_n, opened, xml_safe
 from assaymark.report.datasheet.sections import (
     ONE,
     axes_plot,
@@ -92,7 +92,7 @@ class Profile:
 
 def profile_of(sheet: Opened) -> Profile:
     """Everything above the first section."""
-    said = (_dark(sheet), _raw(sheet), _sees(sheet), _strict(sheet), _scores(sheet), _invalid(sheet))
+    said = (_dark(sheet), _raw(sheet), _truth(sheet), _sees(sheet), _strict(sheet), _scores(sheet), _invalid(sheet))
     log = "No sketch: its rules are about built texts whose quality is known."
     return Profile(
         sentences=tuple(sentence for sentence in said if sentence),
@@ -116,7 +116,10 @@ def facts_of(sheet: Opened) -> tuple[Fact, ...]:
         facts.append(Fact("Prompt", arm_words(arm), short_hash(clean(digest)) if digest else "no hash given"))
     tasks = counted(record.tasks, "question" if sheet.is_log else "task")
     if sheet.is_log:
-        facts.append(Fact("Texts", tasks, "of a log: their quality is not known, and no manifest names them"))
+        truth = any(map(known, sheet.every("truth.accuracy")))
+        quality = "a column says which is better" if truth else "their quality is not known, and no manifest names them"
+        facts.append(Fact("Texts", tasks, f"of a log: {quality}"))
+        facts += _log_facts(record.log)
     else:
         manifest = f"manifest {short_hash(clean(record.manifest))}" if record.manifest else "no manifest given"
         facts.append(Fact("Texts", tasks, manifest))
@@ -130,6 +133,18 @@ def facts_of(sheet: Opened) -> tuple[Fact, ...]:
     else:
         facts.append(Fact("Gates", "not recorded"))
     return tuple(facts)
+
+
+def _log_facts(log: Mapping[str, Any]) -> Iterator[Fact]:
+    """Where a log is from, which of its rows were read, and what its labels were taken to name."""
+    if not log:
+        return
+    chosen = [f"{name} = {' or '.join(map(str, values))}" for name, values in log["filters"].items()]
+    said = [*chosen, *log["said"]]
+    yield Fact("File", clean(log["file"], 80), f"{log['format']}, sha256 {short_hash(log['sha256'])}")
+    rows = f"{count(log['rows'])}, {count(log['filtered'])} filtered, {count(log['duplicates'])} repeated"
+    yield Fact("Rows", rows, clean("; ".join(said), 400))
+    yield Fact("Labels", clean(log["reading"], 300))
 
 
 def plain(sentence: tuple[Part, ...]) -> str:
@@ -151,7 +166,8 @@ def _dark(sheet: Opened) -> tuple[Part, ...]:
             return ()
         return ((missing_words(found, "what it does with nothing to choose between"), False),)
     still = "still chose" if hits(found) else "chose"
-    return ((f"Given nothing to choose between, it {still} in ", False), _counted(sheet, found), (" calls.", False))
+    given = "one text in both slots" if sheet.is_log else "nothing to choose between"
+    return ((f"Given {given}, it {still} in ", False), _counted(sheet, found), (" calls.", False))
 
 
 def _raw(sheet: Opened) -> tuple[Part, ...]:
@@ -168,6 +184,23 @@ def _raw(sheet: Opened) -> tuple[Part, ...]:
         *_why(sheet),
         (".", False),
     )
+
+
+def _truth(sheet: Opened) -> tuple[Part, ...]:
+    """How often it names the better text, where a log says which that is."""
+    calls, pairs = known(sheet.base_one("truth.accuracy")), known(sheet.base_one("truth.both"))
+    if calls is None:
+        return ()
+    ends = bounds(calls)
+    between = f" ({percent(ends[0])} to {percent(ends[1])}, clustered by question)" if ends else ""
+    said: tuple[Part, ...] = (
+        ("It named the better text in ", False),
+        _counted(sheet, calls),
+        (f" calls{between}", False),
+    )
+    if pairs is not None:
+        said = (*said, (", and in both orders of ", False), _counted(sheet, pairs), (" pairs", False))
+    return (*said, (".", False))
 
 
 def _counted(sheet: Opened, share: Measurement) -> Part:

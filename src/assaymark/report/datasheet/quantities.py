@@ -20,6 +20,10 @@ _TITLES: Final[Mapping[str, tuple[str, str]]] = {
     "delta0.other_pairs": ("equal", "Pairs with an unusable reply"),
     "delta0.flip_rate": ("equal", "Flip rate among decided pairs"),
     "delta0.slot_1_share": ("equal", "Slot 1 among positional pairs"),
+    "truth.accuracy": ("truth", "Right calls"),
+    "truth.both": ("truth", "Right in both orders"),
+    "truth.one": ("truth", "Right in one order only"),
+    "truth.none": ("truth", "Right in neither order"),
     "sensitivity": ("ladder", "Sensitivity"),
     "tie_rate": ("ladder", "Tie rate"),
     "wrong_rate": ("ladder", "Wrong choice"),
@@ -41,10 +45,12 @@ _TITLES: Final[Mapping[str, tuple[str, str]]] = {
     "drift.verdict": ("drift", "Drift verdict"),
 }
 _LOG_TITLES: Final = {"delta0.raw": "Preference", "delta0.stable": "Same text in both orders",
-                      "delta0.positional": "Same slot in both orders"}  # fmt: skip
+                      "delta0.positional": "Same slot in both orders",
+                      "dark_current": "Preference, one text in both slots"}  # fmt: skip
 GROUPS: Final[Mapping[str, str]] = {
     "vacuum": "Vacuum",
     "equal": "Equal texts",
+    "truth": "Truth",
     "ladder": "Ladder",
     "strict": "Strict prompt",
     "other": "Filler, replies, repeats",

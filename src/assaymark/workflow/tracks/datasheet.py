@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from pydantic import ValidationError
@@ -127,6 +127,9 @@ LOG_NON_CLAIMS: Final = (
     "That a stable choice is a good one: it follows the text, whatever in it.",
 )
 """What a datasheet made from somebody's log does not say."""
+
+TRUTH_NON_CLAIM: Final = "That the column read as the truth is right: accuracy is agreement with it."
+"""What stands in place of the first where a log has a column for the truth."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -262,16 +265,18 @@ def _ask(
 
 
 def measure_log(
-    folder: RunFolder, log: Path, mapping: VerdictMap | None = None, *, seed: int = 7, old: Sequence[Path] = ()
-) -> Made:
+    folder: RunFolder, log: Path, mapping: VerdictMap | None = None, *, seed: int = 7, old: Sequence[Path] = (),
+    keep_going: bool = False,
+) -> Made:  # fmt: skip
     """Datasheets of the judges in a log of pairwise verdicts that assaymark did not make."""
     _require_own_folder(folder)
     _require_seed(seed)
     if not log.exists():
         raise missing(log, "log of verdicts")
-    found = read_verdicts(log.name, log, mapping)
+    found = read_verdicts(log.name, log, mapping, keep_going=keep_going)
     earlier = _earlier(old, found.judges)
     rng = np.random.default_rng([seed, 0])
+    claims = (TRUTH_NON_CLAIM, *LOG_NON_CLAIMS[1:]) if (found.pair_truth >= 0).any() else LOG_NON_CLAIMS
     sheets = []
     for judge in found.judges:
         table = log_table(found, judge)
@@ -280,7 +285,7 @@ def measure_log(
         sheet = Datasheet(
             judge=judge, measurements=measurements, sketch=tuple(chip.text for chip in sketch(measurements)),
             calls={"all": size, "ok": size - invalid, "invalid": invalid}, tasks=len(table.tasks), source="log",
-            arms=(BASE,), non_claims=LOG_NON_CLAIMS,
+            arms=(BASE,), non_claims=claims, log=found.provenance,
         )  # fmt: skip
         sheets.append(sheet)
     agreement = log_agreement(found, rng)
@@ -288,16 +293,25 @@ def measure_log(
         return _written(folder, _against(sheets, earlier), agreement)
 
 
-def log_map(path: Path | None, only: Sequence[str]) -> VerdictMap | None:
-    """The column map of a log: from its file, with the rows to read."""
+def log_map(maps: Sequence[str], only: Sequence[str]) -> VerdictMap | None:
+    """The column map of a log: from its file, and from ``role=column`` words, with the rows to read."""
     wanted = dict(pair.partition("=")[::2] for pair in only)
-    wrong = [pair for pair in only if "=" not in pair]
-    if wrong:
+    if wrong := [pair for pair in only if "=" not in pair]:
         raise InputError("--only", [Problem(pair, "must be COLUMN=VALUE") for pair in wrong])
-    if path is None:
-        return verdict_map(filter=wanted) if wanted else None
-    found = parse_verdict_map(read_text(path, "column map"), source=str(path))
-    return found.model_copy(update={"filter": {**found.filter, **wanted}}) if wanted else found
+    fields: dict[str, Any] = {}
+    for word in maps:
+        if "=" not in word or Path(word).is_file():
+            path = Path(word)
+            fields |= parse_verdict_map(read_text(path, "column map"), source=word).model_dump(exclude_unset=True)
+        elif word.startswith("labels."):
+            label, _, verdict = word.removeprefix("labels.").rpartition("=")
+            fields["labels"] = {**fields.get("labels", {}), label: verdict}
+        else:
+            role, _, column = word.partition("=")
+            fields[role.strip()] = column.strip()
+    if wanted:
+        fields["filter"] = {**fields.get("filter", {}), **wanted}
+    return verdict_map("--map", **fields) if fields else None
 
 
 def read_datasheet(path: Path) -> Datasheet:
