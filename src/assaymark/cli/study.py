@@ -38,9 +38,10 @@ from assaymark.workflow import verbs
 from assaymark.workflow.ask import prices_of, require_not_stopped
 from assaymark.workflow.export import export_arrow, export_inspect
 from assaymark.workflow.joining import TITLE, join_runs, kind_of
-from assaymark.workflow.run_folder import RunFolder, new_folder, read_lock, read_text
+from assaymark.workflow.run_folder import RunFolder, new_folder, read_lock
 from assaymark.workflow.score_files import computing_of, measure_table
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.track import study_text
 from assaymark.workflow.tracks.benchmark import bench_report
 from assaymark.workflow.tracks.datasheet import datasheet_report
 from assaymark.workflow.version_1 import adopt_rules
@@ -79,7 +80,7 @@ def import_(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Run folder to write.", metavar="RUN")] = None,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Import the good records of a bad file.")] = False,
     rubric: Annotated[
-        str, typer.Option("--rubric", help="For human: rubric that people graded by.", metavar="NAME")
+        str, typer.Option("--rubric", help="For human: rubric that people graded by, or its file.", metavar="NAME")
     ] = "v1.0",
     json: AsJson = False,
 ) -> None:
@@ -108,7 +109,7 @@ def import_(
 def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -> None:
     """Freeze a plan before any judge is called: validate it, report its statistical power, fingerprint it."""
     tools, now = tools_of(ctx), datetime.now(UTC)
-    text = read_text(study, "study file")
+    text = study_text(study)
     with tools.progress() as progress:
         locked = verbs.lock(RunFolder(out), text, str(study), now=now, models=tools.models(), progress=progress)
     found = {"plan_hash": locked.plan_hash, "locked_at": locked.locked_at, "preflight": locked.preflight}
@@ -145,7 +146,7 @@ def amend(
     elif out is None or reason is None:
         raise typer.BadParameter("--out and --reason are needed, or RUN --rules 2", ctx=ctx)
     else:
-        folder, text = RunFolder(out), read_text(study, "study file")
+        folder, text = RunFolder(out), study_text(study)
         made = verbs.amend(folder, text, str(study), reason=reason, now=now, models=tools.models())
     value = {"amendment": made, "plan_hash": made.plan_after, "preregistered": read_lock(folder)["preregistered"]}
     say(tools, json, value, verbs.amendment_lines(made))
@@ -164,7 +165,7 @@ def run(
 ) -> None:  # fmt: skip
     """Lock, decide, judge, measure, claim and report, skipping what is done; resumes after a kill."""
     tools, now = tools_of(ctx), datetime.now(UTC)
-    folder, text = RunFolder(out), read_text(study, "study file")
+    folder, text = RunFolder(out), study_text(study)
     who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
     if dry_run:
         say_forecast(tools, json, costs.expect_study(folder, text, str(study), who, prices_of(who)))
@@ -268,7 +269,7 @@ def measure(
     if (run is None) == (judgments is None):
         raise typer.BadParameter("give a run folder, or --judgments FILE", ctx=ctx)
     if judgments is not None:
-        plan = None if study is None else parse_study(read_text(study, "study file"), source=str(study))
+        plan = None if study is None else parse_study(study_text(study), source=str(study))
         with tools.progress(NOTHING if out is None else KEPT) as progress:
             found = measure_table(
                 judgments, plan, None if out is None else RunFolder(out), dimensions=dimensions,
