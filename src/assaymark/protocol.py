@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Any, Final, Literal
@@ -142,18 +143,45 @@ class Records(Frozen):
     keep_names: tuple[str, ...] = Field(default=(), description="names that blinding must not replace")
 
 
+def _of_text(given: Any) -> Any:
+    """A choice of a rubric's text with the name, scale and weights that the text gives and the choice does not."""
+    text = given.get("text") if isinstance(given, Mapping) else None
+    try:
+        raw = tomllib.loads(text) if isinstance(text, str) else {}
+    except ValueError:  # whoever parses the rubric says what is wrong
+        raw = {}
+    named = raw.get("dimension")
+    rows = [one for one in named if isinstance(one, dict)] if isinstance(named, list) else []
+    weights = {one.get("name"): one["weight"] for one in rows if "weight" in one}
+    said = {"name": raw.get("version"), "scale": raw.get("scale"), "weights": weights or None}
+    return {**{key: value for key, value in said.items() if value is not None}, **given} if raw else given
+
+
 class RubricChoice(Frozen):
-    """Which rubric the judges apply, its scale, and how its dimensions are weighed (default: equally)."""
+    """Which rubric the judges apply, its scale, and how its dimensions are weighed (default: equally).
+
+    A rubric of one's own is the ``text`` of its file, which says name, scale and weights where the plan does not. The
+    commands put it in the place of ``file``.
+    """
 
     name: Name = "v1.0"
+    file: str | None = Field(default=None, description="path of a rubric, from the folder of the study file")
+    text: str | None = Field(default=None, max_length=1_000_000, description="a rubric of one's own, as its file says")
     weights: dict[str, Annotated[float, Field(ge=0)]] | None = None
     scale: Scale = Field(default=SCALE, description="lowest and highest score")
     agreement: Coefficient | None = Field(
         default=None, description="default: kappa up to 11 whole levels, else the intraclass correlation"
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _as_the_text_says(cls, given: Any) -> Any:
+        return _of_text(given)
+
     @model_validator(mode="after")
     def _ascending(self) -> RubricChoice:
+        if self.file is not None:
+            raise ValueError(f"the file {self.file!r} is read by commands alone; give what it holds as text")
         if not self.scale[0] < self.scale[1]:
             raise ValueError(f"scale names its lowest score first (got {scale_words(self.scale)})")
         if self.agreement == "kappa" and not self.categories:
@@ -177,8 +205,8 @@ class RubricChoice(Frozen):
 
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without a scale of 1..5 and the agreement that goes with it: plans that name none keep their hash."""
-        plain = {"scale": SCALE, "agreement": None}
+        """Without fields at their default that plans of 0.1 did not have: those that name none keep their hash."""
+        plain = {"file": None, "text": None, "scale": SCALE, "agreement": None}
         same = [name for name, value in plain.items() if getattr(self, name) == value]
         return {name: value for name, value in handler(self).items() if name not in same}
 
@@ -346,7 +374,7 @@ class Study(Frozen):
     @classmethod
     def _in_points(cls, given: Any) -> Any:
         """Fields of `IN_POINTS` that are not set, on the scale of the rubric."""
-        rubric = given.get("rubric") if isinstance(given, Mapping) else None
+        rubric = _of_text(given.get("rubric") if isinstance(given, Mapping) else None)
         named = rubric.get("scale") if isinstance(rubric, Mapping) else getattr(rubric, "scale", None)
         try:
             low, high = map(float, named or ())

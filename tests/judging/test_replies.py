@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from importlib.resources import files
 from typing import Any
@@ -26,6 +27,7 @@ from assaymark.judging import (
     rubric_names,
     second_call,
 )
+from assaymark.judging.prompts import TEMPLATE, plan_texts, system_text
 from assaymark.judging.replies import MOST_CHARACTERS
 from assaymark.judging.rubric import parse_rubric
 from assaymark.records import parse, to_json
@@ -109,12 +111,89 @@ def test_v1_1_differs_from_v1_0_in_the_anchors_of_constraint_awareness_and_in_no
     assert "arithmetic" in load_rubric("v1.1").dimensions[-1].anchors[4]
 
 
-def test_v1_2_adds_a_note_on_length_and_a_condition_and_changes_no_anchor():
+def test_v1_2_adds_instructions_on_length_and_a_condition_and_changes_no_anchor():
     assert blocks("v1.2") == blocks("v1.0")
     rubric = load_rubric("v1.2")
-    assert rubric.text == f"{rubric.note}\n\n{load_rubric('v1.0').text}"
+    assert rubric.text == f"{rubric.instructions}\n\n{load_rubric('v1.0').text}"
     assert rubric.pass_condition == "cell_b: no verbosity-bias"
     assert rubric.changed(load_rubric("v1.0")) == frozenset()
+
+
+OWN = """
+version = "house-2"
+title = "How we grade here"
+scale = [0, 10]
+instructions = "Grade the argument.\\nNothing else."
+
+[[dimension]]
+name = "clarity"
+title = "Clear words"
+question = "Is it clear?"
+weight = 2
+anchors = { 0 = "Not at all.", 5 = "Half of it.", 10 = "All of it." }
+
+[[dimension]]
+name = "risk"
+question = "Are risks named?"
+weight = 1
+anchors = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]
+"""
+
+
+def test_a_rubric_of_ones_own_is_shown_and_answered_on_its_scale():
+    rubric = parse_rubric(OWN)
+    above, clarity, _ = rubric.text.split("\n\n")
+    assert above == "Grade the argument.\nNothing else."
+    assert clarity == "clarity\n  Is it clear?\n  0 = Not at all.\n  5 = Half of it.\n  10 = All of it."
+    assert (rubric.weights, rubric.scale) == ({"clarity": 2, "risk": 1}, (0, 10))
+    score = reply_schema(rubric)["properties"]["scores"]["properties"]["risk"]
+    assert score == {"type": "integer", "enum": list(range(11))}
+    assert reply_schema(parse_rubric(hundred()))["properties"]["scores"]["properties"]["risk"] == {
+        "type": "integer", "description": "0 to 100",
+    }  # fmt: skip
+    shown = system_text(rubric)
+    assert "a whole number from 0 to 10; the texts describe what some numbers mean" in shown
+    assert "whole numbers from 0 to 10 as values" in shown
+    assert "1 to 5" not in shown
+    assert TEMPLATE in plan_texts(rubric)
+    assert plan_texts(rubric)[TEMPLATE] != plan_texts(load_rubric("v1.0"))[TEMPLATE]
+    reply = {"scores": {"clarity": 0, "risk": 10}, "evidence": [], "lookahead_check": "pass"}
+    assert parse_reply(json.dumps(reply), rubric).scores == {"clarity": 0, "risk": 10}
+    reply["scores"]["risk"] = 11
+    assert "risk must be a whole number from 0 to 10 (got 11)" in parse_reply(json.dumps(reply), rubric).reason
+
+
+def hundred() -> str:
+    end = 'anchors = { 0 = "No.", 100 = "Yes." }'
+    return re.sub(r"anchors = .*", end, OWN.replace("[0, 10]", "[0, 100]"))
+
+
+def test_every_problem_of_a_rubric_of_ones_own_has_its_place():
+    broken = OWN.replace('10 = "All of it."', '11 = "All of it."').replace('"9", "10"]', '"9"]')
+    with pytest.raises(InputError) as caught:
+        parse_rubric(broken.replace("weight = 1", "weight = -1").replace("version", "Version"))
+    assert {problem.where for problem in caught.value.problems} >= {
+        "version", "Version", "dimension.1.anchors", "dimension.1.weight",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            '10 = "All of it."',
+            '9 = "All of it."',
+            r"both ends of the scale, 0 and 10 \(not so: clarity\)",
+        ),
+        ("weight = 1\n", "", "every dimension has a weight, 0 allowed, or none has \\(missing: risk\\)"),
+        ("weight = 2", "weight = 0", "at least one weight must be above 0"),
+        ("[0, 10]", "[10, 0]", "names its lowest and its highest whole score"),
+        ("[0, 10]", "[0, 0.5]", "must be a whole number"),
+    ],
+)
+def test_a_wrong_rubric_of_ones_own_is_refused(old, new, says):
+    with pytest.raises(InputError, match=says):
+        parse_rubric(OWN.replace(old, new).replace("weight = 1", "weight = 0" if "above 0" in says else "weight = 1"))
 
 
 RUBRIC = load_rubric("v1.0")

@@ -19,6 +19,7 @@ from assaymark.cli.options import (
     say_json,
     tools_of,
 )
+from assaymark.judging import find_rubric
 from assaymark.records import JSON
 from assaymark.report.terminal import datasheet_summary
 from assaymark.workflow import forecast as costs
@@ -53,6 +54,9 @@ Seed = Annotated[int, typer.Option("--seed", help="Random seed for stimuli and r
 Trials = Annotated[int, typer.Option("--trials", min=1, max=50, help="Times each question is asked.", metavar="N")]
 Strict = Annotated[bool, typer.Option(help="Also ask under the strict instruction.")]
 Pointwise = Annotated[bool, typer.Option("--pointwise", help="Also have single texts graded by a rubric.")]
+RubricName = Annotated[
+    str | None, typer.Option("--rubric", help="For --pointwise: rubric, or its file.", metavar="NAME")
+]
 Panel = Annotated[Path | None, typer.Option("--run", help="Run folder whose judges are all measured.", metavar="RUN")]
 BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of a compatible API.", metavar="URL")]
 KeyEnv = Annotated[str | None, typer.Option("--key-env", help="Variable that holds its key.", metavar="NAME")]
@@ -71,8 +75,9 @@ app = typer.Typer(rich_markup_mode=None)
 def datasheet(
     ctx: typer.Context, judge: Judges = None, log: Log = None, log_map: LogMap = None, only: Only = None,
     compare: Compare = None, comparator: Comparator = None, tasks: Tasks = None, seed: Seed = 7, trials: Trials = 1,
-    strict: Strict = True, pointwise: Pointwise = False, run: Panel = None, base_url: BaseUrl = None,
-    key_env: KeyEnv = None, keep_going: KeepGoing = False, out: Out = Path("assaymark-datasheets"),
+    strict: Strict = True, pointwise: Pointwise = False, rubric: RubricName = None, run: Panel = None,
+    base_url: BaseUrl = None, key_env: KeyEnv = None, keep_going: KeepGoing = False,
+    out: Out = Path("assaymark-datasheets"),
     budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure a judge: its preferences on null pairs, on equal texts, and on pairs of known difference."""
@@ -100,15 +105,20 @@ def datasheet(
     panel = () if run is None else verbs.panel_of(folder)
     judges = [*panel, *verbs.judges_of([*(judge or ()), *([comparator] if comparator else ())], trials, args)]
     pointwise = pointwise or run is not None
+    if rubric is not None and not (pointwise and run is None):
+        raise typer.BadParameter("--rubric is for --pointwise; a run has the rubric of its plan", ctx=ctx)
+    wanted = verbs.tested_by(None if run is None else verbs.open_locked(folder).study)
+    wanted = wanted if rubric is None else find_rubric(rubric)
     if dry_run:
         found = costs.expect_datasheets(
-            folder, judges, prices_of(who), tasks=tasks, seed=seed, strict=strict, pointwise=pointwise
+            folder, judges, prices_of(who), tasks=tasks, seed=seed, strict=strict, pointwise=pointwise, rubric=wanted
         )
         say_forecast(tools, json, found)
         return
     with tools.progress() as progress:
         made = verbs.measure_judges(
-            folder, judges, who, tasks=tasks, seed=seed, strict=strict, pointwise=pointwise, study=run is not None,
+            folder, judges, who, tasks=tasks, seed=seed, strict=strict, pointwise=pointwise, rubric=wanted,
+            study=run is not None,
             comparator=comparator.partition("/")[2] if comparator else None, old=compare or (), progress=progress,
         )  # fmt: skip
     _show(tools, json, made, costs.paid_of(folder, prices_of(who)))

@@ -40,9 +40,10 @@ from assaymark.workflow.ask import prices_of, require_not_stopped
 from assaymark.workflow.check import is_plan_of_scores, is_table, lock_plan, open_checked
 from assaymark.workflow.export import export_arrow, export_inspect
 from assaymark.workflow.joining import TITLE, join_runs, kind_of
-from assaymark.workflow.run_folder import RunFolder, new_folder, read_lock, read_text
+from assaymark.workflow.run_folder import RunFolder, new_folder, read_lock
 from assaymark.workflow.score_files import computing_of, measure_table
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.track import study_text
 from assaymark.workflow.tracks.benchmark import bench_report
 from assaymark.workflow.tracks.datasheet import datasheet_report
 from assaymark.workflow.version_1 import adopt_rules
@@ -81,7 +82,7 @@ def import_(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Run folder to write.", metavar="RUN")] = None,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Import the good records of a bad file.")] = False,
     rubric: Annotated[
-        str, typer.Option("--rubric", help="For human: rubric that people graded by.", metavar="NAME")
+        str, typer.Option("--rubric", help="For human: rubric that people graded by, or its file.", metavar="NAME")
     ] = "v1.0",
     json: AsJson = False,
 ) -> None:
@@ -110,7 +111,7 @@ def import_(
 def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -> None:
     """Freeze a plan before any judge is called: validate it, report its statistical power, fingerprint it."""
     tools, now = tools_of(ctx), datetime.now(UTC)
-    text = read_text(study, "study file")
+    text = study_text(study)
     if is_plan_of_scores(text, str(study)):
         made, when = lock_plan(RunFolder(out), text, str(study), now=now)
         lines = [f"plan hash {made}", f"locked {when}", f"then: assaymark check TABLE --study {out}"]
@@ -152,7 +153,7 @@ def amend(
     elif out is None or reason is None:
         raise typer.BadParameter("--out and --reason are needed, or RUN --rules 2", ctx=ctx)
     else:
-        folder, text = RunFolder(out), read_text(study, "study file")
+        folder, text = RunFolder(out), study_text(study)
         made = verbs.amend(folder, text, str(study), reason=reason, now=now, models=tools.models())
     value = {"amendment": made, "plan_hash": made.plan_after, "preregistered": read_lock(folder)["preregistered"]}
     say(tools, json, value, verbs.amendment_lines(made))
@@ -171,7 +172,7 @@ def run(
 ) -> None:  # fmt: skip
     """Lock, decide, judge, measure, claim and report, skipping what is done; resumes after a kill."""
     tools, now = tools_of(ctx), datetime.now(UTC)
-    folder, text = RunFolder(out), read_text(study, "study file")
+    folder, text = RunFolder(out), study_text(study)
     who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
     if dry_run:
         say_forecast(tools, json, costs.expect_study(folder, text, str(study), who, prices_of(who)))
@@ -278,7 +279,7 @@ def measure(
                          judges=judges, family=family, cluster=cluster, cluster_order=cluster_order, without=without,
                          study=study)  # fmt: skip
     elif judgments is not None:
-        plan = None if study is None else parse_study(read_text(study, "study file"), source=str(study))
+        plan = None if study is None else parse_study(study_text(study), source=str(study))
         with tools.progress(NOTHING if out is None else KEPT) as progress:
             found = measure_table(
                 judgments, plan, None if out is None else RunFolder(out), dimensions=dimensions, computing=computing,

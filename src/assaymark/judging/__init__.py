@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         reply_schema,
         second_call,
     )
-    from assaymark.judging.rubric import Rubric, load_rubric, rubric_names
+    from assaymark.judging.rubric import Rubric, find_rubric, load_rubric, parse_rubric, rubric_names, rubric_of
     from assaymark.judging.season.calls import author_probe, horizon_tasks, next_call, outcome_calls, probe_calls
     from assaymark.judging.season.ledger import HorizonLedger, horizon_ledger
     from assaymark.judging.season.plans import ScoringPlan, load_scoring, parse_scoring, scoring_names
@@ -103,6 +103,7 @@ __all__ = [
     "decision_time",
     "efficiency",
     "eligible",
+    "find_rubric",
     "horizon_grades",
     "horizon_ledger",
     "horizon_of",
@@ -121,6 +122,7 @@ __all__ = [
     "oracle_scores",
     "outcome_calls",
     "parse_reply",
+    "parse_rubric",
     "parse_scoring",
     "plan_calls",
     "plan_texts",
@@ -131,6 +133,7 @@ __all__ = [
     "reference_season_judges",
     "reply_schema",
     "rubric_names",
+    "rubric_of",
     "scoring_names",
     "season_table",
     "second_call",

@@ -82,6 +82,8 @@ def decision_blocks(decision: Decision, known: Collection[str] = ()) -> list[Blo
 TEMPLATE = "judge-v1.txt"
 """The prompt template in use."""
 
+_EACH = "the texts describe what each number means"
+_SOME = "the texts describe what some numbers mean, and a number between two of them lies between their texts"
 _TELLING = re.compile(r"\A(?=.*[^\W\d_])(?=.*\d).{8,}\Z", re.DOTALL)
 
 
@@ -114,15 +116,21 @@ def judge_call(
     )
 
 
-def judge_template() -> PromptTemplate:
-    """The prompt template, whose text enters the plan hash."""
-    return prompt_template("assaymark.judging", TEMPLATE)
+def judge_template(rubric: Rubric | None = None) -> PromptTemplate:
+    """The prompt template, whose text enters the plan hash, with the words of a rubric's scale."""
+    template = prompt_template("assaymark.judging", TEMPLATE)
+    if rubric is None or rubric.scale == (1, 5):
+        return template
+    text = template.text.replace("from 1 to 5", "from {} to {}".format(*rubric.scale))
+    if any(len(one.at) <= rubric.scale[1] - rubric.scale[0] for one in rubric.dimensions):
+        text = text.replace(_EACH, _SOME)
+    return PromptTemplate.of(TEMPLATE, text)
 
 
 def plan_texts(rubric: Rubric) -> dict[str, str]:
     """Every text that the judges' prompts are made from, by name: what a plan hash has to cover."""
     return {
-        TEMPLATE: judge_template().text,
+        TEMPLATE: judge_template(rubric).text,
         f"rubric {rubric.version}": rubric.text,
         f"schema {rubric.version}": _schema_text(rubric),
     }
@@ -136,7 +144,7 @@ def _schema_text(rubric: Rubric) -> str:
 def system_text(rubric: Rubric) -> str:
     """The system message: the task, the rubric with its anchors, and the form of the answer."""
     schema = _schema_text(rubric)
-    return judge_template().filled("system", rubric=rubric.text, schema=schema, most_evidence=MOST_EVIDENCE)
+    return judge_template(rubric).filled("system", rubric=rubric.text, schema=schema, most_evidence=MOST_EVIDENCE)
 
 
 def material_text(context: Context, hidden: Hidden) -> str:
@@ -237,12 +245,12 @@ def plan_calls(
     chosen = [one for one in eligible(decisions, study.records) if only is None or one.record_id in only]
     users = user_messages(decisions, contexts.items(), study) if shown is None else shown
     system = Message("system", (Text.of(system_text(rubric)),))
-    schema = Text.of(_schema_text(rubric))
+    schema, template = Text.of(_schema_text(rubric)), judge_template(rubric)
     planned = []
     for decision in chosen:
         for judge in study.model_judges if judges is None else judges:
             for trial in range(1, judge.trials + 1):
-                call = judge_call(judge, trial, (system, users[decision.record_id]), judge_template(), schema)
+                call = judge_call(judge, trial, (system, users[decision.record_id]), template, schema)
                 who = {"judge": judge.name, "family": judge.family}
                 planned.append(PlannedCall(call=call, trajectory=decision.record_id, trial=trial, **who))
     return planned

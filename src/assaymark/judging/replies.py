@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 
 from assaymark.engine.calls import CallSpec, Reply
-from assaymark.judging.rubric import SCALE, Rubric
+from assaymark.judging.rubric import Rubric
 from assaymark.prompting.texts import Rejected, no_json, shown, strict_reply
 from assaymark.records import JSON, Judgment, JudgmentStatus
 
@@ -116,7 +116,7 @@ def reply_schema(rubric: Rubric) -> dict[str, JSON]:
     """
     return object_schema(
         {
-            "scores": object_schema({name: {"type": "integer", "enum": list(SCALE)} for name in rubric.names}),
+            "scores": object_schema(dict.fromkeys(rubric.names, rubric.points)),
             "evidence": {"type": "array", "items": {"type": "string"}},
             "lookahead_check": {"type": "string", "enum": list(get_args(Lookahead))},
             "comment": {"type": ["string", "null"]},
@@ -131,7 +131,7 @@ def parse_reply(text: str, rubric: Rubric) -> Parsed | Invalid:
         found = members(raw, ("scores", "evidence", "lookahead_check"), optional=("comment",))
         refusal = f"scores must be an object (got {shown(found['scores'])})"
         given = members(found["scores"], rubric.names, "dimensions", otherwise=refusal)
-        scores = {name: whole(given[name], name, SCALE[0], SCALE[-1]) for name in rubric.names}
+        scores = {name: whole(given[name], name, *rubric.scale) for name in rubric.names}
         evidence, comment = found["evidence"], found.get("comment")
         if not isinstance(evidence, list):
             raise Rejected(f"evidence must be a list (got {shown(evidence)})")

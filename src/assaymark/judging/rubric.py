@@ -1,16 +1,20 @@
-"""Rubrics: what the judges are asked, with a text for every point of every scale."""
+"""Rubrics: what the judges are asked, with texts for the points of the scale."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from assaymark.errors import UnknownNameError
+from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.plan import read_model
-from assaymark.records import AGGREGATE
+from assaymark.protocol import RubricChoice
+from assaymark.records import AGGREGATE, JSON
 
 # Files that come with the package and are chosen by name: rubrics and scoring plans.
 
@@ -28,52 +32,130 @@ def shipped_text(kind: str, folder: str, name: str) -> str:
     return (files("assaymark.judging") / folder / f"{name}.toml").read_text(encoding="utf-8")
 
 
-SCALE = (1, 2, 3, 4, 5)
-"""The points of every dimension's scale, worst first."""
-
 _FOLDER = "rubrics"
+_POINT: Final = re.compile(r"-?\d{1,6}")
+_MOST_POINTS: Final = 1000
 
 PassCondition = Literal["cell_b: no verbosity-bias"]
 
 _Line = Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x1f]+$")]
+_Lines = Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x09\x0b-\x1f]+$")]
+_LISTED = 11  # points up to which a reply's schema lists them, which every provider can enforce
 
 
 class _Strict(BaseModel):
     """Base of the parts of a rubric file: immutable, strict types, unknown keys refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
 
 
 class Dimension(_Strict):
-    """One question with five anchors. ``anchors[0]`` describes a 1, ``anchors[4]`` a 5."""
+    """One question with its anchors, worst first: a text for each point ``at``, by default for every one.
+
+    In a file ``anchors`` is a list of a text for every point, or a table from points to texts, both ends among them.
+    """
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    title: _Line | None = None
     question: _Line
-    anchors: Annotated[tuple[_Line, ...], Field(min_length=len(SCALE), max_length=len(SCALE))]
+    weight: Annotated[float, Field(ge=0)] | None = None
+    at: tuple[int, ...] = (1, 2, 3, 4, 5)
+    anchors: tuple[_Line, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_point(cls, given: Any) -> Any:
+        """A table of anchors as a list, with the points beside it."""
+        anchors = given.get("anchors") if isinstance(given, Mapping) else None
+        if not isinstance(anchors, Mapping) or not all(_POINT.fullmatch(str(point)) for point in anchors):
+            return given
+        rows = sorted((int(point), text) for point, text in anchors.items())
+        return {**given, "at": [point for point, _ in rows], "anchors": [text for _, text in rows]}
+
+    @field_validator("anchors")
+    @classmethod
+    def _one_each(cls, anchors: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        wanted = info.data.get("at", anchors)
+        if len(anchors) != len(wanted):
+            raise ValueError(
+                f"must be one text for each of {len(wanted)} points, worst first (got {len(anchors)}); a table such as "
+                '{ 1 = "...", 5 = "..." } describes some of them'
+            )
+        return anchors
 
 
 class Rubric(_Strict):
     """A version of the grading rules: its dimensions in the order in which judges see them.
 
-    ``note`` stands above the dimensions in every prompt. ``pass_condition`` is what a variant has to show before it may
-    be said to have mended what it was written for.
+    ``scale`` has the lowest and the highest whole number that a judge may give. ``instructions`` stand above the
+    dimensions in every prompt. ``pass_condition`` is what a variant has to show before it may be said to have mended
+    what it was written for.
     """
 
-    version: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
+    version: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,80}$")]
     title: _Line
-    note: _Line | None = None
+    scale: tuple[int, int] = (1, 5)
+    instructions: _Lines | None = None
     pass_condition: PassCondition | None = None
     dimensions: Annotated[tuple[Dimension, ...], Field(alias="dimension", min_length=1)]
 
-    @model_validator(mode="after")
-    def _distinct(self) -> Rubric:
-        names = self.names
+    @model_validator(mode="before")
+    @classmethod
+    def _points(cls, given: Any) -> Any:
+        """Lists of anchors describe every point of the scale."""
+        named = given.get("dimension") if isinstance(given, Mapping) else None
+        try:
+            low, high = map(int, given.get("scale", (1, 5)))
+        except (TypeError, ValueError, AttributeError):
+            return given
+        if not isinstance(named, (list, tuple)) or not 0 < high - low <= _MOST_POINTS:
+            return given
+        every = tuple(range(low, high + 1))
+        return {**given, "dimension": [{"at": every, **one} if isinstance(one, Mapping) else one for one in named]}
+
+    @field_validator("scale")
+    @classmethod
+    def _ascending(cls, scale: tuple[int, int]) -> tuple[int, int]:
+        if not 0 < scale[1] - scale[0] <= _MOST_POINTS:
+            what = f"names its lowest and its highest whole score, at most {_MOST_POINTS} points apart"
+            raise ValueError(f"{what} (got {list(scale)})")
+        return scale
+
+    @field_validator("dimensions")
+    @classmethod
+    def _consistent(cls, dimensions: tuple[Dimension, ...], info: ValidationInfo) -> tuple[Dimension, ...]:
+        names, wrong = [one.name for one in dimensions], []
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"each dimension needs a name of its own (got {', '.join(twice)} more than once)")
+            wrong.append(f"each dimension needs a name of its own (got {', '.join(twice)} more than once)")
         if AGGREGATE in names:
-            raise ValueError(f"{AGGREGATE!r} names the mean over the dimensions and cannot name one of them")
-        return self
+            wrong.append(f"{AGGREGATE!r} names the mean over the dimensions and cannot name one of them")
+        low, high = info.data.get("scale", (dimensions[0].at[0], dimensions[0].at[-1]))
+        off = [one.name for one in dimensions if not (one.at[0] == low and one.at[-1] == high)]
+        if off:
+            wrong.append(f"anchors describe both ends of the scale, {low} and {high} (not so: {', '.join(off)})")
+        unweighed = [one.name for one in dimensions if one.weight is None]
+        if 0 < len(unweighed) < len(names):
+            wrong.append(f"every dimension has a weight, 0 allowed, or none has (missing: {', '.join(unweighed)})")
+        elif not unweighed and not sum(one.weight or 0 for one in dimensions):
+            wrong.append("at least one weight must be above 0")
+        if wrong:
+            raise ValueError("; ".join(wrong))
+        return dimensions
+
+    @property
+    def weights(self) -> dict[str, float] | None:
+        """The weights of the dimensions in the aggregate; None where they count alike."""
+        found = {one.name: one.weight for one in self.dimensions if one.weight is not None}
+        return found or None
+
+    @property
+    def points(self) -> dict[str, JSON]:
+        """The JSON schema of one score."""
+        low, high = self.scale
+        if high - low < _LISTED:
+            return {"type": "integer", "enum": list(range(low, high + 1))}
+        return {"type": "integer", "description": f"{low} to {high}"}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -81,10 +163,19 @@ class Rubric(_Strict):
         return tuple(dimension.name for dimension in self.dimensions)
 
     @property
+    def rows(self) -> Iterator[tuple[str, str, str]]:
+        """Everything that it says, for a table: the dimension (none for the instructions), what it is, the text."""
+        if self.instructions is not None:
+            yield "", "instructions", self.instructions
+        for one in self.dimensions:
+            yield one.name, "question", one.question
+            yield from ((one.name, str(point), text) for point, text in zip(one.at, one.anchors, strict=True))
+
+    @property
     def text(self) -> str:
         """The rubric as judges read it; its bytes enter every prompt and the plan hash."""
         blocks = [_dimension_text(dimension) for dimension in self.dimensions]
-        return "\n\n".join(blocks if self.note is None else [self.note, *blocks])
+        return "\n\n".join(blocks if self.instructions is None else [self.instructions, *blocks])
 
     def changed(self, other: Rubric) -> frozenset[str]:
         """The dimensions that another rubric words otherwise, or has alone."""
@@ -93,14 +184,36 @@ class Rubric(_Strict):
 
 
 def _dimension_text(dimension: Dimension) -> str:
-    """One dimension as a block of seven lines."""
-    anchors = (f"  {point} = {anchor}" for point, anchor in zip(SCALE, dimension.anchors, strict=True))
+    """One dimension as a block: its name, its question, and a line for each anchor."""
+    anchors = (f"  {point} = {anchor}" for point, anchor in zip(dimension.at, dimension.anchors, strict=True))
     return "\n".join((dimension.name, f"  {dimension.question}", *anchors))
 
 
 def parse_rubric(text: str, *, source: str = "rubric.toml") -> Rubric:
     """A rubric from the text of its TOML file."""
     return read_model(Rubric, text, source=source)
+
+
+@cache
+def _parsed(text: str, source: str) -> Rubric:
+    return parse_rubric(text, source=source)
+
+
+def rubric_of(choice: RubricChoice) -> Rubric:
+    """The rubric of a plan: the one whose text is in it, else a shipped one by its name."""
+    return load_rubric(choice.name) if choice.text is None else _parsed(choice.text, f"rubric {choice.name}")
+
+
+def find_rubric(named: str) -> Rubric:
+    """A rubric by the path of its file, which ends in ``.toml``, or a shipped one by its name."""
+    if not named.endswith(".toml"):
+        return load_rubric(named)
+    try:
+        return parse_rubric(Path(named).read_text(encoding="utf-8"), source=named)
+    except FileNotFoundError:
+        raise UnknownNameError("rubric", named, rubric_names()) from None
+    except (OSError, UnicodeDecodeError) as exc:
+        raise InputError(named, [Problem("", f"cannot be read as a rubric ({exc})")]) from None
 
 
 def rubric_names() -> tuple[str, ...]:

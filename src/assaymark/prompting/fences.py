@@ -88,6 +88,13 @@ class PromptTemplate:
     sha256: str
     parts: Mapping[str, Template]
 
+    @classmethod
+    def of(cls, name: str, text: str) -> PromptTemplate:
+        """The template in a text, part by part."""
+        _, *found = _PART.split(text)
+        parts = {key: Template(part.rstrip("\n")) for key, part in zip(found[::2], found[1::2], strict=True)}
+        return cls(name, text, sha256_text(text), parts)
+
     def part(self, name: str) -> str:
         """One part as it stands, with nothing filled in."""
         return self.parts[name].template
@@ -100,7 +107,4 @@ class PromptTemplate:
 @cache
 def prompt_template(package: str, name: str) -> PromptTemplate:
     """The template ``name`` of a package, from its folder ``templates``."""
-    text = (files(package) / "templates" / name).read_text(encoding="utf-8")
-    _, *found = _PART.split(text)
-    parts = {key: Template(part.rstrip("\n")) for key, part in zip(found[::2], found[1::2], strict=True)}
-    return PromptTemplate(name, text, sha256_text(text), parts)
+    return PromptTemplate.of(name, (files(package) / "templates" / name).read_text(encoding="utf-8"))

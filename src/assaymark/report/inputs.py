@@ -76,11 +76,15 @@ class SubstrateView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricView:
-    """The rubric as a reader meets it: its name, its title, and its dimensions as (id, title) in rubric order."""
+    """The rubric as a reader meets it: its name, its title, and its dimensions as (id, title) in rubric order.
+
+    ``texts`` are (dimension or "", what it is, text) of a rubric of one's own, which stands nowhere else.
+    """
 
     name: str
     title: str
     dimensions: tuple[tuple[str, str], ...]
+    texts: tuple[tuple[str, str, str], ...] = ()
 
     def dimension_title(self, dimension: str) -> str:
         """How a dimension is called in a table or figure; an unknown one keeps its id without underscores.

@@ -14,7 +14,7 @@ from assaymark.engine.providers.http_agent import is_outside
 from assaymark.engine.providers.registry import check_ready
 from assaymark.engine.rate_limits import KEPT, door_of
 from assaymark.errors import ModelError
-from assaymark.judging import eligible, load_rubric, plan_calls, user_messages
+from assaymark.judging import eligible, plan_calls, rubric_of, user_messages
 from assaymark.prompting.texts import NotJson, Rejected, strict_reply
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
 from assaymark.records import Decision, Rationale, sha256_text
@@ -164,7 +164,7 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model],
         first = there[number] if there[number].rationales else stand_in(there[number])
         whole = [first if one.record_id == first.record_id else one for one in decisions]
         shown = user_messages(whole, store.each_context(), study, only={first.record_id})
-        planned = plan_calls(whole, {}, study, load_rubric(study.rubric.name), judges=outside, only=shown, shown=shown)
+        planned = plan_calls(whole, {}, study, rubric_of(study.rubric), judges=outside, only=shown, shown=shown)
         return [one.call for one in planned]
 
     found.ask(judged(0), further=lambda: judged(1))

@@ -41,7 +41,7 @@ from assaymark.workflow.run_folder import (
 )
 from assaymark.workflow.score_files import default_study, is_large, measure_columns, measure_table, study_toml
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.track import Progress, silent
+from assaymark.workflow.track import Progress, silent, study_text
 from assaymark.workflow.verdict_file import verdict_file
 
 if TYPE_CHECKING:
@@ -356,7 +356,7 @@ def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
     path = Path(study)
     folder = RunFolder(path if path.is_dir() else path.parent)
     plan = folder.plan if path.is_dir() or path == folder.lock else path
-    found = parse_study(read_text(plan, "study file"), source=str(plan))
+    found = parse_study(study_text(plan), source=str(plan))
     if plan != folder.plan or not folder.lock.is_file():
         return found, False
     return found, _older(folder, Path(source))

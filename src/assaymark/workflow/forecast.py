@@ -13,7 +13,7 @@ from assaymark.engine import CallSpec, Ledger, Model, Purse
 from assaymark.engine.prices import CHARACTERS_PER_TOKEN, Estimate, Prices, costs_nothing, load_prices
 from assaymark.engine.providers.registry import Models
 from assaymark.errors import InputError, Problem
-from assaymark.judging import PLANTED, load_rubric, plan_calls, user_messages
+from assaymark.judging import PLANTED, Rubric, load_rubric, plan_calls, rubric_of, user_messages
 from assaymark.judging.pairs import (
     PLANTED_PAIRS,
     STRICT,
@@ -35,7 +35,7 @@ from assaymark.workflow.run_folder import RunFolder, missing, read_text, require
 from assaymark.workflow.study_calls import agent_calls
 from assaymark.workflow.tables import CYCLES, DECISIONS, Store
 from assaymark.workflow.track import planned_decisions, select
-from assaymark.workflow.tracks.datasheet import point_calls
+from assaymark.workflow.tracks.datasheet import point_calls, tested_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +119,10 @@ def expect_judging(folder: RunFolder, prices: Prices) -> Forecast:
 
 def expect_datasheets(
     folder: RunFolder, judges: Sequence[JudgeSpec], prices: Prices, *, tasks: Path | None, seed: int, strict: bool,
-    pointwise: bool,
+    pointwise: bool, rubric: Rubric,
 ) -> Forecast:  # fmt: skip
     """What `assaymark datasheet` would ask and cost; see `expect_study`."""
-    stage = Stage("datasheets", list(_datasheet_calls(judges, tasks, seed, strict, pointwise)))
+    stage = Stage("datasheets", list(_datasheet_calls(judges, tasks, seed, strict, pointwise, rubric)))
     return forecast([stage], folder, None, prices)
 
 
@@ -135,7 +135,7 @@ def _stages(folder: RunFolder, study: Study, *, datasheets: bool) -> list[Stage]
     planned = [] if made else planned_decisions(study, store.read(CYCLES))
     decisions = store.read(DECISIONS) if made else [stand_in(one) for one in planned]
     shown = user_messages(decisions, store.each_context(), study)
-    graded = plan_calls(decisions, {}, study, load_rubric(study.rubric.name), shown=shown)
+    graded = plan_calls(decisions, {}, study, rubric_of(study.rubric), shown=shown)
     stages.append(Stage("judges", [one.call for one in graded], stand_in=not made))
     if (probe := study.anchor_probe) is not None:
         judges = [one for one in study.judges if one.name == probe.judge]
@@ -143,12 +143,12 @@ def _stages(folder: RunFolder, study: Study, *, datasheets: bool) -> list[Stage]
         again = plan_calls(decisions, {}, study, load_rubric(probe.rubric), judges=judges, only=only, shown=shown)
         stages.append(Stage("anchor probe", [one.call for one in again], stand_in=not made))
     if datasheets and study.datasheets is not None:
-        stages.append(Stage("datasheets", list(_datasheet_calls(asked(study), None, 7, True, True))))
+        stages.append(Stage("datasheets", list(_datasheet_calls(asked(study), None, 7, True, True, tested_by(study)))))
     return stages
 
 
 def _datasheet_calls(
-    judges: Sequence[JudgeSpec], tasks: Path | None, seed: int, strict: bool, pointwise: bool
+    judges: Sequence[JudgeSpec], tasks: Path | None, seed: int, strict: bool, pointwise: bool, rubric: Rubric
 ) -> Iterator[CallSpec]:
     given = finance_tasks() if tasks is None else load_tasks(read_text(tasks, "task file"), str(tasks))
     pairs, points = build_stimuli(given, seed), point_stimuli(given, seed)
@@ -157,7 +157,7 @@ def _datasheet_calls(
             variants = (TIE_ALLOWED, STRICT) if strict else (TIE_ALLOWED,)
             yield from (one.call for one in plan_pair_calls(pairs, judge, variants))
         if judge.model in PLANTED or (pointwise and judge.model not in PLANTED_PAIRS):
-            yield from (one.call for one in point_calls(points, judge, load_rubric("v1.0")))
+            yield from (one.call for one in point_calls(points, judge, rubric))
 
 
 def expected(stages: Sequence[Stage], held: Iterable[str], prices: Prices, *, batch: bool = False) -> list[Expected]:

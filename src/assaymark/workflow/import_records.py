@@ -11,7 +11,7 @@ import pyarrow as pa
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers import ImportReport, import_human, importer
-from assaymark.judging import load_rubric
+from assaymark.judging import find_rubric
 from assaymark.judging.season.scoring import HIGHEST
 from assaymark.prompting.texts import flagged
 from assaymark.protocol import parse_study
@@ -62,8 +62,11 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
         if folder.lock.is_file() and read_lock(folder).get("format") == STUDY_LOCK:
             study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
             graders = [judge.name for judge in study.judges if judge.human]
-        names = load_rubric(rubric).names
-        grades = import_human(path.name, data, records=records, dimensions=names, rubric=rubric, graders=graders)
+        wanted = find_rubric(rubric)
+        grades = import_human(
+            path.name, data, records=records, dimensions=wanted.names, rubric=wanted.version, scale=wanted.scale,
+            graders=graders,
+        )  # fmt: skip
     made = HUMAN.to_arrow(grades)
     basis: dict[str, str | None] = {"grades": content_digest(made)}
     if store.done(HUMAN, basis):

@@ -15,7 +15,7 @@ from typing import Any, Final
 from assaymark.engine import CallSpec, Finish, Reply
 from assaymark.engine.providers.inspect import response_schema
 from assaymark.errors import InputError, Problem
-from assaymark.judging import Invalid, PlannedCall, judgment, load_rubric, plan_calls
+from assaymark.judging import Invalid, PlannedCall, find_rubric, judgment, parse_rubric, plan_calls
 from assaymark.judging.pairs import (
     TIE_ALLOWED,
     PlannedPairCall,
@@ -41,7 +41,7 @@ def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
     """The trajectories of a locked ``run``, graded ``trials`` times by the model under evaluation."""
     folder = RunFolder(Path(run))
     locked = open_locked(folder)
-    wanted = load_rubric(rubric or locked.study.rubric.name)
+    wanted = find_rubric(rubric) if rubric else locked.rubric
     desk = Desk(folder, locked, {}, silent)
     planned = plan_calls(desk.decisions, {}, locked.study, wanted, judges=[_ASKED], shown=desk.shown)
     names = item_names(desk.shown)
@@ -49,7 +49,14 @@ def judge(run: str, rubric: str = "", trials: int = 1) -> Any:
     samples = [_sample(one.call, names[one.trajectory], {"cluster": clusters[one.trajectory]}) for one in planned]
     about = {"plan_hash": locked.plan_hash, "rubric": wanted.version}
     ordered = sorted(samples, key=lambda one: str(one.id))
-    return _task("decisions", ordered, planned, _scorers()["graded"](wanted.version), trials, about)
+    return _task(
+        "decisions",
+        ordered,
+        planned,
+        _scorers()["graded"]((not rubric and locked.study.rubric.text) or rubric or wanted.version),
+        trials,
+        about,
+    )
 
 
 def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
@@ -64,7 +71,7 @@ def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
 
 def graded_value(text: str, stop: str, rubric: str) -> tuple[Value, str | None]:
     """A judge's reply as the values of a score (NaN where it is not usable), and why it carries none."""
-    wanted = load_rubric(rubric)
+    wanted = parse_rubric(rubric) if "\n" in rubric else find_rubric(rubric)
     call = CallSpec(model=_ASKED.model, messages=(), template="")
     planned = PlannedCall(call=call, trajectory="", judge=_ASKED.name, family=_ASKED.family, trial=1)
     found = judgment(planned, Reply(text=text, model="", finish=_STOPS.get(stop, "stop")), wanted)

@@ -17,7 +17,7 @@ from assaymark.agents.llm import agent_texts, task_text
 from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Model
 from assaymark.errors import PlanError
-from assaymark.judging import PARSER, Rubric, load_rubric, plan_texts
+from assaymark.judging import PARSER, Rubric, load_rubric, plan_texts, rubric_of
 from assaymark.market.cycles import Cycle, CycleKey, MinuteSource, cycles_of, key_of, synthetic_minutes
 from assaymark.market.minutes import minutes_from_file
 from assaymark.market.sanitise import Bars, ProbeResult, day_of, probe_result
@@ -310,7 +310,7 @@ def open_locked(folder: RunFolder) -> Locked:
     fingerprint = plan_hash(study, texts_of(study), tables)
     STUDY.require_unedited(folder, fingerprint, stored)
     return Locked(
-        study, load_rubric(study.rubric.name), fingerprint, stored["locked_at"], stored["preflight"],
+        study, rubric_of(study.rubric), fingerprint, stored["locked_at"], stored["preflight"],
         read_amendments(folder, stored.get("amendments", [])), tuple(stored.get("date_probes", ())),
         stored.get("preregistered", True), stored.get("parser", _FIRST),
     )  # fmt: skip
@@ -323,7 +323,7 @@ def stored_lock(folder: RunFolder) -> Mapping[str, JSON]:
 
 def texts_of(study: Study) -> dict[str, str]:
     """Every text that a study uses, by name: its rubrics, and what judges and agents are told."""
-    texts = plan_texts(load_rubric(study.rubric.name))
+    texts = plan_texts(rubric_of(study.rubric))
     if study.anchor_probe is not None:
         texts |= plan_texts(load_rubric(study.anchor_probe.rubric))
     if study.agents:

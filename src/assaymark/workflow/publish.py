@@ -187,7 +187,8 @@ def gather(
     )
     rubric = RubricView(
         name=study.rubric.name, title=locked.rubric.title,
-        dimensions=tuple((item.name, item.name.replace("_", " ").capitalize()) for item in dimensions),
+        dimensions=tuple((one.name, one.title or one.name.replace("_", " ").capitalize()) for one in dimensions),
+        texts=() if study.rubric.text is None else tuple(locked.rubric.rows),
     )  # fmt: skip
     return AssayRun(
         study=study, plan_hash=locked.plan_hash, locked_at=locked.locked_at, rubric=rubric,

@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import itertools
+import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from assaymark.agents.llm import Place
 from assaymark.engine import Model
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
-from assaymark.judging import Rubric, judged_text, left_out, load_rubric, rubric_names, token_count
+from assaymark.judging import (
+    Rubric,
+    judged_text,
+    left_out,
+    load_rubric,
+    parse_rubric,
+    rubric_names,
+    rubric_of,
+    token_count,
+)
+from assaymark.judging.reference.judges import dimension_problem
 from assaymark.market.cycles import NEUTRAL_NOW, CycleKey
 from assaymark.metrology import Cell, ScoreTable, averaging, gated, score_table
-from assaymark.protocol import SCALE, Study, scale_words
+from assaymark.metrology.probes import ORACLE_DIMENSION
+from assaymark.plan import read_toml
+from assaymark.protocol import Study, scale_words
 from assaymark.records import AGGREGATE, Agent, Decision, Derivation, DerivationKind, Judgment, Provenance
 from assaymark.workflow.model_problems import agent_problems, judge_problems, unknown_model
+from assaymark.workflow.run_folder import read_text
 from assaymark.workflow.tables import DECISIONS, JUDGMENTS
 
 if TYPE_CHECKING:
@@ -176,12 +192,10 @@ def checked_rubric(
         left = ", ".join(f"{count} by {reason}" for reason, count in selection.excluded.items()) or "none were imported"
         problems.append(Problem("records", f"no decision is left to judge ({left})"))
     try:
-        rubric = load_rubric(study.rubric.name)
+        rubric = rubric_of(study.rubric)
     except UnknownNameError as exc:
         raise InputError(source, [*problems, Problem("rubric.name", str(exc))]) from None
-    if study.scale != SCALE:
-        what = f"rubric {study.rubric.name} is graded on {scale_words(SCALE)}; leave rubric.scale out"
-        problems.append(Problem("rubric.scale", f"{what} (got {scale_words(study.scale)})"))
+    problems += _rubric_problems(study, rubric)
     problems += _dimension_problems(study, [dimension.name for dimension in rubric.dimensions])
     if problems:
         raise InputError(source, problems)
@@ -222,6 +236,43 @@ def _people_problems(study: Study, graders: Collection[str]) -> Iterator[Problem
         what = f"grades of {name!r:.60} were imported, and no judge of the plan is that person"
         add = f'add [[judges]] name = "{name:.60}", model = "human/table", family = "human"'
         yield Problem("judges", f"{what}; {add}, or import a table without these grades")
+
+
+def _rubric_problems(study: Study, rubric: Rubric) -> Iterator[Problem]:
+    """Where a plan and its rubric, or its rubric and those who grade by it, do not fit."""
+    if study.rubric.name != rubric.version:
+        yield Problem("rubric.name", f"is the version in the rubric, {rubric.version} (got {study.rubric.name})")
+    if study.scale != rubric.scale:
+        what = f"rubric {rubric.version} is graded on {scale_words(rubric.scale)}; leave rubric.scale out"
+        yield Problem("rubric.scale", f"{what} (got {scale_words(study.scale)})")
+    probe = study.stability.probe
+    judges = [(f"judges.{at}.model", judge.model) for at, judge in enumerate(study.judges)]
+    for place, model in (*judges, *([] if probe is None else [("stability.probe.model", probe.model)])):
+        if (unknown := dimension_problem(model, rubric.names)) is not None:
+            yield Problem(place, unknown)
+    if study.oracle and ORACLE_DIMENSION not in rubric.names:
+        yield Problem("oracle", f"scores {ORACLE_DIMENSION} alone, which rubric {rubric.version} does not ask for")
+    anchor = study.anchor_probe
+    if anchor is not None and anchor.rubric in rubric_names() and load_rubric(anchor.rubric).scale != rubric.scale:
+        yield Problem("anchor_probe.rubric", f"must have the scale of the study's, {scale_words(rubric.scale)}")
+
+
+def study_text(path: Path) -> str:
+    """The text of a study file, with the rubric that ``rubric.file`` names in its place."""
+    text, source = read_text(path, "study file"), str(path)
+    chosen = read_toml(text, source=source).get("rubric")
+    file = chosen.get("file") if isinstance(chosen, Mapping) else None
+    if not isinstance(file, str):
+        return text
+    held = read_text(path.parent / file, "rubric")
+    parse_rubric(held, source=str(path.parent / file))
+    plain = "'''" not in held and held.endswith("\n") and "\r" not in held
+    literal = f"'''\n{held}'''" if plain else json.dumps(held, ensure_ascii=False)
+    written = rf"\bfile\s*=\s*(?:'{re.escape(file)}'|{re.escape(json.dumps(file, ensure_ascii=False))})"
+    found, count = re.subn(written, lambda _: f"text = {literal}", text)
+    if count != 1 or read_toml(found, source=source)["rubric"].get("text") != held:
+        raise InputError(source, [Problem("rubric.file", f'write it once, as file = "{file}"')])
+    return found
 
 
 def _dimension_problems(study: Study, known: Sequence[str]) -> Iterator[Problem]:

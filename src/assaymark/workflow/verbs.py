@@ -26,14 +26,22 @@ from assaymark.workflow.sharing import name_ledger, work, work_lines
 from assaymark.workflow.study_calls import JudgeResult, decide, judge
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.track import Progress, honest_table, silent
-from assaymark.workflow.tracks.datasheet import judges_of, log_map, measure_judges, measure_log, stored_datasheets
+from assaymark.workflow.tracks.datasheet import (
+    judges_of,
+    log_map,
+    measure_judges,
+    measure_log,
+    stored_datasheets,
+    tested_by,
+)
 from assaymark.workflow.verdict_file import VerdictFile
 
 __all__ = [
     "JudgeResult", "Locked", "Reported", "VerdictFile", "amend", "amendment_lines", "claim", "decide", "demo",
     "finish", "import_grades", "import_records", "judge", "judges_of", "lock", "lock_lines", "log_map", "measure",
     "measure_judges", "measure_log", "name_ledger", "open_locked", "panel_of", "plan_calls", "plan_calls_lines",
-    "reparse", "report", "start", "verification_lines", "verify_certificate", "verify_run", "work", "work_lines",
+    "reparse", "report", "start", "tested_by", "verification_lines", "verify_certificate", "verify_run", "work",
+    "work_lines",
 ]  # fmt: skip
 
 
@@ -67,7 +75,9 @@ def finish(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress
     study = open_locked(folder).study
     measured = {sheet.judge for sheet in stored_datasheets(folder)} if study.datasheets else set()
     if study.datasheets and not measured >= {one.name for one in study.model_judges}:
-        measure_judges(folder, asked(study), models, pointwise=True, study=True, progress=progress)
+        measure_judges(
+            folder, asked(study), models, pointwise=True, rubric=tested_by(study), study=True, progress=progress
+        )
     release_memory()  # what was rendered for the judges
     measure(folder, progress=progress)
     claim(folder)

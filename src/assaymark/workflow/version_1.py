@@ -13,7 +13,7 @@ from typing import Any, Final
 from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
 from assaymark.encoding import write_atomic
 from assaymark.errors import LedgerError, PlanError
-from assaymark.judging import load_rubric
+from assaymark.judging import rubric_of
 from assaymark.plan import REPLACED, BiasRules, Frozen, Missing, OrderRules, read_toml
 from assaymark.protocol import Study, parse_study
 from assaymark.records import content_id, sha256_text
@@ -96,7 +96,7 @@ def open_version_1(folder: RunFolder) -> Locked:
     study = parse_study(renewed_text(text, source=source), source=source)
     _require_unchanged(folder, stored, _study_1(folder, stored, study, text, source)[1])
     return Locked(
-        study, load_rubric(study.rubric.name), stored["plan_hash"], stored["locked_at"], stored["preflight"],
+        study, rubric_of(study.rubric), stored["plan_hash"], stored["locked_at"], stored["preflight"],
         read_amendments(folder, stored.get("amendments", ())), tuple(stored.get("date_probes", ())),
     )  # fmt: skip
 

@@ -22,7 +22,7 @@ from assaymark.errors import InputError, ModelError
 from assaymark.judging.arithmetic_oracle import Reconciliation, oracle_score, reconcile
 from assaymark.judging.prompts import Book, book_of, read_decision, user_messages
 from assaymark.judging.reference.features import Features, notice, planted_tables
-from assaymark.judging.rubric import SCALE, Rubric, load_rubric
+from assaymark.judging.rubric import Rubric, load_rubric
 from assaymark.prompting.context import read_material
 from assaymark.prompting.fences import sections
 from assaymark.prompting.texts import SIGNATURES
@@ -244,7 +244,7 @@ class ReferenceJudge(PromptJudge):
         """The reply as JSON text. No tense is understood here, so look-ahead stays open."""
         planted = planted_with(PLANTED, self.name, call.args, argument_problems(self.name, call.args))
         seen = notice(parts_shown(call))
-        dimensions = dimensions_of(call)
+        dimensions, (low, high) = asked_of(call)
         views = _views(self.name, "\n".join(part.text for m in call.messages if m.role == "system" for part in m.parts))
         error = planted.offset + planted.slope * (seen.tokens - planted.pivot) / 100.0
         halo = planted.halo if planted.kin and seen.style == planted.kin else 0.0
@@ -254,7 +254,7 @@ class ReferenceJudge(PromptJudge):
         for name in dimensions:
             z = standard_normal(f"{self.name}|{name}|{digest}|{call.seed}|{call.trial}") if planted.noise else 0.0
             value = opinion(views.get(name, ()), seen) + (error + planted.noise * z) + halo - terse
-            scores[name] = half_up(value, SCALE[0], SCALE[-1])
+            scores[name] = half_up(value if low == 1 and high == 5 else low + (value - 1) * (high - low) / 4, low, high)
         comment = f"{seen.tokens} tokens, {len(seen.doubtful)} of the quoted numbers not found in the material"
         return _reply(scores, list(seen.doubtful), comment)
 
@@ -280,18 +280,30 @@ def argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
     return [*filter(None, looked), *without_kin("halo", args)]
 
 
-def dimensions_of(call: CallSpec) -> tuple[str, ...]:
-    """The dimensions that the reply schema of a call asks for; ModelError where it asks for none."""
+def dimension_problem(model: str, names: Collection[str]) -> str | None:
+    """Why a built-in judge cannot grade by a rubric with dimensions of these names; None for models that are none."""
+    unknown = sorted(set(names) - set(VIEWS.get(model, names)))
+    if not unknown:
+        return None
+    known = ", ".join(VIEWS[model])
+    return f"{model} has a view of the shipped dimensions alone ({known}) and none of {', '.join(unknown)}; ask a model"
+
+
+def asked_of(call: CallSpec) -> tuple[tuple[str, ...], tuple[int, int]]:
+    """The dimensions that the reply schema of a call asks for, and their scale; ModelError where it asks for none."""
     if call.schema is None:
         raise ModelError("a judge call needs a reply schema", retryable=False)
     return _asked(call.schema.text)
 
 
 @lru_cache(maxsize=16)
-def _asked(schema: str) -> tuple[str, ...]:
+def _asked(schema: str) -> tuple[tuple[str, ...], tuple[int, int]]:
     try:
-        return tuple(json.loads(schema)["properties"]["scores"]["required"])
-    except (ValueError, KeyError, TypeError) as exc:
+        scores = json.loads(schema)["properties"]["scores"]
+        point = scores["properties"][scores["required"][0]]
+        low, high = (point["enum"][0], point["enum"][-1]) if "enum" in point else point["description"].split(" to ")
+        return tuple(scores["required"]), (int(low), int(high))
+    except (ValueError, KeyError, TypeError, IndexError) as exc:
         raise ModelError(f"the reply schema asks for no scores: {exc!r}", retryable=False) from None
 
 
@@ -325,10 +337,10 @@ class ConstraintOracle(PromptJudge):
         """The reply as JSON text: the wrong statements as evidence, every verdict in the comment."""
         if call.args:
             raise ModelError(f"{ORACLE} takes no arguments (got {', '.join(sorted(call.args))})", retryable=False)
-        if (asked := dimensions_of(call)) != (DIMENSION,):
-            raise ModelError(
-                f"{ORACLE} knows {DIMENSION} alone (asked for {', '.join(asked)}); use rubric {RUBRIC}", retryable=False
-            )
+        asked, scale = asked_of(call)
+        if (asked, scale) != ((DIMENSION,), (1, 5)):
+            got = f"asked for {', '.join(asked)}" + ("" if scale == (1, 5) else f" on {scale[0]}..{scale[1]}, not 1..5")
+            raise ModelError(f"{ORACLE} knows {DIMENSION} alone ({got}); use rubric {RUBRIC}", retryable=False)
         graded = _graded(parts_shown(call))
         if graded is None:
             raise ModelError(f"{ORACLE} needs orders on a portfolio with prices; there are none here", retryable=False)

@@ -29,6 +29,7 @@ from assaymark.metrology.datasheet.estimates import (
     dispersion,
     verdicts_of,
 )
+from assaymark.protocol import SCALE, Scale
 from assaymark.quantiles import normal_quantile
 from assaymark.records import JSON, Measurement
 
@@ -400,7 +401,6 @@ def _shift(table: CallTable, recorder: Recorder, condition: str, delta: float | 
 
 
 _NONE = 1e-12
-_ENDS: Final = (1.0, 5.0)
 _CALLER: Final = "pointwise_measurements"
 
 
@@ -438,7 +438,7 @@ def pointwise_measurements(
     scores: ArrayLike, tasks: Sequence[str], levels: ArrayLike, *, judge: str, dimension: str,
     vacuum_scores: ArrayLike = (), vacuum_tasks: Sequence[str] = (), filler_scores: ArrayLike = (),
     filler_tasks: Sequence[str] = (), filler_levels: ArrayLike = (), filler_tokens: ArrayLike = (), level: float = 0.95,
-    rng: np.random.Generator,
+    rng: np.random.Generator, scale: Scale = SCALE,
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """What a rubric judge gives to nothing, for each requirement met, and for length alone."""
     recorder = Recorder(judge, TaskBootstrap(rng, checks.probability(_CALLER, "level", level)))
@@ -468,7 +468,7 @@ def pointwise_measurements(
     filled = _Texts.of("filler_", filler_scores, filler_tasks, filler_levels)
     verbosity = missing("point.verbosity", "not measured: no texts with filler were scored")
     if filled is not None:
-        rates, names, detail = _earned(ladder, filled, filler_tokens)
+        rates, names, detail = _earned(ladder, filled, filler_tokens, scale)
         verbosity = missing("point.verbosity", "undefined: no text with filler has a score without it, needs one",
                             detail=detail)  # fmt: skip
         if names:
@@ -505,7 +505,9 @@ def pointwise_measurements(
     return vacuum, slope, order, verbosity
 
 
-def _earned(ladder: _Texts | None, filled: _Texts, tokens: ArrayLike) -> tuple[Floats, list[str], dict[str, JSON]]:
+def _earned(
+    ladder: _Texts | None, filled: _Texts, tokens: ArrayLike, scale: Scale
+) -> tuple[Floats, list[str], dict[str, JSON]]:
     """What the tokens added to their texts earn per 100, by task; the tasks; and what is to be said beside it."""
     base = {} if ladder is None else ladder.by_text(ladder.scores)
     added = checks.finite(_CALLER, "filler_tokens", tokens)
@@ -527,7 +529,7 @@ def _earned(ladder: _Texts | None, filled: _Texts, tokens: ArrayLike) -> tuple[F
             "pairs": len(pairs),
             "difference": float(np.mean([longer[key] - base[key] for key in pairs])),
             "tokens_added": float(np.mean([more[key] for key in pairs])),
-            "at_ends": sum(longer[key] == base[key] and base[key] in _ENDS for key in pairs),
+            "at_ends": sum(longer[key] == base[key] and base[key] in scale for key in pairs),
             "rates": rates.tolist(),
         }
     return rates, names, detail

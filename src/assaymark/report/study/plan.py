@@ -232,8 +232,18 @@ def plan_section(book: Book) -> Section:
         "plan", "What was fixed in advance?",
         "Each value below is part of the plan, and the hash covers all of them with the rubric and the prompts.",
         (*notes(lines), Beside(shown_facts), Group("Show every field", (fields,), folded="phone"), *notes([rubric]),
-         Group("Not claimed here", (Text(NEVER_SAID, "never"),))),
+         *_rubric_texts(book), Group("Not claimed here", (Text(NEVER_SAID, "never"),))),
     )  # fmt: skip
+
+
+def _rubric_texts(book: Book) -> tuple[Block, ...]:
+    """What a rubric of one's own says, word by word."""
+    rows = [
+        (book.title(name) if name else "All", clean(what, 40), clean(text, 4000))
+        for name, what, text in book.run.rubric.texts
+    ]
+    table = Table(("Dimension", "Mark", "Text"), tuple(rows), summary="", stacked=True)
+    return (Group("Show the rubric", (table,), folded="phone"),) if rows else ()
 
 
 def _fact(one: Fact) -> Inline:
@@ -410,6 +420,8 @@ def _plan_rows(book: Book) -> Iterator[tuple[Inline, ...]]:
             yield code(part), plan_value(None), meanings.get(part, "")
             continue
         for name, value in plan[part].items():
+            if (part, name) == ("rubric", "text"):  # it has a table of its own
+                continue
             field = f"{part}.{name}"
             yield code(field), _field_value(field, value), meanings.get(field, "")
     if own:

@@ -17,7 +17,7 @@ from assaymark.engine import CallSpec, Ledger, Model
 from assaymark.engine.providers.registry import provider_argument_problems
 from assaymark.errors import InputError, Problem
 from assaymark.importers.verdicts import VerdictMap, parse_verdict_map, read_verdicts, verdict_map
-from assaymark.judging import PLANTED, PlannedCall, Rubric, judgment, load_rubric, plan_calls
+from assaymark.judging import PLANTED, PlannedCall, Rubric, judgment, load_rubric, plan_calls, rubric_of
 from assaymark.judging.pairs import (
     PLANTED_PAIRS,
     STRICT,
@@ -39,6 +39,7 @@ from assaymark.judging.pairs import (
     point_stimuli,
     stimuli_json,
 )
+from assaymark.judging.reference.judges import dimension_problem
 from assaymark.metrology.datasheet import (
     BASE,
     Datasheet,
@@ -50,7 +51,7 @@ from assaymark.metrology.datasheet import (
     table_measurements,
 )
 from assaymark.notebook import Note, Part, Result
-from assaymark.protocol import JudgeSpec, Records, Study
+from assaymark.protocol import SCALE, JudgeSpec, Records, Scale, Study
 from assaymark.records import AGGREGATE, JSON, Judgment, Measurement, PairCall, canonical_json, parse, sha256_text
 from assaymark.report import Frame, judges_frame, render_comparison, render_datasheet
 from assaymark.report.datasheet import datasheet_path
@@ -68,20 +69,25 @@ from assaymark.workflow.track import Progress, silent
 
 
 def measure_pointwise(
-    folder: RunFolder, judge: JudgeSpec, models: Mapping[str, Model], tasks: Sequence[Task], *, rubric: str,
+    folder: RunFolder, judge: JudgeSpec, models: Mapping[str, Model], tasks: Sequence[Task], *, rubric: Rubric,
     seed: int, progress: Progress,
 ) -> tuple[tuple[Measurement, ...], list[Judgment]]:  # fmt: skip
     """What a rubric judge gives to nothing, for each requirement met and for length, by dimension and on their mean."""
-    wanted = load_rubric(rubric)
     stimuli = point_stimuli(tasks, seed)
-    planned = point_calls(stimuli, judge, wanted)
-    unusable = unusable_of(planned, lambda one, reply: judgment(one, reply, wanted).reason)
+    planned = point_calls(stimuli, judge, rubric)
+    unusable = unusable_of(planned, lambda one, reply: judgment(one, reply, rubric).reason)
     replies = ask(
         folder, [item.call for item in planned], models, judge=judge.name, what="asking for grades by",
         progress=progress, unusable=unusable,
     )  # fmt: skip
-    graded = [judgment(item, replies[item.call.key], wanted) for item in planned]
-    return point_measurements(stimuli, graded, wanted.names, judge=judge.name, seed=seed), graded
+    graded = [judgment(item, replies[item.call.key], rubric) for item in planned]
+    found = point_measurements(stimuli, graded, rubric.names, judge=judge.name, seed=seed, scale=rubric.scale)
+    return found, graded
+
+
+def tested_by(study: Study | None) -> Rubric:
+    """The rubric that a panel's own tests are graded by: the study's where it is one of its own, else v1.0."""
+    return load_rubric("v1.0") if study is None or study.rubric.text is None else rubric_of(study.rubric)
 
 
 def point_calls(stimuli: Sequence[PointStimulus], judge: JudgeSpec, rubric: Rubric) -> list[PlannedCall]:
@@ -93,7 +99,13 @@ def point_calls(stimuli: Sequence[PointStimulus], judge: JudgeSpec, rubric: Rubr
 
 
 def point_measurements(
-    stimuli: Sequence[PointStimulus], graded: Sequence[Judgment], dimensions: Sequence[str], *, judge: str, seed: int
+    stimuli: Sequence[PointStimulus],
+    graded: Sequence[Judgment],
+    dimensions: Sequence[str],
+    *,
+    judge: str,
+    seed: int,
+    scale: Scale = SCALE,
 ) -> tuple[Measurement, ...]:
     """The grades of single texts as measurements: of the mean of all dimensions, then of each."""
     scores: defaultdict[str, list[Mapping[str, float]]] = defaultdict(list)
@@ -115,7 +127,7 @@ def point_measurements(
             vacuum_scores=[each[name] for _, each in vacuum], vacuum_tasks=[one.task for one, _ in vacuum],
             filler_scores=[each[name] for _, each in filler], filler_tasks=[one.task for one, _ in filler],
             filler_levels=[float(one.level) for one, _ in filler],
-            filler_tokens=[one.tokens - tokens[one.parent or one.id] for one, _ in filler], rng=rng,
+            filler_tokens=[one.tokens - tokens[one.parent or one.id] for one, _ in filler], rng=rng, scale=scale,
         )  # fmt: skip
     return tuple(found)
 
@@ -148,10 +160,14 @@ class Made(Result):
 
 def measure_judges(
     folder: RunFolder, judges: Sequence[JudgeSpec], models: Mapping[str, Model], *, tasks: Path | None = None,
-    seed: int = 7, strict: bool = True, pointwise: bool = False, rubric: str = "v1.0", study: bool = False,
+    seed: int = 7, strict: bool = True, pointwise: bool = False, rubric: Rubric | None = None, study: bool = False,
     comparator: str | None = None, old: Sequence[Path] = (), progress: Progress = silent,
 ) -> Made:  # fmt: skip
     """Put texts with known differences before each judge, and write its datasheet."""
+    wanted = tested_by(None) if rubric is None else rubric
+    unknown = [(one.name, dimension_problem(one.model, wanted.names)) for one in judges]
+    if problems := [Problem(name, what) for name, what in unknown if what is not None]:
+        raise InputError(f"rubric {wanted.version}", problems)
     if not study:
         _require_own_folder(folder)
     _require_seed(seed)
@@ -186,7 +202,7 @@ def measure_judges(
             )  # fmt: skip
         if judge.model in PLANTED or (pointwise and judge.model not in PLANTED_PAIRS):
             # What single texts under a rubric show, beside the pairs if there are any.
-            found, graded = measure_pointwise(folder, judge, models, given, rubric=rubric, seed=seed, progress=progress)
+            found, graded = measure_pointwise(folder, judge, models, given, rubric=wanted, seed=seed, progress=progress)
             ok = sum(one.status == "ok" for one in graded)
             counts = {"all": len(graded), "ok": ok, "invalid": len(graded) - ok}
             sheet = replace(

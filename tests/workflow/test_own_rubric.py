@@ -1,0 +1,155 @@
+"""A rubric of one's own, on its own scale, from its file to the pages and certificates."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from assaymark.cli import main
+from assaymark.protocol import parse_study
+from assaymark.workflow.run_folder import RunFolder
+from assaymark.workflow.tables import JUDGMENTS, MEASUREMENTS, Store
+
+RUBRIC = """
+version = "house-2"
+title = "How we grade here"
+scale = [0, 100]
+instructions = "It's the argument that counts."
+
+[[dimension]]
+name = "risk_alignment"
+title = "Risks named"
+question = "Are the risks that are taken named?"
+weight = 3
+anchors = { 0 = "None is named.", 50 = "The main one is named.", 100 = "All are named with their size." }
+
+[[dimension]]
+name = "information_use"
+question = "Is the material used?"
+weight = 1
+anchors = { 0 = "It is ignored.", 100 = "All that matters is used." }
+"""
+STUDY = """
+name = "small"
+seed = 5
+
+[rubric]
+file = "house.toml"
+
+[[agents]]
+name = "one"
+family = "alder"
+model = "reference/steward"
+args = { style = "alder" }
+
+[[agents]]
+name = "two"
+family = "dogwood"
+model = "reference/equal-weight"
+
+[substrate]
+seed = 3
+regimes = ["liquidity", "expansion", "recent"]
+cycles = 4
+
+[controls]
+cell_a = 3
+cell_b = 3
+family = "alder"
+style = "alder"
+
+[records]
+derivations = ["honest", "cell_a", "cell_b"]
+
+[inference]
+allow_hopeless = true
+
+[[judges]]
+name = "auditor"
+family = "alder"
+model = "reference/auditor"
+
+[[judges]]
+name = "reader"
+family = "birch"
+model = "reference/reader"
+"""
+
+
+def written(folder: Path, study: str = STUDY, rubric: str = RUBRIC) -> str:
+    (folder / "house.toml").write_text(rubric, encoding="utf-8")
+    (folder / "study.toml").write_text(study, encoding="utf-8")
+    return str(folder / "study.toml")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own-rubric")
+    assert main(["--quiet", "run", written(folder), "--out", str(folder / "run")]) == 0
+    return RunFolder(folder / "run")
+
+
+def test_the_plan_of_a_run_holds_the_rubric(run):
+    plan = parse_study(run.plan.read_text(encoding="utf-8"))
+    assert plan.rubric.text == RUBRIC.lstrip("\n") or plan.rubric.text == RUBRIC
+    assert (plan.rubric.name, plan.scale) == ("house-2", (0, 100))
+    assert plan.rubric.weights == {"risk_alignment": 3, "information_use": 1}
+    assert plan.cells.substance == 7.5
+
+
+def test_judges_grade_on_its_scale(run):
+    given = [value for one in Store(run).read(JUDGMENTS) for value in one.scores.values()]
+    assert {one.rubric for one in Store(run).read(JUDGMENTS)} == {"house-2"}
+    assert max(given) > 30
+    assert len(set(given)) > 11
+    found = {item.id: item for item in Store(run).read(MEASUREMENTS)}
+    assert "intraclass" in found["kappa.mean_pairwise[dimension=aggregate]"].method
+
+
+def test_pages_and_certificates_speak_of_it(run, capsys):
+    pages = {path.name: path.read_text(encoding="utf-8") for path in (run.path / "report").glob("*.html")}
+    whole = " ".join(pages.values())
+    for said in ("All are named with their size.", "It’s the argument", "Risks named", "0 to 100", "ICC"):
+        assert said in whole or said.replace("’", "&#39;") in whole, said
+    assert ", 1 to 5" not in whole
+    assert "from 1 to 5" not in whole
+    for path in sorted((run.path / "certificates").iterdir()):
+        assert main(["claim", "--verify", str(path)]) == 0, path
+
+
+def test_another_rubric_is_another_plan(run, tmp_path, capsys):
+    changed = written(tmp_path, rubric=RUBRIC.replace("None is named.", "Not one is named."))
+    assert main(["lock", changed, "--out", str(run.path)]) == 1
+    assert "differs from the plan locked" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("study", "rubric", "said"),
+    [
+        (STUDY, RUBRIC.replace("information_use", "charm"), "has a view of the shipped dimensions alone"),
+        (STUDY.replace("house.toml", "elsewhere.toml"), RUBRIC, "elsewhere.toml"),
+        (STUDY.replace("house.toml", "house.toml\"\nscale = [1, 5]\nname = \"house-2"), RUBRIC, "is graded on 0..100"),
+        (STUDY, RUBRIC.replace("100 = \"All that", "99 = \"All that"), "both ends of the scale, 0 and 100"),
+    ],
+)  # fmt: skip
+def test_a_rubric_that_does_not_fit_is_refused(study, rubric, said, tmp_path, capsys):
+    assert main(["lock", written(tmp_path, study, rubric), "--out", str(tmp_path / "run")]) == 1
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_people_grade_on_its_scale_and_datasheets_too(run, tmp_path, capsys):
+    (record,) = [one.trajectory for one in Store(run).read(JUDGMENTS)][:1]
+    grades = tmp_path / "grades.csv"
+    grades.write_text(f"trajectory,judge,risk_alignment,information_use\n{record},ada,73,101\n", encoding="utf-8")
+    house = str(run.path.parent / "house.toml")
+    assert main(["import", "human", str(grades), "--out", str(run.path), "--rubric", house]) == 1
+    assert "from 0 to 100 (got '101')" in capsys.readouterr().err
+    asked = ["datasheet", "--judge", "reference/auditor", "--pointwise", "--rubric", house, "--json"]
+    assert main(["--quiet", *asked, "--out", str(tmp_path / "sheet")]) == 0
+    (sheet,) = json.loads(capsys.readouterr().out)["datasheets"]
+    empty = [one for one in sheet["measurements"] if one["name"] == "point.vacuum_score"]
+    assert {one["labels"]["dimension"] for one in empty} == {"aggregate", "risk_alignment", "information_use"}
+    assert max(one["value"] for one in empty) > 5
