@@ -1,9 +1,9 @@
-"""What the verdicts of a run say to a sentence or a claim of somebody: supported, with a condition, not, or the opposite."""
+"""What the verdicts of a run say to a sentence or a claim: supported, only with a condition, not, or the opposite."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, product
@@ -18,10 +18,13 @@ from assaymark.text import prose
 Mark = Literal["x", "/", "-", "!", "?"]
 """Supported; only with its condition; not supported; contradicted; not decided by the run, or not readable."""
 
+COUNTS: Final = ("judges", "agents", "decisions", "clusters", "dimensions", "cycles")
+"""Sizes of a run that a text may quote."""
+
 WORST: Final[tuple[Mark, ...]] = ("!", "-", "/", "?", "x")
 _MARKS: Final[Mapping[Level, Mark]] = {"headline": "x", "qualified": "/", "no-claim": "-"}
 
-GRAMMAR: Final = 'A > B, A < B, A ~ B or A first, each with "on SCORE" behind it if it is not the overall score, or the id of a claim'
+GRAMMAR: Final = "A > B, A < B, A ~ B or A first, with “on SCORE” if it is not the overall score, or the id of a claim"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,12 @@ class Decided:
             if head in ("above", "within", "first")
         }
 
+    @cached_property
+    def stated_conditions(self) -> frozenset[str]:
+        """The sentences of all conditions: they speak of agents, and are no claims."""
+        texts = (condition.text for one in self.verdicts for condition in one.conditions)
+        return frozenset(_key(part) for text in texts for part in re.split(r"(?<=[.!?])\s", text))
+
     def _find(self, head: str, score: str, *agents: str) -> Verdict | None:
         return self._pairs.get((head, score, frozenset(agents)))
 
@@ -109,7 +118,7 @@ class Decided:
         elif relation.kind in ("level", "differ"):
             pairs = product(relation.left, relation.right) if relation.right else combinations(relation.left, 2)
             wants_level = (relation.kind == "level") != (stance == "denied")
-            each = [self._level(*pair, score, wants_level, stance) for pair in pairs]
+            each = [self._level(*pair, score, wants_level, relation) for pair in pairs]
         elif relation.kind == "first" and len(agents) > 1 and stance == "asserted":
             rest = [one for one in self.names.agents if one not in agents]
             each = [self._above(*pair, score, stance) for pair in product(agents, rest)]
@@ -125,7 +134,7 @@ class Decided:
         return Ruling(min(marks, key=WORST.index), "", verdicts)
 
     def _against(self, verdict: Verdict) -> Ruling:
-        return Ruling("!", f"the run supports “{said(verdict)}”", (verdict,))
+        return Ruling("!", "the run supports the opposite", (verdict,))
 
     def _above(self, high: str, low: str, score: str, stance: str) -> Ruling:
         same, opposite = self.above(high, low, score), self.above(low, high, score)
@@ -139,16 +148,16 @@ class Decided:
             return self._against(opposite)
         return self._undecided(self._find("above", score, high, low), (high, low), score)
 
-    def _level(self, one: str, other: str, score: str, wants_level: bool, stance: str) -> Ruling:
+    def _level(self, one: str, other: str, score: str, wants_level: bool, relation: Relation) -> Ruling:
         order = self.above(one, other, score) or self.above(other, one, score)
         within = self._find("within", score, one, other)
         close = within is not None and within.publication_level != "no-claim"
-        if stance == "not shown":
+        if relation.stance == "not shown":
             return Ruling("x") if order is None else self._against(order)
         if not wants_level:
             if order is not None:
                 return self._supported(order)
-            if within is not None and close:
+            if within is not None and close and relation.kind == "level":
                 return self._against(within)
             return self._undecided(self._find("above", score, one, other), (one, other), score)
         if within is not None and close:
@@ -281,6 +290,10 @@ class Decided:
         return min(found, key=lambda item: abs(item.value or 0.0), default=None)
 
 
+def _key(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
 def said(verdict: Verdict) -> str:
     """The sentence of a supported verdict, as it is set."""
     return prose(verdict.claim.statement, 400)
@@ -322,6 +335,8 @@ def proofread_sentence(
 
     A condition counts as stated if the sentence or ``following``, the sentences behind it, have most of its words.
     """
+    if _key(sentence) in run.stated_conditions:
+        return None
     reading = read_sentence(sentence, run.names, before)
     if reading is None:
         return _numbers(sentence, run)
@@ -360,7 +375,7 @@ def _details(reading: Reading, relation: Relation, score: str, ruling: Ruling, r
     mark, why = ruling.mark, ruling.why
     if reading.outcome:
         scores = "scores for reasoning" if run.judged else "scores"
-        return ("!" if mark == "!" else "-"), f"the run compares {scores}, not {_quoted(reading.outcome)}"
+        return "-", f"the run compares {scores}, not {_quoted(reading.outcome)}"
     if relation.stance != "asserted":
         return mark, why
     tests = [
@@ -369,7 +384,13 @@ def _details(reading: Reading, relation: Relation, score: str, ruling: Ruling, r
         if one.claim.dimension == score and set(one.claim.subjects) == {*relation.left, *relation.right}
     ]
     test = next((one for one in tests if one.claim.id.startswith(("above[", "first["))), None)
-    if reading.significant and mark == "-" and test is not None and (test.p_adjusted or 0.0) >= 0.05:
+    if (
+        reading.significant
+        and mark == "-"
+        and test is not None
+        and (test.p_adjusted or 0.0) >= 0.05
+        and "own_family" not in test.binding
+    ):
         return "!", f"the test is not significant ({p_words(test.p_adjusted or 0.0)} adjusted)"
     if mark not in ("x", "/") or relation.kind not in ("above", "first"):
         return mark, why
@@ -381,12 +402,8 @@ def _details(reading: Reading, relation: Relation, score: str, ruling: Ruling, r
     if reading.share:
         return "-", f"the run measures differences in points; it cannot check {_quoted(reading.share)}"
     if reading.sweeping:
-        return (
-            "-",
-            f"the run covers its own {run.counts.get('clusters', 0) or ''} clusters, not {_quoted(reading.sweeping)}".replace(
-                "  ", " "
-            ),
-        )
+        clusters = f"{run.counts['clusters']} clusters" if "clusters" in run.counts else "records"
+        return "-", f"the run covers its own {clusters}, not {_quoted(reading.sweeping)}"
     item = run.gap(relation, score) if reading.gap is not None else None
     if item is not None and item.value is not None and reading.gap is not None:
         low, high = sorted(
@@ -407,14 +424,19 @@ _NEGATIVE: Final = frozenset(("no", "not", "never", "nothing", "without", "none"
 
 
 def is_stated(condition: str, sentences: Sequence[str]) -> bool:
-    """Whether a condition is said in these sentences: six in ten of its words, and a negation if it has one."""
-    text = " ".join(sentences[: 2 + condition.count(". ") + 6])
-    there = {_stem(word) for word in _WORDS.findall(text.casefold())}
+    """Whether a condition is said in these sentences: six in ten of its words, and a negation if it has one.
+
+    It is looked for in as many sentences one after the other as it has itself.
+    """
     words = _WORDS.findall(condition.casefold())
     wanted = {_stem(word) for word in words if len(word) > 3 or word[0].isdigit()}
-    if _NEGATIVE.intersection(words) and not _NEGATIVE.intersection(_WORDS.findall(text.casefold())):
-        return False
-    return len(wanted & there) >= 0.6 * len(wanted)
+    negative = bool(_NEGATIVE.intersection(words))
+    for at in range(len(sentences)):
+        there = _WORDS.findall(" ".join(sentences[at : at + 1 + condition.count(". ")]).casefold())
+        said = len(wanted.intersection(map(_stem, there))) >= 0.6 * len(wanted)
+        if said and (not negative or _NEGATIVE.intersection(there)):
+            return True
+    return False
 
 
 def _stem(word: str) -> str:
@@ -424,24 +446,19 @@ def _stem(word: str) -> str:
 # --- numbers of the run -----------------------------------------------------------------------------------------------
 
 _KAPPA: Final = re.compile(
-    r"(?:\bkappa|κ|\b(?:mean |pairwise |inter-?(?:judge|rater) |judges?'? )?agreement)\b[^.;]{0,40}?(?P<k>-?(?:0|1)?\.\d{1,4})(?!\d|\s?%)",
+    r"(?:\bkappa|κ|\b(?:mean |pairwise |inter-?(?:judge|rater) |judges?'? )?agreement)\b[^.;]{0,40}?"
+    r"(?P<k>-?(?:0|1)?\.\d{1,4})(?!\d|\s?%)",
     re.I,
 )
 _PEOPLE: Final = re.compile(r"\b(?:human|people|expert|annotator|person)s?\b", re.I)
 _NUMERALS: Final = {count_words(n): n for n in range(1, 13)}
-_COUNTED: Final = re.compile(
-    rf"\b(?P<n>\d[\d,]{{0,9}}|{'|'.join(_NUMERALS)}) (?:\w{{1,12}} )?(?P<noun>judges|agents|models|systems|decisions|rationales|clusters|regimes|dimensions|criteria|cycles|items|questions)\b",
-    re.I,
-)
 _SAME: Final = {
-    "models": "agents",
-    "systems": "agents",
-    "rationales": "decisions",
-    "regimes": "clusters",
-    "criteria": "dimensions",
-    "items": "cycles",
-    "questions": "cycles",
-}
+    "models": "agents", "systems": "agents", "rationales": "decisions", "regimes": "clusters", "criteria": "dimensions",
+    "items": "cycles", "questions": "cycles", **{one: one for one in COUNTS},
+}  # fmt: skip
+_COUNTED: Final = re.compile(
+    rf"\b(?P<n>\d[\d,]{{0,9}}|{'|'.join(_NUMERALS)}) (?:\w{{1,12}} )?(?P<noun>{'|'.join(_SAME)})\b", re.I
+)
 
 
 def _numbers(sentence: str, run: Decided) -> Finding | None:
@@ -461,24 +478,16 @@ def _numbers(sentence: str, run: Decided) -> Finding | None:
             where = "" if score == run.main else f" on {measure_words(score)}"
             words = f"kappa is {number(item.value)}{ends}{where}"
             found.append(Finding("x" if same else "!", words if same else f"the number differs: {words}", "number"))
-    counted = list(_COUNTED.finditer(text))
-    known = [(one, run.counts.get(_SAME.get(one["noun"].lower(), one["noun"].lower()))) for one in counted]
-    known = [(one, size) for one, size in known if size]
-    if len(known) > 1:
-        wrong = [
-            (one, size)
-            for one, size in known
-            if size != _NUMERALS.get(one["n"].lower(), None) and size != _whole(one["n"])
-        ]
-        if len(wrong) < len(known):  # with nothing in common it is about another study
-            words = listing([f"{size} {one['noun'].lower()}" for one, size in wrong or known])
-            found.append(Finding("!" if wrong else "x", f"the number differs: {words}" if wrong else words, "number"))
+    counted = [
+        (one["noun"].lower(), run.counts[of], _NUMERALS.get(one["n"].lower()) or int(one["n"].replace(",", "")))
+        for one in _COUNTED.finditer(text)
+        if (of := _SAME[one["noun"].lower()]) in run.counts
+    ]
+    wrong = [(noun, size) for noun, size, quote in counted if size != quote]
+    if len(counted) > 1 and len(wrong) < len(counted):  # with nothing in common it is about another study
+        words = listing([f"{size:,} {noun}" for noun, size in wrong or [(noun, size) for noun, size, _ in counted]])
+        found.append(Finding("!" if wrong else "x", f"the number differs: {words}" if wrong else words, "number"))
     return min(found, key=lambda one: WORST.index(one.mark), default=None)
-
-
-def _whole(text: str) -> int:
-    digits = text.replace(",", "")
-    return int(digits) if digits.isdigit() else -1
 
 
 # --- gates ------------------------------------------------------------------------------------------------------------
@@ -490,7 +499,7 @@ _FIRST_CLAIM: Final = re.compile(r"(?P<a>.{1,200}?)\s+(?:ranks\s+)?first", re.S)
 
 
 def parse_claim(text: str, run: Decided) -> tuple[Relation, str]:
-    """The relation and the score of a claim in the grammar of the gate, or of the id of a claim in ``verdicts.json``."""
+    """The relation and the score of a claim in `GRAMMAR`, or of the id of a claim in ``verdicts.json``."""
     text = " ".join(text.split())
     for one in run.verdicts:
         head = one.claim.id.partition("[")[0]
@@ -548,22 +557,14 @@ def gate_claim(text: str, run: Decided, *, at_least: Level = "headline") -> Gate
     """Whether a run supports a claim at a level; an unsupported claim is named without its direction."""
     relation, score = parse_claim(text, run)
     ruling = run.rule(relation, score)
-    level: Level = {"x": "headline", "/": "qualified"}.get(ruling.mark, "no-claim")  # type: ignore[assignment]
-    passed = level != "no-claim" and (level == "headline" or at_least == "qualified")
-    if level == "no-claim":
+    if ruling.mark not in ("x", "/"):
         names, where = sorted({*relation.left, *relation.right}), measure_words(score)
-        about = {
-            "above": f"Any ranking of {listing(names)} on {where}",
-            "first": f"A first rank for {listing(names)} on {where}",
-            "level": f"That {listing(names)} score alike on {where}",
-        }
-        return Gated(False, ruling.mark, level, f"{about[relation.kind]}.", ruling.why, ())  # type: ignore[index]
+        about = {"first": f"A first rank for {listing(names)}", "level": f"That {listing(names)} score alike"}
+        sentence = f"{about.get(relation.kind, f'Any ranking of {listing(names)}')} on {where}."
+        why = f"the run supports “{said(ruling.by[0])}”" if ruling.mark == "!" and ruling.by else ruling.why
+        return Gated(False, ruling.mark, "no-claim", sentence, why, ())
+    level: Level = "headline" if ruling.mark == "x" else "qualified"
     conditions = tuple(condition.text for one in ruling.by for condition in one.conditions)
     sentence = " ".join(said(one) for one in ruling.by)
+    passed = level == "headline" or at_least == "qualified"
     return Gated(passed, ruling.mark, level, sentence, "", tuple(dict.fromkeys(conditions)))
-
-
-def relations_in(finding: Iterable[Relation]) -> Iterator[dict[str, object]]:
-    """Relations as plain values."""
-    for one in finding:
-        yield {"kind": one.kind, "left": list(one.left), "right": list(one.right), "stance": one.stance}

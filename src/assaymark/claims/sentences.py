@@ -1,15 +1,17 @@
 """Comparisons in running text: which agents a sentence puts above, below, first or level, on which score, by how much.
 
-Rules over words, without a model: they know the phrases in the tables below and no grammar. How often they are right is
-measured on labelled sentences (``docs/validation.md``). Every pattern is bounded, so that reading takes linear time.
+Rules over words, without a model: they know the phrases in ``comparisons.toml`` and no grammar. How often they are
+right is measured on labelled sentences (``docs/validation.md``). Patterns are bounded: reading takes linear time.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.resources import files
 from itertools import pairwise
 from typing import Final, Literal
 
@@ -18,8 +20,9 @@ from assaymark.records import AGGREGATE
 
 RelationKind = Literal["above", "first", "last", "rank", "level", "differ"]
 Stance = Literal["asserted", "denied", "not shown"]
+Agents = tuple[str, ...]
 
-LONGEST: Final = 2000
+LONGEST: Final = 1000
 """Characters of a sentence up to which it is read."""
 
 
@@ -28,8 +31,8 @@ class Relation:
     """One comparison: ``left`` above, level with or apart from ``right``; first, last or at ``rank`` of all agents."""
 
     kind: RelationKind
-    left: tuple[str, ...]
-    right: tuple[str, ...] = ()
+    left: Agents
+    right: Agents = ()
     stance: Stance = "asserted"
     rank: int = 0
 
@@ -38,7 +41,7 @@ class Relation:
 class Reading:
     """What a sentence says of the agents of a run.
 
-    ``gap`` is a difference in points, ``p`` the largest p-value that it states. ``outcome``, ``foreign``, ``share``,
+    ``gap`` is a difference in points, ``p`` the p-value that it states. ``outcome``, ``foreign``, ``share``,
     ``others``, ``sweeping`` and ``unclear`` hold the words that no score of a run can decide.
     """
 
@@ -55,225 +58,102 @@ class Reading:
     unclear: str = ""
 
 
-# --- the words --------------------------------------------------------------------------------------------------------
+# --- the phrases ------------------------------------------------------------------------------------------------------
 
-_G: Final = "[\ue000-\uefff]"  # one or several agents that are named together
-_ALL, _NONE = "\uf600", "\uf601"  # "all other agents" and "no other agent"
-_D: Final = "[\uf700-\uf8fe]"  # a score
-_EVERY_SCORE: Final = "\uf8ff"
-_THING: Final = "(?:agents?|models?|systems?|bots?|baselines?|competitors?|contenders?|candidates?|entrants?|methods?)"
-_COUNT: Final = "(?:two|three|four|five|six|seven|eight|nine|ten|\\d{1,3})"
+_TABLE: Final = tomllib.loads(files("assaymark.claims").joinpath("comparisons.toml").read_text(encoding="utf-8"))
+_G: Final = "[\ue000-\uefff]"  # the signs that stand in a text for agents, for all or no others, and for scores
+_ALL, _NONE, _D, _EVERY = "\uf600", "\uf601", "[\uf700-\uf8fe]", "\uf8ff"
 
-_EVERYONE: Final = re.compile(
-    rf"\b(?!each other)(?:(?:all|every|any|each|both)(?: of)?(?: the| its| our| these)?(?: (?:single|other|remaining|rival|competing))?"
-    rf"(?: {_COUNT})?(?: other)? (?:others?|ones?|{_THING}|rivals?|peers?|of them)|(?:all|every|any) others?|them all|"
-    rf"the (?:others|rest|field|pack|competition)(?: of the (?:field|pack|{_THING}))?|(?:its|our) (?:rivals|peers|competitors)|"
-    rf"the other (?:{_COUNT}(?: {_THING})?|{_THING}s)|(?:every|any)(?:one|body|thing)(?: else)?)(?!\w)",
-    re.I,
-)
-_NOBODY: Final = re.compile(
-    rf"\b(?:no(?: other)? {_THING}|none of (?:the|its)(?: other)?(?: {_COUNT})? (?:others|{_THING}|rivals)|"
-    r"nobody(?: else)?|no one(?: else)?|none)\b", re.I,
-)  # fmt: skip
 
-_UP: Final = (
-    r"beat(?:s|ing)?(?! by)|out(?:perform|scor|rank|class|shin|pac|strip|play|smart)\w{0,3}(?! by)|outdo(?:es|ing)?|outdid|"
-    r"surpass(?:es|ed|ing)?(?! by)|defeat(?:s|ed|ing)?(?! by)|dominat(?:es|ed|ing|e)|edg(?:es?|ed|ing)(?: out| past)?|"
-    r"bested(?! by)|bests|trounc\w{1,3}|crush(?:es|ed)|smash(?:es|ed)|destroy(?:s|ed)|eclips(?:es|ed)|trumps|overt(?:akes|ook)|"
-    r"(?:wins?|won|prevails?|prevailed|triumphs?|triumphed) (?:over|against)|ahead of|in front of|superior to|"
-    r"improves? (?:on|upon|over)|a (?:step|cut|notch) (?:up from|above)|(?:prefer\w*|preferable) to|"
-    r"(?:choose|pick|prefer\w*|favou?r\w*|recommend\w*|select|chose) (?=[^.]{1,40} (?:over|to)\b)|"
-    r"(?:lead|edge|advantage|victory|win|superiority|margin|improvement|gain|success) (?:over|against)|more than a match for"
-)
-_WEAK_UP: Final = r"leads?|leading|led|tops|topped|exceed(?:s|ed|ing)?|above|over"
-_DOWN: Final = (
-    r"(?:is |are |was |were |been |being |gets? |got )?(?:\w+ly )?(?:beaten|out(?:performed|scored|ranked|classed|shone|paced)|"
-    r"surpassed|defeated|bested|dominated|overtaken|eclipsed|topped|edged out) by|loses? (?:out )?(?:to|against)|"
-    r"lost (?:out )?(?:to|against)|trail(?:s|ed|ing)?(?: behind)?|lag(?:s|ged|ging)?(?: behind)?|inferior to|falls? short of|"
-    r"fell short of|underperform(?:s|ed|ing)?|(?:falls?|fell|comes? in|came in|finish(?:es|ed)|ranks?|ranked|is|was|are|"
-    r"far|well|just|right) behind|no match for|a (?:step|notch) (?:down from|below)|"
-    r"can ?not (?:keep up with|match|touch|compete with)|(?:comes?|came|gets?) (?:nowhere near|close to)"
-)
-_WEAK_DOWN: Final = r"below|beneath"
-_TIE: Final = (
-    r"t(?:ies|ied|ie)(?: with| for)?|on (?:a )?par(?: with)?|level with|(?:just |exactly )?as (?:good|strong|well) as|"
-    r"comparable(?: to| with)?|equivalent(?: to)?|equally (?:well|good|strong)|(?:just )?the same as|equal(?: to)?|"
-    r"neck and neck(?: with)?|rivals(?= )|(?:a )?(?:draw|tie|dead heat)(?: between| with)|similar(?:ly)?(?: to| results| scores| performance)?|"
-    r"keeps? (?:up|pace) with|match(?:es|ed)?(?! by)|(?:no|little) (?:real )?difference between|do(?:es)? not differ|"
-    r"within \d[\d.]* (?:points? )?of|score alike|nothing (?:between|separates)|≈|~"
-)
-_BETTER: Final = r"better|stronger|smarter|superior"
-_WORSE: Final = r"worse|weaker|poorer"
-_AMOUNT: Final = r"higher|greater|more|lower|less|fewer"
-_OTHER_ER: Final = (
-    r"(?:fast|slow|cheap|larg|small|long|short|new|old|saf|risk[iy]|bold|calm|strict|simpl|quick|light|heav[iy]|bus[iy]|"
-    r"bigg|rich|pric[iy]|eas[iy]|hard|clear|word[iy]|ters|wors|tidi|nois[iy]|lean|tight)"
-)
-_LINK: Final = (
-    r"\b(?:is|are|was|were|be|been|being|remains?|remained|becomes?|became|stays?|prov(?:es|ed)|turn(?:s|ed) out|"
-    r"emerg(?:es|ed)|ranks?|ranked|rated|rank|comes?|came|finish(?:es|ed)?|plac(?:es|ed|e)|scor(?:es|ed|e)|performs?|performed|"
-    r"did|do|does|work(?:s|ed)|looks?|stands?|stood|takes?|took|claims?|claimed|wins?|won|earn(?:s|ed)|gets?|got|has|have|had|"
-    r"achiev(?:es|ed)|reach(?:es|ed)|sets?|deliver(?:s|ed)|show(?:s|ed)|post(?:s|ed)|handl(?:es|ed)|manag(?:es|ed)|treats?|"
-    r"explain(?:s|ed)|reason(?:s|ed)|siz(?:es|ed)|uses?|used|as|with|crown(?:s|ed)|nam(?:es|ed)|sits?|sat|holds?|held|made|makes?|=)\b|="
-)
-_FIELD: Final = (
-    r"the (?:field|pack|leaderboard|league|table|rankings?|board|benchmark|comparison|race|competition|contest|study|"
-    r"evaluation|group|way|charts?|list|arena|pile)"
-)
-_END: Final = r"\s*(?:$|[.,;:!?)\"]|—|–)"
-_AFTER_FIRST: Final = (
-    rf"(?={_END}|\s+(?:overall|{_THING}|one|perform\w+|scor\w+|results?|rationales?|reasoning|of (?!all\b)|in|on|at|among|"
-    rf"across|for|all|we|here|by (?!an?\b)|over|and|with|quality|average|mean|ratings?|grades?|marks?|when|so|from|this|"
-    rf"trading|choice|option|points?|place|rank|position|spot|again|is|was|goes|went|belongs|according|amongst|between|"
-    rf"out|to date|overall)\b|\s+(?:{_G}|{_D}))"
-)
-_FIRST: Final = (
-    rf"(?:(?<!at )(?<!its )(?<!their )(?<!second[ -])(?<!next )best(?:-performing|-scoring)?|first(?! to\b)|top(?:-ranked|-scoring|-performing)?|strongest|"
-    rf"leading|highest|smartest|winning){_AFTER_FIRST}|(?:number one|no\. ?1|#1|1st|leader|winner|winners|champion|"
-    rf"state[- ]of[- ]the[- ]art|sota|unbeaten|unmatched|unrivalled|unrivaled|second to none|out front|in the lead|on top|"
-    rf"the crown|the title|gold)\b|ahead(?={_END})|most (?:capable|successful|impressive)"
-)
-_FIRST_VERB: Final = (
-    rf"\b(?:wins|won|win|leads|led|lead|tops|topped|top|dominates|dominated|triumphs|prevails)(?={_END}|\s+(?:{_FIELD}|overall|"
-    rf"hands down|by|across|here|again|everywhere|every time|easily|clearly|convincingly|comfortably|(?:on|in|at) (?:the )?"
-    rf"(?:{_D}|{_EVERY_SCORE})|(?:on|in) (?:our|this|the) (?:benchmark|study|test|tests|comparison|evaluation|leaderboard)|"
-    rf"our (?:benchmark|leaderboard|comparison|evaluation|table|ranking)|this (?:benchmark|comparison|evaluation|ranking)|{_ALL})\b|\s+(?:{_ALL}))"
-)
-_LAST: Final = (
-    rf"(?:(?<!its )(?<!their )worst|weakest|lowest|last|bottom){_AFTER_FIRST}|dead last|in last place|at the bottom|brings up the rear|"
-    rf"(?:trails|lags behind|loses to|is behind|is worse than|scores below|ranks below) {_ALL}"
-)
-_RANKS: Final = {"second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5}
-_RANK: Final = (
-    rf"(?:second|third|fourth|fifth|2nd|3rd|4th|5th)(?:[- ](?:place|best|spot|position))?{_AFTER_FIRST}|runner-?up"
-)
-_SUPERLATIVE: Final = rf"(?:most|least) [a-z]{{3,20}}|{_OTHER_ER}est\b"
+def _words(name: str) -> str:
+    """The phrases of one entry of the table as one pattern."""
+    found = _TABLE[name]
+    text = f"(?:{'|'.join(found)})" if isinstance(found, list) else str(found)
+    signs = {"{G}": _G, "{ALL}": _ALL, "{NONE}": _NONE, "{D}": _D, "{EVERY}": _EVERY}
+    for sign in re.findall(r"\{[A-Z_]+\}", text):
+        text = text.replace(sign, signs.get(sign) or _words(sign[1:-1].lower()))
+    return text
 
+
+def _pattern(name: str) -> re.Pattern[str]:
+    return re.compile(_words(name), re.I)
+
+
+_BETTER, _WORSE, _AMOUNT, _CLEAR = (_words(name) for name in ("better", "worse", "amount", "clear"))
+_THAN: Final = (
+    rf"(?:{_BETTER}|{_WORSE}|{_AMOUNT}|{_words('other_er')}(?:e?r|ier)|more [a-z]{{3,20}}|less [a-z]{{3,20}})\b"
+)
 _CUES: Final[tuple[tuple[str, str], ...]] = (
-    ("last", _LAST), ("first verb", _FIRST_VERB), ("rank", _RANK),
-    ("tie", rf"(?:{_TIE})(?!\w)"), ("down", rf"(?:{_DOWN})\b"), ("up", rf"(?:{_UP})"),
-    ("than", rf"(?:{_BETTER}|{_WORSE}|{_AMOUNT}|{_OTHER_ER}(?:e?r|ier)|more [a-z]{{3,20}}|less [a-z]{{3,20}})\b"),
-    ("as", r"as [a-z]{3,20} as"), ("differ", r"(?:differ(?:s|ence|ences)?|gap)\b(?= (?:between|from|significantly|clearly))"),
-    ("first", _FIRST), ("superlative", _SUPERLATIVE),
-    ("weak up", rf"(?:{_WEAK_UP})\b"), ("weak down", rf"(?:{_WEAK_DOWN})\b"), ("up", "[>≥≫]"), ("down", "[<≤≪]"),
+    ("last", _words("last")), ("first verb", _words("first_verb")), ("rank", _words("rank")),
+    ("tie", rf"{_words('tie')}(?!\w)"), ("down", rf"{_words('down')}\b"),
+    ("up", rf"{_words('up')}(?:(?<=\s)|(?!\w))"), ("than", _THAN), ("as", "as [a-z]{3,20} as"),
+    ("differ", _words("differ")),
+    ("first", _words("first")), ("superlative", _words("superlative")), ("up", rf"{_words('weak_up')}\b"),
+    ("down", rf"{_words('weak_down')}\b"),
 )  # fmt: skip
+_SIGNS: Final = (("up", "[>≥≫]"), ("down", "[<≤≪]"))
+_KINDS: Final = [kind for kind, _ in (*_CUES, *_SIGNS)]
+_WEAK: Final = re.compile(rf"(?:{_words('weak_up')}|{_words('weak_down')})", re.I)
 _CUE: Final = re.compile(
     "|".join(
-        rf"(?P<c{at}>(?<![\w-])(?:{words}))" if words[0] != "[" else f"(?P<c{at}>{words})"
-        for at, (_, words) in enumerate(_CUES)
+        [f"(?P<c{at}>(?<![\\w-]){words})" for at, (_, words) in enumerate(_CUES)]
+        + [f"(?P<c{at}>{words})" for at, (_, words) in enumerate(_SIGNS, len(_CUES))]
     ),
     re.I,
 )
-
-_CLEAR: Final = (  # words that may stand between a comparison and the agent it compares with
-    r"(?:(?:the|its|our|their|an?|even|both|either|also|all|of|that|those|agents?|models?|systems?|baselines?|reference|strong|"
-    r"stronger|much|larger|bigger|smaller|previous|older|newer|popular|rivals?|competitors?|scores?|score|results?|rationales?|"
-    r"texts?|reasoning|answers?|runner-up|opponents?|only|just|every|single|other|than|any|far|over|out|by|with|to|against|"
-    r"does|did|do|is|was|are|what|for|between|\w{3,14}ly|[\"'(]|(?:by|of) [+−-]?\d[\d.,]*(?: ?%| points?)? ?(?:over)?)\s*){0,8}"
+_EVERYONE: Final = re.compile(rf"\b(?!each other){_words('everyone')}(?!\w)", re.I)
+_NOBODY: Final = re.compile(rf"\b{_words('nobody')}\b", re.I)
+_LINK: Final = re.compile(rf"\b{_words('link')}\b|=", re.I)
+_SCORELIKE, _OUTCOME, _FOREIGN, _SWEEPING, _UNASSERTED, _NOT, _OPEN = map(
+    _pattern, ("scorelike", "outcome", "foreign", "sweeping", "unasserted", "negation", "open")
+)
+_SPLIT, _BEFORE_VERB, _RANKED, _NAMED_AFTER, _EVERY_SCORE, _CHOSEN, _NO_SUPERLATIVE = map(
+    _pattern, ("split", "before_verb", "ranked", "named_after", "every_score", "chosen", "no_superlative")
 )
 _OBJECT: Final = re.compile(rf"\s*{_CLEAR}({_G}|{_ALL}|{_NONE}|\b(?:it|them)\b)", re.I)
 _AGAINST: Final = re.compile(
     rf"\b(?:compared (?:with|to)|relative to|versus|vs\.?|against|unlike|than|over|between|of)\s+{_CLEAR}({_G}|{_ALL})",
     re.I,
 )
-_SELF: Final = re.compile(
-    r"\s*[^.]{0,40}?\bthan (?:last|expected|before|ever|its?\b|usual|itself|we\b|you\b|i\b|in\b|on\b|at\b|the (?:previous|last|"
-    r"week|month|day|year)|that\b|what|\d|half|anticipated|planned)", re.I,
+_SELF: Final = re.compile(rf"[^.]{{0,40}}?\bthan {_words('self')}", re.I)
+_ELSE: Final = _pattern("named_else")
+_AND: Final = re.compile(
+    rf"(?:(?:both|either|neither) )?{_G}(?:, {_G}){{0,40}}(?:,? (?:and|or|nor|&|as well as|plus) |/| / )(?:the |also )?"
+    rf"{_G}(?:/{_G}){{0,9}}", re.I,
 )  # fmt: skip
-_ELSE: Final = re.compile(
-    r"\s*(?:[a-z]{1,14} ){0,3}?(?:than )?(?:the |a |an |our |its |most |any |all )?(?P<else>(?:previous |prior |human |passive |naive "
-    r"|simple )?(?:market|index|benchmark|buy[- ]and[- ]hold|equal[- ]weight\w*|baselines?|humans?|people|experts?|analysts?|"
-    r"traders?|investors?|random|chance|state of the art|predecessor|hedge funds?)\b|(?-i:[A-Z])[\w.&-]+(?: (?-i:[A-Z\d])[\w.&-]*){0,3})",
-    re.I,
-)
-_SCORELIKE: Final = re.compile(
-    rf"\b(?:scor\w+|ratings?|grad(?:es?|ed)|marks?|ranks?|points?|quality|average|mean|median|overall|results?|performance|"
-    rf"rationales?|texts?|reasoning|answers?|explanations?|decisions?|kappa)\b|{_D}|{_EVERY_SCORE}", re.I,
-)  # fmt: skip
-_OUTCOME: Final = re.compile(
-    r"\b(?:returns?|profits?|profitab\w+|p&l|pnl|sharpe|money|gains|earn(?:s|ed|ing)? (?!a\b|the\b|\w+ scores?)\w+|alpha\b|"
-    r"portfolio value|wealth|(?:trading|investment|investing) (?:agent|model|system|bot|performance|results?)\b|(?:trades|invests) \w*(?:better|best|worse)|better "
-    r"(?:trader|investor)|(?:best|worst) (?:trader|investor)|drawdowns?|makes? more|made more|in production|live trading|"
-    r"real[- ]world|real money)\b", re.I,
-)  # fmt: skip
-_FOREIGN: Final = re.compile(
-    r"\b(?:speed|latency|costs?|prices?|priced|expensive|tokens?|memory|throughput|turnover|popular\w*|stars|downloads|users|"
-    r"volatil\w+|robust\w*|reliab\w+|safety|energy|verbos\w+|words|trades|holdings|length|size|accura\w+|fees?)\b", re.I,
-)  # fmt: skip
-_SWEEPING: Final = re.compile(
-    r"\b(?:always|never loses|every time|guaranteed|(?:on|in|under|across) (?:any|every|all) (?:possible )?(?:markets?|conditions?|"
-    r"circumstances)|universally|everywhere)\b", re.I,
-)  # fmt: skip
-_IF: Final = re.compile(
-    r"\b(?:whether|if|would|should|could have|hop(?:es?|ed|ing)|aim(?:s|ed|ing)?|wants?|wanted|goals?|expect(?:s|ed)?|hypothes\w+|"
-    r"suppos\w+|imagin\w+|let us|let's|to see|designed to|meant to|supposed to|trying to|tries to|tried to|trained to|"
-    r"plan(?:s|ned)? to|predict\w*|wish(?:es)?|unless|until|which (?:agent|model|system|one|of)|how (?:well|much|often|far)|who|"
-    r"in order to|attempt\w*|claims? that|claimed that|rumou?r\w*|alphabetical\w*|once|question of|can you)\b", re.I,
-)  # fmt: skip
-_NOT: Final = re.compile(
-    r"\b(?:not|never|no longer|fail(?:s|ed)? to|neither|nor|hardly|nowhere near|no|without|false that|wrong that|far from)\b",
-    re.I,
-)
-_OPEN: Final = re.compile(
-    r"\bcan ?not be (?:ranked|ordered|separated|told apart|distinguished|compared)|\b(?:do|does|did|can ?|could) ?not (?:rank|order|"
-    r"show|support|prove|establish|say|tell|claim|conclude|demonstrate|license|separate|distinguish|find)|\bindistinguishable|"
-    r"\bstatistical(?:ly)? (?:tie|tied|equal)|\b(?:no|not|without|never)(?: a| any)? (?:statistically )?(?:significant(?:ly)?|supported|resolved|established|"
-    r"shown|proven|clear|known|enough evidence|statistically|ranking|order)\b|\b(?:not|n't) \w{0,12} ?significantly|\binconclusive|\btoo close to call|"
-    r"\bno evidence|\bun(?:clear|resolved|decided|known|supported)\b|\bremains? open|\bcan(?:not| not) be ranked", re.I,
-)  # fmt: skip
-_SPLIT: Final = re.compile(
-    r"\s*;\s*|:(?=\s)|\s[—–]\s|\s--\s|—|,?\s(?:but|while|whereas|although|though|yet|because|since|so)\s|[()]|,\s(?=which|who)",
-    re.I,
-)
-_NUMBER: Final = (
-    rf"(?P<n>[+]?\d{{1,6}}(?:\.\d{{1,6}})?|\.\d{{1,6}}|half a|an?|{'|'.join(count_words(n) for n in range(1, 13))})"
-)
+_CUE_FOLLOWS: Final = re.compile(r"\s(?:(?:\w+ly|also|still|is|are|was|were|then|ranks|scores|comes) ){0,2}", re.I)
+_CHOICE: Final = re.compile(r"(?:choose|pick|prefer|favou?r|recommend|select|chose)", re.I)
+_RANKS: Final = {"second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5}
+_SMALL: Final = {count_words(n): float(n) for n in range(1, 13)} | {"half a": 0.5, "a": 1.0, "an": 1.0}
+_NUMBER: Final = rf"(?P<n>[+]?\d{{1,6}}(?:\.\d{{1,6}})?|\.\d{{1,6}}|{'|'.join(_SMALL)})"
 _UNIT: Final = r"(?P<unit>\s?%| ?percent(?:age points?)?| ?pp\b|[ -]points?\b| ?pts?\b| ?x\b| times\b|-?fold\b)"
-_GAP: Final = (
-    re.compile(
-        rf"\b(?:by|of|margin of|a|with)\s+(?:only |just |about |around |roughly |nearly |almost |over |more than |some |a full |an? )?{_NUMBER}(?![\d.]*\d)(?:{_UNIT}|(?=\s*(?:$|[,.;)]| on| over)))",
-        re.I,
-    ),
-    re.compile(
-        rf"\(\s*(?:by )?(?P<n>[+]\d{{1,6}}(?:\.\d{{1,6}})?|\d{{1,6}}(?:\.\d{{1,6}})?(?=[ -]?point)){_UNIT}?", re.I
-    ),
-    re.compile(
-        rf"\b{_NUMBER}{_UNIT}\s*(?:above|below|ahead|behind|higher|lower|better|worse|more|less|lead|gap|margin|advantage|stronger)\b",
-        re.I,
-    ),
+_GAP: Final = [
+    re.compile(_TABLE["gap"][at].replace("{NUMBER}", _NUMBER).replace("{UNIT}", _UNIT), re.I) for at in range(3)
+]
+_APART: Final = re.compile(r"\b(?:compared (?:with|to)|relative to|versus|vs\.?)(?= )", re.I)
+_NOUN: Final = re.compile(
+    rf"\s(?:\w+ ){{0,2}}?([a-z&]+|{_D})\s(?:is|are|was|were|came|comes|ranks?|scored?|scores|looks?|reads?)\b", re.I
 )
-_P: Final = re.compile(r"\bp(?:-value)?\s*(?P<op>[<=≤]|of)\s*(?P<p>0?\.\d{1,8})\b", re.I)
+_MEASURED: Final = re.compile(r"\b([a-z&]{2,20}) of (?:the )?$", re.I)
+_IT: Final = re.compile(r"(?:it|this (?:agent|model|system))\b", re.I)
+_P: Final = re.compile(r"\bp(?:-value)?\s*(?:[<=≤]|of)\s*(?P<p>0?\.\d{1,8})\b", re.I)
 _SIGNIFICANT: Final = re.compile(r"\bsignificant(?:ly)?\b", re.I)
-_CONTRACTED: Final = (
+_PLAINER: Final = (
     (re.compile(r"\b(?:can't|cannot)\b", re.I), "can not"), (re.compile(r"\bwon't\b", re.I), "will not"),
     (re.compile(r"(?<=\w)n't\b", re.I), " not"),
+    (re.compile(rf"({_G})'s (?=(?:{_TABLE['is_instead']})\b)", re.I), r"\1 is "),
+    (_EVERYONE, _ALL), (_NOBODY, _NONE),
 )  # fmt: skip
-_AND: Final = re.compile(
-    rf"(?:(?P<pre>both|either|neither) )?{_G}(?:, {_G}){{0,40}}(?:,? (?:and|or|nor|&|as well as|plus) |/| / )(?:the |also )?{_G}(?:/{_G}){{0,9}}",
-    re.I,
-)
-_IS: Final = re.compile(
-    rf"({_G})'s (?=(?:ahead|better|the|on par|tied|behind|above|below|worse|clearly|far|still|way|now|just|not|almost|no|"
-    r"level|as good|in)\b)", re.I,
-)  # fmt: skip
-_SIZES: Final = "mini|nano|pro|turbo|sonnet|opus|haiku|flash|lite|max|ultra|preview|instruct|chat|large|small|medium|plus|next|coder"
-_PLAIN: Final = frozenset(
-    "and or but is are was were has have had does did do will can may the in on at by for with vs versus over to than as of "
-    "beats beat outperforms outscores outranks leads tops wins ranks scores trails loses ties matches edges surpasses "
-    "dominates comes finishes takes crowned not also still again both first second third last best worst agent model "
-    "performs places remains handles explains reasons clearly".split()
-)
-COMMON: Final = frozenset(
-    "a i it the one two three four five six seven eight nine ten first second third last best worst better top all none other "
-    "others agent agents model models system baseline hold random control average mean score base test new old".split()
-)
+COMMON: Final = frozenset(_TABLE["common"].split())
 """Names that are words of their own: agents of these names are looked for by their aliases alone."""
+_PLAIN: Final = frozenset(_TABLE["plain"].split())
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
-def _key(text: str) -> str:
+def name_key(text: str) -> str:
+    """A name without case, blanks, hyphens and underscores."""
     return re.sub(r"[\s_-]+", "", text).casefold()
 
 
@@ -291,41 +171,39 @@ def _spelled(name: str) -> str:
 class Names:
     """The agents and scores of a run, as texts call them; ``aliases`` are further names of agents."""
 
-    agents: tuple[str, ...]
+    agents: Agents
     scores: tuple[str, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
-    def unlooked(self) -> tuple[str, ...]:
+    def common(self) -> Agents:
         """Agents whose names are common words, and that have no alias: they are not looked for."""
-        return tuple(name for name in self.agents if _key(name) in COMMON and name not in self.aliases.values())
+        return tuple(one for one in self.agents if name_key(one) in COMMON and one not in self.aliases.values())
 
     @cached_property
     def by_key(self) -> Mapping[str, str]:
-        """Agents by all of their names."""
-        own = {_key(name): name for name in self.agents if _key(name) not in COMMON}
-        return own | {_key(alias): agent for alias, agent in self.aliases.items()}
+        """Agents by all of their names that are looked for."""
+        own = {name_key(name): name for name in self.agents if name_key(name) not in COMMON}
+        return own | {name_key(alias): agent for alias, agent in self.aliases.items()}
 
     @cached_property
     def _named(self) -> re.Pattern[str]:
-        names = [name for name in self.agents if _key(name) not in COMMON] + list(self.aliases)
+        names = [name for name in (*self.agents, *self.aliases) if name_key(name) in self.by_key]
         spelled = sorted((_spelled(name) for name in names if name.strip()), key=len, reverse=True)
         return re.compile(rf"(?<![\w.\\-])(?:{'|'.join(spelled) or '(?!)'})(?![\w]|-\w|\.\w|/\w{{0,20}}\.)", re.I)
 
     @cached_property
-    def _scored(self) -> list[tuple[re.Pattern[str], str]]:
+    def scored(self) -> list[tuple[re.Pattern[str], str]]:
         """Patterns of the scores: whole names, and their words where only one score has them."""
         found = [(r"(?:the )?(?:overall|aggregate)(?: scores?| quality| ranking)?", AGGREGATE)]
-        words: dict[str, list[str]] = {}
-        for score in self.scores:
-            if score != AGGREGATE:
-                found.append((_spelled(score.replace("_", " ")), score))
-                for word in re.split(r"[\s_-]+", score):
-                    words.setdefault(word.casefold(), []).append(score)
-        for word, having in words.items():
-            if len(having) == 1 and len(word) > 3:
-                lead = r"(?<=\bon )|(?<=\bin )|(?<=\bat )|(?<=\bfor )|(?<=handles )|(?<=handling )|(?<=manages )|(?<=treats )|(?<=handled )"
-                found.append((rf"(?:{lead})(?:the )?{re.escape(word)}s?", having[0]))
+        named = [score for score in self.scores if score != AGGREGATE]
+        found += [(_spelled(score.replace("_", " ")), score) for score in named]
+        words = [(word.casefold(), score) for score in named for word in re.split(r"[\s_-]+", score) if len(word) > 3]
+        leads = ("on ", "in ", "at ", "for ", "handles ", "handling ", "manages ", "treats ", "handled ")
+        lead = "|".join(rf"(?<=\b{one})" for one in leads)
+        for word, score in words:
+            if [one for one, _ in words].count(word) == 1:
+                found.append((rf"(?:{lead})(?:the )?{re.escape(word)}s?", score))
         return [(re.compile(rf"\b{words}\b", re.I), score) for words, score in found]
 
     def mentions(self, text: str) -> Iterator[tuple[int, int, str]]:
@@ -335,92 +213,22 @@ class Names:
         before = -1
         for found in self._named.finditer(text):
             start, end = found.span()
-            after = text[end : end + 40]
-            word = re.match(r"\s([A-Z][a-z]+)\b", after)
+            word = re.match(r"\s([A-Z][a-z]+)\b", text[end : end + 40])
             longer = word is not None and not titled and word[1].lower() not in _PLAIN and found[0][:1].isupper()
-            kin = re.match(rf"[\s-](?:{_SIZES})\b", after, re.I)
             inside = text[start - 1 : start] == "/" and before != start - 1
-            if longer or kin or inside or re.match(r"@[\w.]", after):
-                continue
-            yield start, end, self.by_key[_key(found[0])]
-            before = end
+            if not (longer or inside or re.match(rf"[\s-](?:{_TABLE['sizes']})\b|@[\w.]", text[end : end + 20], re.I)):
+                yield start, end, self.by_key[name_key(found[0])]
+                before = end
 
     def find_score(self, words: str) -> str | None:
         """The score of this name; None if there is none."""
-        plain = _key(words.strip().removeprefix("the "))
+        plain = name_key(words.strip().removeprefix("the "))
         if plain in ("overall", "overallscore", "aggregate", "aggregatescore"):
             return AGGREGATE
-        return next((score for score in self.scores if _key(score) == plain), None)
+        return next((score for score in self.scores if name_key(score) == plain), None)
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Shape:
-    """A sentence with a sign in the place of each group of agents and of each score."""
-
-    text: str
-    groups: dict[str, tuple[str, ...]]
-    neither: set[str]
-    scores: dict[str, str]
-
-    def agents(self, sign: str) -> tuple[str, ...]:
-        return self.groups.get(sign, ())
-
-
-def _shape(sentence: str, names: Names) -> _Shape:
-    text = sentence.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"').replace("−", "-")
-    text = " ".join(text.split())
-    groups: dict[str, tuple[str, ...]] = {}
-    neither: set[str] = set()
-    pieces, at = [], 0
-    for n, (start, end, agent) in enumerate(names.mentions(text)):
-        if n >= 500:
-            break
-        groups[sign := chr(0xE000 + n)] = (agent,)
-        pieces += [text[at:start], sign]
-        at = end
-    text = "".join([*pieces, text[at:]])
-    for pattern, words in _CONTRACTED:
-        text = pattern.sub(words, text)
-    scores: dict[str, str] = {}
-    for pattern, score in names._scored:
-        sign = chr(0xF700 + len(scores))
-        scores[sign] = score
-        text = pattern.sub(sign, text)
-    text = re.sub(
-        r"\b(?:on|in|across|over|by) (?:all|every|each)(?: of the| the)?(?: (?:single|\w{3,5}))? (?:dimensions?|criteri(?:a|on)|scores?|metrics?|ax[ei]s|"
-        r"measures?|category|categories)\b", f"on {_EVERY_SCORE}", text, flags=re.I,
-    )  # fmt: skip
-    text = _NOBODY.sub(_NONE, _EVERYONE.sub(_ALL, _IS.sub(r"\1 is ", text)))
-
-    def together(found: re.Match[str]) -> str:
-        signs = re.findall(_G, found[0])
-        rest = text[found.end() : found.end() + 60]
-        compared = _CUE.search(text[: found.start()]) is not None
-        # "A beats B, and C beats D": the last name begins a comparison of its own.
-        if compared and re.match(r"\s(?:\w+ly )?(?:is|are|was|ranks|scores|comes)?\s?", rest) and _starts_cue(rest):
-            keep = found[0].rfind(signs[-1])
-            head = found[0][:keep]
-            return _joined(head, signs[:-1]) + signs[-1]
-        return _joined(found[0], signs)
-
-    def _joined(words: str, signs: list[str]) -> str:
-        if len(signs) < 2:
-            return words
-        sign = chr(0xE200 + len(groups))
-        groups[sign] = tuple(dict.fromkeys(agent for one in signs for agent in groups[one]))
-        if words.lower().startswith("neither"):
-            neither.add(sign)
-        return sign + words[words.rfind(signs[-1]) + 1 :]
-
-    return _Shape(_AND.sub(together, text), groups, neither, scores)
-
-
-def _starts_cue(rest: str) -> bool:
-    found = re.match(r"\s(?:(?:\w+ly|also|still|is|are|was|then|ranks|scores|comes) ){0,2}", rest)
-    return found is not None and _CUE.match(rest, found.end()) is not None
 
 
 def read_sentence(sentence: str, names: Names, before: Sequence[str] = ()) -> Reading | None:
@@ -431,322 +239,290 @@ def read_sentence(sentence: str, names: Names, before: Sequence[str] = ()) -> Re
     """
     if len(sentence) > LONGEST or sentence.rstrip(" \"')*_”’").endswith("?"):
         return None
-    shape = _shape(sentence, names)
-    if not shape.groups and not (before and re.match(r"(?:it|this (?:agent|model|system))\b", sentence, re.I)):
+    if not (before and _IT.match(sentence)) and next(names.mentions(sentence), None) is None:
         return None
-    return _Reader(shape, names, tuple(before)).reading()
+    return _Reader(sentence, names, tuple(before)).reading()
 
 
 class _Reader:
-    """Reads the clauses of one sentence from left to right."""
+    """Reads the clauses of one sentence from left to right, with a sign for each group of agents and each score."""
 
-    def __init__(self, shape: _Shape, names: Names, before: tuple[str, ...]) -> None:
-        self.shape, self.names, self.before = shape, names, before
+    def __init__(self, sentence: str, names: Names, before: Agents) -> None:
+        self.names, self.before = names, before
+        self.groups: dict[str, Agents] = {_ALL: (_ALL,), _NONE: (_NONE,)}
+        self.neither: set[str] = set()
+        self.scores: dict[str, str] = {}
+        self.text = self._shape(sentence)
         self.relations: list[Relation] = []
-        self.words = dict.fromkeys(("outcome", "foreign", "others", "unclear"), "")
-        self.subject: tuple[str, ...] = before[:1] if re.match(r"(?:it|this)\b", shape.text, re.I) else ()
-        self.last = self.subject
-        self.open = bool(_OPEN.search(shape.text))
+        self.found = dict.fromkeys(("outcome", "foreign", "others", "unclear"), "")
+        self.subject = before[:1] if _IT.match(self.text) else ()
+        self.last, self.open = self.subject, bool(_OPEN.search(self.text))
+        self.named: list[Agents] = []
+
+    def _shape(self, sentence: str) -> str:
+        text = sentence.translate(str.maketrans("’‘“”−", "''\"\"-"))
+        text, pieces, at = " ".join(text.split()), list[str](), 0
+        for n, (start, end, agent) in enumerate(self.names.mentions(text)):
+            self.groups[sign := chr(0xE000 + n)] = (agent,)
+            pieces += [text[at:start], sign]
+            at = end
+        text = "".join([*pieces, text[at:]])
+        for n, (pattern, score) in enumerate(self.names.scored[:500]):
+            self.scores[sign := chr(0xF700 + n)] = score
+            text = pattern.sub(sign, text)
+        text = _EVERY_SCORE.sub(f"on {_EVERY}", text)
+        for pattern, words in _PLAINER:
+            text = pattern.sub(words, text)
+        return _AND.sub(self._together, text)
+
+    def _together(self, found: re.Match[str]) -> str:
+        """One sign for agents that are named together."""
+        signs, text = re.findall(_G, found[0]), found.string
+        follows = _CUE_FOLLOWS.match(text, found.end())
+        # "A beats B, and C beats D": the last name begins a comparison of its own.
+        own = follows and _CUE.match(text, follows.end()) and _CUE.search(text, 0, found.start())
+        joined, tail = (signs[:-1], found[0][found[0].rfind(signs[-1]) :]) if own else (signs, "")
+        if len(joined) < 2:
+            return found[0]
+        self.groups[sign := chr(0xE900 + len(self.groups))] = tuple(
+            dict.fromkeys(a for s in joined for a in self.groups[s])
+        )
+        if found[0].lower().startswith("neither"):
+            self.neither.add(sign)
+        return f"{sign}, and {tail}" if tail else sign
 
     def reading(self) -> Reading | None:
-        text, at = self.shape.text, 0
+        """What all clauses say together."""
+        text, at = self.text, 0
         for cut in [*_SPLIT.finditer(text), None]:
             end = len(text) if cut is None else cut.start()
-            self._clause(text[at:end], text[:at], text[end:])
+            self._clause(text[at:end], text[:at])
             at = end if cut is None else cut.end()
         if self.open and not self.relations:
-            self._open()
-        if not self.relations and not (self.words["others"] or self.words["unclear"] or self.words["foreign"]):
+            self._no_order()
+        if not self.relations and not (self.found["others"] or self.found["unclear"]):
             return None
         gap, share = self._gap()
-        scores = [self.shape.scores[sign] for sign in text if sign in self.shape.scores]
-        if _EVERY_SCORE in text:
-            scores += [one for one in self.names.scores if one != AGGREGATE]
-        named = [one for one in dict.fromkeys(scores) if one != AGGREGATE] or [AGGREGATE]
+        scores = [self.scores[sign] for sign in text if sign in self.scores]
+        scores += self.names.scores if _EVERY in text else ()
         p, sweeping, outcome = _P.search(text), _SWEEPING.search(text), _OUTCOME.search(text)
         return Reading(
-            tuple(dict.fromkeys(self.relations)), tuple(named), gap, float(p["p"]) if p else None,
-            bool(_SIGNIFICANT.search(text)) and not self.open, self.words["outcome"] or (outcome[0] if outcome else ""),
-            self.words["foreign"], share, self.words["others"], sweeping[0] if sweeping else "", self.words["unclear"],
+            tuple(dict.fromkeys(self.relations)),
+            tuple(one for one in dict.fromkeys(scores) if one != AGGREGATE) or (AGGREGATE,),
+            gap=gap, share=share, p=float(p["p"]) if p else None,
+            significant=bool(_SIGNIFICANT.search(text)) and not self.open,
+            outcome=self.found["outcome"] or (outcome[0] if outcome else ""), sweeping=sweeping[0] if sweeping else "",
+            foreign=self.found["foreign"], others=self.found["others"], unclear=self.found["unclear"],
         )  # fmt: skip
 
     # --- clauses ---
 
-    def _clause(self, text: str, before: str, after: str) -> None:
+    def _clause(self, text: str, before: str) -> None:
         inside = before.endswith("(") or text.lower().startswith(("which ", "who "))
-        inherited = self.last if inside else self.subject or self.last
-        previous: tuple[str, ...] = inherited
+        previous = self.last if inside else self.subject or self.last
+        supposed = re.split(r"[.;:,]\s", before)[-1]
         taken = 0
         for cue in _CUE.finditer(text):
-            if cue.start() < taken or not cue[0].strip():
-                continue
-            kind = _CUES[int((cue.lastgroup or "c0")[1:])][0]
             head = text[: cue.start()]
-            if _IF.search(head) or (_IF.search(before) and not re.search(r"[.;:]\s*$", before)):
+            if (
+                cue.start() < taken
+                or "?" in text[cue.end() :]
+                or _UNASSERTED.search(re.split(r",\s", head)[-1] if "," in head else supposed + head)
+            ):
                 continue
-            left, possessed = self._left(head, previous)
-            found = self._relation(kind, cue, left, possessed, head, text[cue.end() :], text)
-            if found is not None:
-                taken = found
-                previous = left or previous
+            self.named = [self.groups[sign] for sign in re.findall(_G, head)]
+            left, noun = self._left(head, previous)
+            if (end := self._compare(cue, left, noun, head)) is not None:
+                taken, previous = end, left or previous
         if not inside and previous:
             self.subject = previous
         if signs := re.findall(_G, text):
-            self.last = self.shape.agents(signs[-1])
+            self.last = self.groups[signs[-1]]
 
-    def _left(self, head: str, inherited: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-        """Who stands before a comparison, and the noun that belongs to them, as in "A's latency"."""
-        if (
-            re.search(
-                r"(?:,|\band|\bor|\bbut|\bthen)\s+(?:(?:\w+ly|also|then|is|are|even|still|not)\s+){0,3}$", head, re.I
-            )
-            and inherited
-        ):
-            return inherited, ""
-        for sign in re.finditer(rf"({_G}|{_NONE}|{_ALL})('s?(?= |$))?", head[::1]):
-            found = sign
-        if not re.search(f"{_G}|{_NONE}|{_ALL}", head):
-            pronoun = re.search(r"\b(?:it|this agent|this model|this system|they|which|who)\b", head, re.I)
-            return (inherited if pronoun or not head.strip(" ,\"'") else inherited), ""
+    def _left(self, head: str, inherited: Agents) -> tuple[Agents, str]:
+        """Who is before a comparison, and the noun that belongs to them, as in "A's latency"; "'s" if none is there."""
+        joined = re.search(
+            r"(?:,|\band|\bor|\bbut|\bthen)\s+(?:(?:\w+ly|also|then|is|are|even|still|not)\s+){0,3}$", head, re.I
+        )
         signs = list(re.finditer(rf"({_G}|{_NONE}|{_ALL})('s?(?= |$))?", head))
+        if joined or not signs:
+            return inherited or (self.groups[signs[0][1]] if signs else ()), ""
+        if re.search(r"\b(?:it|them) $", head, re.I):
+            return self.groups[signs[-1][1]], ""
         for found in reversed(signs):
             between = head[found.end() :]
             if len(between) > 120:
                 break
             if not found[2]:
-                return self._who(found[1]), ""
-            noun = re.match(
-                r"\s(?:\w+ ){0,2}?([a-z&]+)\s(?=(?:is|are|was|were|came|comes|ranks?|scores?|scored|looks?|reads?)\b)",
-                between + " ",
-                re.I,
-            )
-            if noun:
-                return self._who(found[1]), noun[1]
-            if re.match(r"\s*$", between):
-                return self._who(found[1]), "\0"
+                measured = _MEASURED.search(head[: found.start()])
+                return self.groups[found[1]], measured[1] if measured else ""
+            noun = _NOUN.match(between + " ")
+            if noun or not between.strip():
+                return self.groups[found[1]], noun[1] if noun else "'s"
         return inherited, ""
 
-    def _who(self, sign: str) -> tuple[str, ...]:
-        if sign in (_NONE, _ALL):
-            return (sign,)
-        return self.shape.agents(sign)
-
-    def _right(self, rest: str, left: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
-        """Who stands behind a comparison, and where in ``rest`` that ends."""
+    def _right(self, rest: str, left: Agents) -> tuple[Agents, int]:
+        """Who is behind a comparison, and where in ``rest`` that ends."""
         found = _OBJECT.match(rest)
         if found is None:
             return (), 0
         if found[1].lower() in ("it", "them"):
-            others = [one for one in (self.last, self.subject, self.before) if one and one != left]
+            others = [one for one in (*self.named[::-1], self.last, self.subject, self.before) if one and one != left]
             return (others[0] if others else ()), found.end()
-        return self._who(found[1]), found.end()
+        return self.groups[found[1]], found.end()
 
     # --- comparisons ---
 
-    def _relation(
-        self, kind: str, cue: re.Match[str], left: tuple[str, ...], possessed: str, head: str, rest: str, clause: str
-    ) -> int | None:
-        """Note what one cue says; returns up to where it was read, or None if it says nothing about agents."""
-        word = cue[0].lower()
-        if possessed and possessed != "\0" and not _SCORELIKE.search(possessed):
-            self._criterion(possessed)
+    def _compare(self, cue: re.Match[str], left: Agents, noun: str, head: str) -> int | None:
+        """Note what one cue says; returns up to where it was read, or None if it says nothing of agents."""
+        kind, word, rest = _KINDS[int((cue.lastgroup or "c0")[1:])], cue[0].lower(), cue.string[cue.end() :]
+        if noun and noun != "'s" and (_FOREIGN.search(noun) or _OUTCOME.search(noun) or "'" in head):
+            self._criterion(noun)
         if kind in ("first", "first verb", "last", "rank", "superlative"):
-            return self._alone(kind, cue, left, possessed, head, rest)
-        if possessed == "\0" and kind not in ("up", "weak up", "differ"):
+            return self._alone(kind, cue, left, head, rest)
+        if noun == "'s" and kind not in ("up", "differ"):
             return None
         if kind in ("than", "as"):
-            return self._than(kind, cue, left, head, rest, clause)
+            return self._than(cue, left, head, rest)
         right, end = self._right(rest, left)
-        if not right and kind in ("up", "down", "tie", "differ") and (found := _AGAINST.search(clause)):
-            right, end = self._who(found[1]), 0
-            right = () if right == left else right
+        weak = _WEAK.fullmatch(word) is not None
+        right = () if weak and re.match(r"\s(?:it|them)\b", rest, re.I) else right
+        if not right and not weak and (found := _AGAINST.search(cue.string)):
+            right = () if self.groups[found[1]] == left else self.groups[found[1]]
         if kind == "differ" or (kind == "tie" and re.search("between|differ|separates", word)):
             both = right if len(right) > 1 else tuple(dict.fromkeys((*left, *right)))
-            self._pairs("level" if kind == "tie" else "differ", both, (), head, denied=False)
-            return cue.end() + end if len(both) > 1 else None
-        if kind == "tie":
-            if not right and len(left) > 1 and re.search(rf"{_G}|between", head + rest[:30]):
-                if word.startswith("match") and re.match(r"\s+\w", rest):
-                    return None
-                self._pairs("level", left, (), head)
-                return cue.end()
-            if left and right and left[0] not in (_ALL, _NONE):
-                self._add("level", left, right, head)
-                return cue.end() + end
-            if "similar" not in word and "match" not in word and "equal" not in word:
-                self._else(left, rest)
-            return None
-        if not left:
-            if kind == "up" and word.split()[0] in (
-                "choose",
-                "pick",
-                "prefer",
-                "favor",
-                "favour",
-                "recommend",
-                "select",
-                "chose",
-                "prefers",
-            ):
-                left, end = self._right(rest, ())
-                right, more = self._right(re.sub(r"^\s*(?:over|to)\b", "", rest[end:]), left)
-                if left and right:
-                    self._add("above", left, right, head)
-                    return cue.end() + end + more
-            return None
-        if re.match(r"(?:choose|pick|prefer|favou?r|recommend|select|chose)", word):
-            return None  # the agents stand behind it, around "over" or "to"
-        if not right:
-            if kind in ("up", "down"):
-                self._else(left, rest)
-            return None
-        if word == "over" and not re.search(
-            r"\b(?:prefer\w*|cho[os]s?e\w*|pick\w*|favou?r\w*|recommend\w*|select\w*|rank\w*|plac\w*|put|win|won|lead|victory)\b[^.]{0,40}$",
-            head,
-            re.I,
-        ):
-            return None
-        upward = kind in ("up", "weak up")
-        if word.startswith(("come", "came", "get")) and "close" in word:
-            if left != (_NONE,) and not _NOT.search(head[-25:]):
+            if len(both) < 2:
                 return None
-            head = "" if left != (_NONE,) else head
+            self._add("level" if kind == "tie" else "differ", both, (), "" if kind == "tie" else head)
+            return cue.end() + end
+        if kind == "tie":
+            return self._tie(cue, left, right, end, head, rest)
+        if _CHOICE.match(word):
+            high, at = self._right(rest, ())
+            low, more = self._right(re.sub(r"^\s*(?:over|to)\b", "", rest[at:]), high)
+            if not high or not low:
+                return None
+            self._add("above", high, low, head)
+            return cue.end() + at + more
+        if not left or not right:
+            if left and not weak and kind in ("up", "down"):
+                self._else(left, rest)
+            return None
+        if word == "over" and not _CHOSEN.search(head):
+            return None
+        if re.match(r"(?:come|came|get).*close", word):  # "nobody comes close to A", and nothing else that is close
             if left == (_NONE,):
-                self.relations.append(Relation("first", right, stance="asserted"))
-                return cue.end() + end
-        self._add("above", *((left, right) if upward else (right, left)), head)
+                self._add("first", right, (), "")
+            return cue.end() + end if left == (_NONE,) else None
+        self._add("above", *((left, right) if kind == "up" else (right, left)), head)
         return cue.end() + end
 
-    def _than(
-        self, kind: str, cue: re.Match[str], left: tuple[str, ...], head: str, rest: str, clause: str
-    ) -> int | None:
+    def _tie(
+        self, cue: re.Match[str], left: Agents, right: Agents, end: int, head: str, rest: str
+    ) -> int | None:  # fmt: skip
+        """Level with somebody, or several that are level."""
+        word = cue[0].lower()
+        if not right and len(left) > 1 and not (word.startswith("match") and re.match(r"\s+\w", rest)):
+            self._add("level", left, (), head)
+            return cue.end()
+        if left and right and left[0] not in (_ALL, _NONE):
+            self._add("level", left, right, head)
+            return cue.end() + end
+        if not re.match("similar|match|equal", word):
+            self._else(left, rest)
+        return None
+
+    def _than(self, cue: re.Match[str], left: Agents, head: str, rest: str) -> int | None:
         """ "better than", "more accurate than", "higher returns than", "as fast as"."""
         word = cue[0].lower()
+        if word.startswith("as "):
+            right, end = self._right(rest, left)
+            if not left or not right:
+                return None
+            self._criterion("" if re.match("as (?:bad|poor|weak)", word) else word[3:-3])
+            self._add("level", left, right, head)
+            return cue.end() + end
         upto = re.search(r"\bthan\b", rest[:80], re.I)
         middle = rest[: upto.start()] if upto else re.split(r"[,.;]", rest[:60])[0]
-        if kind == "as":
-            right, end = self._right(rest, left)
-            if left and right:
-                if re.match(r"as (?:bad|poor|weak)", word):
-                    self._add("level", left, right, head)
-                else:
-                    self._criterion(word[3:-3])
-                    self._add("level", left, right, head)
-                return cue.end() + end
-            return None
-        generic = re.fullmatch(f"{_BETTER}|{_WORSE}", word) is not None
-        amount = re.fullmatch(_AMOUNT, word) is not None
-        right: tuple[str, ...] = ()
-        end = 0
-        if upto:
-            right, end = self._right(rest[upto.start() :], left)
-            end += upto.start()
-        elif found := _AGAINST.search(clause):
-            right = self._who(found[1])
+        generic, amount = (re.fullmatch(one, word) for one in (f"{_BETTER}|{_WORSE}", _AMOUNT))
+        right, end = self._right(rest[upto.start() :], left) if upto else ((), 0)
+        end += upto.start() if upto else 0
+        if not upto and (found := _AGAINST.search(cue.string)):
+            right = self.groups[found[1]]
+        if not left and right and (front := re.findall(_G, head)):
+            left = self.groups[front[-1]]
         if not left:
-            if not right or not (front := re.findall(_G, head)):
-                return None
-            left = self.shape.agents(front[-1])
+            return None
+        if not right and upto:
+            if not _SELF.match(rest):
+                self._else(left, rest[upto.start() :])
+            return None
         if not right:
-            if upto:
-                if not _SELF.match(rest):
-                    self._else(left, rest[upto.start() :])
+            ends = r"\s+(?!on\b|in\b|at\b|overall|here|agent|model|system|of the two)[a-z]"
+            if not generic or not _LINK.search(head) or re.match(ends, rest, re.I):
                 return None
-            if not generic:
-                return None
-            if not re.search(_LINK, head, re.I) or re.match(
-                r"\s+(?!on\b|in\b|at\b|overall|here|agent|model|system|of the two)[a-z]", rest, re.I
-            ):
-                return None
-            named = tuple(dict.fromkeys(a for one in re.findall(_G, clause) for a in self.shape.agents(one)))
-            others = tuple(one for one in named if one not in left) or tuple(
-                one for one in self.before if one not in left
-            )
-            if not others and len(self.names.agents) == 2:
-                others = tuple(one for one in self.names.agents if one not in left)
-            if not others:
-                self.words["unclear"] = f"{word} than which agent"
+            right = self._the_other(left, cue.string)
+            if not right:
+                self.found["unclear"] = f"{word} than which agent"
                 return cue.end()
-            right = others
         right = tuple(one for one in right if one not in left) or right
         if amount and middle.strip() and not _SCORELIKE.search(middle):
             self._criterion(middle)
         elif not generic and not amount:
             self._criterion(word)
-        elif generic and middle.strip() and (found := _FOREIGN.search(middle)):
+        elif generic and (found := _FOREIGN.search(middle)):
             self._criterion(found[0])
-        down = word in ("lower", "less", "fewer") or word.startswith("less ") or re.fullmatch(_WORSE, word)
+        down = re.match(rf"lower|less|fewer|{_WORSE}", word)
         self._add("above", *((right, left) if down else (left, right)), head)
         return cue.end() + end
 
-    def _alone(
-        self, kind: str, cue: re.Match[str], left: tuple[str, ...], possessed: str, head: str, rest: str
-    ) -> int | None:
-        """First, last, at a rank, or a superlative: the agent stands before it behind a verb, or after it."""
+    def _the_other(self, left: Agents, clause: str) -> Agents:
+        """With whom somebody is compared who is "better" without "than"."""
+        named = tuple(dict.fromkeys(a for one in re.findall(_G, clause) for a in self.groups[one]))
+        every = self.names.agents if len(self.names.agents) == 2 else ()
+        rest = (tuple(one for one in some if one not in left) for some in (named, self.before, every))
+        return next((one for one in rest if one), ())
+
+    def _alone(self, kind: str, cue: re.Match[str], left: Agents, head: str, rest: str) -> int | None:
+        """First, last, at a rank, or a superlative: the agent is before it with a verb between, or after it."""
         word, end = cue[0].lower(), cue.end()
-        signs = re.findall(f"{_G}|{_NONE}|{_ALL}", head)
-        between = re.split(f"{_G}|{_NONE}|{_ALL}", head)[-1] if signs else head
-        if possessed == "\0" or re.match(r"'s?\s", between):
-            if not re.match(r"'s? (?:\w+ ){0,2}\w* ?(?:is|was|are|were|ranks|comes|came|scored|scores)\b", between):
-                return None
-        after = re.match(
-            rf"(?:\s+(?:[\w-]+|{_D})){{0,6}}?(?:\s*[:,=—–]|\s+(?:is|was|are|were|goes to|went to|turned out to be|remains?|belongs to|for|named))\s+"
-            rf"(?:(?:again|still|clearly|by far|therefore|once again|now|the|our|agent) ){{0,2}}({_G})(?!')", rest, re.I,
-        )  # fmt: skip
-        linked = re.search(_LINK, between, re.I) or re.fullmatch(
-            r",?\s*(?:-\s*)?(?:(?:the|our|clear|overall|a|by far|always)\s+)*", between
-        )
-        if kind == "first verb":
-            linked = re.fullmatch(
-                r"[\s,]*(?:(?:\w+ly|also|still|again|now|then|always|even|just|not|does|did|do|never|and|has|have|who|which|that|could|may|might|all|both|will|can)\s+){0,4}",
-                between,
-            )
-        who = (
-            left
-            if (
-                left
-                and (
-                    signs
-                    or head.strip().lower() in ("it", "")
-                    or re.match(r"\W*(?:it|which|who|this)\b", head, re.I)
-                    or linked
-                )
-                and linked
-            )
-            else ()
-        )
-        if len(between) > 70:
-            who = ()
-        if kind == "superlative" and re.match(
-            r"most (?:of|days?|dates?|weeks?|cases|recent\w*|likely|trades|other|stocks|people|users|models|agents|important\w*)|least ",
-            word,
+        between = re.split(f"{_G}|{_NONE}|{_ALL}", head)[-1]
+        signed = between != head
+        of_mine = re.match(r"'s?(?:\s|$)", between)
+        if of_mine and not re.match(
+            rf"'s? (?:\w+ |{_D} ){{0,3}}(?:is|was|are|were|ranks|comes|came|scored|scores)\b", between
         ):
             return None
-        if kind in ("first", "superlative") and re.match(r"first", word) and who and not re.search(
-            r"\b(?:ranks?|ranked|comes?|came|plac\w+|finish\w*|is|was|are|were|takes?|took|in|gets?|got|earn\w*|holds?|held|scor\w+|as|be|rated|wins?|won|the)\s+(?:(?:a|the|clearly|easily|again|joint|dead|equal|now|still|only|also|not|\w+ly)\s+){0,2}$", between, re.I
-        ):  # fmt: skip
+        if _NO_SUPERLATIVE.match(word):
             return None
-        if not who and after and not re.search(r"\b(?:its|their|his|our|your)\s+$", head, re.I):
-            who, end = self.shape.agents(after[1]), cue.end() + after.end()
-            if re.match(r"first$", word) and not re.match(
+        apposed = re.fullmatch(r",?\s*(?:-\s*)?(?:(?:the|our|clear|overall|a|by far|always)\s+)*", between)
+        linked = _BEFORE_VERB.fullmatch(between) if kind == "first verb" else _LINK.search(between) or apposed
+        pronoun = re.match(r"\W*(?:it|which|who|this)\b", head, re.I) or not head.strip()
+        who = left if linked and (signed or pronoun) and len(between) <= 70 else ()
+        if word == "first" and who and not _RANKED.search(between):
+            return None
+        after = None if re.search(r"\b(?:its|their|his|our|your)\s+$", head, re.I) else _NAMED_AFTER.match(rest)
+        if not who and after:
+            if word == "first" and not re.match(
                 r"\s+(?:place|rank|position|spot|agent|model|system|prize)", rest, re.I
             ):
                 return None
-        if not who or who == (_ALL,):
+            who, end = self.groups[after[1]], cue.end() + after.end()
+        if not who or who[0] in (_ALL, _NONE):
             return None
-        denied = who == (_NONE,)
-        if denied:
-            return None
-        if kind == "superlative" or (
-            word == "highest" and not _SCORELIKE.search(rest[:60]) and re.match(r"\s+[a-z]", rest)
-        ):
-            self._criterion(word if kind == "superlative" else rest.strip().split(" ")[0])
-        elif found := _FOREIGN.search(rest[:30]):
-            if re.match(r"\s+(?:on|in|at|for|of)?\s*(?:the )?\w+", rest) and found.start() < 25:
-                self._criterion(found[0])
+        criterion = _FOREIGN.search(rest[:30])
+        if kind == "superlative":
+            self._criterion(word)
+        elif word == "highest" and re.match(r"\s+[a-z]", rest) and not _SCORELIKE.search(rest[:60]):
+            self._criterion(rest.strip().split(" ")[0])
+        elif criterion and criterion.start() < 25:
+            self._criterion(criterion[0])
         if kind == "rank":
-            named = next((n for name, n in _RANKS.items() if name in word), 2)
-            self._add("rank", who, (), head, rank=named)
+            self._add("rank", who, (), head, rank=next((n for name, n in _RANKS.items() if name in word), 2))
+            if word.endswith("only to"):
+                first, at = self._right(rest, who)
+                self._add("first", first, (), head)
+                return end + at
         else:
             self._add("last" if kind == "last" else "first", who, (), head)
         return end
@@ -757,71 +533,46 @@ class _Reader:
         """Note on what a comparison is, where it is not on a score."""
         plain = words.strip(" ,")
         if found := _OUTCOME.search(plain):
-            self.words["outcome"] = found[0]
+            self.found["outcome"] = found[0]
         elif plain and not _SCORELIKE.search(plain):
-            self.words["foreign"] = plain[:60]
+            self.found["foreign"] = plain[:60]
 
-    def _else(self, left: tuple[str, ...], rest: str) -> None:
+    def _else(self, left: Agents, rest: str) -> None:
         """Note something that agents are compared with and that the run does not have."""
-        found = _ELSE.match(rest)
+        apart = _APART.search(self.text)
+        found = _ELSE.match(rest) or (_ELSE.match(self.text, apart.end()) if apart else None)
         if found and left and left[0] not in (_ALL, _NONE):
-            self.words["others"] = found["else"][:60]
+            self.found["others"] = found["else"][:60].rstrip(".")
 
-    def _stance(self, head: str, denied: bool = False) -> Stance:
-        if self.open:
-            return "not shown"
+    def _add(self, kind: RelationKind, left: Agents, right: Agents, head: str, *, rank: int = 0) -> None:
         near = re.split(rf",\s|{_G}", head)[-1][-60:]
-        return "denied" if denied != bool(_NOT.search(near)) else "asserted"
-
-    def _add(
-        self, kind: RelationKind, left: tuple[str, ...], right: tuple[str, ...], head: str, *, rank: int = 0
-    ) -> None:
-        stance = self._stance(head)
-        for sign in self.shape.neither:
-            if sign in head and stance != "not shown":
-                stance = "denied"
+        stance: Stance = "denied" if _NOT.search(near) or any(sign in head for sign in self.neither) else "asserted"
+        stance = "not shown" if self.open else stance
         if kind == "above" and (left == (_NONE,) or right == (_NONE,)):
             kind, left, right = ("first", right, ()) if left == (_NONE,) else ("last", left, ())
-        elif kind == "above" and right == (_ALL,):
-            kind, right = "first", ()
-        elif kind == "above" and left == (_ALL,):
-            kind, left, right = "last", right, ()
-        elif kind == "level" and (_ALL in (*left, *right) or _NONE in (*left, *right)):
-            if left == (_NONE,):
-                self.relations.append(Relation("first", right))
-            return
+        elif kind == "above" and (right == (_ALL,) or left == (_ALL,)):
+            kind, left, right = ("first", left, ()) if right == (_ALL,) else ("last", right, ())
+        elif kind == "level" and left == (_NONE,):
+            kind, left, right = "first", right, ()
         right = tuple(one for one in right if one not in left)
-        if kind in ("above", "level") and not right:
-            return
-        self.relations.append(Relation(kind, left, right, stance, rank))
+        several = right or (kind in ("level", "differ") and len(left) > 1)
+        whole = left and not {_ALL, _NONE} & {*left, *right}
+        if whole and (several or kind in ("first", "last", "rank")):
+            self.relations.append(Relation(kind, left, right, stance, rank))
 
-    def _pairs(
-        self, kind: RelationKind, both: tuple[str, ...], right: tuple[str, ...], head: str, *, denied: bool = False
-    ) -> None:
-        named = tuple(one for one in both if one not in (_ALL, _NONE))
-        if len(named) > 1:
-            self.relations.append(Relation(kind, named, right, self._stance(head, denied)))
-
-    def _open(self) -> None:
+    def _no_order(self) -> None:
         """ "A and B cannot be ranked": no direction, only that none is shown."""
-        named = tuple(dict.fromkeys(a for one in re.findall(_G, self.shape.text) for a in self.shape.agents(one)))
-        if len(named) > 1:
-            self.relations.append(Relation("differ", named, (), "not shown"))
-        elif named and re.search(r"\b(?:first|best)\b", self.shape.text, re.I):
-            self.relations.append(Relation("first", named, (), "not shown"))
+        named = tuple(dict.fromkeys(a for one in re.findall(_G, self.text) for a in self.groups[one]))
+        if len(named) > 1 or (named and re.search(r"\b(?:first|best)\b", self.text, re.I)):
+            self.relations.append(Relation("differ" if len(named) > 1 else "first", named, (), "not shown"))
 
     def _gap(self) -> tuple[float | None, str]:
         """A difference in points, or the words of one that is in another unit."""
         for pattern in _GAP:
-            for found in pattern.finditer(self.shape.text):
-                unit = (found["unit"] or "").strip(" -").lower()
-                if found["n"].lower() in ("a", "an") and not unit.startswith("point"):
-                    continue
-                if unit and not unit.startswith(("point", "pt")):
+            for found in pattern.finditer(self.text):
+                unit, words = (found["unit"] or "").strip(" -").lower(), found["n"].lower()
+                if unit and not unit.startswith(("point", "pt")) and words not in ("a", "an"):
                     return None, found[0].strip()
-                words = found["n"].lower().strip()
-                small = {count_words(n): float(n) for n in range(1, 13)} | {"half a": 0.5, "a": 1.0, "an": 1.0}
-                if not unit and words in small:
-                    continue
-                return small.get(words) or float(words.lstrip("+")), ""
+                if unit.startswith(("point", "pt")) or (not unit and words not in _SMALL):
+                    return _SMALL.get(words) or float(words.lstrip("+")), ""
         return None, ""
