@@ -3,6 +3,7 @@
 python docs/validate.py                            every cell that a table lacks (half an hour for all), then the page
 python docs/validate.py --cells "nulls/normal*"    only these cells
 python docs/validate.py --page                     the page alone, from the tables as they are
+python docs/validate.py --sentences                count the labelled sentences again (half a minute), then the page
 
 A cell is one world and one size of study. Its counts are added to its table when it is done, so that a run that was
 broken off goes on where it stopped. Equal seeds give equal counts, with any number of jobs.
@@ -34,6 +35,7 @@ if __name__ == "__main__":
 import numpy as np  # noqa: E402
 from validation_commands import COMMANDS, COUNTS, command  # noqa: E402
 from validation_intervals import KINDS, LEVEL, ranks  # noqa: E402
+from validation_sentences import UNSEEN, count_sentences  # noqa: E402
 from validation_worlds import ALPHA, SHARE, Drawn, World, decide  # noqa: E402
 
 from assaymark.metrology import publish_orders  # noqa: E402
@@ -386,6 +388,21 @@ def _look_part(folder: Path) -> Iterator[str]:
         yield f"| {name} | {' | '.join(f'{x:.1f}' for x in _count(rows, name, 'first', 'either'))} |"
 
 
+def _sentence_part(folder: Path) -> Iterator[str]:
+    with (folder / "sentences.csv").open(newline="", encoding="utf-8") as handle:
+        rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(handle)]
+    yield from _head(
+        ["part"], ["sentences", "comparisons", "recall", "precision", "marks", "recall unseen", "precision unseen"]
+    )
+    total = {name: sum(row[name] for row in rows) for name in rows[0]}
+    for name, row in [*((str(row["part"]), row) for row in rows), ("all", total)]:
+        right, found = row["right"], row["found"]
+        shares = [right / row["compare"], right / found, row["marks"] / row["sentences"]]
+        unseen = [f"{100 * share:.1f} %" for share in UNSEEN.get(name, ())] or ["", ""]
+        cells = [str(row["sentences"]), str(row["compare"]), *(f"{100 * share:.1f} %" for share in shares), *unseen]
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
 PARTS: Mapping[str, Callable[[Path], Iterator[str]]] = {
     "nulls": partial(_false_part, "nulls", tuple(NULLS), CLUSTERS),
     "serial": partial(_false_part, "serial", tuple(SERIAL), SERIAL_CLUSTERS),
@@ -394,6 +411,7 @@ PARTS: Mapping[str, Callable[[Path], Iterator[str]]] = {
     "power": _power_part,
     "intervals": _interval_part,
     "looks": _look_part,
+    "sentences": _sentence_part,
 }
 
 
@@ -406,10 +424,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--out", type=Path, default=TABLES, help="folder of the tables")
     parser.add_argument("--page", action="store_true", help="write the page alone")
+    parser.add_argument("--sentences", action="store_true", help="count the labelled sentences alone")
     given = parser.parse_args()
+    if given.sentences:
+        count_sentences(given.out / "sentences.csv")
     if given.studies and given.out == TABLES:
         parser.error("the page needs its own number of studies; give --out for others")
-    if not given.page:
+    if not given.page and not given.sentences:
         run(given.cells, given.studies, given.seed, given.jobs, given.out)
     lacking = [name for table, (_, cells) in CELLS.items() for name in cells if (name, SEED) not in read(table)]
     if lacking:

@@ -53,7 +53,7 @@ def test_the_examples_are_understood(words, capsys):
             found.make_context("assaymark", rest, parent=context)  # raises what is misuse
 
 
-RESULTS = {"serve", "bench", "season", "data"}
+RESULTS = {"serve", "bench", "season", "data", "skill"}
 """Commands without a result, and groups."""
 
 

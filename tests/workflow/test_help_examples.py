@@ -146,6 +146,9 @@ def test_the_examples_of_a_command_run(words, scratch, request, monkeypatch, cap
             of_amend(scratch)
         case ("data", *_):
             of_data(scratch, monkeypatch, lines)
+        case ("gate" | "proofread",):
+            shutil.copytree(request.getfixturevalue("demo"), scratch / "assaymark-demo")
+            (scratch / "README.md").write_text("Cedar beats Alder.")
         case ("datasheet",):
             of_judges(scratch, request, monkeypatch)
         case (name,) if name in FINISHED:

@@ -30,6 +30,7 @@ class Place(NamedTuple):
 
 
 _STUDY: Final = ("assaymark.cli.study", "app")
+_GATE: Final = ("assaymark.cli.gate", "app")
 
 COMMANDS: Final[Mapping[str, Mapping[str, Place]]] = {
     "Start here": {
@@ -51,6 +52,11 @@ COMMANDS: Final[Mapping[str, Mapping[str, Place]]] = {
         "worker": Place(*_STUDY, "answer calls of a shared ledger from another machine"),
         "verify": Place(*_STUDY, "check every file of a run against its digests"),
         "export": Place(*_STUDY, "export logs for Inspect, or tables for a notebook"),
+    },
+    "What may be said": {
+        "gate": Place(*_GATE, "fail unless a run supports a claim"),
+        "proofread": Place(*_GATE, "check the sentences of a text against a run"),
+        "skill": Place(*_GATE, "print instructions for a coding agent"),
     },
     "Instruments, benchmarks, seasons": {
         "datasheet": Place("assaymark.cli.datasheet", "app", "measure a judge on pairs of known quality"),

@@ -1,0 +1,578 @@
+"""Comparisons in running text: which agents a sentence puts above, below, first or level, on which score, by how much.
+
+Rules over words, without a model: they know the phrases in ``comparisons.toml`` and no grammar. How often they are
+right is measured on labelled sentences (``docs/validation.md``). Patterns are bounded: reading takes linear time.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.resources import files
+from itertools import pairwise
+from typing import Final, Literal
+
+from assaymark.claims.words import count_words
+from assaymark.records import AGGREGATE
+
+RelationKind = Literal["above", "first", "last", "rank", "level", "differ"]
+Stance = Literal["asserted", "denied", "not shown"]
+Agents = tuple[str, ...]
+
+LONGEST: Final = 1000
+"""Characters of a sentence up to which it is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One comparison: ``left`` above, level with or apart from ``right``; first, last or at ``rank`` of all agents."""
+
+    kind: RelationKind
+    left: Agents
+    right: Agents = ()
+    stance: Stance = "asserted"
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a sentence says of the agents of a run.
+
+    ``gap`` is a difference in points, ``p`` the p-value that it states. ``outcome``, ``foreign``, ``share``,
+    ``others``, ``sweeping`` and ``unclear`` hold the words that no score of a run can decide.
+    """
+
+    relations: tuple[Relation, ...]
+    scores: tuple[str, ...] = (AGGREGATE,)
+    gap: float | None = None
+    p: float | None = None
+    significant: bool = False
+    outcome: str = ""
+    foreign: str = ""
+    share: str = ""
+    others: str = ""
+    sweeping: str = ""
+    unclear: str = ""
+
+
+# --- the phrases ------------------------------------------------------------------------------------------------------
+
+_TABLE: Final = tomllib.loads(files("assaymark.claims").joinpath("comparisons.toml").read_text(encoding="utf-8"))
+_G: Final = "[\ue000-\uefff]"  # the signs that stand in a text for agents, for all or no others, and for scores
+_ALL, _NONE, _D, _EVERY = "\uf600", "\uf601", "[\uf700-\uf8fe]", "\uf8ff"
+
+
+def _words(name: str) -> str:
+    """The phrases of one entry of the table as one pattern."""
+    found = _TABLE[name]
+    text = f"(?:{'|'.join(found)})" if isinstance(found, list) else str(found)
+    signs = {"{G}": _G, "{ALL}": _ALL, "{NONE}": _NONE, "{D}": _D, "{EVERY}": _EVERY}
+    for sign in re.findall(r"\{[A-Z_]+\}", text):
+        text = text.replace(sign, signs.get(sign) or _words(sign[1:-1].lower()))
+    return text
+
+
+def _pattern(name: str) -> re.Pattern[str]:
+    return re.compile(_words(name), re.I)
+
+
+_BETTER, _WORSE, _AMOUNT, _CLEAR = (_words(name) for name in ("better", "worse", "amount", "clear"))
+_THAN: Final = (
+    rf"(?:{_BETTER}|{_WORSE}|{_AMOUNT}|{_words('other_er')}(?:e?r|ier)|more [a-z]{{3,20}}|less [a-z]{{3,20}})\b"
+)
+_CUES: Final[tuple[tuple[str, str], ...]] = (
+    ("last", _words("last")), ("first verb", _words("first_verb")), ("rank", _words("rank")),
+    ("tie", rf"{_words('tie')}(?!\w)"), ("down", rf"{_words('down')}\b"),
+    ("up", rf"{_words('up')}(?:(?<=\s)|(?!\w))"), ("than", _THAN), ("as", "as [a-z]{3,20} as"),
+    ("differ", _words("differ")),
+    ("first", _words("first")), ("superlative", _words("superlative")), ("up", rf"{_words('weak_up')}\b"),
+    ("down", rf"{_words('weak_down')}\b"),
+)  # fmt: skip
+_SIGNS: Final = (("up", "[>≥≫]"), ("down", "[<≤≪]"))
+_KINDS: Final = [kind for kind, _ in (*_CUES, *_SIGNS)]
+_WEAK: Final = re.compile(rf"(?:{_words('weak_up')}|{_words('weak_down')})", re.I)
+_CUE: Final = re.compile(
+    "|".join(
+        [f"(?P<c{at}>(?<![\\w-]){words})" for at, (_, words) in enumerate(_CUES)]
+        + [f"(?P<c{at}>{words})" for at, (_, words) in enumerate(_SIGNS, len(_CUES))]
+    ),
+    re.I,
+)
+_EVERYONE: Final = re.compile(rf"\b(?!each other){_words('everyone')}(?!\w)", re.I)
+_NOBODY: Final = re.compile(rf"\b{_words('nobody')}\b", re.I)
+_LINK: Final = re.compile(rf"\b{_words('link')}\b|=", re.I)
+_SCORELIKE, _OUTCOME, _FOREIGN, _SWEEPING, _UNASSERTED, _NOT, _OPEN = map(
+    _pattern, ("scorelike", "outcome", "foreign", "sweeping", "unasserted", "negation", "open")
+)
+_SPLIT, _BEFORE_VERB, _RANKED, _NAMED_AFTER, _EVERY_SCORE, _CHOSEN, _NO_SUPERLATIVE = map(
+    _pattern, ("split", "before_verb", "ranked", "named_after", "every_score", "chosen", "no_superlative")
+)
+_OBJECT: Final = re.compile(rf"\s*{_CLEAR}({_G}|{_ALL}|{_NONE}|\b(?:it|them)\b)", re.I)
+_AGAINST: Final = re.compile(
+    rf"\b(?:compared (?:with|to)|relative to|versus|vs\.?|against|unlike|than|over|between|of)\s+{_CLEAR}({_G}|{_ALL})",
+    re.I,
+)
+_SELF: Final = re.compile(rf"[^.]{{0,40}}?\bthan {_words('self')}", re.I)
+_ELSE: Final = _pattern("named_else")
+_AND: Final = re.compile(
+    rf"(?:(?:both|either|neither) )?{_G}(?:, {_G}){{0,40}}(?:,? (?:and|or|nor|&|as well as|plus) |/| / )(?:the |also )?"
+    rf"{_G}(?:/{_G}){{0,9}}", re.I,
+)  # fmt: skip
+_CUE_FOLLOWS: Final = re.compile(r"\s(?:(?:\w+ly|also|still|is|are|was|were|then|ranks|scores|comes) ){0,2}", re.I)
+_CHOICE: Final = re.compile(r"(?:choose|pick|prefer|favou?r|recommend|select|chose)", re.I)
+_RANKS: Final = {"second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5}
+_SMALL: Final = {count_words(n): float(n) for n in range(1, 13)} | {"half a": 0.5, "a": 1.0, "an": 1.0}
+_NUMBER: Final = rf"(?P<n>[+]?\d{{1,6}}(?:\.\d{{1,6}})?|\.\d{{1,6}}|{'|'.join(_SMALL)})"
+_UNIT: Final = r"(?P<unit>\s?%| ?percent(?:age points?)?| ?pp\b|[ -]points?\b| ?pts?\b| ?x\b| times\b|-?fold\b)"
+_GAP: Final = [
+    re.compile(_TABLE["gap"][at].replace("{NUMBER}", _NUMBER).replace("{UNIT}", _UNIT), re.I) for at in range(3)
+]
+_APART: Final = re.compile(r"\b(?:compared (?:with|to)|relative to|versus|vs\.?)(?= )", re.I)
+_NOUN: Final = re.compile(
+    rf"\s(?:\w+ ){{0,2}}?([a-z&]+|{_D})\s(?:is|are|was|were|came|comes|ranks?|scored?|scores|looks?|reads?)\b", re.I
+)
+_MEASURED: Final = re.compile(r"\b([a-z&]{2,20}) of (?:the )?$", re.I)
+_IT: Final = re.compile(r"(?:it|this (?:agent|model|system))\b", re.I)
+_P: Final = re.compile(r"\bp(?:-value)?\s*(?:[<=≤]|of)\s*(?P<p>0?\.\d{1,8})\b", re.I)
+_SIGNIFICANT: Final = re.compile(r"\bsignificant(?:ly)?\b", re.I)
+_PLAINER: Final = (
+    (re.compile(r"\b(?:can't|cannot)\b", re.I), "can not"), (re.compile(r"\bwon't\b", re.I), "will not"),
+    (re.compile(r"(?<=\w)n't\b", re.I), " not"),
+    (re.compile(rf"({_G})'s (?=(?:{_TABLE['is_instead']})\b)", re.I), r"\1 is "),
+    (_EVERYONE, _ALL), (_NOBODY, _NONE),
+)  # fmt: skip
+COMMON: Final = frozenset(_TABLE["common"].split())
+"""Names that are words of their own: agents of these names are looked for by their aliases alone."""
+_PLAIN: Final = frozenset(_TABLE["plain"].split())
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def name_key(text: str) -> str:
+    """A name without case, blanks, hyphens and underscores."""
+    return re.sub(r"[\s_-]+", "", text).casefold()
+
+
+def _spelled(name: str) -> str:
+    """A pattern for a name, its parts joined by a blank, a hyphen, an underscore, or nothing beside a digit."""
+    parts = re.split(r"[\s_-]+", name.strip())
+    found = re.escape(parts[0])
+    for one, other in pairwise(parts):
+        least = 0 if one[-1:].isdigit() or other[:1].isdigit() else 1
+        found += rf"[\s_-]{{{least},2}}" + re.escape(other)
+    return found
+
+
+@dataclass(frozen=True)
+class Names:
+    """The agents and scores of a run, as texts call them; ``aliases`` are further names of agents."""
+
+    agents: Agents
+    scores: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def common(self) -> Agents:
+        """Agents whose names are common words, and that have no alias: they are not looked for."""
+        return tuple(one for one in self.agents if name_key(one) in COMMON and one not in self.aliases.values())
+
+    @cached_property
+    def by_key(self) -> Mapping[str, str]:
+        """Agents by all of their names that are looked for."""
+        own = {name_key(name): name for name in self.agents if name_key(name) not in COMMON}
+        return own | {name_key(alias): agent for alias, agent in self.aliases.items()}
+
+    @cached_property
+    def _named(self) -> re.Pattern[str]:
+        names = [name for name in (*self.agents, *self.aliases) if name_key(name) in self.by_key]
+        spelled = sorted((_spelled(name) for name in names if name.strip()), key=len, reverse=True)
+        return re.compile(rf"(?<![\w.\\-])(?:{'|'.join(spelled) or '(?!)'})(?![\w]|-\w|\.\w|/\w{{0,20}}\.)", re.I)
+
+    @cached_property
+    def scored(self) -> list[tuple[re.Pattern[str], str]]:
+        """Patterns of the scores: whole names, and their words where only one score has them."""
+        found = [(r"(?:the )?(?:overall|aggregate)(?: scores?| quality| ranking)?", AGGREGATE)]
+        named = [score for score in self.scores if score != AGGREGATE]
+        found += [(_spelled(score.replace("_", " ")), score) for score in named]
+        words = [(word.casefold(), score) for score in named for word in re.split(r"[\s_-]+", score) if len(word) > 3]
+        leads = ("on ", "in ", "at ", "for ", "handles ", "handling ", "manages ", "treats ", "handled ")
+        lead = "|".join(rf"(?<=\b{one})" for one in leads)
+        for word, score in words:
+            if [one for one, _ in words].count(word) == 1:
+                found.append((rf"(?:{lead})(?:the )?{re.escape(word)}s?", score))
+        return [(re.compile(rf"\b{words}\b", re.I), score) for words, score in found]
+
+    def mentions(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Where agents are named: start, end, agent. A longer proper name is another thing."""
+        words = [word for word in text.split() if len(word) > 3]
+        titled = sum(word[:1].isupper() for word in words) > 0.8 * len(words)
+        before = -1
+        for found in self._named.finditer(text):
+            start, end = found.span()
+            word = re.match(r"\s([A-Z][a-z]+)\b", text[end : end + 40])
+            longer = word is not None and not titled and word[1].lower() not in _PLAIN and found[0][:1].isupper()
+            inside = text[start - 1 : start] == "/" and before != start - 1
+            if not (longer or inside or re.match(rf"[\s-](?:{_TABLE['sizes']})\b|@[\w.]", text[end : end + 20], re.I)):
+                yield start, end, self.by_key[name_key(found[0])]
+                before = end
+
+    def find_score(self, words: str) -> str | None:
+        """The score of this name; None if there is none."""
+        plain = name_key(words.strip().removeprefix("the "))
+        if plain in ("overall", "overallscore", "aggregate", "aggregatescore"):
+            return AGGREGATE
+        return next((score for score in self.scores if name_key(score) == plain), None)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def read_sentence(sentence: str, names: Names, before: Sequence[str] = ()) -> Reading | None:
+    """What a sentence compares; None if it compares no agent of the run. ``before`` are agents named just before it.
+
+    A question, a condition ("if"), a plan or a hope asserts nothing. A comparison with something that the run does not
+    have, or on something that it does not score, is returned with the words that say so.
+    """
+    if len(sentence) > LONGEST or sentence.rstrip(" \"')*_”’").endswith("?"):
+        return None
+    if not (before and _IT.match(sentence)) and next(names.mentions(sentence), None) is None:
+        return None
+    return _Reader(sentence, names, tuple(before)).reading()
+
+
+class _Reader:
+    """Reads the clauses of one sentence from left to right, with a sign for each group of agents and each score."""
+
+    def __init__(self, sentence: str, names: Names, before: Agents) -> None:
+        self.names, self.before = names, before
+        self.groups: dict[str, Agents] = {_ALL: (_ALL,), _NONE: (_NONE,)}
+        self.neither: set[str] = set()
+        self.scores: dict[str, str] = {}
+        self.text = self._shape(sentence)
+        self.relations: list[Relation] = []
+        self.found = dict.fromkeys(("outcome", "foreign", "others", "unclear"), "")
+        self.subject = before[:1] if _IT.match(self.text) else ()
+        self.last, self.open = self.subject, bool(_OPEN.search(self.text))
+        self.named: list[Agents] = []
+
+    def _shape(self, sentence: str) -> str:
+        text = sentence.translate(str.maketrans("’‘“”−", "''\"\"-"))
+        text, pieces, at = " ".join(text.split()), list[str](), 0
+        for n, (start, end, agent) in enumerate(self.names.mentions(text)):
+            self.groups[sign := chr(0xE000 + n)] = (agent,)
+            pieces += [text[at:start], sign]
+            at = end
+        text = "".join([*pieces, text[at:]])
+        for n, (pattern, score) in enumerate(self.names.scored[:500]):
+            self.scores[sign := chr(0xF700 + n)] = score
+            text = pattern.sub(sign, text)
+        text = _EVERY_SCORE.sub(f"on {_EVERY}", text)
+        for pattern, words in _PLAINER:
+            text = pattern.sub(words, text)
+        return _AND.sub(self._together, text)
+
+    def _together(self, found: re.Match[str]) -> str:
+        """One sign for agents that are named together."""
+        signs, text = re.findall(_G, found[0]), found.string
+        follows = _CUE_FOLLOWS.match(text, found.end())
+        # "A beats B, and C beats D": the last name begins a comparison of its own.
+        own = follows and _CUE.match(text, follows.end()) and _CUE.search(text, 0, found.start())
+        joined, tail = (signs[:-1], found[0][found[0].rfind(signs[-1]) :]) if own else (signs, "")
+        if len(joined) < 2:
+            return found[0]
+        self.groups[sign := chr(0xE900 + len(self.groups))] = tuple(
+            dict.fromkeys(a for s in joined for a in self.groups[s])
+        )
+        if found[0].lower().startswith("neither"):
+            self.neither.add(sign)
+        return f"{sign}, and {tail}" if tail else sign
+
+    def reading(self) -> Reading | None:
+        """What all clauses say together."""
+        text, at = self.text, 0
+        for cut in [*_SPLIT.finditer(text), None]:
+            end = len(text) if cut is None else cut.start()
+            self._clause(text[at:end], text[:at])
+            at = end if cut is None else cut.end()
+        if self.open and not self.relations:
+            self._no_order()
+        if not self.relations and not (self.found["others"] or self.found["unclear"]):
+            return None
+        gap, share = self._gap()
+        scores = [self.scores[sign] for sign in text if sign in self.scores]
+        scores += self.names.scores if _EVERY in text else ()
+        p, sweeping, outcome = _P.search(text), _SWEEPING.search(text), _OUTCOME.search(text)
+        return Reading(
+            tuple(dict.fromkeys(self.relations)),
+            tuple(one for one in dict.fromkeys(scores) if one != AGGREGATE) or (AGGREGATE,),
+            gap=gap, share=share, p=float(p["p"]) if p else None,
+            significant=bool(_SIGNIFICANT.search(text)) and not self.open,
+            outcome=self.found["outcome"] or (outcome[0] if outcome else ""), sweeping=sweeping[0] if sweeping else "",
+            foreign=self.found["foreign"], others=self.found["others"], unclear=self.found["unclear"],
+        )  # fmt: skip
+
+    # --- clauses ---
+
+    def _clause(self, text: str, before: str) -> None:
+        inside = before.endswith("(") or text.lower().startswith(("which ", "who "))
+        previous = self.last if inside else self.subject or self.last
+        supposed = re.split(r"[.;:,]\s", before)[-1]
+        taken = 0
+        for cue in _CUE.finditer(text):
+            head = text[: cue.start()]
+            if (
+                cue.start() < taken
+                or "?" in text[cue.end() :]
+                or _UNASSERTED.search(re.split(r",\s", head)[-1] if "," in head else supposed + head)
+            ):
+                continue
+            self.named = [self.groups[sign] for sign in re.findall(_G, head)]
+            left, noun = self._left(head, previous)
+            if (end := self._compare(cue, left, noun, head)) is not None:
+                taken, previous = end, left or previous
+        if not inside and previous:
+            self.subject = previous
+        if signs := re.findall(_G, text):
+            self.last = self.groups[signs[-1]]
+
+    def _left(self, head: str, inherited: Agents) -> tuple[Agents, str]:
+        """Who is before a comparison, and the noun that belongs to them, as in "A's latency"; "'s" if none is there."""
+        joined = re.search(
+            r"(?:,|\band|\bor|\bbut|\bthen)\s+(?:(?:\w+ly|also|then|is|are|even|still|not)\s+){0,3}$", head, re.I
+        )
+        signs = list(re.finditer(rf"({_G}|{_NONE}|{_ALL})('s?(?= |$))?", head))
+        if joined or not signs:
+            return inherited or (self.groups[signs[0][1]] if signs else ()), ""
+        if re.search(r"\b(?:it|them) $", head, re.I):
+            return self.groups[signs[-1][1]], ""
+        for found in reversed(signs):
+            between = head[found.end() :]
+            if len(between) > 120:
+                break
+            if not found[2]:
+                measured = _MEASURED.search(head[: found.start()])
+                return self.groups[found[1]], measured[1] if measured else ""
+            noun = _NOUN.match(between + " ")
+            if noun or not between.strip():
+                return self.groups[found[1]], noun[1] if noun else "'s"
+        return inherited, ""
+
+    def _right(self, rest: str, left: Agents) -> tuple[Agents, int]:
+        """Who is behind a comparison, and where in ``rest`` that ends."""
+        found = _OBJECT.match(rest)
+        if found is None:
+            return (), 0
+        if found[1].lower() in ("it", "them"):
+            others = [one for one in (*self.named[::-1], self.last, self.subject, self.before) if one and one != left]
+            return (others[0] if others else ()), found.end()
+        return self.groups[found[1]], found.end()
+
+    # --- comparisons ---
+
+    def _compare(self, cue: re.Match[str], left: Agents, noun: str, head: str) -> int | None:
+        """Note what one cue says; returns up to where it was read, or None if it says nothing of agents."""
+        kind, word, rest = _KINDS[int((cue.lastgroup or "c0")[1:])], cue[0].lower(), cue.string[cue.end() :]
+        if noun and noun != "'s" and (_FOREIGN.search(noun) or _OUTCOME.search(noun) or "'" in head):
+            self._criterion(noun)
+        if kind in ("first", "first verb", "last", "rank", "superlative"):
+            return self._alone(kind, cue, left, head, rest)
+        if noun == "'s" and kind not in ("up", "differ"):
+            return None
+        if kind in ("than", "as"):
+            return self._than(cue, left, head, rest)
+        right, end = self._right(rest, left)
+        weak = _WEAK.fullmatch(word) is not None
+        right = () if weak and re.match(r"\s(?:it|them)\b", rest, re.I) else right
+        if not right and not weak and (found := _AGAINST.search(cue.string)):
+            right = () if self.groups[found[1]] == left else self.groups[found[1]]
+        if kind == "differ" or (kind == "tie" and re.search("between|differ|separates", word)):
+            both = right if len(right) > 1 else tuple(dict.fromkeys((*left, *right)))
+            if len(both) < 2:
+                return None
+            self._add("level" if kind == "tie" else "differ", both, (), "" if kind == "tie" else head)
+            return cue.end() + end
+        if kind == "tie":
+            return self._tie(cue, left, right, end, head, rest)
+        if _CHOICE.match(word):
+            high, at = self._right(rest, ())
+            low, more = self._right(re.sub(r"^\s*(?:over|to)\b", "", rest[at:]), high)
+            if not high or not low:
+                return None
+            self._add("above", high, low, head)
+            return cue.end() + at + more
+        if not left or not right:
+            if left and not weak and kind in ("up", "down"):
+                self._else(left, rest)
+            return None
+        if word == "over" and not _CHOSEN.search(head):
+            return None
+        if re.match(r"(?:come|came|get).*close", word):  # "nobody comes close to A", and nothing else that is close
+            if left == (_NONE,):
+                self._add("first", right, (), "")
+            return cue.end() + end if left == (_NONE,) else None
+        self._add("above", *((left, right) if kind == "up" else (right, left)), head)
+        return cue.end() + end
+
+    def _tie(
+        self, cue: re.Match[str], left: Agents, right: Agents, end: int, head: str, rest: str
+    ) -> int | None:  # fmt: skip
+        """Level with somebody, or several that are level."""
+        word = cue[0].lower()
+        if not right and len(left) > 1 and not (word.startswith("match") and re.match(r"\s+\w", rest)):
+            self._add("level", left, (), head)
+            return cue.end()
+        if left and right and left[0] not in (_ALL, _NONE):
+            self._add("level", left, right, head)
+            return cue.end() + end
+        if not re.match("similar|match|equal", word):
+            self._else(left, rest)
+        return None
+
+    def _than(self, cue: re.Match[str], left: Agents, head: str, rest: str) -> int | None:
+        """ "better than", "more accurate than", "higher returns than", "as fast as"."""
+        word = cue[0].lower()
+        if word.startswith("as "):
+            right, end = self._right(rest, left)
+            if not left or not right:
+                return None
+            self._criterion("" if re.match("as (?:bad|poor|weak)", word) else word[3:-3])
+            self._add("level", left, right, head)
+            return cue.end() + end
+        upto = re.search(r"\bthan\b", rest[:80], re.I)
+        middle = rest[: upto.start()] if upto else re.split(r"[,.;]", rest[:60])[0]
+        generic, amount = (re.fullmatch(one, word) for one in (f"{_BETTER}|{_WORSE}", _AMOUNT))
+        right, end = self._right(rest[upto.start() :], left) if upto else ((), 0)
+        end += upto.start() if upto else 0
+        if not upto and (found := _AGAINST.search(cue.string)):
+            right = self.groups[found[1]]
+        if not left and right and (front := re.findall(_G, head)):
+            left = self.groups[front[-1]]
+        if not left:
+            return None
+        if not right and upto:
+            if not _SELF.match(rest):
+                self._else(left, rest[upto.start() :])
+            return None
+        if not right:
+            ends = r"\s+(?!on\b|in\b|at\b|overall|here|agent|model|system|of the two)[a-z]"
+            if not generic or not _LINK.search(head) or re.match(ends, rest, re.I):
+                return None
+            right = self._the_other(left, cue.string)
+            if not right:
+                self.found["unclear"] = f"{word} than which agent"
+                return cue.end()
+        right = tuple(one for one in right if one not in left) or right
+        if amount and middle.strip() and not _SCORELIKE.search(middle):
+            self._criterion(middle)
+        elif not generic and not amount:
+            self._criterion(word)
+        elif generic and (found := _FOREIGN.search(middle)):
+            self._criterion(found[0])
+        down = re.match(rf"lower|less|fewer|{_WORSE}", word)
+        self._add("above", *((right, left) if down else (left, right)), head)
+        return cue.end() + end
+
+    def _the_other(self, left: Agents, clause: str) -> Agents:
+        """With whom somebody is compared who is "better" without "than"."""
+        named = tuple(dict.fromkeys(a for one in re.findall(_G, clause) for a in self.groups[one]))
+        every = self.names.agents if len(self.names.agents) == 2 else ()
+        rest = (tuple(one for one in some if one not in left) for some in (named, self.before, every))
+        return next((one for one in rest if one), ())
+
+    def _alone(self, kind: str, cue: re.Match[str], left: Agents, head: str, rest: str) -> int | None:
+        """First, last, at a rank, or a superlative: the agent is before it with a verb between, or after it."""
+        word, end = cue[0].lower(), cue.end()
+        between = re.split(f"{_G}|{_NONE}|{_ALL}", head)[-1]
+        signed = between != head
+        of_mine = re.match(r"'s?(?:\s|$)", between)
+        if of_mine and not re.match(
+            rf"'s? (?:\w+ |{_D} ){{0,3}}(?:is|was|are|were|ranks|comes|came|scored|scores)\b", between
+        ):
+            return None
+        if _NO_SUPERLATIVE.match(word):
+            return None
+        apposed = re.fullmatch(r",?\s*(?:-\s*)?(?:(?:the|our|clear|overall|a|by far|always)\s+)*", between)
+        linked = _BEFORE_VERB.fullmatch(between) if kind == "first verb" else _LINK.search(between) or apposed
+        pronoun = re.match(r"\W*(?:it|which|who|this)\b", head, re.I) or not head.strip()
+        who = left if linked and (signed or pronoun) and len(between) <= 70 else ()
+        if word == "first" and who and not _RANKED.search(between):
+            return None
+        after = None if re.search(r"\b(?:its|their|his|our|your)\s+$", head, re.I) else _NAMED_AFTER.match(rest)
+        if not who and after:
+            if word == "first" and not re.match(
+                r"\s+(?:place|rank|position|spot|agent|model|system|prize)", rest, re.I
+            ):
+                return None
+            who, end = self.groups[after[1]], cue.end() + after.end()
+        if not who or who[0] in (_ALL, _NONE):
+            return None
+        criterion = _FOREIGN.search(rest[:30])
+        if kind == "superlative":
+            self._criterion(word)
+        elif word == "highest" and re.match(r"\s+[a-z]", rest) and not _SCORELIKE.search(rest[:60]):
+            self._criterion(rest.strip().split(" ")[0])
+        elif criterion and criterion.start() < 25:
+            self._criterion(criterion[0])
+        if kind == "rank":
+            self._add("rank", who, (), head, rank=next((n for name, n in _RANKS.items() if name in word), 2))
+            if word.endswith("only to"):
+                first, at = self._right(rest, who)
+                self._add("first", first, (), head)
+                return end + at
+        else:
+            self._add("last" if kind == "last" else "first", who, (), head)
+        return end
+
+    # --- what was found ---
+
+    def _criterion(self, words: str) -> None:
+        """Note on what a comparison is, where it is not on a score."""
+        plain = words.strip(" ,")
+        if found := _OUTCOME.search(plain):
+            self.found["outcome"] = found[0]
+        elif plain and not _SCORELIKE.search(plain):
+            self.found["foreign"] = plain[:60]
+
+    def _else(self, left: Agents, rest: str) -> None:
+        """Note something that agents are compared with and that the run does not have."""
+        apart = _APART.search(self.text)
+        found = _ELSE.match(rest) or (_ELSE.match(self.text, apart.end()) if apart else None)
+        if found and left and left[0] not in (_ALL, _NONE):
+            self.found["others"] = found["else"][:60].rstrip(".")
+
+    def _add(self, kind: RelationKind, left: Agents, right: Agents, head: str, *, rank: int = 0) -> None:
+        near = re.split(rf",\s|{_G}", head)[-1][-60:]
+        stance: Stance = "denied" if _NOT.search(near) or any(sign in head for sign in self.neither) else "asserted"
+        stance = "not shown" if self.open else stance
+        if kind == "above" and (left == (_NONE,) or right == (_NONE,)):
+            kind, left, right = ("first", right, ()) if left == (_NONE,) else ("last", left, ())
+        elif kind == "above" and (right == (_ALL,) or left == (_ALL,)):
+            kind, left, right = ("first", left, ()) if right == (_ALL,) else ("last", right, ())
+        elif kind == "level" and left == (_NONE,):
+            kind, left, right = "first", right, ()
+        right = tuple(one for one in right if one not in left)
+        several = right or (kind in ("level", "differ") and len(left) > 1)
+        whole = left and not {_ALL, _NONE} & {*left, *right}
+        if whole and (several or kind in ("first", "last", "rank")):
+            self.relations.append(Relation(kind, left, right, stance, rank))
+
+    def _no_order(self) -> None:
+        """ "A and B cannot be ranked": no direction, only that none is shown."""
+        named = tuple(dict.fromkeys(a for one in re.findall(_G, self.text) for a in self.groups[one]))
+        if len(named) > 1 or (named and re.search(r"\b(?:first|best)\b", self.text, re.I)):
+            self.relations.append(Relation("differ" if len(named) > 1 else "first", named, (), "not shown"))
+
+    def _gap(self) -> tuple[float | None, str]:
+        """A difference in points, or the words of one that is in another unit."""
+        for pattern in _GAP:
+            for found in pattern.finditer(self.text):
+                unit, words = (found["unit"] or "").strip(" -").lower(), found["n"].lower()
+                if unit and not unit.startswith(("point", "pt")) and words not in ("a", "an"):
+                    return None, found[0].strip()
+                if unit.startswith(("point", "pt")) or (not unit and words not in _SMALL):
+                    return _SMALL.get(words) or float(words.lstrip("+")), ""
+        return None, ""

@@ -1,0 +1,345 @@
+"""`assaymark gate`, `proofread` and `skill`: labelled sentences, claims, documents, outputs, and hostile texts."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shlex
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
+
+import validation_sentences
+
+from assaymark.claims.proofread import GRAMMAR
+from assaymark.cli import main
+from assaymark.cli.commands import COMMANDS
+from assaymark.workflow.documents import Document, form_of
+from assaymark.workflow.proofread import proofread, read_decided
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory) -> Path:
+    """The run folder of a table of four models. Not to be changed."""
+    folder = tmp_path_factory.mktemp("models")
+    validation_sentences.table_of_models(folder / "scores.csv")
+    words = ["measure", "--judgments", str(folder / "scores.csv"), "--dimensions", "clarity,risk_control"]
+    assert main([*words, "--out", str(folder / "run")]) == 0
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def runs(demo, models):
+    return {"demo": read_decided(demo), "models": read_decided(models)}
+
+
+def read(text, run, form="markdown"):
+    """What is found in a text, and what it looks like when it is fixed."""
+    found = proofread(Path("text.md"), run, Document(text, form, lambda code: code in run.names.agents))
+    return found.found, found.fixed()
+
+
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+
+def test_labelled_sentences_are_read_as_the_page_says(runs):
+    rows = list(validation_sentences.count_labels(runs))
+    with (ROOT / "docs" / "validation" / "sentences.csv").open(newline="") as handle:
+        assert [{name: int(value) for name, value in row.items()} for row in csv.DictReader(handle)] == rows
+    total = {name: sum(row[name] for row in rows) for name in rows[0]}
+    assert total["sentences"] >= 200
+    assert total["right"] / total["compare"] >= 0.95
+    assert total["right"] / total["found"] >= 0.9
+    assert total["marks"] / total["sentences"] >= 0.95
+
+
+@pytest.mark.parametrize("name", ["demo", "models"])
+def test_what_a_run_supports_passes_in_its_own_words(runs, name):
+    for verdict in runs[name].verdicts:
+        kind = verdict.claim.id.partition("[")[0]
+        if kind == "cell":
+            continue
+        (alone, *_), fixed = read(verdict.claim.statement, runs[name])
+        wanted = {"headline": "x", "qualified": "/", "no-claim": "-!"}[verdict.publication_level]
+        assert alone.finding.mark in wanted, verdict.claim.statement
+        if alone.finding.mark != "-" or alone.finding.write:
+            assert {one.finding.mark for one in read(fixed, runs[name])[0]} == {"x"}, fixed
+
+
+def test_an_unsupported_order_is_never_told_by_a_finding(runs):
+    for run in runs.values():
+        for verdict in run.verdicts:
+            if verdict.claim.id.startswith("above[") and verdict.publication_level == "no-claim":
+                high, low = verdict.claim.subjects
+                where = verdict.claim.dimension.replace("_", " ").replace("aggregate", "the overall score")
+                (one,), _ = read(f"{high} beats {low} on {where}.", run)
+                (other,), _ = read(f"{low} beats {high} on {where}.", run)
+                assert one.finding == other.finding
+
+
+@pytest.mark.parametrize(
+    ("text", "marks"),
+    [
+        ("Alder is our new agent. It beats Cedar.", "!"),
+        ("**Cedar** [beats](https://a.b/alder) `alder`.", "x"),
+        ("`cedar > alder` and\n\n    cedar beats alder\n\n```\ncedar beats alder\n```\n<!-- cedar beats alder -->", ""),
+        ("| agent | what |\n|---|---|\n| x | Cedar beats Alder. |", "x"),
+        ("> Cedar beats\n> Alder.", "x"),
+        ("1. Cedar beats Alder\n2. Alder beats Cedar\n", "x!"),
+        ("The kappa of people and judges is 0.31.", ""),
+        ("160 decisions, four judges.", "!"),
+        ("Cedar beats Alder (p < .05), see docs/alder.md.", "x"),
+        ("", ""),
+    ],
+)
+def test_documents_are_read_in_their_form(runs, text, marks):
+    assert "".join(one.finding.mark for one in read(text, runs["demo"])[0]) == marks
+
+
+def test_html_and_latex_are_read_without_their_markup(runs):
+    page = (
+        "<p>Cedar <b>beats</b> Alder &amp; Birch.<br>Alder&#39;s ahead of Cedar<script>cedar beats dogwood</script></p>"
+    )
+    found, fixed = read(page, runs["demo"], "html")
+    assert [(one.finding.mark, one.line, one.column) for one in found] == [("x", 1, 4), ("!", 1, 45)]
+    assert "<b>beats</b>" in fixed
+    paper = "\\section{Cedar}\nCedar \\textbf{beats} Alder~\\cite{birch}. % cedar beats dogwood\n\nDogwood is last."
+    found, fixed = read(paper, runs["demo"], "latex")
+    assert [(one.finding.mark, one.line) for one in found] == [("x", 2), ("/", 4)]
+    assert r"82.5 \% of the rationales" in fixed
+    assert [form_of(name) for name in ("README", "a.HTM", "b.tex", "c.md")] == ["text", "html", "latex", "markdown"]
+
+
+def test_a_condition_counts_in_its_sentence_or_behind_it(runs):
+    said = "These scores were analysed after they were seen. No control texts were graded, so nothing shows that the "
+    said += "panel rewards substance over style. Families of agents are not given."
+    claim = "GPT-5.5 scores above Qwen3 32B on clarity."
+    assert [one.finding.mark for one in read(f"{claim} {said}", runs["models"])[0]] == ["x"]
+    assert [one.finding.mark for one in read(f"{claim}\n\n{said}", runs["models"])[0]] == ["/"]
+    opposite = said.replace("No control", "Control").replace("nothing shows", "it shows")
+    assert read(f"{claim} {opposite}", runs["models"])[0][0].finding.add[0].startswith("No control texts")
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("claim", "level", "status", "said"),
+    [
+        ("cedar > alder", "headline", 0, "[x] headline: cedar scores above alder"),
+        ("alder < cedar", "headline", 0, "[x] headline: cedar scores above alder"),
+        ("cedar first", "qualified", 0, "[/] qualified: cedar ranks first"),
+        ("cedar first", "headline", 1, "[/] qualified; headline needed"),
+        ("Cedar > dogwood on risk_alignment", "qualified", 0, "[/] qualified: cedar scores above dogwood"),
+        ("alder ~ birch", "headline", 0, "[x] headline: alder and birch score within 0.3"),
+        ("above[dimension=aggregate,high=cedar,low=birch]", "headline", 0, "[x] headline"),
+        ("birch > alder", "qualified", 1, "[-] no-claim; qualified needed: Any ranking of alder and birch"),
+        ("alder > cedar", "qualified", 1, "[!] no-claim; qualified needed: Any ranking of alder and cedar"),
+        ("aldr > birch", "qualified", 2, "Did you mean 'alder'?"),
+        ("alder > birch on risk", "qualified", 2, "unknown score 'risk'"),
+        ("alder is nice", "qualified", 2, GRAMMAR),
+        ("alder > alder", "qualified", 2, "names one agent twice"),
+    ],
+)
+def test_a_gate_passes_what_a_run_supports(demo, capsys, claim, level, status, said):
+    assert main(["gate", str(demo), "--claim", claim, "--at-least", level]) == status
+    shown = capsys.readouterr()
+    assert said in (shown.err if status == 2 else shown.out)
+    assert len((shown.err + shown.out).strip().splitlines()) == 1
+    if status < 2:
+        assert main(["gate", str(demo / "verdicts.json"), "--claim", claim, "--at-least", level, "--json"]) == status
+        found = json.loads(capsys.readouterr().out)
+        assert (found["passed"], found["claim"]) == (status == 0, claim)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "no verdicts.json"), (b"{", "verdicts.json"), (b'{"format": "x"}', "missing"), (b"\xff\xfe", "UTF-8"),
+    ],
+)  # fmt: skip
+def test_a_run_that_cannot_be_read_is_an_error(tmp_path, capsys, content, said):
+    if content is not None:
+        (tmp_path / "verdicts.json").write_bytes(content)
+    assert main(["gate", str(tmp_path), "--claim", "a > b"]) == 2
+    assert said in capsys.readouterr().err
+
+
+TEXT = "Alder is the best trading agent.\r\nCedar beats Alder. Dogwood comes last.\r\nCedar beats the S&P 500.\r\n"
+
+
+def test_the_terminal_shows_marks_what_to_write_and_counts(demo, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("a,b.md").write_bytes(TEXT.encode())
+    assert main(["proofread", "a,b.md", "--run", str(demo)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "a,b.md: 4 sentences compare agents or quote a number of this run"
+    assert max(map(len, lines)) <= 80
+    assert [line[5:8] for line in lines if re.match(r" {5}\[", line)] == ["[-]", "[/]", "[?]"]
+    assert "  line 2   Cedar beats Alder." in "\n".join(lines)
+    assert lines[-2] == "2 to change, 1 not decided, 1 matches.   Exit status 1"
+
+    assert main(["proofread", "a,b.md", "--run", str(demo), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [(one["mark"], one["line"], one["column"]) for one in found["findings"]] == [
+        ("-", 1, 1), ("x", 2, 1), ("/", 2, 20), ("?", 3, 1),
+    ]  # fmt: skip
+
+    assert main(["proofread", "a,b.md", "--run", str(demo), "--format", "github"]) == 1
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert first.startswith(
+        "::error file=a%2Cb.md,line=1,endLine=1,col=1,endColumn=33,title=assaymark%3A Not supported::"
+    )
+    assert "82.5 %25 of the rationales" in second
+    assert third.startswith("::notice ")
+
+
+def test_sarif_has_what_the_standard_requires(demo, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("a b.md").write_bytes(TEXT.encode())
+    assert main(["proofread", "a b.md", "--run", str(demo), "--format", "sarif"]) == 1
+    log = json.loads(capsys.readouterr().out)
+    assert (log["version"], log["$schema"].endswith("sarif-2.1.0.json")) == ("2.1.0", True)
+    (run,) = log["runs"]
+    rules = {one["id"] for one in run["tool"]["driver"]["rules"]}
+    assert run["tool"]["driver"]["name"] == "assaymark"
+    assert run["columnKind"] == "unicodeCodePoints"
+    assert [one["level"] for one in run["results"]] == ["error", "warning", "note"]
+    for one in run["results"]:
+        assert one["ruleId"] in rules
+        assert one["message"]["text"]
+        (place,) = one["locations"]
+        assert place["physicalLocation"]["artifactLocation"]["uri"] == "a%20b.md"
+        region = place["physicalLocation"]["region"]
+        line = TEXT.split("\r\n")[region["startLine"] - 1]
+        assert line[region["startColumn"] - 1 : region["endColumn"] - 1] == region["snippet"]["text"]
+
+
+def test_fix_writes_the_changes_and_keeps_everything_else(demo, tmp_path, capsys):
+    path = tmp_path / "real.md"
+    path.write_bytes(("\ufeff" + TEXT).encode())
+    path.chmod(0o640)
+    (tmp_path / "link.md").symlink_to(path)
+    assert main(["proofread", str(tmp_path / "link.md"), "--run", str(demo), "--fix"]) == 0
+    shown, new = capsys.readouterr().out, path.read_bytes().decode()
+    assert "Alder is the best trading agent." in shown
+    assert "+Cedar beats Alder. Dogwood comes last. 82.5 % of the rationales" in shown
+    assert new.startswith("\ufeff")
+    assert new.endswith("Cedar beats the S&P 500.\r\n")
+    assert new.count("\r\n") == new.count("\n") == 3
+    assert ((tmp_path / "link.md").is_symlink(), path.stat().st_mode & 0o777) == (True, 0o640)
+    assert main(["proofread", str(path), "--run", str(demo), "--fix"]) == 0
+    assert path.read_bytes().decode() == new
+
+
+def test_aliases_name_agents_and_common_words_are_not_looked_for(demo, tmp_path, capsys):
+    text = tmp_path / "a.txt"
+    text.write_text("Model Y beats our Model X.")
+    words = ["proofread", str(text), "--run", str(demo), "--json"]
+    assert main(words) == 0
+    assert main([*words, "--alias", "Model Y=cedar", "--alias", "Model X=alder"]) == 0
+    assert [one["mark"] for one in json.loads(capsys.readouterr().out.splitlines()[-1])["findings"]] == ["x"]
+    assert main([*words, "--alias", "Model Y=nobody"]) == 2
+    verdicts = json.loads((demo / "verdicts.json").read_text().replace("alder", "random"))
+    (tmp_path / "verdicts.json").write_text(json.dumps(verdicts))
+    text.write_text("Cedar beats random guessing.")
+    assert main(["proofread", str(text), "--run", str(tmp_path)]) == 0
+    assert "common words: random" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\x89PNG\r\n\x1a\n", ""),
+        (b"a\x00b", "zero bytes"),
+        (b"\xff\xfeA\x00", ""),
+        (None, "no such file"),
+        ("", "is no file"),
+    ],
+)
+def test_what_is_no_text_is_an_error(demo, tmp_path, capsys, content, said):
+    path = tmp_path / "text.md"
+    if content == "":
+        path.mkdir()
+    elif content is not None:
+        path.write_bytes(content)
+    assert main(["proofread", str(path), "--run", str(demo)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_control_characters_of_a_text_never_reach_the_terminal(demo, tmp_path, capsys):
+    path = tmp_path / "text.md"
+    path.write_text("Alder \x1b[31mbeats\x1b[0m Cedar\u202e.\x07 Dogwood \x9bis last.")
+    for more in ([], ["--json"], ["--format", "github"], ["--format", "sarif"], ["--fix"]):
+        assert main(["proofread", str(path), "--run", str(demo), *more]) in (0, 1)
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("form", ["markdown", "html", "latex", "text"])
+def test_long_and_deep_texts_are_read_in_linear_time(runs, form):
+    pieces = (
+        "<",
+        "`",
+        "[",
+        "<!--",
+        "alder ",
+        "alder, ",
+        "cedar beats ",
+        "a ",
+        "* ",
+        "<pre>",
+        ". ",
+        "| ",
+        "> ",
+        "{",
+        "\\begin{tabular}",
+    )
+    started = time.perf_counter()
+    for piece in pieces:
+        read(piece * (20_000 // len(piece)), runs["demo"], form)
+        read("Cedar beats alder. " + piece * (900 // len(piece)), runs["demo"], form)
+    assert time.perf_counter() - started < 4
+    (one,), _ = read("cedar beats alder " * 100, runs["demo"], form)
+    assert one.finding.mark == "?"
+    assert "1,799 characters is not read" in one.finding.why
+
+
+# --- for other tools --------------------------------------------------------------------------------------------------
+
+
+def test_the_hook_is_a_command_of_ours():
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert hook["id"] == "assaymark-proofread"
+    assert hook["entry"].split()[0] == "assaymark"
+    assert hook["entry"].split()[1] in {name for places in COMMANDS.values() for name in places}
+    assert re.search(hook["files"], "docs/page.md")
+
+
+def test_the_commands_of_the_skill_run(tmp_path, monkeypatch, capsys):
+    assert main(["skill"]) == 0
+    text = capsys.readouterr().out
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "README.md").write_text("Ash writes long texts.\n")
+    made = re.search(r"```python\n(.*?)```", (ROOT / "docs" / "how-to" / "gate-a-release.md").read_text(), re.S)
+    exec(compile(made[1], "<page>", "exec"), {})
+    lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.S) for line in block.splitlines()]
+    assert {line.split()[1] for line in lines} == {"check", "gate", "proofread"}
+    known = {name for places in COMMANDS.values() for name in places}
+    for line in lines:
+        words = shlex.split(line)[1:]
+        if words[0] == "check" and "check" not in known:  # by its older name
+            words = ["measure", "--judgments", *words[1:]]
+        assert main(words) == 0, line
+    assert set(re.findall(r"assaymark ([a-z]+)", text)) <= known | {"check", "reads"}
+    options = {option for words in known for option in re.findall(r"--[a-z-]+", text)}
+    assert {"--map", "--cluster", "--family", "--without", "--alias", "--fix", "--format", "--json"} <= options
+    shutil.rmtree(tmp_path / "runs")
