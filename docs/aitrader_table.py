@@ -225,12 +225,12 @@ def _unsupported(verdicts: Sequence[SeasonVerdict]) -> list[SeasonVerdict]:
 
 def _ledger(tracks: Sequence[Track]) -> Iterator[str]:
     yield LEDGER
-    yield _table("track", "numbers:", "supported:", "own action:", "not verifiable:", "contradicted:")
+    yield _table("track", "numbers:", "supported:", "own action:", "in the context:", "not found:", "contradicted:")
     for track in tracks:
         n = track.states.total()
         shares = [
             f"{100 * track.states[state] / n:.1f} %" if n else "none"
-            for state in ("supported", "own_action", "not_verifiable", "contradicted")
+            for state in ("supported", "own_action", "in_context", "not_found", "contradicted")
         ]
         yield f"| {track.name} | {n:,} | {' | '.join(shares)} |\n"
     yield "\n"

@@ -30,7 +30,10 @@ TimingSource = Literal["measured", "derived", "absent"]
 DerivationKind = Literal[
     "honest", "cell_a", "cell_b", "ladder", "vacuum", "paraphrase", "fact_flip", "length_matched", "red_team"
 ]
-EvidenceState = Literal["supported", "contradicted", "derivable", "rule", "own_action", "not_verifiable"]
+# not_verifiable is in the tables of versions before 0.2, which did not tell in_context from not_found
+EvidenceState = Literal[
+    "supported", "contradicted", "derivable", "rule", "own_action", "in_context", "not_found", "not_verifiable"
+]
 PairCondition = Literal["vacuum", "graded_vacuum", "same_subset", "different_subset", "ladder", "filler"]
 SlotVerdict = Literal["1", "2", "tie", "abstain", "invalid"]
 JudgmentStatus = Literal["ok", "invalid", "refused"]

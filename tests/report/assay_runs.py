@@ -36,7 +36,7 @@ DIMENSIONS = (
 )
 LEVELS = {"Marten": 4.313, "Otter": 4.067, "Badger": 4.031, "Weasel": 3.977, "Stoat": 3.716}
 KAPPAS = {AGGREGATE: 0.64, "risk_fit": 0.74, "sizing": 0.57, "use_of_facts": 0.43, "limits": 0.23, "doubt": 0.66}
-STATES = ("supported", "not_verifiable", "derivable", "supported", "rule", "own_action", "contradicted", "supported")
+STATES = ("supported", "not_found", "derivable", "in_context", "rule", "own_action", "contradicted", "supported")
 RULES = ("lower bound of kappa", "kappa cut-offs 0.5 and 0.25", "own variance of each pair")
 
 

@@ -11,11 +11,11 @@ from read_blocks import blocks_of, notes, rows, tables, words
 from assaymark.claims import Rules, index
 from assaymark.claims.panel import governing_agreement
 from assaymark.protocol import Inference
-from assaymark.records import AGGREGATE, StabilityFinding
+from assaymark.records import AGGREGATE, Rationale, StabilityFinding
 from assaymark.report.blocks import Table, plain
 from assaymark.report.board import board, board_section
 from assaymark.report.cards import cards, rules_section
-from assaymark.report.evidence import evidence_section, ledger_rows, written_number
+from assaymark.report.evidence import evidence_section, ledger_pages, ledger_rows, written_number
 from assaymark.report.levels import claim_view, level_views, withheld_groups
 from assaymark.report.lookup import Book
 from assaymark.report.page import paged
@@ -462,6 +462,31 @@ def test_the_ledger_is_in_order_of_time_and_knows_its_agents():
     assert rows[0].agent == "Badger"
     orphan = ledger_rows(Book.of(replace(book.run, decisions=())))
     assert {row.agent for row in orphan} == {"unknown"}
+
+
+def test_a_row_shows_its_number_in_its_sentence():
+    run = runs.realistic()
+    text = "Gold rose. Cash is 500, so 20 units fit in it. I wait."
+    first = replace(run.decisions[0], rationales=(Rationale(text=text, kind="summary"),))
+    item = replace(run.evidence[0], decision=first.record_id, start=text.index("20"), quote="20", state="in_context")
+    book = Book.of(replace(run, decisions=(first,), evidence=(item,)))
+    (row,) = ledger_rows(book)
+    assert (row.before, row.quote, row.after, row.word) == (
+        "Cash is 500, so ", "20", " units fit in it.", "in the context"
+    )  # fmt: skip
+    (page,) = ledger_pages([row])
+    assert "Cash is 500, so " in str(page.blocks)
+    lead = evidence_section(book, (row,)).lead
+    assert "100\u00a0% are printed there of a subject that is not established" in lead
+
+
+def test_states_of_older_tables_are_shown_where_they_are():
+    run = runs.realistic()
+    old = replace(run, evidence=tuple(replace(one, state="not_verifiable") for one in run.evidence))
+    before, now = (evidence_section(book, ledger_rows(book)) for book in (Book.of(old), Book.of(run)))
+    assert "100\u00a0% were not found" in before.lead
+    assert "not verifiable" in str(before.blocks)
+    assert "not verifiable" not in str(now.blocks)
 
 
 def test_measured_shares_win_over_counted_rows():

@@ -156,11 +156,12 @@ def view(claims: dict[str, tuple[HorizonClaim, ...]]):
 
 
 def test_numbers_that_no_judge_quoted_stand_in_their_sentence():
-    first, second = view({})
+    first, second, third = view({})
     assert (first.quote, first.numbers, first.saw) == ("Gold rose 3.1% in a week.", "supported", "GLD return_5d 0.0312")
-    assert (second.quote, second.numbers) == ("Cash is 500, so 20 units fit.", "contradicted")
-    assert second.saw == ""
-    assert second.rule == "rule of 20, rule of 500"
+    assert (second.quote, second.numbers, second.which) == ("Cash is 500, so 20 units fit.", "contradicted", "500")
+    assert (third.quote, third.numbers, third.which) == (second.quote, "own_action", "20")
+    assert [one.quote[one.start :].startswith(one.which) for one in (first, second, third)] == [True] * 3
+    assert (second.saw, second.rule, third.rule) == ("", "rule of 500", "rule of 20")
 
 
 def test_what_an_agent_saw_of_closes_and_of_its_book_is_shown_with_its_numbers():
@@ -181,6 +182,7 @@ def test_quotations_gather_the_judges_and_the_numbers_in_them():
     assert [(one.quote, one.numbers, dict(one.judges), one.disagree) for one in found] == [
         ("rose 3.1% in a week", "supported", {"a": "supported", "b": "contradicted"}, True),
         ("Cash is 500, so 20 units fit.", "contradicted", {}, False),
+        ("Cash is 500, so 20 units fit.", "own_action", {}, False),
         ("No number here", None, {"a": "not_verifiable"}, False),
         ("Silver fell", None, {"b": "contradicted"}, False),
     ]

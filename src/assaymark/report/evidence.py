@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from assaymark.judging.evidence.summary import BEFORE
 from assaymark.records import Decision, Evidence, EvidenceState, Measurement
 from assaymark.report.blocks import (
     Block,
@@ -28,32 +29,36 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.charts.grids import BarCell, BarRow, bar_table
 from assaymark.report.page import beside, paged
-from assaymark.report.text import counted, signed, state_words
+from assaymark.report.text import counted, excerpt, signed, state_words
 from assaymark.text import clean, count, percent
 
 if TYPE_CHECKING:
     from assaymark.report.lookup import Book
 
 
-STATES: Final[tuple[EvidenceState, ...]] = (
-    "supported", "derivable", "rule", "own_action", "not_verifiable", "contradicted",
-)  # fmt: skip
 STATE_WORDS: Final[Mapping[EvidenceState, str]] = {
     "supported": "supported",
     "derivable": "derivable",
     "rule": "rule",
     "own_action": "own action",
-    "not_verifiable": "not verifiable",
+    "in_context": "in the context",
+    "not_found": "not found",
     "contradicted": "contradicted",
+    "not_verifiable": "not verifiable",
 }
 STATE_MEANINGS: Final[Mapping[EvidenceState, str]] = {
-    "supported": "the number is in the material that the agent was given",
+    "supported": "the material that the agent was given says it of the same subject",
     "derivable": "it follows from given numbers by arithmetic",
     "rule": "it restates a limit or rule the agent was given",
     "own_action": "it describes the agent’s own order",
-    "not_verifiable": "the stored material neither holds nor excludes it",
+    "in_context": "it is printed in the prompt or the material, but whether of the same subject is not established",
+    "not_found": "the stored material neither holds nor excludes it",
     "contradicted": "the material gives another value for the same thing",
+    "not_verifiable": "in tables of versions before 0.2: in the context or not found",
 }
+STATES: Final[tuple[EvidenceState, ...]] = tuple(STATE_WORDS)
+_LOOSE: Final = ("in_context", "not_found", "contradicted", BEFORE)
+_REACH: Final = 70
 _ROW_BYTES: Final = 330
 _UNITS: Final = {
     "percent": "\u00a0%",
@@ -68,7 +73,10 @@ _UNITS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """One number of one rationale, ready to show; ``place`` is that of its decision, empty where it has no row."""
+    """One number of one rationale, ready to show: ``quote`` between what its sentence says ``before`` and ``after``.
+
+    ``place`` is that of its decision, empty where it has no row.
+    """
 
     agent: str
     record: str
@@ -80,11 +88,14 @@ class LedgerRow:
     state: EvidenceState
     word: str
     place: str = ""
+    before: str = ""
+    after: str = ""
 
     @property
     def size(self) -> int:
         """About how many bytes the row will take on a page."""
-        texts = (self.agent, self.record, self.kind, self.quote, self.number, self.subject, self.against, self.place)
+        said = (self.before, self.quote, self.after)
+        texts = (self.agent, self.record, self.kind, *said, self.number, self.subject, self.against, self.place)
         return row_bytes(_ROW_BYTES, texts)
 
 
@@ -106,17 +117,21 @@ def _time_key(item: Evidence, decision: Decision | None) -> tuple[float, str, st
 def _ledger_row(item: Evidence, decision: Decision | None, place: str) -> LedgerRow:
     facts = [clean(fact, 48) for fact in item.facts[:2]]
     more = f" and {len(item.facts) - 2} more" if len(item.facts) > 2 else ""
+    text = decision.rationales[item.part].text if decision and item.part < len(decision.rationales) else ""
+    before, quote, after = excerpt(text, item.start, item.quote, _REACH)
     return LedgerRow(
         agent=clean(decision.agent.id, 80) if decision else "unknown",
         record=clean(item.decision, 60),
         kind=item.kind,
-        quote=clean(item.quote, 220),
+        quote=clean(quote, 220),
         number=written_number(item.number, item.unit),
         subject=clean(item.subject, 48),
         against=f"{clean(item.rule, 60)}{': ' if facts else ''}{', '.join(facts)}{more}",
         state=item.state,
         word=STATE_WORDS[item.state],
         place=place,
+        before=before,
+        after=after,
     )
 
 
@@ -140,7 +155,7 @@ def evidence_section(book: Book, rows: Sequence[LedgerRow]) -> Section:
     blocks: list[Block] = []
     if rows:
         meanings: list[Inline] = []
-        for state in STATES:
+        for state in _shown(rows):
             share = _share(book, state)
             parts: tuple[Inline, ...] = (", ", share) if share else ()
             meanings.append((Mark(state), " ", bold(STATE_WORDS[state]), *parts, f": {STATE_MEANINGS[state]}"))
@@ -171,7 +186,13 @@ def ledger_pages(rows: Sequence[LedgerRow]) -> Iterator[Page]:
 def _shown_row(row: LedgerRow) -> Row:
     record: Inline = Linked(row.record, row.place) if row.place else row.record
     read = f"{row.subject} · {row.against}" if row.subject else row.against
-    return Row((row.agent, record, f"“{row.quote}”", row.number, read, (Mark(row.state), row.word)), key=row.state)
+    said: Inline = (f"“{row.before}", bold(row.quote), f"{row.after}”")
+    return Row((row.agent, record, said, row.number, read, (Mark(row.state), row.word)), key=row.state)
+
+
+def _shown(rows: Sequence[LedgerRow]) -> tuple[EvidenceState, ...]:
+    """The states of this version; the one of older tables only where they are shown."""
+    return STATES if any(row.state == BEFORE for row in rows) else tuple(one for one in STATES if one != BEFORE)
 
 
 def _share(book: Book, state: EvidenceState) -> str:
@@ -184,11 +205,13 @@ def _answer(book: Book, rows: Sequence[LedgerRow]) -> str:
     if not rows:
         return "No number was found in the rationales."
     shares = _shares(book, None, Counter(row.state for row in rows))
-    found = sum(shares[state] for state in STATES if state not in ("not_verifiable", "contradicted"))
+    found = sum(share for state, share in shares.items() if state not in _LOOSE)
+    shown = f"{percent(shares['in_context'])} are printed there of a subject that is not established, "
+    lost = shares["not_found"] + shares[BEFORE]
     against = f"{percent(shares['contradicted'])} contradict" if shares["contradicted"] else "none contradicts"
     return (
         f"Of {counted(len(rows), 'number')} in the rationales, {percent(found)} can be traced to what the agent had, "
-        f"{percent(shares['not_verifiable'])} cannot be verified, and {against} it."
+        f"{shown if shares['in_context'] else ''}{percent(lost)} were not found, and {against} it."
     )
 
 
@@ -211,30 +234,32 @@ def _figure(book: Book, rows: Sequence[LedgerRow]) -> Figure:
     everything = Counter(row.state for row in rows)
     groups: list[tuple[str, str | None, Mapping[EvidenceState, int]]] = [("All agents", None, everything)]
     groups += [(clean(agent, 80), agent, by_agent[agent]) for agent in sorted(by_agent)]
+    states = _shown(rows)
+    shares = [_shares(book, agent, seen) for _, agent, seen in groups]
     bars = [
         BarRow(
             title=title,
             n=count(sum(seen.values())),
-            cells=tuple(BarCell(share, percent(share)) for share in _shares(book, agent, seen).values()),
+            cells=tuple(BarCell(found[state], percent(found[state])) for state in states),
             total=agent is None,
         )
-        for title, agent, seen in groups
+        for (title, agent, seen), found in zip(groups, shares, strict=True)
     ]
-    columns = [STATE_WORDS[state].capitalize() for state in STATES]
+    columns = [STATE_WORDS[state].capitalize() for state in states]
     desc = "; ".join(f"{bar.title}: {_cells_words(bar, columns)}" for bar in bars)
     wide, narrow = bar_table("states", columns, bars, "Share of numbers in each state, overall and by agent", desc)
     caption = "Share of an agent’s numbers in each state; agents in alphabetical order. A full column is 100 %."
     rows_of_table = tuple(
-        (bar.title, *_linked(book, agent, bar), bar.n) for bar, (_, agent, _) in zip(bars, groups, strict=True)
+        (bar.title, *_linked(book, agent, bar, states), bar.n) for bar, (_, agent, _) in zip(bars, groups, strict=True)
     )
     table = Table(("Agent", *columns, "Numbers"), rows_of_table, frozenset(range(1, len(columns) + 2)))
     return Figure("Where do the numbers come from?", caption, wide, narrow, table=table)
 
 
-def _linked(book: Book, agent: str | None, bar: BarRow) -> Iterator[str]:
+def _linked(book: Book, agent: str | None, bar: BarRow, states: Sequence[EvidenceState]) -> Iterator[str]:
     """The shares of a bar, each leading to its measurement."""
     labels = {} if agent is None else {"agent": agent}
-    for state, cell in zip(STATES, bar.cells, strict=True):
+    for state, cell in zip(states, bar.cells, strict=True):
         yield book.to(book.one("evidence.share", state=state, **labels), cell.text)
 
 
@@ -245,7 +270,7 @@ def _cells_words(bar: BarRow, columns: Sequence[str]) -> str:
 def _notes(book: Book) -> tuple[str, ...]:
     partial = (
         "Where the stored context is partial, a number that is not found may have stood in the part that is missing. "
-        "It then counts as not verifiable and never as contradicted, so few contradictions are no praise there."
+        "It then counts as not found and never as contradicted, so few contradictions are no praise there."
     )
     made = (_no_number(book), _chance(book), _forecasts(book), partial)
     return tuple(note for note in made if note)

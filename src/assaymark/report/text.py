@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -37,10 +38,32 @@ AGREES: Final[Mapping[AgreementStatus, str]] = {
 _SMALL: Final = (
     "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
 )  # fmt: skip
+_STOP: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
 _MONTHS: Final = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
+
+
+def excerpt(text: str, start: int, quote: str, reach: int) -> tuple[str, str, str]:
+    """A quotation and what its sentence says before and after it, ``reach`` characters each; alone if it is not there.
+
+    >>> excerpt("Gold rose. Cash is 500, so 20 units fit. So.", 19, "500", 40)
+    ('Cash is ', '500', ', so 20 units fit.')
+    >>> excerpt("Gold rose.", 3, "500", 40)
+    ('', '500', '')
+    """
+    if not quote or not text.startswith(quote, start):
+        return "", clean(quote), ""
+    end = start + len(quote)
+    before, after = _STOP.split(text[max(start - reach, 0) : start])[-1], text[end : end + reach]
+    stop = _STOP.search(after)
+    after, cut = (after[: stop.start()], False) if stop else (after, end + reach < len(text))
+    if start > reach and len(before) == reach:
+        before = "…" + before[before.find(" ") + 1 :]
+    after = (after[: after.rfind(" ")] if " " in after else after) + "…" if cut else after
+    spaced = (" " if before[-1:].isspace() else "", " " if after[:1].isspace() else "")
+    return clean(before) + spaced[0], clean(quote), spaced[1] + clean(after)
 
 
 def signed(value: float, digits: int = 2) -> str:

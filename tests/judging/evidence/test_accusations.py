@@ -31,7 +31,7 @@ def test_a_clear_misstatement_of_one_cell_is_contradicted(text):
 @pytest.mark.parametrize("text", ACCUSED)
 def test_a_partial_context_accuses_nobody(text):
     found = only(text, PARTIAL)
-    assert (found.state, found.rule) == ("not_verifiable", "partial-context")
+    assert (found.state, found.rule) == ("not_found", "partial-context")
 
 
 NOT_ACCUSED = {
@@ -172,7 +172,8 @@ def test_a_statement_about_anything_else_accuses_nobody(text, unit):
 @pytest.mark.parametrize("prompt", ["the index made 17.4%", "a factor of 0.174", "一年回报17.4％", "17.38 points"])
 def test_nobody_is_accused_of_quoting_the_prompt(prompt):
     text = "Briar's 21-day return is 17.4%"
-    assert states(text, shown("pct", prompt)) == ["not_verifiable"]
+    verbatim = prompt in ("the index made 17.4%", "一年回报17.4％")
+    assert states(text, shown("pct", prompt)) == ["in_context" if verbatim else "not_found"]
     assert states(text, shown("pct", "nothing of the sort, 17.2")) == ["contradicted"]
 
 
@@ -181,20 +182,20 @@ def test_nobody_is_accused_of_quoting_the_briefing():
     facts = (Fact(id="b1", instrument="", field="made", value=17.4, unit="percent", available_at=AT, note=note),)
     text = "GOLD 5d return 17.4%"
     assert states(text, COMPLETE) == ["contradicted"]
-    assert states(text, material(facts=(*context().facts, *facts))) == ["not_verifiable"]
+    assert states(text, material(facts=(*context().facts, *facts))) == ["in_context"]
 
 
 def test_a_value_without_decimals_can_be_misstated_too():
     fact = Fact(id="f", instrument="GOLD", field="return_21d", value=2.0, unit="pct", available_at=AT)
     seen = Material.build(facts=[fact], instruments=INSTRUMENTS, completeness="complete")
     assert states("GOLD 21d return 17.4%", seen) == ["contradicted"]
-    assert states("GOLD 21d return 2.4%", seen) == ["not_verifiable"]
+    assert states("GOLD 21d return 2.4%", seen) == ["not_found"]
 
 
 def test_a_field_is_not_accused_under_a_synonym_that_may_be_measured_otherwise():
     fact = Fact(id="f", instrument="GOLD", field="momentum_21d", value=0.5, unit="index", available_at=AT)
     seen = Material.build(facts=[fact], instruments=INSTRUMENTS, completeness="complete")
-    assert states("GOLD 21d return 17.4", seen) == ["not_verifiable"]
+    assert states("GOLD 21d return 17.4", seen) == ["not_found"]
     assert states("GOLD 21d momentum 17.4", seen) == ["contradicted"]
 
 
@@ -204,7 +205,7 @@ def test_two_values_of_one_field_accuse_nobody():
         for at, value in enumerate((0.03, 0.05))
     ]
     seen = Material.build(facts=twice, instruments=INSTRUMENTS, completeness="complete")
-    assert states("GOLD 5d return 9.99%", seen) == ["not_verifiable"]
+    assert states("GOLD 5d return 9.99%", seen) == ["not_found"]
 
 
 def test_the_more_specific_field_is_the_one_that_was_named():
@@ -256,4 +257,4 @@ def test_a_derivable_number_is_no_contradiction():
 def test_completeness_is_all_that_separates_the_two_materials():
     text = "GOLD 5d return 9.99%, SMH 21d return 11.11%"
     assert states(text) == ["contradicted", "contradicted"]
-    assert states(text, material(completeness="partial")) == ["not_verifiable", "not_verifiable"]
+    assert states(text, material(completeness="partial")) == ["not_found", "not_found"]

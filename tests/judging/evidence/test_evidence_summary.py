@@ -14,9 +14,9 @@ from seen import AT, COMPLETE, context, decision
 from assaymark.errors import NotMeasurableError
 from assaymark.judging import numeric_ledger
 from assaymark.judging.evidence import Material, chance_corrected, evidence_summary, forecast_mismatches
-from assaymark.records import Action, Fact, Instrument, canonical_json
+from assaymark.records import Action, Evidence, Fact, Instrument, canonical_json, parse
 
-STATES = ["supported", "contradicted", "derivable", "rule", "own_action", "not_verifiable"]
+STATES = ["supported", "contradicted", "derivable", "rule", "own_action", "in_context", "not_found"]
 
 
 DECISIONS = [
@@ -46,6 +46,14 @@ def test_shares_by_state_overall_and_by_agent():
     assert found["evidence.no_number_share[]"].value == 0.25
     assert found["evidence.no_number_share[agent=a1]"].value == 0.5
     assert found["evidence.no_number_share[]"].n_of == "records"
+
+
+def test_tables_of_older_versions_keep_their_state():
+    old = [replace(one, state="not_verifiable") if one.rule == "unmatched" else one for one in LEDGER]
+    assert parse(Evidence, canonical_json(old[-1])).state == "not_verifiable"
+    found = summary(evidence=old)
+    assert found["evidence.share[state=not_verifiable]"].value == pytest.approx(1 / 6)
+    assert "evidence.share[state=not_verifiable]" not in summary()
 
 
 def test_every_measurement_is_complete_and_goes_to_json():

@@ -304,4 +304,4 @@ def test_deep_stages_do_not_recurse_without_end():
     for _ in range(400):
         deep = {"a": [deep]}
     made = decision("weight 7.5%", stages={"deep": deep})
-    assert numeric_ledger(made, None, material=COMPLETE)[0].state == "not_verifiable"
+    assert numeric_ledger(made, None, material=COMPLETE)[0].state == "not_found"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import replace
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
@@ -82,7 +83,7 @@ def test_a_printed_minus_agrees_with_a_decrease(text):
 
 @pytest.mark.parametrize("text", ["CPI -3.5%", "Brent +2.0%", "10-year at -4.63%"])
 def test_a_printed_sign_must_not_turn_a_free_fact_round(text):
-    assert states(text) == ["not_verifiable"]
+    assert states(text) == ["not_found"]
 
 
 def test_a_minus_needs_a_decrease_in_the_note():
@@ -93,7 +94,7 @@ def test_a_minus_needs_a_decrease_in_the_note():
 
 @pytest.mark.parametrize("text", ["wages grew 3.5%", "Brent rose 2.0%", "sentiment at 91.01", "yields at 115k"])
 def test_without_one_or_in_the_other_direction_they_support_nothing(text):
-    assert states(text) == ["not_verifiable"]
+    assert states(text) == ["not_found" if text == "Brent rose 2.0%" else "in_context"]
 
 
 def test_both_halves_of_a_range_are_found():
@@ -134,7 +135,7 @@ def test_rules_of_prompt_and_constraints():
 def test_a_prompt_rule_of_one_short_sentence_is_known_by_its_only_word():
     seen = material(prompt="Explain the risks you see in the market. No holding above 60%. Report every weight.")
     assert states("no holding exceeds 60%", seen) == ["rule"]
-    assert states("nothing exceeds 60%", seen) == ["not_verifiable"]
+    assert only("nothing exceeds 60%", seen).state == "in_context"
 
 
 @pytest.mark.parametrize("text", ["看好IAU的5日回报率3.12%", "IAU ５日上涨３.１２％", "IAU的回报为3,12 %"])
@@ -197,7 +198,7 @@ def test_evidence_quotes_its_text_and_goes_to_json():
 def test_an_unnamed_own_weight_is_found_by_its_subject():
     own = OwnNumbers.of([("CHIPS", "weight allocation", 0.225, "ratio")])
     assert only("SMH at 22.5% here", COMPLETE, own).rule == "own-same-subject"
-    assert only("IAU at 22.5% here", PARTIAL, own).state == "not_verifiable"
+    assert only("IAU at 22.5% here", PARTIAL, own).state == "not_found"
 
 
 def test_the_reason_of_one_action_is_about_its_instrument():
@@ -206,7 +207,7 @@ def test_the_reason_of_one_action_is_about_its_instrument():
     (found,) = numeric_ledger(made, context())
     assert (found.subject, found.state) == ("GOLD", "supported")
     shared = replace(made, actions=(*made.actions, Action(instrument="CHIPS", kind="buy", rationale=reason)))
-    assert [e.state for e in numeric_ledger(shared, context())] == ["not_verifiable"]
+    assert [e.state for e in numeric_ledger(shared, context())] == ["in_context"]
 
 
 @pytest.mark.parametrize(
@@ -216,7 +217,7 @@ def test_a_number_of_shares_is_the_agents_own_if_it_is_that_of_its_book_or_order
     own = OwnNumbers.of([("GOLD", "holdings", 11.0, "count"), ("CHIPS", "holdings", 12.0, "count")])
     found = only(text.format(n=11), PARTIAL, own)
     assert (found.state, found.rule, found.subject) == ("own_action", "own-same-subject", "GOLD")
-    assert only(text.format(n=12), PARTIAL, own).state == "not_verifiable"
+    assert only(text.format(n=12), PARTIAL, own).state == "not_found"
     assert only("GOLD: 11 of these", PARTIAL, own).rule == "bare-integer"
 
 
@@ -234,7 +235,7 @@ def test_the_value_of_a_position_after_the_orders_is_the_decisions_own():
     bought = (Action(instrument="GOLD", kind="buy", quantity=3.0),)
     seen = context(completeness="partial", portfolio=held, facts=facts, series=())
     one = decision("GOLD now stands at $523.25.", "GOLD stood at $402.51.", actions=bought)
-    assert [found.state for found in numeric_ledger(one, seen)] == ["own_action", "not_verifiable"]
+    assert [found.state for found in numeric_ledger(one, seen)] == ["own_action", "not_found"]
 
 
 def test_owners_that_are_no_instruments_are_passed_over():
@@ -253,7 +254,7 @@ def test_owners_that_are_no_instruments_are_passed_over():
 )
 def test_what_cannot_be_checked_says_why(text, rule):
     found = only(text)
-    assert (found.state, found.rule) == ("not_verifiable", rule)
+    assert (found.state, found.rule) == ("not_found", rule)
 
 
 DERIVED = [
@@ -284,7 +285,7 @@ def test_differences_and_sums_of_visible_facts_are_derivable(text, rule):
     ],
 )
 def test_a_difference_has_a_direction_and_a_horizon(text):
-    assert states(text, PARTIAL) == ["not_verifiable"]
+    assert states(text, PARTIAL) == ["not_found"]
 
 
 def test_fields_that_are_differences_are_not_subtracted_again():
@@ -293,7 +294,7 @@ def test_fields_that_are_differences_are_not_subtracted_again():
         for n, v in (("GOLD", 0.0609), ("SP500", 0.0))
     ]
     seen = Material.build(facts=facts, instruments=INSTRUMENTS)
-    assert states("IAU active return vs SPY -6.09% in 5d", seen) == ["not_verifiable"]
+    assert states("IAU active return vs SPY -6.09% in 5d", seen) == ["not_found"]
 
 
 def test_ratios_and_relative_changes_within_a_note():
@@ -313,10 +314,10 @@ def test_recomputed_from_bars():
     assert only("Gold return_3d 5.0%", seen).rule == "return-3d"
     assert only("IAU up 6.05% over five sessions", seen).facts == ("series:GOLD",)
     assert only("Gold drawdown 4.81% in 5d", seen).rule == "drawdown-5d"
-    assert only("Gold 5d volatility 63.3%", seen).state in ("derivable", "not_verifiable")
-    assert only("Gold up 7.77% over 5d", seen).state == "not_verifiable"
-    assert only("Gold up 6.05% over 900y", seen).state == "not_verifiable"
-    assert only("SMH up 6.05% over 5d", seen).state == "not_verifiable"
+    assert only("Gold 5d volatility 63.3%", seen).state in ("derivable", "not_found")
+    assert only("Gold up 7.77% over 5d", seen).state == "not_found"
+    assert only("Gold up 6.05% over 900y", seen).state == "not_found"
+    assert only("SMH up 6.05% over 5d", seen).state == "not_found"
 
 
 def test_volatility_is_annualised():
@@ -330,12 +331,12 @@ def test_volatility_is_annualised():
 
 def test_bars_without_a_price_recompute_nothing():
     seen = material(series=(bars("GOLD", [0.0, 1.0, 2.0]), bars("CHIPS", [1.0])), facts=())
-    assert states("Gold up 100.0% over 1d; SMH up 3.33% in 1d", seen) == ["derivable", "not_verifiable"]
-    assert states("Gold up 50.1% over 2d", seen) == ["not_verifiable"]
+    assert states("Gold up 100.0% over 1d; SMH up 3.33% in 1d", seen) == ["derivable", "not_found"]
+    assert states("Gold up 50.1% over 2d", seen) == ["not_found"]
 
 
 def test_a_material_without_anything_verifies_nothing():
-    assert states("Gold up 5.5% to $3", Material.build(facts=[])) == ["not_verifiable", "not_verifiable"]
+    assert states("Gold up 5.5% to $3", Material.build(facts=[])) == ["not_found", "not_found"]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
@@ -413,3 +414,59 @@ def test_planted_errors_lose_support():
                 lost += states(f"{name} {label} {altered:+.{decimals}f}%", seen) != ["supported"]
     assert kept == true
     assert lost / total >= 0.9
+
+
+PRINTED = "State of ETH:\ncurrent_price = 4116.25, rsi = 84.504\nPnL: -548.57, 1.25 of 7,420 in 3 orders, up 2.36%"
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "line"),
+    [
+        ("it trades at $4,116.25", "in-prompt", 2),
+        ("it trades near 4116.3", "in-prompt-rounded", 2),
+        ("we are down 548.57", "in-prompt", 3),
+        ("PnL of -548.57", "in-prompt", 3),
+        ("some 7.42k went in", "in-prompt", 3),
+        ("3 orders are open", "bare-integer", 3),
+        ("out if it falls below $4,116.25", "threshold", 2),
+    ],
+)
+def test_a_number_that_the_prompt_prints_is_in_the_context(text, rule, line):
+    found = only(text, material(prompt=PRINTED, completeness="partial"))
+    assert (found.state, found.rule, found.facts) == ("in_context", rule, (f"prompt:{line}",))
+
+
+@pytest.mark.parametrize("text", ["PnL of +548.57", "an RSI of 84.5", "at 4116.26", "9 orders"])
+def test_a_number_that_the_prompt_does_not_print_is_not_found(text):
+    assert only(text, material(prompt=PRINTED, completeness="partial")).state == "not_found"
+
+
+def test_a_return_over_the_days_shown_follows_from_them():
+    seen = Material.build(facts=[], instruments=INSTRUMENTS, series=[bars("GOLD", [100.0, 103.0, 101.5, 106.0])])
+    for text in ("Gold rose 6.0%", "a return of 6.00% for Gold", "Gold is up 2.91%"):
+        found = only(text, seen)
+        assert (found.state, found.rule, found.facts) == ("derivable", "return-shown", ("series:GOLD",))
+    # the wrong way, too coarse for the middle of the series, no movement, another instrument
+    assert states("Gold fell 6.0%. Gold is up 2.9%. Gold weighs 6.0%. Chips rose 6.0%", seen) == ["not_found"] * 4
+
+
+def test_days_that_are_facts_are_days_shown():
+    facts = [
+        Fact(id=f"c{day}", instrument="GOLD", field="close", value=value, unit="price", available_at=AT,
+             as_of=AT - timedelta(days=9 - day))
+        for day, value in ((1, 100.0), (2, 103.0), (3, 106.0))
+    ]  # fmt: skip
+    seen = Material.build(facts=facts, instruments=INSTRUMENTS)
+    assert only("Gold gained 6.0%", seen).rule == "return-shown"
+
+
+def test_the_distance_from_one_price_to_another_follows_from_both():
+    prices = {"entry_price": 194.29, "current_price": 198.875, "rsi": 71.0}
+    facts = [
+        Fact(id=name, instrument="GOLD", field=name, value=value, unit="price", available_at=AT)
+        for name, value in prices.items()
+    ]
+    seen = Material.build(facts=facts, instruments=INSTRUMENTS)
+    found = only("GOLD is up 2.36% from its entry", seen)
+    assert (found.state, found.rule, found.facts) == ("derivable", "change-in-row", ("current_price", "entry_price"))
+    assert states("GOLD is down 2.36%", seen) == ["not_found"]

@@ -81,6 +81,14 @@ def test_a_disagreement_is_underlined_and_nothing_else():
     assert row_of(judges={"North-J": "supported", "Quay-J": "not_verifiable"}).style == "diff"
     assert not row_of(judges=dict.fromkeys(PANEL, "supported")).style
     assert not row_of(numbers="derivable", judges={"North-J": "supported"}).style
+    assert not row_of(numbers="in_context", judges={"North-J": "not_verifiable"}).style
+    assert row_of(numbers="not_found", judges={"North-J": "supported"}).style == "diff"
+
+
+def test_the_number_that_a_row_is_about_is_marked():
+    said = row_of(quote="Cash is 500, so 20 units fit.", which="20", start=16).cells[1]
+    assert [str(part) for part in said] == ["“Cash is 500, so ", "20", " units fit.”"]
+    assert "<b>20</b>" in inline(said)
 
 
 def test_who_says_so_is_named_where_the_panel_is_not_of_one_mind():

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import lru_cache
 from itertools import groupby, pairwise
 from types import MappingProxyType
@@ -131,6 +134,11 @@ class Material:
     completeness: Completeness
     prompts: tuple[str, ...]
 
+    def prints(self, number: Number) -> tuple[str, bool] | None:
+        """Where a prompt prints a number (``prompt:LINE``), and whether with more digits; None where none does."""
+        found = [(at, rounded) for text in self.prompts if (hit := _prints(text, number)) for at, rounded in [hit]]
+        return min(found, key=lambda hit: hit[1], default=None)
+
     @classmethod
     def of(cls, context: Context) -> Material:
         """The material of a context: its facts, instruments, constraints, prompt rules, holdings and price bars."""
@@ -165,7 +173,7 @@ class Material:
             cells=cells,
             free=_free([fact for fact in facts if not fact.instrument]),
             rules=_rules(rules),
-            series=MappingProxyType({one.instrument: one for one in series}),
+            series=MappingProxyType(_bars_in(facts) | {one.instrument: one for one in series}),
             benchmark=benchmark,
             completeness=completeness,
             prompts=tuple(one for one in rules if isinstance(one, str)),
@@ -207,6 +215,57 @@ def _holdings(portfolio: Portfolio | None, context: Context) -> list[Fact]:
         for name, units in portfolio.positions.items()
     ]  # fmt: skip
     return found
+
+
+_BARS = frozenset(("close", "price", "last", "last price", "adj close", "adjusted close", "previous close"))
+
+
+def _bars_in(facts: Sequence[Fact]) -> dict[str, Series]:
+    """The prices of an instrument at several times, where facts state them one by one."""
+    shown: dict[str, dict[datetime, float]] = defaultdict(dict)
+    for fact in facts:
+        if fact.instrument and fact.as_of is not None and fact.field.replace("_", " ").lower() in _BARS:
+            for value, _ in _parts(fact):
+                shown[fact.instrument].setdefault(fact.as_of, value)
+    return {
+        name: Series(
+            instrument=name,
+            interval_s=int((sorted(bars)[-1] - sorted(bars)[-2]).total_seconds()),
+            times=tuple(sorted(bars)),
+            close=tuple(bars[at] for at in sorted(bars)),
+        )
+        for name, bars in shown.items()
+        if len(bars) > 1
+    }
+
+
+_FINEST = 1e-12
+_FINE = 4
+
+
+@lru_cache(maxsize=256)
+def _printed(text: str) -> tuple[list[float], list[tuple[Number, int]]]:
+    """The sizes of the numbers of a text in order, and each number with its line from 1."""
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    found = sorted(extract_numbers(text), key=lambda one: abs(one.value))
+    return [abs(one.value) for one in found], [(one, bisect_right(starts, one.start)) for one in found]
+
+
+def _prints(text: str, number: Number) -> tuple[str, bool] | None:
+    """The first line that prints a number, else the first that prints one which it rounds to four digits or more."""
+    sizes, found = _printed(text)
+    size = abs(number.value)
+    fine = len(str(round(size / number.step))) >= _FINE
+    reach = number.step * (0.5 + 1e-9) if fine else size * _FINEST
+    hits = []
+    for other, line in found[bisect_left(sizes, size - reach) : bisect_right(sizes, size + reach)]:
+        same_unit = other.unit == number.unit or "percent" not in (other.unit, number.unit) or other.unit == "none"
+        if same_unit and (not number.signed or (other.value < 0) == (number.value < 0)):
+            hits.append((abs(abs(other.value) - size) > size * _FINEST, line))
+    if not hits:
+        return None
+    rounded, line = min(hits)
+    return f"prompt:{line}", rounded
 
 
 @lru_cache(maxsize=4096)

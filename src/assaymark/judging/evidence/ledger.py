@@ -14,10 +14,13 @@ from assaymark.judging.evidence.rules import (
     accusation,
     content,
     derive,
+    direction_fits,
     is_doubted,
     match_bag,
     match_free,
     match_row,
+    readings,
+    sign_fits,
     significant,
 )
 from assaymark.judging.evidence.words import LISTS, narrow
@@ -51,8 +54,9 @@ class _Ruling(NamedTuple):
     row: int = -1
 
 
-_IN_NAME = _Ruling("not_verifiable", "in-name")
+_IN_NAME = _Ruling("not_found", "in-name")
 _CHARGES = ("one-cell-differs", "partial-context")
+_EXACT = 1e-9
 _MOST_KNOWN = 1 << 14
 _MANY = 200  # texts with fewer numbers repeat themselves too seldom to be worth a look
 _ROW_RULES = {3: "row-labelled", 2: "row-part-labelled", 1: "row-unlabelled", 0: "row-other-horizon"}
@@ -63,8 +67,10 @@ def numeric_ledger(decision: Decision, context: Context, *, material: Material |
 
     Reads the first layer of a season's evidence ledger: ``supported`` agrees with a visible fact about the same
     subject within half of the last printed digit; ``derivable`` follows from visible facts; ``rule`` repeats the
-    task; ``own_action`` repeats the decision; ``not_verifiable`` is the rest, which is no reproach;
-    ``contradicted`` is one, and is said only on complete contexts with one subject, one named field and one cell.
+    task; ``own_action`` repeats the decision; ``in_context`` stands in the prompt or the material as printed (or in the
+    prompt with more digits, of which four or more are given), but of what is not established; ``not_found`` is the
+    rest. Neither is a reproach; ``contradicted`` is one, and is said only on complete contexts with one subject, one
+    named field and one cell.
 
     Parameters
     ----------
@@ -144,7 +150,7 @@ def audit_texts(
                 continue
             state, rule, facts, row = ruling
             if rule in _CHARGES and is_doubted(*read.pieces.beside(number.start)):
-                state, rule, facts = "not_verifiable", "unmatched", ()
+                state, rule, facts = "not_found", "unmatched", ()
             found.append(Finding(part, kind, number, ids[row] if row >= 0 else "", state, facts, rule))
     return found
 
@@ -221,15 +227,36 @@ def _derived(material: Material, around: Around) -> _Ruling | None:
     return None if found is None else _Ruling("derivable", found.rule, found.facts, found.row)
 
 
+def _stands(material: Material, around: Around) -> _Ruling | None:
+    """Where the material holds the number as it is printed, whatever it is said of there; a sign goes with it."""
+    if (found := material.prints(around.number)) is not None:
+        where, rounded = found
+        return _Ruling("in_context", "in-prompt-rounded" if rounded else "in-prompt", (where,))
+    free, cells = material.free, material.cells
+    for reading in readings(around.number):
+        reach = reading.size * _EXACT
+        index = free.values.rate_size if reading.as_rate else free.values.plain_size
+        for at in index.all_near(reading.size, reach):
+            if direction_fits(free, at, around):
+                return _Ruling("in_context", "in-facts", (free.ids[at],))
+        for at in (cells.values.rate_size if reading.as_rate else cells.values.plain_size).all_near(
+            reading.size, reach
+        ):
+            if sign_fits(around, cells.values.printed[at], cells.of_cell[at].signed, cells.of_cell[at].depth):
+                return _Ruling("in_context", "in-facts", (cells.ids[at],))
+    return None
+
+
 def _unmatched(material: Material, around: Around) -> _Ruling:
-    """Accused, if every condition of an accusation holds; else not verifiable, with the reason."""
-    if around.number.bare:
-        return _Ruling("not_verifiable", "bare-integer")
-    if around.conditional:
-        return _Ruling("not_verifiable", "threshold")
-    charge = accusation(material, around)
-    if charge is None:
-        return _Ruling("not_verifiable", "unmatched")
-    if material.completeness != "complete":
-        return _Ruling("not_verifiable", "partial-context", (material.cells.ids[charge.cell],), charge.row)
-    return _Ruling("contradicted", "one-cell-differs", (material.cells.ids[charge.cell],), charge.row)
+    """Accused, if every condition of an accusation holds; else in the context, where that holds it at all."""
+    why = "bare-integer" if around.number.bare else "threshold" if around.conditional else "unmatched"
+    charge = accusation(material, around) if why == "unmatched" else None
+    if charge is not None:
+        facts = (material.cells.ids[charge.cell],)
+        if material.completeness != "complete":
+            return _Ruling("not_found", "partial-context", facts, charge.row)
+        return _Ruling("contradicted", "one-cell-differs", facts, charge.row)
+    found = _stands(material, around)
+    if found is None:
+        return _Ruling("not_found", why)
+    return found if why == "unmatched" else found._replace(rule=why)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -307,18 +307,22 @@ def match_free(free: FreeFacts, around: Around, words: frozenset[str]) -> int | 
     if not free.ids:
         return None
     best, most = None, 0
-    printed_minus = around.direction < 0 and around.number.signed
     for reading in readings(around.number):
         for at in _sized_or_unmarked(free.values, reading, around):
             shared = len(free.words[at] & words)
             if shared <= most:
                 continue
-            direction = int(free.direction[at])
-            # A printed minus needs a decrease in the note.
-            fits = direction < 0 or (direction == 0 and bool(free.falling[at]))
-            if fits if printed_minus else not around.direction or direction != -around.direction:
+            if direction_fits(free, at, around):
                 best, most = at, shared
     return best
+
+
+def direction_fits(free: FreeFacts, at: int, around: Around) -> bool:
+    """Whether a free fact goes with the direction of a number; a printed minus needs a decrease in the note."""
+    direction = int(free.direction[at])
+    if around.direction < 0 and around.number.signed:
+        return direction < 0 or (direction == 0 and bool(free.falling[at]))
+    return not around.direction or direction != -around.direction
 
 
 def _sized_or_unmarked(values: Values, reading: Reading, around: Around) -> list[int]:
@@ -354,6 +358,11 @@ _MOST_NOTES = 12
 _MOST_PAIRS = 6
 _RELATIVE = frozenset(("active", "relative", "excess", "vs", "alpha", "rank", "correlation", "corr"))
 _SESSIONS_A_YEAR = 252
+_MOST_PRICES = 6
+_MOST_DIGITS = 99
+_PRICES = frozenset(("price", "close"))
+_MOVED = CHANGE | {"return", "returns", "returned", "performance", "move", "moved"}
+_FINE = 3
 _DAY_S = 86_400
 
 
@@ -369,7 +378,12 @@ def derive(material: Material, around: Around) -> Derived | None:
     """The first way in which the number follows from visible facts, or None."""
     if around.number.bare:
         return None
-    return _spread(material, around) or _combined(material.free, around) or _recomputed(material, around)
+    return (
+        _spread(material, around)
+        or _combined(material.free, around)
+        or _recomputed(material, around)
+        or _change_in_row(material.cells, around)
+    )
 
 
 def _spread(material: Material, around: Around) -> Derived | None:
@@ -452,18 +466,43 @@ def _pair(rate: Floats, plain: Floats, reading: Reading) -> tuple[int, int, str]
 
 
 def _recomputed(material: Material, around: Around) -> Derived | None:
-    """A return, volatility or drawdown over the horizon beside the number, from the instrument's own bars."""
-    if not material.series or not around.horizons:
-        return None
-    for row in around.rows:
+    """A return, volatility or drawdown of the instrument's bars over the horizon named, or a return over all shown."""
+    for row in around.rows if material.series else ():
         series = material.series.get(material.subjects.ids[row])
         if series is None or len(series.close) < 2:
             continue
+        if not around.horizons and around.number.unit != "usd" and _moves(around):
+            # to the last bar from the first, and of a number with three digits or more from any
+            starts = series.close[:-1] if significant(around.number) >= _FINE else series.close[:1]
+            gaps = (series.close[-1] / start - 1 for start in starts if start > 0)
+            if any(_is_gap(around, (gap, gap), ordered=True) for gap in gaps):
+                return Derived((f"series:{series.instrument}",), "return-shown", row)
         for horizon in sorted(around.horizons):
             for rule, value in _statistics(series, horizon, around):
                 if math.isfinite(value) and _is_gap(around, (value, value), ordered=rule == "return"):
                     return Derived((f"series:{series.instrument}",), f"{rule}-{horizon}", row)
     return None
+
+
+def _change_in_row(cells: Cells, around: Around) -> Derived | None:
+    """How far one price of an instrument is from another one, such as the last from the one of its entry."""
+    if not _moves(around):
+        return None
+    for row in around.rows:
+        part = cells.of_row(row)
+        prices = [at for at in range(part.start, part.stop) if not cells.of_cell[at].kinds.isdisjoint(_PRICES)]
+        for at, base in permutations(prices[:_MOST_PRICES], 2):
+            value, before = float(cells.values.plain[at]), float(cells.values.plain[base])
+            if before > 0 and _is_gap(around, (value / before - 1, value - before), ordered=True):
+                return Derived((cells.ids[at], cells.ids[base]), "change-in-row", row)
+    return None
+
+
+def _moves(around: Around) -> bool:
+    """Whether a rate of two digits or more, or an amount of three, is said of a movement."""
+    least = {"percent": 2, "bps": 2, "usd": 3}.get(around.number.unit, _MOST_DIGITS)
+    moved = around.direction != 0 or not around.lower.isdisjoint(_MOVED)
+    return moved and significant(around.number) >= least
 
 
 def _statistics(series: Series, horizon: str, around: Around) -> Iterator[tuple[str, float]]:
@@ -492,7 +531,6 @@ _FACTORS = (1.0, 100.0, 0.01)
 _COARSEST_RATE = 0.01
 _RATE_UNITS = ("percent", "bps", "none")
 _CLOSE = 0.1
-_FINE = 3
 _PRINTED = re.compile(r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]{1,25})?")
 _LONGEST_PRINTED = 40
 

@@ -19,7 +19,9 @@ from assaymark.records import Context, Decision, Evidence, EvidenceState, Measur
 ROW_RULES = frozenset(("row-labelled", "row-part-labelled", "row-unlabelled", "row-other-horizon"))
 """The rules under which a number is supported by a cell of its subject's own row."""
 
-_UNSETTLED = frozenset(("unmatched", "partial-context", "one-cell-differs"))
+_UNSETTLED = frozenset(
+    ("unmatched", "in-prompt", "in-prompt-rounded", "in-facts", "partial-context", "one-cell-differs")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,10 @@ def _reading(item: Evidence) -> Reading:
     return Reading(False, size, step)
 
 
-STATES: tuple[EvidenceState, ...] = get_args(EvidenceState)
+BEFORE: EvidenceState = "not_verifiable"
+"""The state that tables of older versions hold in place of ``in_context`` and ``not_found``."""
+
+STATES: tuple[EvidenceState, ...] = tuple(state for state in get_args(EvidenceState) if state != BEFORE)
 FORECAST_TOLERANCE = 0.01
 """Percentage points within which a stated portfolio forecast equals the weighted sum of its parts.
 
@@ -194,7 +199,7 @@ def evidence_summary(
         for item in numbers:
             by_state[item.state][cluster_of[item.decision]] += 1
         totals = Counter(cluster_of[item.decision] for item in numbers)
-        for state in STATES:
+        for state in (*STATES, BEFORE) if any(item.state == BEFORE for item in ledger) else STATES:
             share("evidence.share", {"state": state, **labels}, by_state[state], totals)
         silent = Counter(cluster for name, cluster in cluster_of.items() if name not in with_number)
         share("evidence.no_number_share", labels, silent, Counter(cluster_of.values()))

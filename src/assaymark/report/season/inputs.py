@@ -106,7 +106,8 @@ class SeasonClaimLine:
     """One checkable statement of a record, in both layers.
 
     ``numbers`` is the state of the numeric ledger, None where the quotation holds no number; ``judges`` the states by
-    judge, for those that looked at it. ``saw`` names what of the agent's material decided. ``quote`` is hostile.
+    judge, for those that looked at it. ``saw`` names what of the agent's material decided. ``which`` is the number that
+    the state is of, and ``start`` its place in ``quote``, which is hostile.
     """
 
     number: int
@@ -116,14 +117,16 @@ class SeasonClaimLine:
     numbers: EvidenceState | None
     rule: str = ""
     judges: Mapping[str, str] = field(default_factory=dict)
+    which: str = ""
+    start: int = 0
 
     @property
     def disagree(self) -> bool:
         """Whether the layers differ: a judge says supported or contradicted where the numbers say the other, or so."""
-        good = ("supported", "derivable", "rule")
         layers = {*self.judges.values()}
         if self.numbers is not None and self.numbers != "own_action":
-            layers.add("supported" if self.numbers in good else self.numbers)
+            good = self.numbers in ("supported", "derivable", "rule")
+            layers.add("supported" if good else "contradicted" if self.numbers == "contradicted" else "not_verifiable")
         return len(layers) > 1
 
 

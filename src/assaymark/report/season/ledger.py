@@ -13,11 +13,12 @@ from assaymark.report.evidence import STATES
 from assaymark.report.season.decisions import further
 from assaymark.report.season.index import ModelBook, ModelWords
 from assaymark.report.season.inputs import SeasonClaimLine
+from assaymark.report.text import excerpt
 from assaymark.text import clean
 
 NO_NUMBER: Final = "none"
 DIFFER: Final = "differ"
-_QUOTE, _SAW = 280, 160
+_QUOTE, _SAW, _REACH = 280, 160, 140
 _ROW_BYTES: Final = 700
 _RULES: Final = 4
 _OWN: Final = "own:"
@@ -44,13 +45,18 @@ def ledger_table(book: ModelBook, lines: Sequence[SeasonClaimLine], places: Mapp
 
 
 def ledger_row(book: ModelBook, one: SeasonClaimLine, places: Mapping[int, str]) -> Row:
-    """One sentence; where the layers differ its row is of the style ``diff``."""
+    """One number in its sentence; where the layers differ its row is of the style ``diff``."""
     words, key = book.words, one.numbers or NO_NUMBER
     saw = clean(one.saw, _SAW)
     rules = ", ".join(rule_word(words, rule) for rule in one.rule.split(", ")[:_RULES]) if one.rule else ""
+    said: Inline = written(words.quoted(clean(one.quote, _QUOTE)))
+    if one.which:
+        before, which, after = excerpt(one.quote, one.start, one.which, _REACH)
+        opened, closed = words.quoted("\n").split("\n")
+        said = (written(opened + before), bold(which), written(after + closed))
     cells: tuple[Inline, ...] = (
         Linked(words.day(one.day), places.get(one.number, "")),
-        written(words.quoted(clean(one.quote, _QUOTE))),
+        said,
         written(_seen(words, saw)) if saw else small(words.say("ledger.no_field")),
         (*_state(words, key), small(rules)) if rules else _state(words, key),
         tuple(_judges(book, one.judges)) or small(words.say("ledger.not_looked_at")),

@@ -24,7 +24,7 @@ from assaymark.judging.season.table import IDENTICAL
 from assaymark.market.calendar import weekdays
 from assaymark.plan import Frozen
 from assaymark.prompting.texts import INSTRUCTION_LIKE
-from assaymark.records import Context, Evidence, EvidenceState, Measurement, sha256_text
+from assaymark.records import Context, Evidence, Measurement, sha256_text
 from assaymark.report.season.inputs import SeasonClaimLine, SeasonRule
 from assaymark.workflow.tracks.season_books import MOVE
 from assaymark.workflow.tracks.season_material import SeasonMaterial
@@ -264,14 +264,6 @@ def _written(value: Any) -> str:
 MISQUOTED: Final = "misquoted"
 """The rule of a line whose quotation, by a judge, does not stand in the reasons of its step."""
 
-_WEAKEST_FIRST: Final[tuple[EvidenceState, ...]] = (
-    "contradicted",
-    "not_verifiable",
-    "derivable",
-    "rule",
-    "supported",
-    "own_action",
-)
 _MOST_FACTS: Final = 3
 _MOST_QUOTED: Final = 300
 _MOST_SHOWN: Final = 160
@@ -285,6 +277,7 @@ class _Line:
     """A line in the making."""
 
     quote: str
+    start: int = 0
     numbers: list[Evidence] = field(default_factory=list)
     judges: dict[str, str] = field(default_factory=dict)
     rule: str = ""
@@ -314,23 +307,22 @@ def ledger_view(
         context = contexts.get(step.context_id)
         facts = {} if context is None else _facts(context, lines)
         for line in lines:
-            names = list(dict.fromkeys(name for one in line.numbers for name in one.facts))
-            seen = [facts.get(name, name) for name in names[:_MOST_FACTS]]
-            seen += [f"+{len(names) - _MOST_FACTS}"] if len(names) > _MOST_FACTS else []
-            found.append(
-                SeasonClaimLine(
-                    number=step.number, day=step.day, quote=" ".join(line.quote.split()), saw="; ".join(seen),
-                    numbers=joint_state(one.state for one in line.numbers), judges=dict(sorted(line.judges.items())),
-                    rule=line.rule or ", ".join(sorted({one.rule for one in line.numbers})),
-                )
-            )  # fmt: skip
+            # the state of a row is its own number's: a statement with three numbers has three rows
+            for one in line.numbers or (None,):
+                names = () if one is None else tuple(dict.fromkeys(one.facts))
+                seen = [facts.get(name, name) for name in names[:_MOST_FACTS]]
+                seen += [f"+{len(names) - _MOST_FACTS}"] if len(names) > _MOST_FACTS else []
+                head = "" if one is None else line.quote[: one.start - line.start]
+                found.append(
+                    SeasonClaimLine(
+                        number=step.number, day=step.day, quote=" ".join(line.quote.split()), saw="; ".join(seen),
+                        numbers=None if one is None else one.state, judges=dict(sorted(line.judges.items())),
+                        rule=line.rule if one is None else one.rule,
+                        which="" if one is None else " ".join(one.quote.split()),
+                        start=len(" ".join(f"{head}x".split())) - 1,
+                    )
+                )  # fmt: skip
     return tuple(found)
-
-
-def joint_state(states: Iterable[EvidenceState]) -> EvidenceState | None:
-    """What several numbers are worth together: as much as the weakest; None without a number."""
-    known = {*states}
-    return next((state for state in _WEAKEST_FIRST if state in known), None)
 
 
 def _lines(step: HorizonStep, numbers: Sequence[Evidence], claims: Sequence[tuple[str, HorizonClaim]]) -> list[_Line]:
@@ -341,7 +333,7 @@ def _lines(step: HorizonStep, numbers: Sequence[Evidence], claims: Sequence[tupl
         spans = quoted_spans(claim.quote, step)
         if spans:
             part, start, end = spans[0]
-            line = placed.setdefault(spans[0], _Line(step.texts[part].text[start:end]))
+            line = placed.setdefault(spans[0], _Line(step.texts[part].text[start:end], start))
         else:
             line = lost.setdefault(claim.quote, _Line(claim.quote, rule=MISQUOTED))
         line.judges.setdefault(judge, claim.state)
@@ -352,7 +344,7 @@ def _lines(step: HorizonStep, numbers: Sequence[Evidence], claims: Sequence[tupl
         around = [one for one in quoted if one[0] == number.part and one[1] <= number.start and stop <= one[2]]
         for span in around or [_sentence(number, gaps[number.part], len(step.texts[number.part].text))]:
             part, start, end = span
-            placed.setdefault(span, _Line(step.texts[part].text[start:end])).numbers.append(number)
+            placed.setdefault(span, _Line(step.texts[part].text[start:end], start)).numbers.append(number)
     return [*(placed[span] for span in sorted(placed)), *lost.values()]
 
 
