@@ -198,7 +198,8 @@ def markup_problems(page: Page) -> list[str]:
 
 def _misplaced(element: Element, above: tuple[str, ...]) -> Iterator[str]:
     tag, parent = str(element.tag), above[-1] if above else ""
-    if tag in _LOADING or "src" in element.attrib or tag == "a-comment":
+    feed = tag == "link" and element.attrib.get("rel") == "alternate" and parent == "head"  # names, and loads nothing
+    if (tag in _LOADING and not feed) or "src" in element.attrib or tag == "a-comment":
         yield f"{tag} has no place in a page"
     if tag in ("meta", "style", "title") and parent not in ("head", "svg"):
         yield f"{tag} in {parent}"
