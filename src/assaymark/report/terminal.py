@@ -12,7 +12,7 @@ from rich.text import Text
 
 from assaymark.claims import kind_of
 from assaymark.metrology.datasheet import BASE, Datasheet
-from assaymark.records import AGGREGATE, Level, Measurement, Verdict, measurement_id
+from assaymark.records import AGGREGATE, Level, Measurement, measurement_id
 from assaymark.report.inputs import AssayRun, TableView
 from assaymark.report.levels import LEVELS, TALLY, ordered_verdicts
 from assaymark.report.lookup import Book
@@ -25,7 +25,9 @@ from assaymark.report.study.overview import (
     names_allowed,
     planted_words,
     tier_rows,
+    tier_sentences,
     tiers_words,
+    top_words,
 )
 from assaymark.report.study.scores import agree_words, next_steps, order_lines, scale_words, size_words
 from assaymark.report.text import short_hash
@@ -84,14 +86,15 @@ def _of_table(book: Book, table: TableView) -> Iterator[RenderableType]:
     found = finding(book)
     if found.verdict is None:
         yield from (Text(), _signed("no-claim", found.said), *_lines(found.also))
-    told = [(verdict, [prose(one.text, 400) for one in verdict.conditions]) for verdict in _told(book)]
-    every = [text for text in told[0][1] if all(text in also for _, also in told)] if told else []
-    for verdict, also in told:
-        yield _signed(verdict.publication_level, f"“{prose(verdict.claim.statement, 400)}”")
-        own = " ".join(text for text in also if text not in every)
+    told = _told(book)
+    every = [text for text in told[0][2] if all(text in also for _, _, also in told)] if told else []
+    for text, level, also in told:
+        yield _signed(level, f"“{text}”")
+        own = " ".join(one for one in also if one not in every)
         yield from _lines(f"Say also: {own}" if own else "")
     if every:
         yield from _lines(f"Say with {'each of them' if len(told) > 1 else 'it'}: {' '.join(every)}")
+    yield from _lines(top_words(book))
     if found.second:
         yield _signed("no-claim", found.second)
     yield from (Text(), Text(f"Judges: {agree_words(book)}"), *(Text(f"  {line}") for line in order_lines(table)))
@@ -103,12 +106,16 @@ def _of_table(book: Book, table: TableView) -> Iterator[RenderableType]:
         yield from (_indented(Text(f"{words}  {command}")) for words, command in steps)
 
 
-def _told(book: Book) -> list[Verdict]:
-    """The sentences that say the most: who ranks first on each score, else the first supported pairs overall."""
-    said = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim"]
-    first = [v for v in said if kind_of(v.claim) == "first"]
-    pairs = [v for v in said if kind_of(v.claim) == "pair" and v.claim.dimension == AGGREGATE]
-    return [*first[:_SAID], *pairs[: max(0, _SAID - len(first))]] if names_allowed(book) else []
+def _told(book: Book) -> list[tuple[str, Level, tuple[str, ...]]]:
+    """The sentences that say the most: the cuts between tiers, then who ranks first on each criterion."""
+    found, allowed = tier_sentences(book), names_allowed(book)
+    first = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim" and kind_of(v.claim) == "first"]
+    found += [
+        (prose(v.claim.statement, 400), v.publication_level, tuple(prose(one.text, 400) for one in v.conditions))
+        for v in first
+        if v.claim.dimension != AGGREGATE and allowed
+    ]
+    return found[:_SAID]
 
 
 def _signed(level: Level, text: str) -> Text:

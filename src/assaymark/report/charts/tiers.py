@@ -51,7 +51,11 @@ def tier_chart(
     ``why`` are the lines that say why nothing may be shown: then the whole plot is hatched and holds names alone.
     """
     roomy = width > 600
-    left, right = (160.0, width - 190) if roomy else (104.0, width - 8)
+    longest = max((text_width(one, 13) for row in rows for one in row.lines), default=0) + 12
+    beside = max((text_width(row.said, 13) for row in rows), default=0) + 18
+    left, right = (min(max(160.0, longest), 270.0), width - min(max(190.0, beside), 270.0)) if roomy else (
+        min(max(104.0, longest), 132.0), width - 8
+    )  # fmt: skip
     scale, parts, y = Scale(*axis, left, right), list[svg.Element]([hatch(f"{name}-h")]), 6.0
     for level in dict.fromkeys(row.level for row in rows):
         parts.append(hatch(f"{name}-{KINDS[level]}", f"{KINDS[level]}l"))

@@ -10,7 +10,7 @@ from typing import Final
 from markupsafe import Markup
 
 from assaymark.claims import kind_of
-from assaymark.records import AGGREGATE, Verdict
+from assaymark.records import AGGREGATE, Level, Verdict
 from assaymark.report.blocks import (
     Beside,
     Block,
@@ -19,6 +19,7 @@ from assaymark.report.blocks import (
     Linked,
     Mark,
     Page,
+    Quote,
     Section,
     Table,
     Tally,
@@ -40,6 +41,7 @@ from assaymark.report.study.controls import (
     ranked_alone,
     supported_orders,
     tiers,
+    weakest,
 )
 from assaymark.report.study.limits import Limit, failed_judges, limits, own_test, own_tests_words
 from assaymark.report.study.plan import invalid_words
@@ -52,6 +54,9 @@ TIERS: Final = "data/tiers.csv"
 
 CHARTED: Final = 9
 """So many small charts are on the first page; the board of every score is on the page of agents."""
+
+_CUTS: Final = 5
+"""So many sentences about tiers are on the first page of a table, and so many limits."""
 
 _SAID: Final = {
     "passed": "passes", "substance": "passes", "invariant": "passes", "noticed": "passes", "failed": "fails",
@@ -228,6 +233,14 @@ def tiers_section(book: Book) -> Section:
                 narrow,
             )
         )
+    if book.run.table is not None:
+        told = tier_sentences(book)[:_CUTS]
+        every = [one for one in told[0][2] if all(one in also for _, _, also in told)] if told else []
+        blocks += [
+            Quote(level, text, " ".join(one for one in also if one not in every), copy=" ".join((text, *also)))
+            for text, level, also in told
+        ]
+        blocks += [Text(one) for one in (every and f"Say with each of them: {' '.join(every)}", top_words(book)) if one]
     small_ones = [_small(book, d, axis, at) for at, d in enumerate(scored)]
     if small_ones:
         blocks.append(Markup('<div class="small3">{}</div>').format(Markup("").join(small_ones)))
@@ -248,6 +261,39 @@ def ranks_words(book: Book, dimension: str) -> str:
     ]  # fmt: skip
     more = f" and {count(len(told) - 12)} more" if len(told) > 12 else ""
     return f"Possible ranks of {of}: {', '.join(told[:12])}{more}." if told else ""
+
+
+def tier_sentences(book: Book) -> list[tuple[str, Level, tuple[str, ...]]]:
+    """Each cut between tiers on the overall score as a sentence, with its level and what has to be said with it.
+
+    It follows from the supported orders of every agent above over every agent below.
+    """
+    groups, orders = tiers(book, AGGREGATE), supported_orders(book, AGGREGATE)
+    by_pair = {v.claim.subjects: v for v in book.on(AGGREGATE, "pair")}
+    found: list[tuple[str, Level, tuple[str, ...]]] = []
+    if not names_allowed(book):
+        return found
+    for cut in range(1, len(groups)):
+        above, below = ([agent for tier in part for agent in tier.agents] for part in (groups[:cut], groups[cut:]))
+        pairs = [(one, other) for one in above for other in below]
+        said = dict.fromkeys(prose(c.text, 400) for pair in pairs for c in by_pair[pair].conditions)
+        if len(above) == 1:
+            text = f"{clean(above[0], 60)} scores above the other {words(len(below))} agents on the overall score."
+        elif len(below) == 1:
+            text = f"{clean(below[0], 60)} scores lowest of the {words(len(book.agents))} agents on the overall score."
+        else:
+            named = listing([clean(one, 60) for one in above])
+            text = f"{named} score above the other {plural(len(below), 'agent')} on the overall score."
+        found.append((text, weakest(orders[pair] for pair in pairs), tuple(said)))
+    return found
+
+
+def top_words(book: Book) -> str:
+    """The agents of which one is the best, with simultaneous confidence; empty where nothing is known of it."""
+    top = [clean(agent, 60) for agent in book.summary.top_set.get(AGGREGATE, ())]
+    if not 1 < len(top) < len(book.agents):
+        return ""
+    return f"The best agent is one of {count(len(top))}: {_names(top)}."
 
 
 def tiers_words(book: Book) -> str:
@@ -506,7 +552,8 @@ def overview(book: Book, deeper: Sequence[tuple[str, str, str]]) -> Page:
     if table is not None:
         planted = [sections[1]] if book.run.study.cells_judged else []
         orders = [orders_section(table)] if table.orders else []
-        sections = [read_section(table), sections[0], *orders, panel_section(book), *planted, sections[3],
+        sections = [read_section(table), sections[0], *orders, panel_section(book), *planted,
+                    limits_section(limits(book)[:_CUTS]),
                     next_section(next_steps(book))]  # fmt: skip
     if table is None and found.verdict is None and not any(level != "no-claim" for level in levels):
         sections = [sections[3], *sections[1:3]] if not book.agents else [sections[3], sections[0], *sections[1:3]]
@@ -526,7 +573,7 @@ def _notice(found: Finding, book: Book) -> Inline:
     parts: list[Inline] = []
     if said:
         parts += [bold(head), f" {said} ", Linked("What was planted", "plan.html#panel")]
-    if not book.preregistered:
+    if not book.preregistered and book.run.table is None:
         parts += [
             " " if parts else "",
             bold("Not preregistered."),

@@ -8,7 +8,7 @@ from typing import Final
 from markupsafe import Markup
 
 from assaymark.records import AGGREGATE, Measurement
-from assaymark.report.blocks import Facts, Inline, Items, Linked, Section, Table, bold, small
+from assaymark.report.blocks import Facts, Group, Inline, Items, Linked, Section, Table, bold, small
 from assaymark.report.charts.tiers import Strip, strip_axis
 from assaymark.report.inputs import TableView
 from assaymark.report.lookup import KAPPA, Book
@@ -33,11 +33,13 @@ def read_section(table: TableView) -> Section:
     ]
     rows.append(("Criteria", (listing([clean(one, 60) for one in table.dimensions]), f", {scale_words(table)}")))
     rows.append(("File", (clean(table.source, 200), small(f" {digest_words(table)}"))))
-    lead = f"{size_words(table)}."
-    said = [prose(one, 600) for one in (*table.left, *table.filled, *(f"Chosen after the scores were seen: {one}."
-                                                                     for one in table.choices))]  # fmt: skip
+    told = Items(tuple(prose(one, 600) for one in (*table.left, *(f"Chosen after the scores were seen: {one}."
+                                                                  for one in table.choices))))  # fmt: skip
     wrong = ("Wrong? Name the column of a role with ", Markup("<code>--map ROLE=COLUMN</code>"), ".")
-    return Section("read", "How was the table read?", lead, (Facts(tuple(rows)), Items((*said, wrong))))
+    filled = Items((*(prose(one, 600) for one in table.filled), wrong))
+    assumed = Group(f"What was assumed ({len(table.filled)})", (filled,), folded="closed")
+    blocks = (Facts(tuple(rows)), *((told,) if told.items else ()), assumed)
+    return Section("read", "How was the table read?", f"{size_words(table)}.", blocks)
 
 
 def size_words(table: TableView) -> str:
@@ -75,8 +77,9 @@ def panel_section(book: Book) -> Section:
             liking = (Markup(strip.svg()), " ", bold(signed(own.value)) if over else signed(own.value))
         family = small(f" {clean(judge.family, 60)}") if judge.family != name else ""
         rows.append((
-            (clean(name, 60), family), number(mine) if mine is not None else "no pair",
-            number(others) if others is not None else "no pair", liking, missing_words(book, name),
+            (clean(name, 60), family),
+            number(mine) if mine is not None else "left out" if lost(book, name) else "no pair",
+            number(others) if others is not None and not lost(book, name) else "", liking, missing_words(book, name),
         ))  # fmt: skip
     what = book.sign
     heads = ("Judge", f"{what} with the others", f"{what} without it",
@@ -106,6 +109,12 @@ def split_pairs(pairs: Mapping[tuple[str, str], float], judge: str) -> tuple[flo
     return tuple(sum(one) / len(one) if one else None for one in (mine, others))  # type: ignore[return-value]
 
 
+def lost(book: Book, judge: str) -> bool:
+    """Whether a judge was left out."""
+    item = book.one("missing.share", judge=judge)
+    return item is not None and bool(item.detail.get("left_out"))
+
+
 def missing_words(book: Book, judge: str) -> str:
     """How many scores of a judge are missing, and whether it was left out."""
     item = book.one("missing.share", judge=judge)
@@ -115,7 +124,7 @@ def missing_words(book: Book, judge: str) -> str:
     said = f"{count(lacking)} of {count(asked)}" if isinstance(lacking, int) and isinstance(asked, int) else (
         f"{item.value:.1%}"
     )  # fmt: skip
-    return f"{said}, left out" if item.detail.get("left_out") else said if item.value else "none"
+    return f"{said}, left out" if lost(book, judge) else said if item.value else "none"
 
 
 def agree_words(book: Book) -> str:
