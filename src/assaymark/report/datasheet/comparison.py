@@ -391,7 +391,7 @@ def comparison_page(
     sections.append(Section("non-claims", "What this page does not claim", blocks=(Items(not_claimed),)))
     short = {
         "judges": "Judges",
-        "maps": "Equal texts",
+        "maps": "Equal texts" if whole else "Pairs",
         "grids": "Differences",
         "table": "Measurements",
         "kappa": "Agreement",

@@ -36,13 +36,13 @@ def every_table(sheet: Opened, rests: Rests = lambda _: ()) -> Table:
                     *((_planted_words(m, planted),) if planted else ()),
                     Styled(why, "un") if state else interval_words(m),
                     n_words(m),
-                    (f"{_method(m)} ", spaced(found)) if found else _method(m),
+                    (f"{_method(sheet, m)} ", spaced(found)) if found else _method(sheet, m),
                 ),
                 row_anchor(m),
                 group_of(m.name),
             )
         )
-    words = {key: "Pairs" if sheet.is_log and key == "equal" else word for key, word in GROUPS.items()}
+    words = {**GROUPS, **({"equal": "Pairs", "vacuum": "Null pairs"} if sheet.is_log else {})}
     method = "Method, and what it rests on" if leads else "Method"
     return Table(
         ("Quantity", "Estimate", *(("Planted",) if planted else ()), level_words(sheet), "n", method),
@@ -137,8 +137,12 @@ def _no_value(measurement: Measurement) -> tuple[str, str]:
     return said, why or "no reason given"
 
 
-def _method(measurement: Measurement) -> str:
+def _method(sheet: Opened, measurement: Measurement) -> str:
     text = clean(measurement.method, 220)
+    if sheet.is_log:  # nothing about a log's texts is known but that some are one text
+        text = text.replace("false preference", "preference").replace(
+            "vacuum calls", "calls with one text in both slots"
+        )
     wilson = measurement.detail.get("wilson")
     if not isinstance(wilson, Mapping):
         return text

@@ -403,7 +403,11 @@ def _plain_style(page: str, marks: str) -> str:
 
 PEERS: Final = 4
 _ABSENT: Final = (
-    ("dark_current", "Dark current", "the log has no calls in which there was nothing to choose between"),
+    (
+        "dark_current",
+        "Preference between identical texts",
+        "the log has no calls in which there was nothing to choose between",
+    ),
     ("graded_vacuum", "Preference between nearly identical texts", "no such pairs were shown"),
     (
         "sensitivity",
@@ -446,7 +450,11 @@ def judge_page(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened], ev
         )
     sections.append(Section("every", "Every measurement", _UNDEFINED, (rows,)))
     not_claimed = tuple(prose(text, 400) for text in sheet.sheet.non_claims)
-    sections.append(Section("non-claims", "What this datasheet does not claim", blocks=(Items(not_claimed),)))
+    sections.append(
+        Section(
+            "non-claims", f"What this {'page' if log else 'datasheet'} does not claim", blocks=(Items(not_claimed),)
+        )
+    )
     short = {
         "quiet": "Pairs" if absent else "Equal texts", "seeing": "Differences", "pointwise": "One text",
         "repeat": "Repeats", "drift": "Drift", "every": "Every measurement", "non-claims": "Not claimed",

@@ -187,7 +187,7 @@ def known(measurement: Measurement | None) -> Measurement | None:
 def _never_in_a_log(measurement: Measurement) -> bool:
     """What only built texts can give: said once in words, not row by row."""
     built = group_of(measurement.name) in ("vacuum", "ladder", "strict") or measurement.name == "filler.preference"
-    return measurement.value is None and built
+    return measurement.value is None and (built or measurement.labels.get("condition") == SAME)
 
 
 def _key(measurement: Measurement) -> str:

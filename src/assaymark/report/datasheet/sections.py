@@ -122,7 +122,7 @@ def parts_plot(sheets: Sequence[Opened], name: str = "parts", *, focus: bool = T
         judges=judges,
         draw=lambda key, width: stacks(key, rows, width),
         table=Table(heads, tuple(cells), _RIGHT),
-        note=identity(sheets[0]) if focus else _FORMULA,
+        note=identity(sheets[0]) if focus else _FORMULA.replace("False p", "P" if log else "False p"),
     )
 
 
