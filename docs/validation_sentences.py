@@ -20,6 +20,7 @@ COLUMNS = ("part", "sentences", "compare", "found", "right", "marks")
 UNSEEN: Mapping[str, tuple[float, float]] = {"2": (0.902, 0.961), "3": (0.805, 0.943)}
 """Recall and precision of a part when it was first counted, before any phrase was changed for it."""
 
+OPTIONS = ("--dimensions", "clarity,risk_control", "--cluster", "week")
 LEVELS = {"GPT-5.5": 0.9, "Claude-Opus-4.1": 0.8, "gemini-2.5-pro": 0.1, "Qwen3 32B": -0.5}
 
 
@@ -28,16 +29,14 @@ def table_of_models(path: Path) -> None:
     draw = random.Random(6)  # with it the four are apart on every score, but for the first two
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
-        rows.writerow(
-            ["trajectory", "cycle", "agent", "cluster", "judge", "family", "trial", "clarity", "risk_control"]
-        )
-        for cycle in range(48):
+        rows.writerow(["item", "week", "agent", "judge", "clarity", "risk_control"])
+        for item in range(48):
             base = 3 + draw.gauss(0, 0.4)
-            for k, (agent, level) in enumerate(LEVELS.items()):
+            for agent, level in LEVELS.items():
                 true = [base + level + draw.gauss(0, 0.45) for _ in range(2)]
-                for judge, family in {"auditor": "north", "reader": "south", "skeptic": "east"}.items():
+                for judge in ("auditor", "reader", "skeptic"):
                     grades = [min(5, max(1, int(one + draw.gauss(0, 0.4) + 0.5))) for one in true]
-                    rows.writerow([4 * cycle + k, cycle, agent, f"week{cycle // 4}", judge, family, 1, *grades])
+                    rows.writerow([item, item // 4, agent, judge, *grades])
 
 
 def labelled() -> list[dict[str, object]]:
@@ -72,7 +71,7 @@ def count_sentences(path: Path) -> None:
     with tempfile.TemporaryDirectory() as made:
         demo, table, models = (Path(made) / name for name in ("demo", "models.csv", "models"))
         table_of_models(table)
-        measured = ["measure", "--judgments", str(table), "--dimensions", "clarity,risk_control", "--out", str(models)]
+        measured = ["check", str(table), *OPTIONS, "--out", str(models)]
         for words in (["demo", "--out", str(demo)], measured):
             assert main([*words, "--quiet"]) == 0
         rows = list(count_labels({"demo": read_decided(demo), "models": read_decided(models)}))
