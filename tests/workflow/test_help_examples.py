@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import re
 import shlex
@@ -126,6 +127,17 @@ def of_measure(scratch):
         writer.writerows(rows)
 
 
+def of_check(scratch):
+    cases = itertools.product(range(30), enumerate(("elm", "fir")), enumerate(("gpt-4o", "claude")))
+    rows = [(f"q{k}", name, judge, 1 + (3 * k + at + j) % 10) for k, (at, name), (j, judge) in cases]
+    long = [f"{item},{agent},{judge},{1 + score // 2 % 5}" for item, agent, judge, score in rows]
+    (scratch / "scores.csv").write_text("\n".join(["item,agent,judge,score", *long]), encoding="utf-8")
+    made = [json.dumps({"item": i, "made_by": a, "judge": j, "score": s}) for i, a, j, s in rows]
+    (scratch / "results.jsonl").write_text("\n".join(made), encoding="utf-8")
+    wide = [f"{item},{agent},{1 + score % 5},{1 + score // 2 % 5}" for item, agent, _, score in rows[::2]]
+    (scratch / "wide.csv").write_text("\n".join(["item,agent,gpt-4o,claude", *wide]), encoding="utf-8")
+
+
 FINISHED = ("judge", "measure", "claim", "report", "plan-calls", "worker", "export", "serve", "verify")
 
 
@@ -146,6 +158,8 @@ def test_the_examples_of_a_command_run(words, scratch, request, monkeypatch, cap
             of_amend(scratch)
         case ("data", *_):
             of_data(scratch, monkeypatch, lines)
+        case ("check",):
+            of_check(scratch)
         case ("gate" | "proofread",):
             shutil.copytree(request.getfixturevalue("demo"), scratch / "assaymark-demo")
             (scratch / "README.md").write_text("Cedar beats Alder.")

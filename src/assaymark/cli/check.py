@@ -55,8 +55,8 @@ Out = Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", metav
 @app.command(
     epilog=examples(
         "assaymark check scores.csv",
-        "assaymark check results.jsonl --map agent=model_name --scale 1..10 --cluster topic",
-        "assaymark check wide.csv --judges gpt-4o,claude,gemini --json | jq .verdicts",
+        "assaymark check results.jsonl --map agent=made_by --scale 1..10",
+        "assaymark check wide.csv --judges gpt-4o,claude --json | jq .verdicts",
     )
 )
 def check(

@@ -36,6 +36,9 @@ COMMANDS: Final[Mapping[str, Mapping[str, Place]]] = {
     "Start here": {
         "check": Place("assaymark.cli.check", "app", "read a table of scores, and say what it supports"),
         "demo": Place(*_STUDY, "run a small built-in study and write its report"),
+        "gate": Place(*_GATE, "fail unless a run supports a claim"),
+        "proofread": Place(*_GATE, "check the sentences of a text against a run"),
+        "skill": Place(*_GATE, "print instructions for a coding agent"),
         "serve": Place("assaymark.cli.serve", "app", "show a run in the browser, also while it is running"),
         "doctor": Place(*_STUDY, "check packages and keys, and list what can run"),
     },
@@ -52,11 +55,6 @@ COMMANDS: Final[Mapping[str, Mapping[str, Place]]] = {
         "worker": Place(*_STUDY, "answer calls of a shared ledger from another machine"),
         "verify": Place(*_STUDY, "check every file of a run against its digests"),
         "export": Place(*_STUDY, "export logs for Inspect, or tables for a notebook"),
-    },
-    "What may be said": {
-        "gate": Place(*_GATE, "fail unless a run supports a claim"),
-        "proofread": Place(*_GATE, "check the sentences of a text against a run"),
-        "skill": Place(*_GATE, "print instructions for a coding agent"),
     },
     "Instruments, benchmarks, seasons": {
         "datasheet": Place("assaymark.cli.datasheet", "app", "measure a judge on pairs of known quality"),

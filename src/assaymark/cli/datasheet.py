@@ -66,7 +66,6 @@ app = typer.Typer(rich_markup_mode=None)
 
 @app.command(
     epilog=examples(
-        "assaymark datasheet --judge openai/MODEL --dry-run",
         "assaymark datasheet --judge openai/MODEL --judge google/MODEL --budget 2",
         "assaymark datasheet --judge openai-chat/MODEL --base-url http://gpu-1/v1",
         "assaymark datasheet --from verdicts.csv --map slot_1=left --keep-going",

@@ -163,9 +163,7 @@ def judge(
 @app.command(
     "publish",
     short_help="measure, decide and write the site",
-    epilog=examples(
-        "assaymark season publish seasons/spring --out site --language en --url https://example.org/spring"
-    ),
+    epilog=examples("assaymark season publish seasons/spring --out site --language en"),
 )
 def publish(
     ctx: typer.Context, season: SeasonFolder, out: Site, language: Language = None, calls: Calls = False,

@@ -277,6 +277,12 @@ def tier_sentences(book: Book) -> list[tuple[str, Level, tuple[str, ...]]]:
         above, below = ([agent for tier in part for agent in tier.agents] for part in (groups[:cut], groups[cut:]))
         pairs = [(one, other) for one in above for other in below]
         said = dict.fromkeys(prose(c.text, 400) for pair in pairs for c in by_pair[pair].conditions)
+        first = [v for v in book.on(AGGREGATE, "first") if v.claim.subjects[:1] == (above[0],)]
+        if len(above) == 1 and first and first[0].publication_level != "no-claim":
+            leads = first[0]
+            also = tuple(prose(c.text, 400) for c in leads.conditions)
+            found.append((prose(leads.claim.statement, 400), leads.publication_level, also))
+            continue
         if len(above) == 1:
             text = f"{clean(above[0], 60)} scores above the other {words(len(below))} agents on the overall score."
         elif len(below) == 1:
