@@ -115,6 +115,7 @@ def test_pages_and_certificates_speak_of_it(run, capsys):
         assert said in whole or said.replace("’", "&#39;") in whole, said
     assert ", 1 to 5" not in whole
     assert "from 1 to 5" not in whole
+    assert "pairwise κ" not in whole
     for path in sorted((run.path / "certificates").iterdir()):
         assert main(["claim", "--verify", str(path)]) == 0, path
 

@@ -50,7 +50,7 @@ Comparator = Annotated[
                              metavar="PROVIDER/NAME"),
 ]  # fmt: skip
 Tasks = Annotated[Path | None, typer.Option("--tasks", help="Custom tasks (TOML); default: finance.", metavar="FILE")]
-Seed = Annotated[int, typer.Option("--seed", help="Random seed for stimuli and resampling.", metavar="N")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of stimuli and resampling.", metavar="N")]
 Trials = Annotated[int, typer.Option("--trials", min=1, max=50, help="Times each question is asked.", metavar="N")]
 Strict = Annotated[bool, typer.Option(help="Also ask under the strict instruction.")]
 Pointwise = Annotated[bool, typer.Option("--pointwise", help="Also have single texts graded by a rubric.")]

@@ -38,6 +38,7 @@ from assaymark.workflow import forecast as costs
 from assaymark.workflow import verbs
 from assaymark.workflow.ask import prices_of, require_not_stopped
 from assaymark.workflow.check import is_plan_of_scores, is_table, lock_plan, open_checked
+from assaymark.workflow.controls import make_controls
 from assaymark.workflow.export import export_arrow, export_inspect
 from assaymark.workflow.joining import TITLE, join_runs, kind_of
 from assaymark.workflow.run_folder import RunFolder, new_folder, read_lock
@@ -105,6 +106,31 @@ def import_(
     say(tools, json, report, report.lines())
     if report.problems:
         raise AssayError(f"{len(report.problems)} problems were left out; the good records are in {out}")
+
+
+@app.command(
+    epilog=examples("assaymark controls runs/mine", "assaymark controls runs/mine --count 10 --kinds cell_a,cell_b")
+)
+def controls(
+    ctx: typer.Context, run: Run,
+    count: Annotated[int, typer.Option("--count", min=1, help="Texts of each kind.", metavar="N")] = 30,
+    kinds: Annotated[
+        str, typer.Option("--kinds", help="Some of cell_a, cell_b, fact_flip.", metavar="NAMES")
+    ] = "cell_a,cell_b,fact_flip",
+    seed: Annotated[int, typer.Option("--seed", help="Random seed of the texts.", metavar="N")] = 0,
+    json: AsJson = False,
+) -> None:  # fmt: skip
+    """Make control texts from imported records before they are judged.
+
+    Verbose but wrong, terse but right, and records with one number changed, where the arithmetic can be verified.
+    """
+    tools, now = tools_of(ctx), datetime.now(UTC)
+    with tools.progress() as progress:
+        made = make_controls(
+            RunFolder(run), now=now, count=count, kinds=[one.strip() for one in kinds.split(",")], seed=seed,
+            progress=progress,
+        )  # fmt: skip
+    say(tools, json, made, list(made.lines()))
 
 
 @app.command(epilog=examples("assaymark lock study.toml --out runs/mine"))

@@ -228,7 +228,7 @@ def _rests(book: Book, verdict: Verdict, links: Mapping[str, str]) -> Inline:
     for name, found in groups.items():
         ways = spaced(Linked(words, link) for words, link in sorted(found)[:_LINKS])
         more = f" and {len(found) - _LINKS} more" if len(found) > _LINKS else ""
-        kinds.append((f"{measured_title(name)}: ", ways, more))
+        kinds.append((f"{measured_title(name, book.sign)}: ", ways, more))
     return spaced(kinds, ". ")
 
 

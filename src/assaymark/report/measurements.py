@@ -27,6 +27,7 @@ _ROW_BYTES: Final = 240
 _REF_BYTES: Final = 20
 _LABEL_CHARS: Final = 80
 
+_AGREED: Final = ("kappa.mean_pairwise", "cell.agreement", "cell.kappa")
 _TITLES: Final = {
     "kappa.mean_pairwise": "Agreement, mean pairwise κ",
     "kappa.fleiss": "Agreement, Fleiss κ",
@@ -171,8 +172,7 @@ def measured_rows(book: Book, rests: Rests | None = None) -> tuple[MeasuredRow, 
 
     groups = {name: words for words, names in _GROUPS.items() for name in names}
     found = (lambda _: ()) if rests is None else rests.on
-    agreed = ("kappa.mean_pairwise", "cell.agreement", "cell.kappa")
-    ours = {name: _TITLES[name].replace("κ", book.sign) for name in agreed}
+    ours = {name: measured_title(name, book.sign) for name in _AGREED}
     return rows_of(book.run.measurements, _TITLES | ours, shown, found, groups, hidden)
 
 
@@ -213,9 +213,10 @@ def measured_links(pages: Mapping[str, Sequence[MeasuredRow]]) -> dict[str, str]
     return {row.id: f"{name}#{row.anchor}" for name, rows in pages.items() for row in rows}
 
 
-def measured_title(name: str) -> str:
-    """How a page calls a kind of measurement; one it does not know keeps its name."""
-    return _TITLES.get(name, clean(name, 60))
+def measured_title(name: str, sign: str = "κ") -> str:
+    """How a page calls a kind of measurement; one it does not know keeps its name. ``sign`` is that of agreement."""
+    title = _TITLES.get(name, clean(name, 60))
+    return title.replace("κ", sign) if name in _AGREED else title
 
 
 def _undirected(item: Measurement) -> str:

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from assaymark.agents.controls.compose import MADE_HERE
 from assaymark.agents.llm import NOT_USABLE
 from assaymark.claims.standing import missing_words
 from assaymark.errors import InputError
@@ -35,6 +36,7 @@ from assaymark.metrology.datasheet import limit_measurements
 from assaymark.metrology.probes import ORACLE_DIMENSION
 from assaymark.portfolio.orders import audit, fee_of, prices_of, settle
 from assaymark.prompting.texts import INSTRUCTION_LIKE
+from assaymark.protocol import SCALE
 from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measurement, content_id
 from assaymark.workflow.ask import probe_basis
 from assaymark.workflow.lock import Locked, open_locked
@@ -131,7 +133,10 @@ def _measured(store: Store, locked: Locked, scores: Scores, progress: Progress) 
     if study.oracle:
         found += oracle_measurements(tables, oracle, study, rng=np.random.default_rng([study.seed, 6]))
     # What a faultless judge would give, where the construction of a control record fixes it.
-    fixed = {one.record_id: one.derivation.known_scores for one in scores.selection.decisions}
+    # Controls of this package know it on 1..5 alone.
+    ours = study.scale != SCALE and MADE_HERE
+    given = ((one.record_id, one.derivation.known_scores, one.provenance.source) for one in scores.selection.decisions)
+    fixed = {name: known for name, known, source in given if source != ours}
     known = {name: given for name, given in fixed.items() if given}
     found += known_measurements(tables, oracle_known(locked, oracle, known), study)
     if study.contamination is not None:

@@ -8,7 +8,7 @@ from an honest decision: other words, one number changed, another length. A gene
 from __future__ import annotations
 
 from assaymark.agents.controls.checks import admissible, checked, is_admissible
-from assaymark.agents.controls.compose import CELL_KINDS, DERIVED_KINDS, Composed, failed
+from assaymark.agents.controls.compose import CELL_KINDS, DERIVED_KINDS, MADE_HERE, Composed, failed
 from assaymark.agents.controls.decisions import CONTROL, cell_decision, cell_decisions
 from assaymark.agents.controls.derived import fact_flip, length_matched, paraphrase
 from assaymark.agents.controls.verbose_terse import terse_right, verbose_wrong
@@ -17,6 +17,7 @@ __all__ = [
     "CELL_KINDS",
     "CONTROL",
     "DERIVED_KINDS",
+    "MADE_HERE",
     "Composed",
     "admissible",
     "cell_decision",

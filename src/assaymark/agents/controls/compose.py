@@ -18,6 +18,9 @@ from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, prices_of, settle
 from assaymark.records import Action, Context, Decision, DerivationKind
 
+MADE_HERE: Final = "assaymark control cells"
+"""Where a control cell comes from, in its provenance."""
+
 
 @dataclass(frozen=True, slots=True)
 class Book:

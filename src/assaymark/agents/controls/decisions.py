@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from assaymark.agents.controls.compose import CELL_KINDS, DERIVED_KINDS, Composed, failed
+from assaymark.agents.controls.compose import CELL_KINDS, DERIVED_KINDS, MADE_HERE, Composed, failed
 from assaymark.agents.controls.derived import fact_flip, length_matched, paraphrase
 from assaymark.agents.controls.verbose_terse import terse_right, verbose_wrong
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
@@ -69,7 +69,7 @@ def cell_decision(
         actions=composed.actions,
         rationales=(Rationale(text=composed.text, kind="summary"),),
         format=origin.format if origin else ORDERS,
-        provenance=Provenance(source="assaymark control cells"),
+        provenance=Provenance(source=MADE_HERE),
         confidence=composed.confidence,
         derivation=Derivation(
             kind=kind,
@@ -120,12 +120,14 @@ def cell_decisions(
     honest: Sequence[Decision] = (),
     tokens: int | None = None,
     study: str = "",
+    reasons: dict[str, str] | None = None,
 ) -> list[Decision]:
     """``count`` control cells, spread evenly over the clusters: their numbers differ by one at most.
 
     Equal arguments give equal records. A context or decision from which no admissible cell comes is passed over for
     another of its cluster. Cells A and B use a context again once all others of its cluster were used; a derived cell
-    is made from a decision once. ``derivation.seed`` of each record repeats its generator.
+    is made from a decision once. ``derivation.seed`` of each record repeats its generator. With ``reasons`` it is no
+    error that fewer can be made: they say why a context or decision gave none, and "" of one that gave some.
 
     Raises
     ------
@@ -153,7 +155,7 @@ def cell_decisions(
             return fact_flip(decision, context, rng)
         return length_matched(decision, context, tokens or 0, rng)
 
-    last = "there is nothing left to make one from"
+    last, told = "there is nothing left to make one from", {} if reasons is None else reasons
 
     def cells(cluster: str, key: list[int]) -> Iterator[tuple[Source, Composed, int]]:
         """The admissible cells of one cluster, its sources tried in a drawn order.
@@ -175,8 +177,9 @@ def cell_decisions(
                     composed = make(context, decision, np.random.default_rng(own))
                 except NotMeasurableError as exc:
                     reason = str(exc)
+                    told.setdefault(source[0] if decision is None else decision.record_id, reason)
                     continue
-                idle = 0
+                idle, told[source[0] if decision is None else decision.record_id] = 0, ""
                 yield source, composed, own
             if derived:
                 break
@@ -209,6 +212,6 @@ def cell_decisions(
                     decided_at=context.cutoff + timedelta(seconds=1),
                 )
             )
-    if len(found) < count:
+    if len(found) < count and reasons is None:
         raise NotMeasurableError(f"only {len(found)} of {count} {kind} cells could be made; the last reason: {last}")
     return found
