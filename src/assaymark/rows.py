@@ -47,7 +47,8 @@ _NO_TEXT: Final = (".parquet", ".arrow", ".feather", ".ipc")
 Recognised = tuple[str, Sequence[tuple[int, Mapping[str, Any]]], tuple[str, ...]]
 """The name of a format, its rows with the place of the object that each comes from, and what is said about them."""
 
-Recognise = Callable[[Any], Recognised | None]
+Where = Callable[[int], str]
+Recognise = Callable[[Any, Where], Recognised | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -303,9 +304,13 @@ def _read_json(
     tree, line = objects_of(name, text, said if keep_going else None)
     unit: Literal["line", "record"] = "record" if line is None else "line"
     kind = "JSON" if line is None else "JSON lines"
-    found = None if recognise is None else recognise(tree)
+
+    def where(place: int) -> str:
+        return f"record {place + 1}" if line is None else f"line {line[place]}"
+
+    found = None if recognise is None else recognise(tree, where)
     if found is None and recognise is not None and isinstance(tree, dict):  # one line may be one object of many
-        found = recognise([tree])
+        found = recognise([tree], where)
     if found is not None:
         kind, pairs, more = found
         said += more

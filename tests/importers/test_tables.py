@@ -469,6 +469,17 @@ def test_one_line_is_one_object():
     assert read_rows(b'{"a": 1, "b": {"c": [1]}}').table.to_pylist() == [{"a": "1", "b.c": "[1]"}]
 
 
+def test_a_tools_log_with_something_else_in_it_is_refused_with_its_line_or_goes_on():
+    odd = lines(PAIRS) + b'\n\n{"question_id": 83}\n' + lines(PAIRS[:1])
+    with pytest.raises(InputError, match=r"line 4: has no model_1, model_2, g1_winner, g2_winner \(MT-Bench pairwise"):
+        read_rows(odd)
+    found = read_rows(odd, keep_going=True)
+    assert found.line.tolist() == [1, 1, 2, 2, 5, 5]
+    assert found.said[1].startswith("left out: line 4: has no model_1")
+    with pytest.raises(InputError, match="after line 1: is recognised as Arena-Hard judgments, and holds"):
+        read_rows(lines([ARENA[0], ARENA[1] | {"games": 3}]))
+
+
 def test_a_folder_is_the_logs_of_one_tool(tmp_path):
     for model in ("north__a", "south__b"):
         (tmp_path / model).mkdir()

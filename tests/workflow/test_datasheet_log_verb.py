@@ -208,6 +208,19 @@ def test_where_a_log_is_from_and_what_was_left_out_is_said(tmp_path, capsys):
         assert part in page, part
 
 
+@pytest.mark.parametrize("flags", [("0", "1"), ("1", "2"), ("AB", "BA"), ("false", "true")])
+def test_a_column_may_say_which_text_was_shown_first(tmp_path, flags, capsys):
+    rows = [("north", f"q{k}", "a", "b", word, flag) for k in range(3) for word, flag in zip("12", flags, strict=True)]
+    log = write_log(tmp_path / "log.csv", [*rows, ("north", "q4", "a", "b", "1", flags[0])], (*HEADER, "swapped"))
+    assert datasheet(tmp_path / "none", "--from", log) == 1
+    assert "or which was shown first: order" in capsys.readouterr().err
+    for names, stable in (("slots", 1), ("contents", 0)):
+        words = ("--map", "order=swapped", "--map", f"verdict_names={names}")
+        assert datasheet(tmp_path / names, "--from", log, *words) == 0
+        found = shares(tmp_path / names, "north", "delta0.stable", "delta0.positional")
+        assert tuple(found.values()) == (stable, 1 - stable)
+
+
 def body(page: Path) -> str:
     """What a page shows, without its scripts and styles."""
     return re.sub(r"<(script|style).*?</\1>|<[^>]+>", " ", page.read_text(encoding="utf-8"), flags=re.S)

@@ -53,13 +53,11 @@ def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, Pair
     swapped = np.zeros(first.size, dtype=bool)
     if "order" in cells.roles and not twice:
         words = cells.column("order")
-        lower = pc.utf8_lower(words)
-        known = pc.is_in(lower, pa.array([*_SWAPPED, *_STRAIGHT])).to_numpy()
+        swapped, known = shown_swapped(words)
         cells.problems.rows(
             np.flatnonzero(~known),
             lambda row: (cells.at(row, "order"), f"must be ab or ba (got {words[row].as_py()!r:.60})"),
         )
-        swapped = pc.is_in(lower, pa.array(_SWAPPED)).to_numpy()
     value = np.concatenate([_won(cells, role, first, second, agents, turned=k == 1) for k, role in enumerate(columns)])
     cells.problems.refuse()
     rows = np.arange(item.size)
@@ -88,6 +86,16 @@ def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, Pair
         scores=share[:, None], row=rows[at[np.searchsorted(where, cell // a)]],
     )  # fmt: skip
     return made, _orders(judges, judge[usable], pair[usable], order[usable], of_low[usable])
+
+
+def shown_swapped(words: pa.Array | pa.ChunkedArray) -> tuple[Bools, Bools]:
+    """Which rows show the second text first, and which of the words say so or the contrary; 1 beside 0 is a flag."""
+    lower = pc.utf8_lower(words)
+    flag = bool(pc.any(pc.equal(lower, "0")).as_py())
+    swapped = [*_SWAPPED, "1"] if flag else list(_SWAPPED)
+    found = (pc.is_in(lower, pa.array(one)) for one in (swapped, [*swapped, *_STRAIGHT]))
+    turned, known = (one.to_numpy(zero_copy_only=False) for one in found)
+    return turned, known
 
 
 def _means(keys: Ints, values: Floats) -> tuple[Ints, Floats]:

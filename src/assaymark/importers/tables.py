@@ -24,8 +24,9 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from assaymark.errors import InputError
-from assaymark.rows import Recognised, Rows, read
+from assaymark.errors import InputError, Problem
+from assaymark.json_text import leave_out
+from assaymark.rows import Recognised, Rows, Where, read
 
 __all__ = ["FORMATS", "Format", "Rows", "read_rows"]
 
@@ -35,13 +36,21 @@ Made = Iterator[tuple[int, dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One tool: the keys by which its objects are known, how rows are made of them, and which keys that reads."""
+    """One tool: the keys that each of its objects has, how rows are made of them, and which keys that reads.
+
+    Where not every object is alike, ``looks`` knows the tool.
+    """
 
     name: str
-    looks_like: Callable[[Any], bool]
     to_rows: Callable[[Any, str], Made]
     reads: frozenset[str]
     said: str = ""
+    needs: tuple[str, ...] = ()
+    looks: Callable[[Any], bool] | None = None
+
+    def looks_like(self, tree: Any) -> bool:
+        """Whether a JSON tree is a log of this tool."""
+        return self.looks(tree) if self.looks is not None else _has(*self.needs)(tree)
 
 
 def read_rows(
@@ -58,7 +67,7 @@ def read_rows(
     Raises `InputError`: every problem of the file at once, each with its line.
     """
     name = name or (str(source) if isinstance(source, Path) else "data")
-    recognise = partial(_recognise, name=name)
+    recognise = partial(_recognise, name=name, keep_going=keep_going)
     if isinstance(source, Path) and source.is_dir():
         return _folder(source, name, keep_going)
     try:
@@ -121,20 +130,39 @@ def _start(path: Path) -> bytes:
         return handle.read(4)
 
 
-def _recognise(tree: Any, *, name: str) -> Recognised | None:
+def _recognise(tree: Any, where: Where, *, name: str, keep_going: bool) -> Recognised | None:
     """The rows of a tree that one of `FORMATS` knows."""
-    for one in FORMATS:
-        if one.looks_like(tree):
-            found = list(one.to_rows(tree, name))
-            if not found:
-                raise InputError(name, [f"is recognised as {one.name}, without a score in it"])
-            heads = tree[:50] if isinstance(tree, list) else [tree]
-            used = one.reads | {str(row["judge"]).partition("/")[0] for _, row in found}
-            beside = dict.fromkeys(key for head in heads for key in head if key not in used)
-            said = [one.said] if one.said else []
-            said += [f"not read: {', '.join(beside)}"] if beside else []
-            return one.name, found, tuple(said)
-    return None
+    one = next((kind for kind in FORMATS if kind.looks_like(tree)), None)
+    if one is None:
+        return None
+    said, objects, kept = [one.said] if one.said else [], tree, None
+    if isinstance(tree, list):
+        lacks = {k: [key for key in one.needs if key not in held] if isinstance(held, dict) else None
+                 for k, held in enumerate(tree)}  # fmt: skip
+        problems = [
+            Problem(where(k), f"has no {', '.join(keys)} ({one.name})" if keys else f"must be an object ({one.name})")
+            for k, keys in lacks.items()
+            if keys != []
+        ]
+        if problems:
+            leave_out(name, problems, said if keep_going else None)
+        kept = [k for k, keys in lacks.items() if keys == []]
+        objects = [tree[k] for k in kept]
+    found: list[tuple[int, dict[str, Any]]] = []
+    try:
+        for place, row in one.to_rows(objects, name):
+            found.append((place if kept is None else kept[place], row))
+    except (TypeError, KeyError, AttributeError, ValueError, IndexError) as exc:
+        after = f"after {where(found[-1][0])}" if found else ""
+        what = f"is recognised as {one.name}, and holds what that tool does not write ({exc})"
+        raise InputError(name, [Problem(after, f"{what}; map the columns of a table of your own")]) from None
+    if not found:
+        raise InputError(name, [f"is recognised as {one.name}, without a score in it"])
+    heads = tree[:50] if isinstance(tree, list) else [tree]
+    used = one.reads | (set(one.needs) - _TEXTS) | {str(row["judge"]).partition("/")[0] for _, row in found}
+    beside = dict.fromkeys(key for head in heads if isinstance(head, dict) for key in head if key not in used)
+    said += [f"not read: {', '.join(beside)}"] if beside else []
+    return one.name, found, tuple(said)
 
 
 def _has(*keys: str) -> Callable[[Any], bool]:
@@ -307,6 +335,10 @@ def _openai_evals(tree: Sequence[Object], _: str) -> Made:
     yield from _counted(rows)
 
 
+def _is_evals(tree: Any) -> bool:
+    return _has("spec")(tree) or _has("run_id", "event_id", "sample_id", "type")(tree)
+
+
 _GRADES: Final = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 
 
@@ -336,30 +368,30 @@ def _is_inspect(tree: Any) -> bool:
     return isinstance(tree, dict) and {"eval", "samples", "status"} <= tree.keys() and isinstance(tree["eval"], dict)
 
 
+_TEXTS: Final = {"judgment", "filtered_resps"}  # keys by which a tool is known, and which are not read
+
 FORMATS: Final = (
-    Format("Inspect AI log", _is_inspect, _inspect, frozenset({"eval", "samples", "status", "version"}),
-           "scorers are read as judges, epochs as trials"),
-    Format("promptfoo results", _is_promptfoo, _promptfoo, frozenset({
+    Format("Inspect AI log", _inspect, frozenset({"eval", "samples", "status", "version"}),
+           "scorers are read as judges, epochs as trials", looks=_is_inspect),
+    Format("promptfoo results", _promptfoo, frozenset({
         "results", "provider", "prompt", "promptIdx", "testIdx", "vars", "testCase", "gradingResult", "success",
         "score",
-    }), "assertions are read as judges"),
-    Format("AlpacaEval annotations", _has("generator_1", "generator_2", "preference"), _alpaca, frozenset({
-        "instruction", "generator_1", "generator_2", "preference", "annotator", "dataset",
-    }), "AlpacaEval shuffles the outputs and does not write their order: nothing can be said of position"),
-    Format("Arena-Hard judgments", _has("games", "model", "judge"), _arena_hard, frozenset({
-        "question_id", "uid", "model", "baseline", "judge", "games",
-    }), "game 1 shows the baseline first, game 2 the model; where the file does not name it, it is called baseline"),
-    Format("MT-Bench pairwise judgments", _has("question_id", "model_1", "model_2", "g1_winner", "g2_winner"),
-           _mt_bench_pair, frozenset({
-               "question_id", "model_1", "model_2", "g1_winner", "g2_winner", "judge", "turn",
-           }), "winners name models, and game 2 shows model_2 first"),
-    Format("MT-Bench single judgments", _has("question_id", "model", "judge", "score", "judgment"), _mt_bench_single,
-           frozenset({"question_id", "model", "judge", "score", "turn"})),
-    Format("lm-evaluation-harness samples", _has("doc_id", "filtered_resps"), _harness, frozenset({
-        "doc_id", "filter", "metrics",
-    }), "metrics are read as judges, and the system is called after the folder that holds the file"),
-    Format("OpenAI evals log", lambda tree: _has("spec")(tree) or _has("run_id", "event_id", "sample_id", "type")(tree),
-           _openai_evals, frozenset({"spec", "sample_id", "type", "data", "run_id", "event_id"}),
-           "matches and metrics are read as judges"),
+    }), "assertions are read as judges", looks=_is_promptfoo),
+    Format("AlpacaEval annotations", _alpaca, frozenset({"annotator", "dataset"}),
+           "AlpacaEval shuffles the outputs and does not write their order: nothing can be said of position",
+           ("instruction", "generator_1", "generator_2", "preference")),
+    Format("Arena-Hard judgments", _arena_hard, frozenset({"question_id", "uid", "baseline"}),
+           "game 1 shows the baseline first, game 2 the model; where the file does not name it, it is called baseline",
+           ("games", "model", "judge")),
+    Format("MT-Bench pairwise judgments", _mt_bench_pair, frozenset({"judge", "turn"}),
+           "winners name models, and game 2 shows model_2 first",
+           ("question_id", "model_1", "model_2", "g1_winner", "g2_winner")),
+    Format("MT-Bench single judgments", _mt_bench_single, frozenset({"turn"}), "",
+           ("question_id", "model", "judge", "score", "judgment")),
+    Format("lm-evaluation-harness samples", _harness, frozenset({"filter", "metrics"}),
+           "metrics are read as judges, and the system is called after the folder that holds the file",
+           ("doc_id", "filtered_resps")),
+    Format("OpenAI evals log", _openai_evals, frozenset({"spec", "sample_id", "type", "data", "run_id", "event_id"}),
+           "matches and metrics are read as judges", looks=_is_evals),
 )  # fmt: skip
 """The tools whose logs are known, in the sequence in which they are tried."""

@@ -77,12 +77,13 @@ class VerdictMap(BaseModel):
     Every field is optional: a column that is not named here is looked for under its usual spellings (`SPELLINGS`), a
     word that ``labels`` does not hold under `LABELS`. A column is a name, a dotted path into an object, or several
     joined by ``+``. ``order_1`` and ``order_2`` are two verdicts in one row: on the pair as it is named, and with the
-    contents swapped. ``truth`` names the better content, ``text_1`` and ``text_2`` the texts that were shown, where the
-    slots hold names: equal texts are null pairs. ``threshold`` reads a number as a verdict: above it slot ``above``,
-    below it the other, on it (or within ``"low..high"``) a tie. ``filter`` keeps the rows whose column has the value,
-    or one of the values. ``judge_name`` is for a log of one judge without a column for it. ``verdict_names`` says what
-    a verdict names: slots, contents (1 and 2 are then those of the row as it is named), or, by default, whichever fits;
-    a word that could be both is then refused.
+    contents swapped. ``order`` says which content a row showed first, where rows name a pair in one way. ``truth``
+    names the better content, ``text_1`` and ``text_2`` the texts that were shown, where the slots hold names: equal
+    texts are null pairs. ``threshold`` reads a number as a verdict: above it slot ``above``, below it the other, on it
+    (or within ``"low..high"``) a tie. ``filter`` keeps the rows whose column has the value, or one of the values.
+    ``judge_name`` is for a log of one judge without a column for it. ``verdict_names`` says what a verdict names:
+    slots, contents (1 and 2 are then those of the row as it is named), or, by default, whichever fits; a word that
+    could be both is then refused.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -97,6 +98,7 @@ class VerdictMap(BaseModel):
     pair: Column | None = None
     order_1: Column | None = None
     order_2: Column | None = None
+    order: Column | None = None
     truth: Column | None = None
     text_1: Column | None = None
     text_2: Column | None = None
@@ -161,7 +163,7 @@ def find_columns(rows: Rows, mapping: VerdictMap, found: Findings) -> dict[str, 
     fields: dict[str, str] = {}
     plain = [plain_word(name) for name in header]
     both = [pair for pair in _SLOTS if set(pair) <= set(plain)]
-    for field in (*SPELLINGS, "text_1", "text_2"):
+    for field in (*SPELLINGS, "order", "text_1", "text_2"):
         spelled = SPELLINGS.get(field, ())
         if named := getattr(mapping, field):
             if is_there(rows, named, field, found):

@@ -20,6 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assaymark.errors import InputError
+from assaymark.importers.comparisons import shown_swapped
+from assaymark.importers.roles import SYNONYMS
 from assaymark.importers.tables import Rows, read_rows
 from assaymark.importers.verdict_log import (
     BLANKS,
@@ -70,6 +72,7 @@ _TRIAL: Final = re.compile(r"(\d{1,9})(?:\.0*)?", re.ASCII)
 _TURNING: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _UNPRINTED: Final = ("Cc", "Zl", "Zp")
 _CLASH: Final = -2
+_AGAIN: Final = "; if calls were repeated, name the column that counts them: trial (or which was shown first: order)"
 
 
 def read_verdicts(
@@ -104,10 +107,16 @@ def read_verdicts(
     line, second = rows.line[kept], None
     if ORDERS.issubset(columns):
         columns, line, second = _both_orders(columns, line)
+    elif "order" in columns:
+        columns, second = _as_shown(columns, lambda k: f"{rows.unit} {line[k]}, order", found)
     calls = _Calls(columns, line, rows.unit, second, mapping, found)
     calls.pair_up(found)
     key, chosen = calls.once(found)
-    said = rows.said
+    said, again = rows.said, calls.line.size - chosen.size
+    like = next((name for name in rows.table.column_names if plain_word(name) in SYNONYMS["order"]), None)
+    if again and like is not None and "order" not in fields:
+        what = f"if {like!r} says which content was shown first, map it: order"
+        said = (*said, f"{again:,} rows repeat a call and count once; {what}")
     if not keep_going:
         found.refuse(name)
     elif found.told:
@@ -132,7 +141,7 @@ def read_verdicts(
         pair_contents=calls.pair_contents, judge=judge, pair=calls.pair[chosen], trial=calls.trial[chosen],
         order=calls.order[chosen], verdict=verdict, line=calls.line[chosen], both=both,
         single=np.bincount(judge, minlength=len(calls.judges)) - 2 * both, rows=total, filtered=total - kept.size,
-        duplicates=calls.line.size - chosen.size, columns=fields, labels=calls.labels, pair_truth=calls.pair_truth,
+        duplicates=again, columns=fields, labels=calls.labels, pair_truth=calls.pair_truth,
         nulls=calls.nulls, reading=calls.reading, said=said, sha256=rows.sha256, format=rows.format,
         filters=mapping.wanted,
     )  # fmt: skip
@@ -171,6 +180,20 @@ def _both_orders(columns: Mapping[str, Coded], line: Ints) -> tuple[dict[str, Co
     made |= {"slot_1": one_then(*slots), "slot_2": one_then(*reversed(slots))}
     made["verdict"] = one_then(columns["order_1"], columns["order_2"])
     return made, np.tile(line, 2), np.repeat([False, True], n)
+
+
+def _as_shown(
+    columns: Mapping[str, Coded], at: Callable[[int], str], found: Findings
+) -> tuple[dict[str, Coded], Bools]:
+    """The slots as a column says that they were shown, and which rows show the contents swapped."""
+    words, (codes,) = sorted_codes([columns["order"]])
+    swapped, known = (one[codes] for one in shown_swapped(pa.array(words)))
+    found.rows("order", ~known, lambda k: (at(k), f"must be ab or ba, or a flag (got {words[codes[k]]!r:.60})"))
+    slots = columns["slot_1"], columns["slot_2"]
+    both = pa.concat_arrays([one.words for one in slots])
+    one, two = slots[0].codes, slots[1].codes + len(slots[0].words)
+    shown = {"slot_1": np.where(swapped, two, one), "slot_2": np.where(swapped, one, two)}
+    return {**columns, **{name: Coded(both, code) for name, code in shown.items()}}, swapped
 
 
 class _Calls:
@@ -404,7 +427,7 @@ class _Calls:
         again[1:] = key[1:] == key[:-1]
         first = np.empty_like(places)
         first[places] = places[np.maximum.accumulate(np.where(again, 0, np.arange(key.size)))]
-        hint = "" if len(self.trials) > 1 else "; if calls were repeated, name the column that counts them: trial"
+        hint = "" if len(self.trials) > 1 else _AGAIN
 
         def describe(k: int) -> tuple[str, str]:
             where = f"judge {self.judges[self.judge[k]]!r:.40}, question {self.questions[self.question[k]]!r:.40}"

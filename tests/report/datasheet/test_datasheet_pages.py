@@ -309,12 +309,8 @@ def test_a_log_gives_what_it_can_and_says_what_it_cannot():
     assert "Of the pairs in the log it preferred one in 1,075 of 1,600 calls" in text
     assert "not for where it stood (pairs: 96 by place, 412 by text, 52 in one order only)" in text
     assert "is 96 of 508 (0.19); it hides the 52 pairs" in text
-    for what in (
-        "Preference between identical texts",
-        "Sensitivity and detection threshold",
-        "Filler preference",
-        "The effect of a strict",
-    ):
+    absent = ("Preference between identical texts", "Sensitivity and detection threshold", "Filler preference")
+    for what in (*absent, "The effect of a strict"):
         assert re.search(rf"{what}[a-z ]*: not measured, ", text)
     assert "the upper left is then what a steady judge looks like" in text
     assert "Gates not applied" in text
