@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 from typing import Annotated, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from assaymark.errors import InputError
-from assaymark.importers.read import ShapeError, as_shape
+from assaymark.importers.read import ShapeError, as_shape, round_width
 from assaymark.plan import read_toml
 from assaymark.records import Completeness
 
@@ -73,13 +74,13 @@ class Source(Part):
 
 
 class Columns(Part):
-    """Columns of the decisions file; the first five are needed."""
+    """Columns of the decisions file; the first five are needed, ``episode`` only without ``round``."""
 
     agent: Column
     family: Column
-    episode: Column
     decided_at: Column
     context: Column
+    episode: Column | None = None
     step: Column | None = None
     replicate: Column | None = None
     cluster: Column | None = None
@@ -93,6 +94,9 @@ class Columns(Part):
     weight: Column | None = None
     quantity: Column | None = None
     price: Column | None = None
+    leverage: Column | None = None
+    stop: Column | None = None
+    target: Column | None = None
     derivation: Column | None = None
     parent: Column | None = None
 
@@ -140,6 +144,7 @@ class OutcomeColumns(Part):
     episode: Column = "episode"
     value: Column = "value"
     horizon: Column = "horizon"
+    decided_at: Column | None = None
     step: Column | None = None
     replicate: Column | None = None
     benchmark: Column | None = None
@@ -159,9 +164,36 @@ class ColumnMap(Part):
     known_scores: dict[str, str] = Field(default_factory=dict, description="column of a known score -> dimension")
     weight_unit: Literal["fraction", "percent"] = "fraction"
     completeness: Completeness = "partial"
+    round: str | None = Field(default=None, description="how long a round lasts: 15min, 1h, 1d, 1w")
+    time_zone: str | None = Field(default=None, description="of times that say none")
     facts: FactColumns = FactColumns()
     constraints: ConstraintColumns = ConstraintColumns()
     outcomes: OutcomeColumns = OutcomeColumns()
+
+    @field_validator("round")
+    @classmethod
+    def _is_a_length(cls, text: str | None) -> str | None:
+        if text is not None:
+            round_width(text)
+        return text
+
+    @field_validator("time_zone")
+    @classmethod
+    def _is_a_zone(cls, name: str | None) -> str | None:
+        try:
+            return name if name is None else ZoneInfo(name).key
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise ValueError(f"must be a time zone such as Europe/Berlin or UTC (got {name!r:.40})") from None
+
+    @model_validator(mode="after")
+    def _one_rule_of_rounds(self) -> ColumnMap:
+        if self.round is None and self.columns.episode is None:
+            raise ValueError('columns.episode is missing; name the column of the question, or say round = "1h"')
+        if self.round is not None and self.columns.step is not None:
+            raise ValueError("columns.step goes with columns.episode; round numbers the decisions of an agent itself")
+        if self.round is not None and self.files.outcomes and self.outcomes.decided_at is None:
+            raise ValueError("outcomes.decided_at is needed with round: which column has the time of the decision")
+        return self
 
     @model_validator(mode="after")
     def _no_outcome_in_context(self) -> ColumnMap:

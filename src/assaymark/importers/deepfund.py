@@ -183,8 +183,6 @@ def _rows(base: sqlite3.Connection, file: str, table: str, kind: type[Model], ta
     if absent := [name for name in kind.model_fields if name not in held]:
         tally.problem(f"{file} {table}", f"no column {', '.join(absent)} (got {', '.join(held)})")
         return []
-    if extra := sorted({*held} - {*kind.model_fields, "id"}):
-        tally.no_place(f"columns of {table}", ", ".join(extra))
     found = []
     for number, *cells in base.execute(f"select rowid, * from {table} order by rowid"):
         try:
@@ -192,6 +190,8 @@ def _rows(base: sqlite3.Connection, file: str, table: str, kind: type[Model], ta
         except ShapeError as exc:
             note(tally, f"{file} {table} row {number}", exc)
             tally.counts[f"unreadable {table}"] += 1
+    if found and (extra := sorted({*held} - {*kind.model_fields, "id"})):
+        tally.no_place(f"{', '.join(extra)} of {table}", found[0][0], len(found))
     return found
 
 

@@ -88,7 +88,7 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         "generic": Importer(
             name="generic",
             title="your own agent: CSV or JSONL with a column map",
-            patterns=("*.toml", "*.csv", "*.jsonl", "*.ndjson"),
+            patterns=("*.toml", "*.csv", "*.json", "*.jsonl", "*.ndjson"),
             provenance=Provenance(source="generic"),
             read=import_generic,
         ),

@@ -7,10 +7,10 @@ import math
 import re
 import types
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, Final, TypeVar, Union, get_args, get_origin
 
 import yaml
@@ -91,8 +91,16 @@ def json_objects(
 
 def json_object(line: bytes) -> dict[str, Any]:
     """One JSON object, as strict as it gets."""
+    value = json_value(line)
+    if not isinstance(value, dict):
+        raise ValueError(f"must be an object (got {type(value).__name__})")  # noqa: TRY004
+    return value
+
+
+def json_value(line: bytes) -> Any:
+    """One JSON value, as strict as it gets."""
     try:
-        value = json.loads(line, object_pairs_hook=once, parse_constant=_no_constant, parse_int=whole_number)
+        return json.loads(line, object_pairs_hook=once, parse_constant=_no_constant, parse_int=whole_number)
     except json.JSONDecodeError as exc:
         seen = line[max(exc.pos - 10, 0) : exc.pos + 20].decode("utf-8", "replace")
         raise ValueError(f"not JSON: {exc.msg} at column {exc.colno} (near {seen!r})") from None
@@ -100,9 +108,6 @@ def json_object(line: bytes) -> dict[str, Any]:
         raise ValueError(f"not UTF-8 at byte {exc.start}") from None
     except RecursionError:
         raise ValueError("nested too deep") from None
-    if not isinstance(value, dict):
-        raise ValueError(f"must be an object (got {type(value).__name__})")  # noqa: TRY004
-    return value
 
 
 def _no_constant(name: str) -> float:
@@ -268,12 +273,19 @@ def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int
                 yield number, dict(zip(header, row, strict=True))
 
 
-def moment(text: str) -> datetime:
-    """A point in time with its zone, as UTC."""
+def moment(text: str, zone: tzinfo | None = None) -> datetime:
+    """A point in time as UTC; ``zone`` is that of times that say none."""
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ValueError(f"{_TIME} (got {text[:80]!r})") from None
+    if found.tzinfo is None and zone is not None:
+        # an hour is told twice, or not at all, where clocks change
+        both = [found.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
+        if both[0].utcoffset() != both[1].utcoffset():
+            offsets = " or ".join(f"{one:%z}" for one in both)
+            raise ValueError(f"clocks change then in {zone} (got {text[:80]!r}); write it with its offset, {offsets}")
+        found = both[0]
     if found.tzinfo is None:
         what, _, allowed = _NO_ZONE.partition(";")
         raise ValueError(f"{what} (got {text[:80]!r});{allowed}")
@@ -337,11 +349,12 @@ class Row:
     place: str
     cells: Mapping[str, Any]
     tally: Tally
+    zone: tzinfo | None = None
 
     @property
     def quiet(self) -> Row:
         """The same row, whose problems are noted nowhere: for a first look at it."""
-        return Row(self.place, self.cells, Tally())
+        return Row(self.place, self.cells, Tally(), self.zone)
 
     def problem(self, column: str | None, what: str) -> None:
         """Notes what is wrong with a cell."""
@@ -395,7 +408,7 @@ class Row:
         """The moment of a cell, with its zone."""
         text = self.text(column, needed=needed)
         try:
-            return moment(text) if text else None
+            return moment(text, self.zone) if text else None
         except ValueError as exc:
             self.problem(column, str(exc))
             return None
@@ -415,25 +428,81 @@ class Sheet:
         return tuple(dict.fromkeys(column for row in self.rows for column in row.cells))
 
 
-def read_sheet(name: str, data: bytes, tally: Tally) -> Sheet:
-    """The rows of a CSV or JSONL file (told by its name); unreadable ones are noted, counted and left out."""
+def read_sheet(name: str, data: bytes, tally: Tally, wanted: Collection[str] = (), zone: tzinfo | None = None) -> Sheet:
+    """The rows of a CSV, JSON or JSONL file (told by its name); unreadable ones are noted, counted and left out.
+
+    Objects in objects become dotted columns; a list of objects with a ``wanted`` column becomes a row each. ``zone`` is
+    that of times that say none.
+    """
     sheet = Sheet([])
 
     def wrong(number: int, what: str) -> None:
         sheet.lost += 1
         tally.problem(f"{name} line {number}", what)
 
+    def add(place: str, tree: Any) -> None:
+        try:
+            if not isinstance(tree, dict):
+                raise ValueError(f"must be an object (got {type(tree).__name__})")  # noqa: TRY004
+            sheet.rows += [Row(joined(place, at), cells, tally, zone) for at, cells in _flat_rows(tree, wanted)]
+        except (ValueError, RecursionError) as exc:
+            sheet.lost += 1
+            tally.problem(place, "nested too deep" if isinstance(exc, RecursionError) else str(exc))
+
     if name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
         for place, _, tree in json_objects("", name, data, tally, None):
             if tree is None:
                 sheet.lost += 1
             else:
-                sheet.rows.append(Row(place, tree, tally))
+                add(place, tree)
         return sheet
     try:
+        if name.removesuffix(".gz").endswith(".json"):
+            for at, tree in enumerate(_items(json_value(data)), start=1):
+                add(f"{name} item {at}", tree)
+            return sheet
         for number, cells in csv_rows(text_of(name, data), wrong):
-            sheet.rows.append(Row(f"{name} line {number}", cells, tally))
+            sheet.rows.append(Row(f"{name} line {number}", cells, tally, zone))
     except ValueError as exc:
         sheet.broken = True
         tally.problem(name, str(exc))
     return sheet
+
+
+def _items(tree: Any) -> list[Any]:
+    """The rows of a whole JSON file: a list, or the one list in an object."""
+    lists = [value for value in tree.values() if isinstance(value, list)] if isinstance(tree, dict) else [tree]
+    if len(lists) != 1 or not isinstance(lists[0], list):
+        raise ValueError("must be a list of objects, or an object with one list; write one object a line as .jsonl")
+    return lists[0]
+
+
+def _flat_rows(tree: Mapping[str, Any], wanted: Collection[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """An object as rows with dotted columns, each with its place in the list that made it one of several."""
+    cells = _flat(tree, "")
+    lists = [
+        key
+        for key, value in cells.items()
+        if isinstance(value, list) and any(isinstance(one, dict) for one in value)
+        and any(column.startswith(f"{key}.") for column in wanted)
+    ]  # fmt: skip
+    if len(lists) > 1:
+        raise ValueError(f"columns of two lists are mapped ({lists[0]}, {lists[1]}); a decision has one list of orders")
+    if not lists:
+        yield "", cells
+        return
+    (key,) = lists
+    for at, one in enumerate(cells.pop(key), start=1):
+        if not isinstance(one, dict):
+            raise ValueError(f"{key}: must hold objects only (item {at} is {type(one).__name__})")  # noqa: TRY004
+        yield f"{key} {at}", cells | _flat(one, f"{key}.")
+
+
+def _flat(tree: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    cells: dict[str, Any] = {}
+    for key, value in tree.items():
+        inner = _flat(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {f"{prefix}{key}": value}
+        if twice := next((name for name in inner if name in cells), None):
+            raise ValueError(f"{twice!r} is there twice: with a dot in its name, and as an object in an object")
+        cells |= inner
+    return cells

@@ -116,9 +116,9 @@ class Tally:
         """Notes one thing the source should hold and does not."""
         _add(self._missing, what, example)
 
-    def no_place(self, what: str, example: object) -> None:
-        """Notes one thing that the source holds and no record has a place for."""
-        _add(self._no_place, what, f"{example!s:.60}")
+    def no_place(self, what: str, example: object, times: int = 1) -> None:
+        """Notes one thing that the source holds, so many times, and no record has a place for."""
+        _add(self._no_place, what, f"{example!s:.60}", times)
 
     def unresolved(self, decisions: Iterable[Decision], resolved: Collection[str], what: str) -> None:
         """Notes what each decision lacks, and ``what`` for those without an outcome (their ids: ``resolved``)."""
@@ -166,10 +166,10 @@ class Tally:
         return Imported(decisions=tuple(decisions), contexts=contexts, outcomes=tuple(outcomes), report=report)
 
 
-def _add(found: dict[str, Missing], what: str, example: str) -> None:
+def _add(found: dict[str, Missing], what: str, example: str, times: int = 1) -> None:
     before = found.get(what, Missing(count=0))
     more = () if len(before.examples) == EXAMPLES or example in before.examples else (example,)
-    found[what] = Missing(count=before.count + 1, examples=(*before.examples, *more))
+    found[what] = Missing(count=before.count + times, examples=(*before.examples, *more))
 
 
 def has_text(rationales: Iterable[Rationale]) -> bool:
