@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, time
 from typing import Any, Final, Literal, TypeVar
 
 from pydantic import (
@@ -179,3 +180,54 @@ def refuse_version_1(raw: Mapping[str, Any], *, source: str) -> None:
 def plan_problems(error: ValidationError, kind: type[BaseModel]) -> list[Problem]:
     """What is wrong with a plan; of a field that was replaced, what took its place."""
     return [Problem(one.where, REPLACED.get(one.where, one.what)) for one in problems_of(error, kind)]
+
+
+_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+_SHORT_FORM: Final = 0xFFFF  # the longest code that four digits hold
+
+
+def toml_text(table: Mapping[str, Any]) -> str:
+    """A table as a TOML document: in each table its own values come first, then the tables inside it."""
+
+    def is_table(value: Any) -> bool:
+        return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict))
+
+    def lines(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
+        yield from (f"{_key(name)} = {toml_value(value)}" for name, value in table.items() if not is_table(value))
+        for name, value in table.items():
+            inner = (*path, _key(name))
+            brackets = ("[", "]") if isinstance(value, dict) else ("[[", "]]")
+            for item in ([value] if value else []) if isinstance(value, dict) else value if is_table(value) else ():
+                yield from ("", ".".join(inner).join(brackets), *lines(item, inner))
+
+    return "\n".join(lines(table, ())) + "\n"
+
+
+def toml_value(value: object) -> str:
+    """A value as TOML writes it on one line."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(key)} = {toml_value(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(toml_value, value)) + "]"
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    return str(value) if isinstance(value, (int, float)) else _quoted(str(value))
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    """A string on one line, with every character that cannot be seen written as its number."""
+    chars = []
+    for char in text:
+        if char in '"\\':
+            chars.append(f"\\{char}")
+        elif char.isprintable():
+            chars.append(char)
+        else:
+            chars.append(f"\\u{ord(char):04x}" if ord(char) <= _SHORT_FORM else f"\\U{ord(char):08x}")
+    return f'"{"".join(chars)}"'

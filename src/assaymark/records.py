@@ -62,6 +62,9 @@ def record(kind: type[T]) -> type[T]:
     return dataclass(frozen=True, slots=True, kw_only=True, repr=kind.__repr__ is object.__repr__)(kind)
 
 
+IDENTICAL: Literal["identical repetitions"] = "identical repetitions"
+"""The state of a noise floor where every repetition came out the same."""
+
 AGGREGATE = "aggregate"
 """The name under which the mean over all rubric dimensions stands beside the dimensions themselves."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from assaymark.market.sanitise import Bars
+from assaymark.market.sanitising import Bars
 
 
 class Later:

@@ -15,10 +15,10 @@ from assaymark.errors import InputError, ModelError, PlanError
 from assaymark.protocol import EngineChoice, JudgeSpec, Study
 from assaymark.workflow.ask import ask
 from assaymark.workflow.forecast import Stage, expected, paid_models, paid_of
+from assaymark.workflow.progress import silent
 from assaymark.workflow.publish import in_flight_bound
 from assaymark.workflow.raw_calls import paid_views
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.track import silent
 
 PRICES = """
 format = "assaymark prices 1"

@@ -15,9 +15,9 @@ from assaymark.workflow import inspect_tasks
 from assaymark.workflow.export import item_names
 from assaymark.workflow.inspect_tasks import graded_value, preferred_value
 from assaymark.workflow.lock import open_locked
+from assaymark.workflow.progress import silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import Desk
-from assaymark.workflow.track import silent
 
 NAMES = load_rubric("v1.0").names
 GOOD = json.dumps({"scores": dict.fromkeys(NAMES, 4), "evidence": [], "lookahead_check": "pass", "comment": None})

@@ -15,7 +15,8 @@ from assaymark.engine import Ledger
 from assaymark.errors import InputError, PlanError, UnknownNameError
 from assaymark.workflow import score_files as bare_tables
 from assaymark.workflow import score_files as partitions
-from assaymark.workflow.score_files import Computing, MeasuredTable, computing_of
+from assaymark.workflow.partitions import Computing, computing_of
+from assaymark.workflow.score_files import MeasuredTable
 
 
 @pytest.fixture(autouse=True)

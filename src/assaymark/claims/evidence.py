@@ -11,8 +11,7 @@ from typing import Any, Literal
 from assaymark.claims.levels import OnFailure, Rules, Test
 from assaymark.claims.messages import Said
 from assaymark.errors import NotMeasurableError
-from assaymark.judging.season.table import IDENTICAL
-from assaymark.records import AGGREGATE, Measurement, measurement_id
+from assaymark.records import AGGREGATE, IDENTICAL, Measurement, measurement_id
 
 Key = tuple[str, frozenset[str]]
 

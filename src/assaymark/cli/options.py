@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from assaymark.engine import Model
     from assaymark.workflow.forecast import Forecast
-    from assaymark.workflow.track import Progress
+    from assaymark.workflow.progress import Progress
 
 
 class Loudness(enum.IntEnum):

@@ -41,8 +41,9 @@ from assaymark.workflow.check import is_plan_of_scores, is_table, lock_plan, ope
 from assaymark.workflow.controls import make_controls
 from assaymark.workflow.export import export_arrow, export_inspect
 from assaymark.workflow.joining import TITLE, join_runs, kind_of
+from assaymark.workflow.partitions import computing_of
 from assaymark.workflow.run_folder import RunFolder, new_folder, read_lock
-from assaymark.workflow.score_files import computing_of, measure_table
+from assaymark.workflow.score_files import measure_table
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.track import study_text
 from assaymark.workflow.tracks.benchmark import bench_report

@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-from assaymark.market.actions import CorporateAction
-from assaymark.market.calendar import fill_gaps, sample_on, simple_returns, weekdays
-from assaymark.market.calibration import calibration, calibration_table
-from assaymark.market.checks import Finding, Limits, price_findings, price_problems, snapshot_problems
-from assaymark.market.files import history_from_file, snapshot_from_file
-from assaymark.market.history import AsOf, History, PriceSlice, Restated, known_at_close, synthetic_history
-from assaymark.market.instruments import CLASS_NAMES, CLASSES, AssetClass, Listing, class_members, universe
-from assaymark.market.macro import Filing, Fundamentals, MacroReading, MacroSeries, News, NewsFact
-from assaymark.market.minutes import MinuteBars, minute_bars
-from assaymark.market.open import history_of, open_history
-from assaymark.market.regimes import (
-    Correlations,
-    class_correlations,
-    class_index,
-    drawdown,
-    pairwise_correlation,
-    regimes,
-)
-from assaymark.market.sanitise import Bars, ProbeMatch, Sanitised, date_probe, sanitise
-from assaymark.market.snapshot import (
-    Manifest,
-    Origin,
-    Snapshot,
-    read_manifest,
-    read_snapshot,
-    snapshot_of,
-    synthetic_snapshot,
-    write_snapshot,
-)
-from assaymark.market.synthetic import SyntheticMarket, synthetic_market
+from typing import TYPE_CHECKING
+
+from assaymark.lazy import exported
+
+if TYPE_CHECKING:
+    from assaymark.market.actions import CorporateAction
+    from assaymark.market.calendar import fill_gaps, sample_on, simple_returns, weekdays
+    from assaymark.market.calibrating import calibration, calibration_table
+    from assaymark.market.checks import Finding, Limits, price_findings, price_problems, snapshot_problems
+    from assaymark.market.files import history_from_file, snapshot_from_file
+    from assaymark.market.history import AsOf, History, PriceSlice, Restated, known_at_close, synthetic_history
+    from assaymark.market.instruments import CLASS_NAMES, CLASSES, AssetClass, Listing, class_members, universe
+    from assaymark.market.macro import Filing, Fundamentals, MacroReading, MacroSeries, News, NewsFact
+    from assaymark.market.minutes import MinuteBars, minute_bars
+    from assaymark.market.open import history_of, open_history
+    from assaymark.market.regime import (
+        Correlations,
+        class_correlations,
+        class_index,
+        drawdown,
+        pairwise_correlation,
+        regimes,
+    )
+    from assaymark.market.sanitising import Bars, ProbeMatch, Sanitised, date_probe, sanitise
+    from assaymark.market.snapshot import (
+        Manifest,
+        Origin,
+        Snapshot,
+        read_manifest,
+        read_snapshot,
+        snapshot_of,
+        synthetic_snapshot,
+        write_snapshot,
+    )
+    from assaymark.market.synthetic import SyntheticMarket, synthetic_market
 
 __all__ = [
     "CLASSES",
@@ -92,3 +97,5 @@ __all__ = [
     "weekdays",
     "write_snapshot",
 ]
+
+__getattr__ = exported(__name__)

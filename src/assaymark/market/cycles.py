@@ -12,8 +12,8 @@ import numpy as np
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.market.instruments import CLASS_NAMES
 from assaymark.market.minutes import SESSION, minute_bars
-from assaymark.market.regimes import class_index, regimes
-from assaymark.market.sanitise import Bars, DailyRanges, Sanitised, sanitise
+from assaymark.market.regime import class_index, regimes
+from assaymark.market.sanitising import Bars, DailyRanges, Sanitised, sanitise
 from assaymark.market.synthetic import SyntheticMarket, synthetic_market
 from assaymark.records import Constraint, Context, Fact, Instrument, Portfolio, Series, record
 

@@ -28,7 +28,7 @@ from assaymark.market.macro import (
     synthetic_fundamentals,
     templated_news,
 )
-from assaymark.market.regimes import class_index, regimes
+from assaymark.market.regime import class_index, regimes
 from assaymark.market.synthetic import synthetic_market
 from assaymark.text import clean
 
@@ -275,7 +275,7 @@ class AsOf(ShownView):
         return PriceSlice(prices.days[1:], prices.ids, simple_returns(prices.values))
 
     def regimes(self, *, band: float = 0.05) -> dict[AssetClass, str]:
-        """The regime of each class on the last closed day (`assaymark.market.regimes`)."""
+        """The regime of each class on the last closed day (`assaymark.market.regime`)."""
         if self._begin == self._end:
             raise InputError("regimes", [f"no day had closed by {self.t.isoformat()}"])
         # 252 days for the peak; the averages need fewer.

@@ -13,7 +13,7 @@ import numpy as np
 from assaymark.errors import InputError
 from assaymark.market.calendar import known_from
 from assaymark.market.instruments import CLASS_NAMES, class_members
-from assaymark.market.regimes import class_index, drawdown
+from assaymark.market.regime import class_index, drawdown
 from assaymark.market.synthetic import SyntheticMarket, streams
 
 _NOON = 12 * 3600

@@ -17,7 +17,7 @@ import pyarrow.parquet
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.market.files import beginning
 from assaymark.market.instruments import CLASS_NAMES
-from assaymark.market.sanitise import Bars, DailyRanges
+from assaymark.market.sanitising import Bars, DailyRanges
 from assaymark.market.synthetic import SyntheticMarket
 from assaymark.problems import table_problem
 

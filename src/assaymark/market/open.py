@@ -19,7 +19,7 @@ from assaymark.market.checks import Limits, price_findings
 from assaymark.market.history import AsOf, History, WideBars, seconds_up, wide_bars
 from assaymark.market.instruments import CLASSES, AssetClass, Listing, class_members
 from assaymark.market.macro import Filing, Fundamentals, MacroSeries, News, released_after
-from assaymark.market.regimes import class_index
+from assaymark.market.regime import class_index
 from assaymark.market.snapshot import Snapshot, cached_bars, check_files, keep_bars, read_manifest, read_table
 
 LONG_GAP = 30

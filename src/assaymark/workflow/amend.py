@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, time
-from typing import Any, Final
+from datetime import datetime
+from typing import Final
 
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, PlanError, Problem
@@ -16,61 +15,10 @@ from assaymark.protocol import parse_study
 from assaymark.records import JSON
 from assaymark.workflow.amendments import Amendment, changed_fields, record_amendment, undo_unfinished
 from assaymark.workflow.lock import Locked, check_plan, open_locked, probe_keys, stored_lock, write_plan
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder, read_text, write_lock
 from assaymark.workflow.study_calls import Desk, of_people, parsed
 from assaymark.workflow.tables import DECISIONS, JUDGMENTS, Store
-from assaymark.workflow.track import Progress, silent
-
-_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
-_SHORT_FORM: Final = 0xFFFF  # the longest code that four digits hold
-
-
-def toml_text(table: Mapping[str, Any]) -> str:
-    """A table as a TOML document: in each table its own values come first, then the tables inside it."""
-
-    def is_table(value: Any) -> bool:
-        return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict))
-
-    def lines(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
-        yield from (f"{_key(name)} = {toml_value(value)}" for name, value in table.items() if not is_table(value))
-        for name, value in table.items():
-            inner = (*path, _key(name))
-            brackets = ("[", "]") if isinstance(value, dict) else ("[[", "]]")
-            for item in ([value] if value else []) if isinstance(value, dict) else value if is_table(value) else ():
-                yield from ("", ".".join(inner).join(brackets), *lines(item, inner))
-
-    return "\n".join(lines(table, ())) + "\n"
-
-
-def toml_value(value: object) -> str:
-    """A value as TOML writes it on one line."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(key)} = {toml_value(item)}" for key, item in value.items()) + " }"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(toml_value, value)) + "]"
-    if isinstance(value, (date, time)):
-        return value.isoformat()
-    return str(value) if isinstance(value, (int, float)) else _quoted(str(value))
-
-
-def _key(name: str) -> str:
-    return name if _BARE_KEY.fullmatch(name) else _quoted(name)
-
-
-def _quoted(text: str) -> str:
-    """A string on one line, with every character that cannot be seen written as its number."""
-    chars = []
-    for char in text:
-        if char in '"\\':
-            chars.append(f"\\{char}")
-        elif char.isprintable():
-            chars.append(char)
-        else:
-            chars.append(f"\\u{ord(char):04x}" if ord(char) <= _SHORT_FORM else f"\\U{ord(char):08x}")
-    return f'"{"".join(chars)}"'
-
 
 AFTER_JUDGING: Final = ("title", "engine", "anchor_probe", "human.grades")
 """The parts of a plan that no verdict rests on, or that come after the judging: these may be changed even then."""

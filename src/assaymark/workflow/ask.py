@@ -33,10 +33,11 @@ from assaymark.judging import load_rubric
 from assaymark.metrology import ProbePlan, analyse, contested, stratified
 from assaymark.protocol import EngineChoice, Study
 from assaymark.records import Decision, Judgment, canonical_json, content_id, problems_of
+from assaymark.workflow.progress import Progress, paying, saying
 from assaymark.workflow.raw_calls import store_prices
 from assaymark.workflow.run_folder import RunFolder, anchor_lock
 from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE
-from assaymark.workflow.track import Progress, honest_table, paying, saying
+from assaymark.workflow.track import honest_table
 
 if TYPE_CHECKING:
     from assaymark.workflow.lock import Locked

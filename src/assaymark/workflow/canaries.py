@@ -20,11 +20,12 @@ from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
 from assaymark.records import Decision, Rationale, sha256_text
 from assaymark.workflow.ask import purse_of, require_not_stopped, run_options
 from assaymark.workflow.lock import cut
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.sharing import LockedPlan, hold_ledger
 from assaymark.workflow.study_calls import decided, first_questions
 from assaymark.workflow.tables import CYCLES, DECISIONS, Store
-from assaymark.workflow.track import Progress, planned_decisions, silent
+from assaymark.workflow.track import planned_decisions
 
 STAND_IN: Final = "This text stands in for the reasons that an agent will give. " * 20
 """A text that is not written yet: about 300 tokens."""

@@ -25,6 +25,7 @@ from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json
 from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
 from assaymark.report.inputs import TableView
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import (
     PLAN_BYTES,
     RunFolder,
@@ -41,7 +42,6 @@ from assaymark.workflow.run_folder import (
 )
 from assaymark.workflow.score_files import default_study, is_large, measure_columns, measure_table, study_toml
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.track import Progress, silent, study_text
 from assaymark.workflow.verdict_file import verdict_file
 
 if TYPE_CHECKING:
@@ -353,6 +353,8 @@ def _plan(study: Path | str | None, source: str) -> tuple[Study | None, bool]:
     """A plan, and whether it was locked before the scores were made."""
     if study is None:
         return None, False
+    from assaymark.workflow.track import study_text
+
     path = Path(study)
     folder = RunFolder(path if path.is_dir() else path.parent)
     plan = folder.plan if path.is_dir() or path == folder.lock else path

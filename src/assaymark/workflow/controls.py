@@ -11,14 +11,15 @@ from typing import Final
 from assaymark.agents.controls import CONTROL, cell_decisions
 from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
 from assaymark.notebook import Note, Part, Result
+from assaymark.plan import toml_text
 from assaymark.records import Decision, DerivationKind
 from assaymark.text import clean
-from assaymark.workflow.amend import asking_begun, toml_text
+from assaymark.workflow.amend import asking_begun
 from assaymark.workflow.amendments import Amendment, changed_fields, record_amendment
 from assaymark.workflow.lock import Locked, check_plan, open_locked, write_plan
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder, require_version_2
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, Store
-from assaymark.workflow.track import Progress, silent
 
 KINDS: Final[tuple[DerivationKind, ...]] = ("cell_a", "cell_b", "fact_flip")
 """Verbose and wrong, terse and right, and one number changed: what needs no words from anybody."""

@@ -25,8 +25,8 @@ from assaymark.market.instruments import CLASSES, AssetClass, Listing
 from assaymark.market.open import Condition, condition, quotes
 from assaymark.notebook import Told
 from assaymark.report.market_terminal import origin_summary, store_summary, view_summary
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import missing
-from assaymark.workflow.track import Progress, silent
 
 LISTED: Final = 40
 """Problems, and notes, that a check prints; the rest is counted."""

@@ -21,10 +21,10 @@ from assaymark.judging import PlannedCall, Rubric, load_rubric, plan_calls, seco
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Judgment, sha256_text
 from assaymark.workflow.lock import Locked, open_locked
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder, is_version_1
 from assaymark.workflow.study_calls import Desk
 from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE, Store, Table
-from assaymark.workflow.track import Progress, silent
 from assaymark.workflow.tracks.datasheet import datasheet_name
 from assaymark.workflow.version_1 import open_version_1
 

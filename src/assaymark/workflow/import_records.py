@@ -17,9 +17,9 @@ from assaymark.prompting.texts import flagged
 from assaymark.protocol import parse_study
 from assaymark.records import Context, Decision, Judgment, Outcome, sha256_text
 from assaymark.workflow.lock import FORMAT as STUDY_LOCK
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_lock, read_text, require_version_2
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
-from assaymark.workflow.track import Progress, silent
 from assaymark.workflow.tracks.season_lock import StoredSeason, is_season, stored_season
 from assaymark.workflow.tracks.season_material import material_of
 from assaymark.workflow.tracks.season_plan import period_of

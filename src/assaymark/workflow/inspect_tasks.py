@@ -28,9 +28,9 @@ from assaymark.judging.pairs import (
 from assaymark.protocol import JudgeSpec
 from assaymark.workflow.export import chat_messages, item_names, require_inspect
 from assaymark.workflow.lock import open_locked
+from assaymark.workflow.progress import silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.study_calls import Desk
-from assaymark.workflow.track import silent
 
 Value = dict[str, float]
 _ASKED: Final = JudgeSpec(name="asked", model="inspect/asked", family="asked")

@@ -27,10 +27,10 @@ from assaymark.report.site import (
     site_of,
 )
 from assaymark.workflow.check import is_table, open_checked
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.publish import study_pages, study_shown
 from assaymark.workflow.raw_calls import calls_of, stored_answers
 from assaymark.workflow.run_folder import RunFolder, replace_files, replace_site, site_files
-from assaymark.workflow.track import Progress, silent
 from assaymark.workflow.tracks.benchmark import bench_shown
 from assaymark.workflow.tracks.benchmark_plan import is_benchmark
 from assaymark.workflow.tracks.datasheet import (

@@ -20,7 +20,7 @@ from assaymark.errors import PlanError
 from assaymark.judging import PARSER, Rubric, load_rubric, plan_texts, rubric_of
 from assaymark.market.cycles import Cycle, CycleKey, MinuteSource, cycles_of, key_of, synthetic_minutes
 from assaymark.market.minutes import minutes_from_file
-from assaymark.market.sanitise import Bars, ProbeResult, day_of, probe_result
+from assaymark.market.sanitising import Bars, ProbeResult, day_of, probe_result
 from assaymark.metrology import Preflight, preflight
 from assaymark.notebook import Heading, Note, Part, Result
 from assaymark.protocol import Study, Substrate, parse_study, plan_hash
@@ -28,9 +28,10 @@ from assaymark.records import JSON, Context, Instrument, Series, content_id, to_
 from assaymark.text import clean
 from assaymark.workflow.amendments import Amendment, read_amendments
 from assaymark.workflow.ask import ask
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder, Track, new_folder, read_text, write_lock
 from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, OUTCOMES, Store
-from assaymark.workflow.track import Progress, checked_rubric, planned_decisions, select, silent
+from assaymark.workflow.track import checked_rubric, planned_decisions, select
 
 if TYPE_CHECKING:
     from assaymark.workflow.tables import Table

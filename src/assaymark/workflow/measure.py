@@ -40,9 +40,10 @@ from assaymark.protocol import SCALE
 from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measurement, content_id
 from assaymark.workflow.ask import probe_basis
 from assaymark.workflow.lock import Locked, open_locked
+from assaymark.workflow.progress import Progress, counted, saying, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import ANCHOR, DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, PROBE, Store
-from assaymark.workflow.track import Progress, Scores, counted, saying, silent
+from assaymark.workflow.track import Scores
 from assaymark.workflow.tracks.datasheet import stored_datasheets
 
 UNSETTLED = "settlement"

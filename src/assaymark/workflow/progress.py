@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 import time
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Final, Protocol
 
 from rich.console import Console
 from rich.markup import escape
@@ -18,6 +19,38 @@ from rich.progress import Progress as Bars
 from rich.text import Text
 
 from assaymark.report import money
+
+PARTS: Final = 4
+"""Parts of an analysis that are told to whoever watches."""
+
+
+class Progress(Protocol):
+    """Called with what is being done, how much of it is done, and how much there is."""
+
+    def __call__(self, what: str, done: int, total: int, /) -> None:
+        """Note the state of one piece of work."""
+        ...
+
+
+def saying(progress: Progress) -> Callable[[str], None]:
+    """Shows lines where ``progress`` has a method ``say``, and else nobody."""
+    return getattr(progress, "say", lambda _line: None)
+
+
+def paying(progress: Progress) -> Callable[[float], None] | None:
+    """Takes account of what replies cost, in USD, where ``progress`` has a method ``pay``, and else is None."""
+    return getattr(progress, "pay", None)
+
+
+def silent(what: str, done: int, total: int, /) -> None:
+    """The progress of work that nobody watches."""
+
+
+def counted(progress: Progress) -> Callable[[object], None]:
+    """``progress`` for an analysis, which only says that the next of its parts begins."""
+    done = itertools.count()
+    return lambda _: progress("measuring", next(done), PARTS)
+
 
 EVERY_S: Final = 10.0
 """Seconds between two lines about one piece of work, where there is no terminal."""

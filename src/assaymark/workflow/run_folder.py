@@ -12,14 +12,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from assaymark import __version__
 from assaymark.encoding import write_atomic as write_atomic
-from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
 from assaymark.problems import foreign
 from assaymark.records import JSON, canonical_json, to_json
+
+if TYPE_CHECKING:
+    from assaymark.engine import Ledger
 
 _LOG: Final = logging.getLogger(__name__)
 _LISTED: Final = 5
@@ -269,6 +271,8 @@ def write_lock(folder: RunFolder, lock: Mapping[str, JSON]) -> None:
         return
 
     def anchor(*locks: Mapping[str, JSON]) -> None:
+        from assaymark.engine import Ledger  # here, because most commands open none
+
         with Ledger.open(folder.ledger, create=False) as ledger:
             ledger.notes.replace(_ANCHOR, canonical_json(list(locks)))
 
@@ -283,6 +287,8 @@ def anchored(folder: RunFolder) -> tuple[Mapping[str, JSON], ...]:
     """The lock as the ledger has it: none before its first call, two while it is being replaced."""
     if not folder.has_ledger:
         return ()
+    from assaymark.engine import Ledger
+
     with Ledger.open(folder.ledger, create=False) as ledger:
         return tuple(json.loads(ledger.notes.read(_ANCHOR) or "[]"))
 

@@ -15,8 +15,8 @@ from assaymark.protocol import EngineChoice
 from assaymark.workflow.amendments import Amendment
 from assaymark.workflow.ask import purse_of, run_options, stored_run_options
 from assaymark.workflow.lock import open_locked
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder, anchor_lock
-from assaymark.workflow.track import Progress, silent
 
 _PLAN: Final = "plan"
 

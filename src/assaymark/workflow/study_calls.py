@@ -41,10 +41,11 @@ from assaymark.workflow.ask import (
     unusable_of,
 )
 from assaymark.workflow.lock import Locked, open_locked
+from assaymark.workflow.progress import Progress, saying, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.sharing import hold_ledger
 from assaymark.workflow.tables import CYCLES, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, Store
-from assaymark.workflow.track import Progress, Selection, saying, select, silent
+from assaymark.workflow.track import Selection, select
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,18 +11,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from assaymark.benchmark.stages import STAGES
 from assaymark.encoding import write_atomic
 from assaymark.errors import LedgerError
-from assaymark.importers.verdicts import VerdictLog
 from assaymark.market.cycles import CycleKey
-from assaymark.metrology.datasheet import BASE, CallTable, TaskBootstrap, agreement_arrays, kappa_measurement
 from assaymark.records import (
     Context,
     Decision,
@@ -39,61 +36,6 @@ from assaymark.records import (
     sha256_text,
 )
 from assaymark.workflow.run_folder import RunFolder, file_sha256, read_json, write_json
-
-if TYPE_CHECKING:
-    from assaymark.workflow.tracks.benchmark_ask import Episode
-    from assaymark.workflow.tracks.benchmark_plan import LockedBench
-
-
-def log_table(log: VerdictLog, judge: str) -> CallTable:
-    """One judge's calls of a log as columns: natural pairs, of which at most a truth is known, and null pairs."""
-    place = log.judges.index(judge)
-    rows, nulls = np.flatnonzero(log.judge == place), log.nulls[log.nulls[:, 0] == place]
-    n, m = rows.size, len(nulls)
-    tasks, task = np.unique(np.concatenate([log.question[rows], nulls[:, 1]]), return_inverse=True)
-    truth, order = log.pair_truth[log.pair[rows]], log.order[rows]
-    none, own = np.zeros(m, dtype=np.int64), np.arange(m) + len(log.pair_question)
-    better = np.where((truth == 0) | (truth == 1), truth ^ order, truth)
-    return CallTable(
-        judge=judge, tasks=tuple(log.questions[one] for one in tasks.tolist()), task=task.astype(np.int64),
-        pair=np.concatenate([log.pair[rows], own]), order=np.concatenate([order, none]),
-        trial=np.concatenate([log.trial[rows], none]), verdict=np.concatenate([log.verdict[rows], nulls[:, 2]]),
-        better=np.concatenate([better, none - 1]), delta=np.zeros(n + m),
-        condition=np.repeat(["different_subset", "vacuum"], [n, m]), variant=np.repeat(["", "identical"], [n, m]),
-        prompt=np.full(n + m, BASE), digest=log.digest[:16],
-    )  # fmt: skip
-
-
-def log_agreement(log: VerdictLog, rng: np.random.Generator) -> list[Measurement]:
-    """Kappa of every two judges by content after averaging orders, then call by call, clustered by question."""
-    if len(log.judges) < 2:
-        return []
-    bootstrap, inputs = TaskBootstrap(rng), log.digest[:16]
-    columns = (log.judge, log.call, log.verdict, log.question)
-    found = []
-    for both in zip(agreement_arrays(*columns, content=True), agreement_arrays(*columns), strict=True):
-        for content, one in zip((True, False), both, strict=True):
-            labels = {"a": log.judges[one.first], "b": log.judges[one.second]}
-            found.append(kappa_measurement(one.tables, labels, bootstrap, inputs=inputs, content=content))
-    return found
-
-
-def pipeline_scores(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Score]:
-    """S1 to S5, CEPS and PAS of every date, by the plan's convention and by the other one."""
-    for result, convention in (
-        pair for one in episodes for pair in ((one.result, locked.plan.convention), (one.other, locked.other))
-    ):
-        labels = {"profile": result.profile, "window": result.window}
-        for date in result.dates:
-            states = {str(stage): state.state for stage, state in date.answers.states.items()}
-            values = {**{str(stage): date.scores[stage] for stage in STAGES}, "CEPS": date.ceps, "PAS": date.pas}
-            for name, value in values.items():
-                yield Score(
-                    about=f"{result.model}/{result.profile}/{result.window}/{date.day}", agent=result.model,
-                    cluster=f"{result.window}/{date.day}", name=name, value=float(value), convention=convention,
-                    state=states.get(name, "ok"), labels=labels,
-                )  # fmt: skip
-
 
 T = TypeVar("T")
 _LOG: Final = logging.getLogger(__name__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from collections import Counter, defaultdict
@@ -10,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING
 
 from assaymark.agents.llm import Place
 from assaymark.engine import Model
@@ -33,33 +32,13 @@ from assaymark.plan import read_toml
 from assaymark.protocol import Study, scale_words
 from assaymark.records import AGGREGATE, Agent, Decision, Derivation, DerivationKind, Judgment, Provenance
 from assaymark.workflow.model_problems import agent_problems, judge_problems, unknown_model
+from assaymark.workflow.progress import Progress, paying, saying
 from assaymark.workflow.run_folder import read_text
 from assaymark.workflow.tables import DECISIONS, JUDGMENTS
 
 if TYPE_CHECKING:
     from assaymark.workflow.lock import Locked
     from assaymark.workflow.tables import Store
-
-PARTS: Final = 4
-"""Parts of an analysis that are told to whoever watches."""
-
-
-class Progress(Protocol):
-    """Called with what is being done, how much of it is done, and how much there is."""
-
-    def __call__(self, what: str, done: int, total: int, /) -> None:
-        """Note the state of one piece of work."""
-        ...
-
-
-def saying(progress: Progress) -> Callable[[str], None]:
-    """Shows lines where ``progress`` has a method ``say``, and else nobody."""
-    return getattr(progress, "say", lambda _line: None)
-
-
-def paying(progress: Progress) -> Callable[[float], None] | None:
-    """Takes account of what replies cost, in USD, where ``progress`` has a method ``pay``, and else is None."""
-    return getattr(progress, "pay", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +60,6 @@ class Within:
         """Hand on what a reply cost."""
         if (take := paying(self.whole)) is not None:
             take(usd)
-
-
-def silent(what: str, done: int, total: int, /) -> None:
-    """The progress of work that nobody watches."""
-
-
-def counted(progress: Progress) -> Callable[[object], None]:
-    """``progress`` for an analysis, which only says that the next of its parts begins."""
-    done = itertools.count()
-    return lambda _: progress("measuring", next(done), PARTS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,12 +20,13 @@ from assaymark.workflow.lock import Locked, lock, lock_lines, open_locked
 from assaymark.workflow.measure import measure
 from assaymark.workflow.plan_calls import CallPlan, plan_calls_report
 from assaymark.workflow.plan_calls import lines as plan_calls_lines
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.publish import Reported, asked, report
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.sharing import name_ledger, work, work_lines
 from assaymark.workflow.study_calls import JudgeResult, decide, judge
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.track import Progress, honest_table, silent
+from assaymark.workflow.track import honest_table
 from assaymark.workflow.tracks.datasheet import (
     judges_of,
     log_map,

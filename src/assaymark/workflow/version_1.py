@@ -14,10 +14,10 @@ from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
 from assaymark.encoding import write_atomic
 from assaymark.errors import LedgerError, PlanError
 from assaymark.judging import rubric_of
-from assaymark.plan import REPLACED, BiasRules, Frozen, Missing, OrderRules, read_toml
+from assaymark.plan import REPLACED, BiasRules, Frozen, Missing, OrderRules, read_toml, toml_text, toml_value
 from assaymark.protocol import Study, parse_study
 from assaymark.records import content_id, sha256_text
-from assaymark.workflow.amend import asking_begun, toml_text, toml_value
+from assaymark.workflow.amend import asking_begun
 from assaymark.workflow.amendments import Amendment, changed_fields, read_amendments, record_amendment, undo_unfinished
 from assaymark.workflow.lock import Locked, check_plan, locked_tables, probe_keys, study_lock, texts_of
 from assaymark.workflow.run_folder import RunFolder, is_version_1, read_json, read_text, write_lock

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
-from typing import Final, Literal
+from typing import Literal
 
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season.plans import ScoringPlan, load_scoring
 from assaymark.judging.season.record import Traded
 from assaymark.judging.season.scoring import HIGHEST, BandStanding, contested_band, efficiency, points_of, total_score
 from assaymark.quantiles import t_quantile
+from assaymark.records import IDENTICAL
 
 # The noise floor. Two things are repeated: the agent's decision on identical input, which shows the agent's own noise,
 # and the judges' grading of one record, which shows theirs. Neither says what other days would have brought: that an
@@ -52,9 +53,6 @@ class NoiseFloor:
             what = f"needs a value in 0..100 points with a freedom of 1 or more (got {self.value!r}, {self.freedom!r})"
             raise InputError("NoiseFloor", [Problem("value", what)])
 
-
-IDENTICAL: Final = "identical repetitions"
-"""State of the floor of what came out the same each time it was repeated."""
 
 UNKNOWN = NoiseFloor(None, 0, 0, 0, "no replicates")
 """The floor of what was never repeated. It is not 0: nothing can be said to be apart."""

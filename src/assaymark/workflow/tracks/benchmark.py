@@ -17,6 +17,7 @@ from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.questions.generate import generate_questions
 from assaymark.benchmark.questions.published import dataset_card, manifest, write_questions
 from assaymark.benchmark.reference import PREFIX, reference_benchmark_models, words_of
+from assaymark.benchmark.stages import STAGES
 from assaymark.claims.boards import MISSING, Board, Leaderboard, missing_replies
 from assaymark.claims.kinds import FORMULAS, PIPELINE, BenchRules, BenchVerdicts, decide_benchmark
 from assaymark.claims.messages import english, stand_ins
@@ -28,19 +29,19 @@ from assaymark.errors import InputError, Problem
 from assaymark.judging import load_rubric, plan_texts
 from assaymark.market import open_history, synthetic_history
 from assaymark.notebook import Note, Part, Result
+from assaymark.plan import toml_value
 from assaymark.records import Measurement, Score
 from assaymark.report.notebook import bench_parts
 from assaymark.report.portbench import BenchModel, BenchRun, NavPath, ProfileView, WindowView, each_benchmark_page
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.report.records.study import Calls
-from assaymark.workflow.amend import toml_value
 from assaymark.workflow.ask import say_raised
 from assaymark.workflow.canaries import Canaries, check_call
 from assaymark.workflow.model_problems import unknown_model
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.run_folder import RunFolder, read_text, replace_files, write_json, write_sums
-from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store, pipeline_scores
-from assaymark.workflow.track import Progress, silent
+from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store
 from assaymark.workflow.tracks.benchmark_ask import (
     Answered,
     Episode,
@@ -356,6 +357,23 @@ def _publish(folder: RunFolder, locked: LockedBench, parts: _Parts, calls: Calls
     if parts.answers is None:
         lines.append("the questions were not asked yet: assaymark bench qa, with the same plan and --out")
     return Benched(folder.report / "index.html", tuple(lines), run)
+
+
+def pipeline_scores(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Score]:
+    """S1 to S5, CEPS and PAS of every date, by the plan's convention and by the other one."""
+    for result, convention in (
+        pair for one in episodes for pair in ((one.result, locked.plan.convention), (one.other, locked.other))
+    ):
+        labels = {"profile": result.profile, "window": result.window}
+        for date in result.dates:
+            states = {str(stage): state.state for stage, state in date.answers.states.items()}
+            values = {**{str(stage): date.scores[stage] for stage in STAGES}, "CEPS": date.ceps, "PAS": date.pas}
+            for name, value in values.items():
+                yield Score(
+                    about=f"{result.model}/{result.profile}/{result.window}/{date.day}", agent=result.model,
+                    cluster=f"{result.window}/{date.day}", name=name, value=float(value), convention=convention,
+                    state=states.get(name, "ok"), labels=labels,
+                )  # fmt: skip
 
 
 def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[BenchRun, BenchVerdicts]:

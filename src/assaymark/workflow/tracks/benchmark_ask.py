@@ -39,9 +39,10 @@ from assaymark.records import Measurement, Score, sha256_text
 from assaymark.report.portbench import AskedQuestion, QuestionTrace
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.workflow.ask import require_all, run_all
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder, write_sums
 from assaymark.workflow.sharing import hold_ledger
-from assaymark.workflow.track import Progress, Within, silent
+from assaymark.workflow.track import Within
 from assaymark.workflow.tracks.benchmark_measure import (
     boards_of,
     ceps_items,

@@ -36,6 +36,7 @@ from assaymark.metrology.checks import Floats
 from assaymark.metrology.measure_orders import ScoredItems, board_measurements, level_measurements
 from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.scores import excess_replies
+from assaymark.plan import toml_text
 from assaymark.portfolio import max_drawdown, performance
 from assaymark.records import (
     JSON,
@@ -52,11 +53,10 @@ from assaymark.records import (
     Rationale,
 )
 from assaymark.report.portbench.inputs import ALL
-from assaymark.workflow.amend import toml_text
 from assaymark.workflow.import_records import store_records
 from assaymark.workflow.lock import lock
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.track import Progress, silent
 from assaymark.workflow.verbs import finish
 
 if TYPE_CHECKING:

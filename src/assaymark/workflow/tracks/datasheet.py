@@ -16,7 +16,7 @@ from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Ledger, Model
 from assaymark.engine.providers.registry import provider_argument_problems
 from assaymark.errors import InputError, Problem
-from assaymark.importers.verdicts import VerdictMap, parse_verdict_map, read_verdicts, verdict_map
+from assaymark.importers.verdicts import VerdictLog, VerdictMap, parse_verdict_map, read_verdicts, verdict_map
 from assaymark.judging import PLANTED, PlannedCall, Rubric, judgment, load_rubric, plan_calls, rubric_of
 from assaymark.judging.pairs import (
     PLANTED_PAIRS,
@@ -42,10 +42,14 @@ from assaymark.judging.pairs import (
 from assaymark.judging.reference.judges import dimension_problem
 from assaymark.metrology.datasheet import (
     BASE,
+    CallTable,
     Datasheet,
+    TaskBootstrap,
+    agreement_arrays,
     between_kappa,
     compare,
     datasheet_of,
+    kappa_measurement,
     pointwise_measurements,
     sketch,
     table_measurements,
@@ -62,10 +66,10 @@ from assaymark.report.records.study import Calls
 from assaymark.workflow.ask import ask, unusable_of
 from assaymark.workflow.canaries import Canaries
 from assaymark.workflow.model_problems import unknown_model
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.raw_calls import calls_of, stored_answers
 from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_text, replace_files, write_sums
-from assaymark.workflow.tables import MEASUREMENTS, PAIRS, POINTS, Store, log_agreement, log_table
-from assaymark.workflow.track import Progress, silent
+from assaymark.workflow.tables import MEASUREMENTS, PAIRS, POINTS, Store
 
 
 def measure_pointwise(
@@ -278,6 +282,39 @@ def _ask(
     )  # fmt: skip
     prints = {reply.fingerprint for reply in replies.values() if reply.fingerprint}
     return [pair_call(item, replies[item.call.key]) for item in planned], ", ".join(sorted(prints)) or None
+
+
+def log_table(log: VerdictLog, judge: str) -> CallTable:
+    """One judge's calls of a log as columns: natural pairs, of which at most a truth is known, and null pairs."""
+    place = log.judges.index(judge)
+    rows, nulls = np.flatnonzero(log.judge == place), log.nulls[log.nulls[:, 0] == place]
+    n, m = rows.size, len(nulls)
+    tasks, task = np.unique(np.concatenate([log.question[rows], nulls[:, 1]]), return_inverse=True)
+    truth, order = log.pair_truth[log.pair[rows]], log.order[rows]
+    none, own = np.zeros(m, dtype=np.int64), np.arange(m) + len(log.pair_question)
+    better = np.where((truth == 0) | (truth == 1), truth ^ order, truth)
+    return CallTable(
+        judge=judge, tasks=tuple(log.questions[one] for one in tasks.tolist()), task=task.astype(np.int64),
+        pair=np.concatenate([log.pair[rows], own]), order=np.concatenate([order, none]),
+        trial=np.concatenate([log.trial[rows], none]), verdict=np.concatenate([log.verdict[rows], nulls[:, 2]]),
+        better=np.concatenate([better, none - 1]), delta=np.zeros(n + m),
+        condition=np.repeat(["different_subset", "vacuum"], [n, m]), variant=np.repeat(["", "identical"], [n, m]),
+        prompt=np.full(n + m, BASE), digest=log.digest[:16],
+    )  # fmt: skip
+
+
+def log_agreement(log: VerdictLog, rng: np.random.Generator) -> list[Measurement]:
+    """Kappa of every two judges by content after averaging orders, then call by call, clustered by question."""
+    if len(log.judges) < 2:
+        return []
+    bootstrap, inputs = TaskBootstrap(rng), log.digest[:16]
+    columns = (log.judge, log.call, log.verdict, log.question)
+    found = []
+    for both in zip(agreement_arrays(*columns, content=True), agreement_arrays(*columns), strict=True):
+        for content, one in zip((True, False), both, strict=True):
+            labels = {"a": log.judges[one.first], "b": log.judges[one.second]}
+            found.append(kappa_measurement(one.tables, labels, bootstrap, inputs=inputs, content=content))
+    return found
 
 
 def measure_log(

@@ -21,8 +21,8 @@ from assaymark.judging.season.scoring import GradedPart, HorizonGrades, OutcomeG
 from assaymark.protocol import AgentSpec, EngineChoice
 from assaymark.records import Context, Decision, Provenance
 from assaymark.workflow.ask import purse_of, require_not_stopped, run_all, unusable_of
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
-from assaymark.workflow.track import Progress, silent
 from assaymark.workflow.tracks.season_context import DayMaterial, agent_sections
 from assaymark.workflow.tracks.season_plan import Season
 

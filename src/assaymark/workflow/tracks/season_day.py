@@ -29,10 +29,11 @@ from assaymark.protocol import AgentSpec
 from assaymark.records import Context, Portfolio, canonical_json, parse, sha256_text, to_json
 from assaymark.workflow.ask import prices_of, say_raised
 from assaymark.workflow.canaries import Canaries, check_call
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.sharing import hold_ledger
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, texts_array
-from assaymark.workflow.track import Progress, Within, silent
+from assaymark.workflow.track import Within
 from assaymark.workflow.tracks.season_books import (
     Account,
     Baseline,

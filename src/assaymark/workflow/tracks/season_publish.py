@@ -29,6 +29,7 @@ from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.records import SeasonRecord, SeasonTrail, record_places, season_record_pages
 from assaymark.report.season.words import Words
 from assaymark.text import clean
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.run_folder import (
     RunFolder,
@@ -41,7 +42,6 @@ from assaymark.workflow.run_folder import (
     write_sums,
 )
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.track import Progress, silent
 from assaymark.workflow.tracks.datasheet import datasheet_pages, stored_datasheets
 from assaymark.workflow.tracks.season_judge import judgment_row
 from assaymark.workflow.tracks.season_lock import stored_season

@@ -20,11 +20,10 @@ from assaymark.importers.aitrader import REPLAYED
 from assaymark.judging.season.ledger import quoted_spans
 from assaymark.judging.season.record import Horizon, HorizonStep
 from assaymark.judging.season.replies import HorizonClaim
-from assaymark.judging.season.table import IDENTICAL
 from assaymark.market.calendar import weekdays
 from assaymark.plan import Frozen
 from assaymark.prompting.texts import INSTRUCTION_LIKE
-from assaymark.records import Context, Evidence, Measurement, sha256_text
+from assaymark.records import IDENTICAL, Context, Evidence, Measurement, sha256_text
 from assaymark.report.season.inputs import SeasonClaimLine, SeasonRule
 from assaymark.workflow.tracks.season_books import MOVE
 from assaymark.workflow.tracks.season_material import SeasonMaterial

@@ -9,7 +9,7 @@ import numpy as np
 
 from assaymark.market.calendar import fill_gaps, simple_returns
 from assaymark.market.instruments import CLASSES, AssetClass, class_members
-from assaymark.market.regimes import class_correlations, class_index, pairwise_correlation
+from assaymark.market.regime import class_correlations, class_index, pairwise_correlation
 from assaymark.market.synthetic import (
     CRYPTO_DRAWDOWN,
     EQUAL_WEIGHT_VOLATILITY,

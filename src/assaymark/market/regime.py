@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import maximum_filter1d
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.market.calendar import simple_returns
@@ -34,6 +33,8 @@ def class_index(closes: np.ndarray, listings: Sequence[Listing]) -> dict[AssetCl
 
 def drawdown(index: np.ndarray, *, window: int = 252) -> np.ndarray:
     """Fall from the highest value of the last ``window`` days, today included, as a share in [0, 1)."""
+    from scipy.ndimage import maximum_filter1d  # here, because it takes 50 ms and few need it
+
     peak = maximum_filter1d(index, window, origin=(window - 1) // 2, mode="nearest")
     found: np.ndarray = np.round(1.0 - index / peak, 12)
     return found
