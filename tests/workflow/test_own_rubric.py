@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from assaymark.benchmark.plan import parse_plan
 from assaymark.cli import main
+from assaymark.judging import find_rubric
 from assaymark.protocol import parse_study
 from assaymark.workflow.run_folder import RunFolder
 from assaymark.workflow.tables import JUDGMENTS, MEASUREMENTS, Store
+from assaymark.workflow.track import bench_text
+from assaymark.workflow.tracks.benchmark_measure import study_text
 
 RUBRIC = """
 version = "house-2"
@@ -154,3 +158,15 @@ def test_people_grade_on_its_scale_and_datasheets_too(run, tmp_path, capsys):
     empty = [one for one in sheet["measurements"] if one["name"] == "point.vacuum_score"]
     assert {one["labels"]["dimension"] for one in empty} == {"aggregate", "risk_alignment", "information_use"}
     assert max(one["value"] for one in empty) > 5
+
+
+def test_the_panel_of_a_benchmark_grades_by_it_too(tmp_path):
+    (tmp_path / "house.toml").write_text(RUBRIC, encoding="utf-8")
+    plan = tmp_path / "bench.toml"
+    who = '[[models]]\nname = "m"\nmodel = "reference/equal-weight"\nfamily = "m"\n[[judges]]\nname = "reader"\n'
+    head = 'name = "b"\nseed = 1\nrubric = "house.toml"\n'
+    plan.write_text(f'{head}{who}model = "reference/reader"\nfamily = "birch"\n', encoding="utf-8")
+    bench = parse_plan(bench_text(plan))
+    panel = parse_study(study_text(bench))
+    assert (panel.rubric.text, panel.scale, panel.rubric.name) == (RUBRIC, (0, 100), "house-2")
+    assert find_rubric(bench.rubric).names == ("risk_alignment", "information_use")

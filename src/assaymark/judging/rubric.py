@@ -205,7 +205,9 @@ def rubric_of(choice: RubricChoice) -> Rubric:
 
 
 def find_rubric(named: str) -> Rubric:
-    """A rubric by the path of its file, which ends in ``.toml``, or a shipped one by its name."""
+    """A rubric by its text, by the path of its file, which ends in ``.toml``, or a shipped one by its name."""
+    if "\n" in named:
+        return _parsed(named, "rubric")
     if not named.endswith(".toml"):
         return load_rubric(named)
     try:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from assaymark.engine import CallSpec, Finish, Reply
 from assaymark.engine.providers.inspect import response_schema
 from assaymark.errors import InputError, Problem
-from assaymark.judging import Invalid, PlannedCall, find_rubric, judgment, parse_rubric, plan_calls
+from assaymark.judging import Invalid, PlannedCall, find_rubric, judgment, plan_calls
 from assaymark.judging.pairs import (
     TIE_ALLOWED,
     PlannedPairCall,
@@ -71,7 +71,7 @@ def pairs(seed: int = 7, prompt: str = TIE_ALLOWED, trials: int = 1) -> Any:
 
 def graded_value(text: str, stop: str, rubric: str) -> tuple[Value, str | None]:
     """A judge's reply as the values of a score (NaN where it is not usable), and why it carries none."""
-    wanted = parse_rubric(rubric) if "\n" in rubric else find_rubric(rubric)
+    wanted = find_rubric(rubric)
     call = CallSpec(model=_ASKED.model, messages=(), template="")
     planned = PlannedCall(call=call, trajectory="", judge=_ASKED.name, family=_ASKED.family, trial=1)
     found = judgment(planned, Reply(text=text, model="", finish=_STOPS.get(stop, "stop")), wanted)

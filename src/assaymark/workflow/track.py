@@ -228,20 +228,36 @@ def _rubric_problems(study: Study, rubric: Rubric) -> Iterator[Problem]:
 
 def study_text(path: Path) -> str:
     """The text of a study file, with the rubric that ``rubric.file`` names in its place."""
-    text, source = read_text(path, "study file"), str(path)
-    chosen = read_toml(text, source=source).get("rubric")
-    file = chosen.get("file") if isinstance(chosen, Mapping) else None
-    if not isinstance(file, str):
+    return _with_rubric(path, "study file", ("rubric", "file"), "text")
+
+
+def bench_text(path: Path) -> str:
+    """The text of a benchmark file, with the rubric whose path is ``rubric`` in its place."""
+    return _with_rubric(path, "benchmark file", ("rubric",), "rubric")
+
+
+def _with_rubric(path: Path, what: str, place: Sequence[str], name: str) -> str:
+    """A plan with the content of the rubric whose path stands at a place, under ``name``."""
+    text, source = read_text(path, what), str(path)
+    file = _value_at(text, source, place)
+    if not isinstance(file, str) or not (name == "text" or file.endswith(".toml")):
         return text
     held = read_text(path.parent / file, "rubric")
     parse_rubric(held, source=str(path.parent / file))
     plain = "'''" not in held and held.endswith("\n") and "\r" not in held
     literal = f"'''\n{held}'''" if plain else json.dumps(held, ensure_ascii=False)
-    written = rf"\bfile\s*=\s*(?:'{re.escape(file)}'|{re.escape(json.dumps(file, ensure_ascii=False))})"
-    found, count = re.subn(written, lambda _: f"text = {literal}", text)
-    if count != 1 or read_toml(found, source=source)["rubric"].get("text") != held:
-        raise InputError(source, [Problem("rubric.file", f'write it once, as file = "{file}"')])
+    written = rf"\b{place[-1]}\s*=\s*(?:'{re.escape(file)}'|{re.escape(json.dumps(file, ensure_ascii=False))})"
+    found, count = re.subn(written, lambda _: f"{name} = {literal}", text)
+    if count != 1 or _value_at(found, source, (*place[:-1], name)) != held:
+        raise InputError(source, [Problem(".".join(place), f'write it once, as {place[-1]} = "{file}"')])
     return found
+
+
+def _value_at(text: str, source: str, place: Sequence[str]) -> object:
+    value: object = read_toml(text, source=source)
+    for key in place:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 def _dimension_problems(study: Study, known: Sequence[str]) -> Iterator[Problem]:

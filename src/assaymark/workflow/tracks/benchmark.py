@@ -26,7 +26,7 @@ from assaymark.encoding import write_atomic
 from assaymark.engine import CallSpec, Model
 from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, Problem
-from assaymark.judging import load_rubric, plan_texts
+from assaymark.judging import find_rubric, plan_texts
 from assaymark.market import open_history, synthetic_history
 from assaymark.notebook import Note, Part, Result
 from assaymark.plan import toml_value
@@ -40,8 +40,9 @@ from assaymark.workflow.canaries import Canaries, check_call
 from assaymark.workflow.model_problems import unknown_model
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.raw_calls import calls_of
-from assaymark.workflow.run_folder import RunFolder, read_text, replace_files, write_json, write_sums
+from assaymark.workflow.run_folder import RunFolder, replace_files, write_json, write_sums
 from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store
+from assaymark.workflow.track import bench_text
 from assaymark.workflow.tracks.benchmark_ask import (
     Answered,
     Episode,
@@ -129,7 +130,7 @@ class Wanted:
 def plan_text(path: Path | None, wanted: Wanted) -> tuple[str, str]:
     """The text of a plan and where it is from: the file, or one written from what is wanted."""
     if path is not None:
-        return read_text(path, "benchmark file"), str(path)
+        return bench_text(path), str(path)
     models = [resolved(one) for one in wanted.models] or list(reference_benchmark_models())
     if wrong := [one for one in (*models, *wanted.judges) if not re.fullmatch(r"[a-z0-9_.-]+/.+", one)]:
         raise InputError("--model", [Problem(one, "a model is named provider/name") for one in wrong])
@@ -294,7 +295,8 @@ def _lock(
         if problems := dict.fromkeys(filter(None, wrong)):
             raise InputError(source, problems)
         if not all(name.startswith("reference/") for name in named):
-            schema = plan_texts(load_rubric(plan.rubric))[f"schema {plan.rubric}"]
+            rubric = find_rubric(plan.rubric)
+            schema = plan_texts(rubric)[f"schema {rubric.version}"]
             found.ask([*calls(bench), *(check_call(one, schema) for one in plan.judges)])
             found.require()
         sent.append(found)

@@ -103,7 +103,7 @@ def study_text(plan: BenchPlan) -> str:
         "name": f"{plan.name}-rationales",
         "title": f"Rationales of {plan.title or plan.name}",
         "seed": plan.seed,
-        "rubric": {"name": plan.rubric},
+        "rubric": {"text" if "\n" in plan.rubric else "name": plan.rubric},
         "inference": {**inference, "allow_hopeless": True},
     }
     return toml_text(head | given)
