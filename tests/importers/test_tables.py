@@ -88,6 +88,8 @@ def test_lines_are_those_of_an_editor():
     assert read_rows(b"a,b\r1,2\r3,4\r").line.tolist() == [2, 3]
     long = "x" * 200_000
     assert read_rows(f"a,b\n1,{long}\n".encode()).table.column("b")[0].as_py() == long
+    excel = read_rows(b"sep=;\r\na;b,c,d\r\n1;2\r\n")
+    assert (excel.line.tolist(), excel.table.to_pylist()) == ([3], [{"a": "1", "b,c,d": "2"}])
     assert read_rows(b",a\n0,x\n1,y\n").said == ("columns without a name: column 1",)
 
 

@@ -255,18 +255,18 @@ def _inner_type(kind: Any, part: str | int) -> Any:
 
 
 def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a CSV text with a header, with the line where each ends.
+    """The rows of a CSV text with a header, with the line where each begins.
 
     A row that cannot be read, or is not as long as the header, goes to ``wrong`` with its line; the next is read.
     """
     with closing(csv_lines(text, wrong)) as lines:
-        _, _, header = next(lines, (1, 1, []))
+        _, header = next(lines, (1, []))
         if not header:
             raise ValueError("empty: a header row is needed")
         twice = sorted({name for name in header if header.count(name) > 1})
         if twice:
             raise ValueError(f"column {twice[0]!r} stands twice in the header")
-        for _, number, row in lines:
+        for number, row in lines:
             if row and len(row) != len(header):
                 wrong(number, f"has {len(row)} cells (the header has {len(header)})")
             elif row:
