@@ -18,9 +18,12 @@ from pydantic import BaseModel, ValidationError
 
 from assaymark.errors import InputError, Problem
 from assaymark.importers.report import Tally
-from assaymark.json_text import LONGEST_NUMBER, once, whole_number
+from assaymark.json_text import once
 from assaymark.problems import foreign
 from assaymark.rows import csv_lines, unpack
+
+LONGEST_NUMBER = 400
+"""Digits that a whole number may have: more than any float can hold."""
 
 NAME = r"^[^\x00-\x1f\[\]=,|]{1,120}$"
 """What a name may be made of: what a study file can hold, so that every imported agent can be chosen there."""
@@ -100,7 +103,7 @@ def json_object(line: bytes) -> dict[str, Any]:
 def json_value(line: bytes) -> Any:
     """One JSON value, as strict as it gets."""
     try:
-        return json.loads(line, object_pairs_hook=once, parse_constant=_no_constant, parse_int=whole_number)
+        return json.loads(line, object_pairs_hook=once, parse_constant=_no_constant, parse_int=_whole_number)
     except json.JSONDecodeError as exc:
         seen = line[max(exc.pos - 10, 0) : exc.pos + 20].decode("utf-8", "replace")
         raise ValueError(f"not JSON: {exc.msg} at column {exc.colno} (near {seen!r})") from None
@@ -108,6 +111,12 @@ def json_value(line: bytes) -> Any:
         raise ValueError(f"not UTF-8 at byte {exc.start}") from None
     except RecursionError:
         raise ValueError("nested too deep") from None
+
+
+def _whole_number(text: str) -> int:
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError(f"a number of {len(text)} digits (allowed at most {LONGEST_NUMBER})")
+    return int(text)
 
 
 def _no_constant(name: str) -> float:
