@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -13,9 +14,6 @@ from numpy.typing import NDArray
 from assaymark.errors import InputError, Problem
 
 Ints = NDArray[np.int64]
-
-LONGEST_NUMBER: Final = 400
-"""Digits that a whole number may have: more than any float can hold."""
 
 WIDEST: Final = 1000
 """Keys that become columns; an object with more of them, such as one keyed by item, stays JSON text."""
@@ -37,15 +35,7 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def whole_number(text: str) -> int:
-    """The number of some digits, for ``parse_int``; raises where there are too many."""
-    if len(text) > LONGEST_NUMBER:
-        raise ValueError(f"a number of {len(text)} digits (allowed at most {LONGEST_NUMBER})")
-    return int(text)
-
-
-_LENIENT: Final = json.JSONDecoder(object_pairs_hook=once)
-_CAREFUL: Final = json.JSONDecoder(object_pairs_hook=once, parse_int=whole_number)
+_STRICT: Final = json.JSONDecoder(object_pairs_hook=once)
 
 
 def json_problem(error: Exception, text: str) -> str:
@@ -53,7 +43,7 @@ def json_problem(error: Exception, text: str) -> str:
     if isinstance(error, RecursionError):
         return "nested too deep"
     if not isinstance(error, json.JSONDecodeError):
-        return str(error)
+        return "a number of more than 4300 digits" if "integer string conversion" in str(error) else str(error)
     if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
         return f"not JSON: {error.msg} at column {error.colno}; it ends in the middle, fetch the file again"
     near = text[max(error.pos - 10, 0) : error.pos + 20]
@@ -68,10 +58,10 @@ def objects_of(name: str, text: str, said: list[str] | None = None) -> tuple[Any
     number = np.array(there, dtype=np.int64) + 1
     first: Any = None
     try:
-        first = _LENIENT.decode(written[0])
+        first = _STRICT.decode(written[0])
     except (ValueError, RecursionError):
         try:
-            return _CAREFUL.decode(text), None
+            return _STRICT.decode(text), None
         except (ValueError, RecursionError) as exc:
             if len(written) == 1 or not written[1].startswith("{"):
                 where = f"line {exc.lineno}" if isinstance(exc, json.JSONDecodeError) else ""
@@ -80,7 +70,7 @@ def objects_of(name: str, text: str, said: list[str] | None = None) -> tuple[Any
     if len(written) == 1 and any(isinstance(one, dict | list) for one in holds):
         return first, None
     try:
-        found = _CAREFUL.decode(f"[{','.join(written)}]")
+        found = _STRICT.decode(f"[{','.join(written)}]")
         if len(found) == len(written) and all(type(one) is dict for one in found):
             return found, number
     except (ValueError, RecursionError):
@@ -89,7 +79,7 @@ def objects_of(name: str, text: str, said: list[str] | None = None) -> tuple[Any
     found = []
     for where, line in zip(number.tolist(), written, strict=True):
         try:
-            found.append(_CAREFUL.decode(line))
+            found.append(_STRICT.decode(line))
             if not isinstance(found[-1], dict):
                 what = f"must be a JSON object (got {line.strip():.40})"
                 problems.append(Problem(f"line {where}", what))
@@ -159,7 +149,7 @@ def columns_of(
     kept: dict[str, list[str]],
 ) -> None:  # fmt: skip
     """The columns of some objects, those of objects inside of them under dotted names; every value as text."""
-    keys = dict.fromkeys(key for one in records if one for key in one)
+    keys = dict.fromkeys(chain.from_iterable(filter(None, records)))
     if len(keys) > WIDEST:
         raise ValueError(f"the objects have {len(keys)} different keys (allowed {WIDEST}); one row an object is needed")
     for key in keys:
@@ -183,7 +173,7 @@ def columns_of(
 def _text(value: Any) -> str | None:
     if value is None or type(value) is str:
         return value
-    return str(value) if type(value) is int else dumps(value)
+    return repr(value) if type(value) in (int, float) else dumps(value)
 
 
 def inside(text: str | None, path: str) -> str | None:

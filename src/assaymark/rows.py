@@ -6,6 +6,7 @@ import csv
 import difflib
 import hashlib
 import io
+import re
 import zipfile
 import zlib
 from collections import Counter
@@ -38,6 +39,7 @@ _NAMES: Final = {",": "CSV", ";": "CSV with semicolons", "\t": "TSV", "|": "CSV 
 FLATTENED: Final = "objects read as dotted columns"
 _BOM: Final = b"\xef\xbb\xbf"
 _SNIFFED: Final = 1 << 16
+_SEPARATOR: Final = re.compile(rb"sep=([,;|\t])\r?\n")
 _PIECE: Final = 1 << 18
 _LARGEST_BLOCK: Final = (1 << 31) - 1
 _QUOTE: Final = 0x22
@@ -344,6 +346,8 @@ def _delimited(
     name: str, body: bytes, delimiter: str | None, keep_going: bool
 ) -> tuple[pa.Table, Ints, str, tuple[str, ...]]:
     """The table of a delimited text, the line where each row begins, the name of the format, and what is said."""
+    if (told := _SEPARATOR.match(body)) is not None:  # as spreadsheets write it; an empty line in its place
+        body, delimiter = b"\n" + body[told.end() :], delimiter or told[1].decode()
     end = body.find(b"\n", _SNIFFED)
     start = (body if end < 0 else body[:end]).decode("utf-8")
     with long_cells():
@@ -446,7 +450,7 @@ def _slow(
         problems.append(Problem(f"line {number}", what))
 
     header = True
-    for begin, _, row in csv_lines(text, wrong, delimiter):
+    for begin, row in csv_lines(text, wrong, delimiter):
         if not row or (len(row) < width and not any(cell.strip() for cell in row)):
             continue
         if not header and len(row) != width:
@@ -465,8 +469,8 @@ def _slow(
 
 def csv_lines(
     text: str, wrong: Callable[[int, str], None], delimiter: str = ","
-) -> Generator[tuple[int, int, list[str]], None, None]:
-    """Every readable row with the lines where it begins and ends; after one that is no CSV the reader starts afresh."""
+) -> Generator[tuple[int, list[str]], None, None]:
+    """Every readable row with the line where it begins; after one that is no CSV the reader starts afresh."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     with long_cells():
         while True:
@@ -484,7 +488,7 @@ def csv_lines(
                 continue
             if row is None:
                 return
-            yield start, reader.line_num, row
+            yield start, row
 
 
 _lock = Lock()

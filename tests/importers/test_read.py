@@ -77,7 +77,7 @@ def test_a_byte_order_mark_is_dropped_and_a_bad_byte_placed():
 
 
 def test_blank_csv_lines_are_skipped_and_lines_counted():
-    assert rows('a,b\n\n1,"x\ny"\n') == ([(4, {"a": "1", "b": "x\ny"})], [])
+    assert rows('a,b\n\n1,"x\ny"\n') == ([(3, {"a": "1", "b": "x\ny"})], [])
 
 
 def test_a_report_says_the_most_important_first():

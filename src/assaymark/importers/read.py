@@ -18,9 +18,12 @@ from pydantic import BaseModel, ValidationError
 
 from assaymark.errors import InputError, Problem
 from assaymark.importers.report import Tally
-from assaymark.json_text import LONGEST_NUMBER, once, whole_number
+from assaymark.json_text import once
 from assaymark.problems import foreign
 from assaymark.rows import csv_lines, unpack
+
+LONGEST_NUMBER = 400
+"""Digits that a whole number may have: more than any float can hold."""
 
 NAME = r"^[^\x00-\x1f\[\]=,|]{1,120}$"
 """What a name may be made of: what a study file can hold, so that every imported agent can be chosen there."""
@@ -100,7 +103,7 @@ def json_object(line: bytes) -> dict[str, Any]:
 def json_value(line: bytes) -> Any:
     """One JSON value, as strict as it gets."""
     try:
-        return json.loads(line, object_pairs_hook=once, parse_constant=_no_constant, parse_int=whole_number)
+        return json.loads(line, object_pairs_hook=once, parse_constant=_no_constant, parse_int=_whole_number)
     except json.JSONDecodeError as exc:
         seen = line[max(exc.pos - 10, 0) : exc.pos + 20].decode("utf-8", "replace")
         raise ValueError(f"not JSON: {exc.msg} at column {exc.colno} (near {seen!r})") from None
@@ -108,6 +111,12 @@ def json_value(line: bytes) -> Any:
         raise ValueError(f"not UTF-8 at byte {exc.start}") from None
     except RecursionError:
         raise ValueError("nested too deep") from None
+
+
+def _whole_number(text: str) -> int:
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError(f"a number of {len(text)} digits (allowed at most {LONGEST_NUMBER})")
+    return int(text)
 
 
 def _no_constant(name: str) -> float:
@@ -255,18 +264,18 @@ def _inner_type(kind: Any, part: str | int) -> Any:
 
 
 def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a CSV text with a header, with the line where each ends.
+    """The rows of a CSV text with a header, with the line where each begins.
 
     A row that cannot be read, or is not as long as the header, goes to ``wrong`` with its line; the next is read.
     """
     with closing(csv_lines(text, wrong)) as lines:
-        _, _, header = next(lines, (1, 1, []))
+        _, header = next(lines, (1, []))
         if not header:
             raise ValueError("empty: a header row is needed")
         twice = sorted({name for name in header if header.count(name) > 1})
         if twice:
             raise ValueError(f"column {twice[0]!r} stands twice in the header")
-        for _, number, row in lines:
+        for number, row in lines:
             if row and len(row) != len(header):
                 wrong(number, f"has {len(row)} cells (the header has {len(header)})")
             elif row:
