@@ -164,6 +164,7 @@ def test_two_clusters_are_hopeless(study):
     assert found.untestable == 6
     assert found.reach is found.reach_borrowed is found.reach_half is None
     assert found.warnings[0] == "this study cannot rank agents: 2 common clusters, 3 are needed"
+    assert check(study(), clusters=1).warnings[0] == "this study cannot rank agents: 1 common cluster, 3 are needed"
     assert not check(study(), clusters=3).can_never_reject
 
 
@@ -178,7 +179,7 @@ def test_clusters_that_follow_each_other_need_twelve(study):
     found = check(plan, clusters=11)
     assert found.hopeless == ("orders",)
     assert found.warnings[0] == (
-        "this study cannot rank agents: 11 common clusters that follow each other in time, 12 are needed"
+        "this study cannot rank agents: 11 common clusters, 12 that follow each other in time are needed"
     )
     season = check(plan, clusters=24)
     assert not season.can_never_reject

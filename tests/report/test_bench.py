@@ -170,6 +170,15 @@ def test_the_finding_is_the_first_rank_else_a_pair_else_why_there_is_none():
     assert "Rewrite the anchors" in none.also
 
 
+def test_pairs_that_no_test_can_reach_are_not_called_close():
+    run = runs.realistic(reference_panel=())
+    stopped = [v for v in run.verdicts if v.pair_state is not None and v.publication_level == "no-claim"]
+    few = tuple(replace(v, pair_state="cannot-be-tested") for v in stopped)
+    titles = {one.title: one for one in limits(Book.of(replace(run, verdicts=few)))}
+    assert "Some agents are too close" not in titles
+    assert titles["Pairs of agents cannot be tested"].measured.startswith("Too few common clusters; the study has")
+
+
 def test_limits_are_in_order_of_what_they_affect_and_have_a_price():
     run = runs.realistic(reference_panel=())
     found = limits(Book.of(run))

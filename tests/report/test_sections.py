@@ -477,7 +477,7 @@ def test_a_row_shows_its_number_in_its_sentence():
     (page,) = ledger_pages([row])
     assert "Cash is 500, so " in str(page.blocks)
     lead = evidence_section(book, (row,)).lead
-    assert "100\u00a0% are printed there of a subject that is not established" in lead
+    assert "100\u00a0% are printed there without an established subject" in lead
 
 
 def test_states_of_older_tables_are_shown_where_they_are():

@@ -373,7 +373,7 @@ def _warnings(
     kind = " that follow each other in time" if consecutive else ""
     if clusters.size and not (clusters >= least).any():
         most = int(clusters.max())
-        yield f"this study cannot rank agents: {most} common clusters{kind}, {least} are needed"
+        yield f"this study cannot rank agents: {most} common cluster{'s' * (most != 1)}, {least}{kind} are needed"
     elif (few := int(((clusters < least) & (clusters > 0)).sum())) > 0:
         yield f"{few} of {clusters.size} pairs of agents cannot be tested: fewer than {least} common clusters{kind}"
     if (clusters == 0).any():

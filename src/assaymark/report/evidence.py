@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from assaymark.claims.messages import english
 from assaymark.judging.evidence.summary import BEFORE
 from assaymark.records import Decision, Evidence, EvidenceState, Measurement
 from assaymark.report.blocks import (
@@ -59,6 +61,7 @@ STATE_MEANINGS: Final[Mapping[EvidenceState, str]] = {
 STATES: Final[tuple[EvidenceState, ...]] = tuple(STATE_WORDS)
 _LOOSE: Final = ("in_context", "not_found", "contradicted", BEFORE)
 _REACH: Final = 70
+_PROMPT: Final = re.compile(r"\Aprompt:(\d+)\Z")
 _ROW_BYTES: Final = 330
 _UNITS: Final = {
     "percent": "\u00a0%",
@@ -115,7 +118,8 @@ def _time_key(item: Evidence, decision: Decision | None) -> tuple[float, str, st
 
 
 def _ledger_row(item: Evidence, decision: Decision | None, place: str) -> LedgerRow:
-    facts = [clean(fact, 48) for fact in item.facts[:2]]
+    facts = [_PROMPT.sub(r"line \1 of the prompt", clean(fact, 48)) for fact in item.facts[:2]]
+    rule = english().texts.get(f"model.claim_rule.{item.rule.replace('-', '_')}", item.rule)
     more = f" and {len(item.facts) - 2} more" if len(item.facts) > 2 else ""
     text = decision.rationales[item.part].text if decision and item.part < len(decision.rationales) else ""
     before, quote, after = excerpt(text, item.start, item.quote, _REACH)
@@ -126,7 +130,7 @@ def _ledger_row(item: Evidence, decision: Decision | None, place: str) -> Ledger
         quote=clean(quote, 220),
         number=written_number(item.number, item.unit),
         subject=clean(item.subject, 48),
-        against=f"{clean(item.rule, 60)}{': ' if facts else ''}{', '.join(facts)}{more}",
+        against=f"{clean(rule, 60)}{': ' if facts else ''}{', '.join(facts)}{more}",
         state=item.state,
         word=STATE_WORDS[item.state],
         place=place,
@@ -206,7 +210,7 @@ def _answer(book: Book, rows: Sequence[LedgerRow]) -> str:
         return "No number was found in the rationales."
     shares = _shares(book, None, Counter(row.state for row in rows))
     found = sum(share for state, share in shares.items() if state not in _LOOSE)
-    shown = f"{percent(shares['in_context'])} are printed there of a subject that is not established, "
+    shown = f"{percent(shares['in_context'])} are printed there without an established subject, "
     lost = shares["not_found"] + shares[BEFORE]
     against = f"{percent(shares['contradicted'])} contradict" if shares["contradicted"] else "none contradicts"
     return (

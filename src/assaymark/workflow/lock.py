@@ -344,10 +344,12 @@ def lock_lines(locked: Locked) -> list[str]:
     """What `assaymark lock` prints: the fingerprint and what the design can conclude."""
     report = locked.preflight
     test = {"moderated-t": "moderated cluster t", "own-variance": "cluster t with each pair's own variance"}
+    n = report["clusters"]
+    over = f"over {n} clusters (median of the pairs of agents)" if n else "for no pair: too few common clusters"
     lines = [
         f"plan hash {locked.plan_hash}",
         f"locked {locked.locked_at}",
-        f"test: {test[str(report['test'])]} over {report['clusters']} clusters (median of the pairs of agents)",
+        f"test: {test[str(report['test'])]} {over}",
     ]
     for name, words in (
         ("reach", "smallest detectable gap"),

@@ -276,8 +276,8 @@ MADE_BY: Final[Mapping[str, str]] = {
     "human": "assaymark import human, from the same file",
     **dict.fromkeys(("pairs", "points"), "assaymark datasheet, or assaymark run (no reply is asked for twice)"),
     **dict.fromkeys(("judgments", "evidence", "anchor", "probe"), "assaymark judge (no reply is asked for twice)"),
-    "measurements": "assaymark measure, or assaymark season publish, for a season, or assaymark bench, for a benchmark",
-    "verdicts": "assaymark claim, or assaymark season publish, for a season, or assaymark bench, for a benchmark",
+    "measurements": "assaymark measure (of a season: assaymark season publish; of a benchmark: assaymark bench)",
+    "verdicts": "assaymark claim (of a season: assaymark season publish; of a benchmark: assaymark bench)",
     "scores": "assaymark bench (no reply is asked for twice)",
 }
 

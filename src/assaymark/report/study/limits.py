@@ -212,6 +212,8 @@ def _split(book: Book, verdict: Verdict, field: str) -> str:
         return "lead"
     if field != "stability":
         return field
+    if verdict.pair_state == "cannot-be-tested":
+        return "untested"
     return "family" if is_significant(book, verdict) else "difference"
 
 
@@ -219,7 +221,8 @@ def _limit(book: Book, field: str, stops: int, conditions: int) -> Limit:
     effects = [f"Stops {counted(stops, 'sentence')}"] if stops else []
     effects += [f"{'adds' if stops else 'Adds'} a condition to {counted(conditions, 'sentence')}"] if conditions else []
     title, measured = _named(book, field)
-    fix = {"lead": "Whatever helps the single orders.", "difference": more_words(book)}.get(field)
+    more = "More decisions in more market regimes."
+    fix = {"lead": "Whatever helps the single orders.", "difference": more_words(book), "untested": more}.get(field)
     fix = fix or fix_words(book, {"family": "own_family"}.get(field, field))
     return Limit(title, sentence(measured), "; ".join(effects), fix, stops + conditions)
 
@@ -235,6 +238,8 @@ def _named(book: Book, field: str) -> tuple[str, str]:
         return f"The judges agree too little on {many}", f"agreement {', '.join(low)}; {needed}"
     if field == "lead":
         return "Only one agent can rank first", "a first rank needs a supported order over every other agent"
+    if field == "untested":
+        return "Pairs of agents cannot be tested", f"too few common clusters; the study has {words(book.clusters)}"
     if field == "difference":
         return "Some agents are too close", smallest_words(book) or "their differences are not significant"
     if field == "family":
