@@ -107,8 +107,9 @@ _LINK: Final = re.compile(rf"\b{_words('link')}\b|=", re.I)
 _SCORELIKE, _OUTCOME, _FOREIGN, _SWEEPING, _UNASSERTED, _NOT, _OPEN = map(
     _pattern, ("scorelike", "outcome", "foreign", "sweeping", "unasserted", "negation", "open")
 )
-_SPLIT, _BEFORE_VERB, _RANKED, _NAMED_AFTER, _EVERY_SCORE, _CHOSEN, _NO_SUPERLATIVE, _OWN_SCORE = map(
-    _pattern, ("split", "before_verb", "ranked", "named_after", "every_score", "chosen", "no_superlative", "own_score")
+_SPLIT, _BEFORE_VERB, _RANKED, _NAMED_AFTER, _EVERY_SCORE, _CHOSEN, _NO_SUPERLATIVE, _OWN_SCORE, _DENIAL = map(
+    _pattern,
+    ("split", "before_verb", "ranked", "named_after", "every_score", "chosen", "no_superlative", "own_score", "denial"),
 )
 _OBJECT: Final = re.compile(rf"\s*{_CLEAR}({_G}|{_ALL}|{_NONE}|\b(?:it|them)\b)", re.I)
 _AGAINST: Final = re.compile(
@@ -196,7 +197,7 @@ class Names:
     def scored(self) -> list[tuple[re.Pattern[str], str]]:
         """Patterns of the scores: whole names, and their words where only one score has them."""
         found = [(r"(?:the )?(?:overall|aggregate)(?: scores?| quality| ranking)?", AGGREGATE)]
-        named = [score for score in self.scores if score != AGGREGATE]
+        named = [score for score in self.scores if score != AGGREGATE and name_key(score) not in COMMON]
         found += [(_spelled(score.replace("_", " ")), score) for score in named]
         words = [(word.casefold(), score) for score in named for word in re.split(r"[\s_-]+", score) if len(word) > 3]
         leads = ("on ", "in ", "at ", "for ", "handles ", "handling ", "manages ", "treats ", "handled ")
@@ -551,7 +552,8 @@ class _Reader:
 
     def _add(self, kind: RelationKind, left: Agents, right: Agents, head: str, *, rank: int = 0) -> None:
         near = re.split(rf",\s|{_G}", head)[-1][-60:]
-        stance: Stance = "denied" if _NOT.search(near) or any(sign in head for sign in self.neither) else "asserted"
+        denied = _NOT.search(near) or _DENIAL.search(head) or any(sign in head for sign in self.neither)
+        stance: Stance = "denied" if denied else "asserted"
         stance = "not shown" if self.open else stance
         if kind == "above" and (left == (_NONE,) or right == (_NONE,)):
             kind, left, right = ("first", right, ()) if left == (_NONE,) else ("last", left, ())
