@@ -126,7 +126,7 @@ def test_gates_and_texts_are_held_against_the_boards(benched, tmp_path, capsys):
     ):
         assert main(["gate", folder, "--claim", claim, "--at-least", "qualified"]) == 1
         assert said in capsys.readouterr().out
-    text.write_text("Momentum beats literal under the balanced profile. Literal beats equal weight.")
+    text.write_text("Momentum beats literal on CEPS under the balanced profile. Literal beats equal weight.")
     assert main(["proofread", str(text), "--run", folder, "--json"]) == 1
     assert [one["mark"] for one in json.loads(capsys.readouterr().out)["findings"]] == ["-", "?"]
 

@@ -360,7 +360,8 @@ def proofread_sentence(
     reading = read_sentence(sentence, run.names, before)
     if reading is None:
         return _numbers(sentence, run)
-    if reading.foreign:
+    own = " ".join(run.words(score) for score in run.names.scores).casefold()
+    if reading.foreign and reading.foreign.casefold() not in own:
         return Finding("?", f"nothing in this run measures {_quoted(reading.foreign)}")
     if not reading.relations:
         what = (
@@ -467,7 +468,8 @@ def _stem(word: str) -> str:
 
 _KAPPA: Final = re.compile(
     r"(?:\bkappa|κ|\bicc|\bintraclass correlation|\b(?:mean |pairwise |inter-?(?:judge|rater) |judges?'? )?agreement)\b"
-    r"[^.;]{0,40}?(?P<k>-?(?:0|1)?\.\d{1,4})(?!\d|\s?%)",
+    r"(?:(?!least|above|below|over|under|cut|minimum|threshold|limit)[^.;?]){0,40}?"
+    r"(?P<k>-?(?:0|1)?\.\d{1,4})(?!\d|\s?%| needed| required)",
     re.I,
 )
 _PEOPLE: Final = re.compile(r"\b(?:human|people|expert|annotator|person)s?\b", re.I)
@@ -485,6 +487,8 @@ def _numbers(sentence: str, run: Decided) -> Finding | None:
     """Agreement and sizes of the run that a sentence quotes."""
     text = sentence.replace("−", "-")
     found: list[Finding] = []
+    if sentence.rstrip("\"')*_”’ ").endswith("?"):
+        return None
     if (quoted := _KAPPA.search(text)) and not _PEOPLE.search(text):
         scores = [
             score for score in run.names.scores if re.search(rf"\b{re.escape(score.replace('_', ' '))}\b", text, re.I)
@@ -506,7 +510,9 @@ def _numbers(sentence: str, run: Decided) -> Finding | None:
         if (of := _SAME[one["noun"].lower()]) in run.counts
     ]
     wrong = [(noun, size) for noun, size, quote in counted if size != quote]
-    if len(counted) > 1 and len(wrong) < len(counted):  # with nothing in common it is about another study
+    other = len(counted) > 1 and len(wrong) == len(counted)  # with nothing in common it is about another study
+    found = [] if other else found
+    if len(counted) > 1 and (not wrong or len(counted) - len(wrong) > 1):
         words = listing([f"{size:,} {noun}" for noun, size in wrong or [(noun, size) for noun, size, _ in counted]])
         found.append(Finding("!" if wrong else "x", f"the number differs: {words}" if wrong else words, "number"))
     return min(found, key=lambda one: WORST.index(one.mark), default=None)

@@ -129,15 +129,17 @@ _SMALL: Final = {count_words(n): float(n) for n in range(1, 13)} | {"half a": 0.
 _NUMBER: Final = rf"(?P<n>[+]?\d{{1,6}}(?:\.\d{{1,6}})?|\.\d{{1,6}}|{'|'.join(_SMALL)})"
 _UNIT: Final = r"(?P<unit>\s?%| ?percent(?:age points?)?| ?pp\b|[ -]points?\b| ?pts?\b| ?x\b| times\b|-?fold\b)"
 _GAP: Final = [
-    re.compile(_TABLE["gap"][at].replace("{NUMBER}", _NUMBER).replace("{UNIT}", _UNIT), re.I) for at in range(4)
+    re.compile(_TABLE["gap"][at].replace("{NUMBER}", _NUMBER).replace("{UNIT}", _UNIT), re.I) for at in range(5)
 ]
 _APART: Final = re.compile(r"\b(?:compared (?:with|to)|relative to|versus|vs\.?)(?= )", re.I)
 _NOUN: Final = re.compile(
-    rf"\s(?:\w+ ){{0,2}}?([a-z&]+|{_D})\s(?:is|are|was|were|came|comes|ranks?|scored?|scores|looks?|reads?)\b", re.I
+    rf"\s(?:\w+ ){{0,2}}?([a-z&]+|{_D})\s(?:is|are|was|were|came|comes|ranks?|scored?|scores|looks?|reads?|remains?)\b",
+    re.I,
 )
 _MEASURED: Final = re.compile(r"\b([a-z&]{2,20}) of (?:the )?$", re.I)
 _IT: Final = re.compile(r"(?:it|this (?:agent|model|system))\b", re.I)
 _P: Final = re.compile(r"\bp(?:-value)?\s*(?:[<=≤]|of)\s*(?P<p>0?\.\d{1,8})\b", re.I)
+_BENCHMARK: Final = re.compile(r"\bon (?:the )?(\w*(?:[A-Z]{2,}|[a-z][A-Z]|-?[Bb]ench)[\w-]*)")
 _SIGNIFICANT: Final = re.compile(r"\bsignificant(?:ly)?\b", re.I)
 _PLAINER: Final = (
     (re.compile(r"\b(?:can't|cannot)\b", re.I), "can not"), (re.compile(r"\bwon't\b", re.I), "will not"),
@@ -308,6 +310,8 @@ class _Reader:
         gap, share = self._gap()
         scores = [self.scores[sign] for sign in text if sign in self.scores]
         scores += self.names.scores if _EVERY in text else ()
+        if (benchmark := _BENCHMARK.search(text)) and not self.found["foreign"]:
+            self.found["foreign"] = benchmark[1]
         p, sweeping, outcome = _P.search(text), _SWEEPING.search(text), _OUTCOME.search(text)
         return Reading(
             tuple(dict.fromkeys(self.relations)),
@@ -496,7 +500,7 @@ class _Reader:
         signed = between != head
         of_mine = re.match(r"'s?(?:\s|$)", between)
         if of_mine and not re.match(
-            rf"'s? (?:\w+ |{_D} ){{0,3}}(?:is|was|are|were|ranks|comes|came|scored|scores)\b", between
+            rf"'s? (?:\w+ |{_D} ){{0,3}}(?:is|was|are|were|ranks|comes|came|scored|scores|remains?)\b", between
         ):
             return None
         if _NO_SUPERLATIVE.match(word):
