@@ -114,6 +114,23 @@ def test_a_run_leaves_scores_measurements_verdicts_and_pages(benched):
     assert re.search(r"No score: on most dates [^.]*\bstubborn\b[^.]* at most one instrument to buy", index)
 
 
+def test_gates_and_texts_are_held_against_the_boards(benched, tmp_path, capsys):
+    folder, text = str(benched[0].path), tmp_path / "post.md"
+    for claim, said in (
+        ("literal > momentum", "Any ranking of literal and momentum on CEPS over all profiles"),
+        ("momentum first on questions", "A first rank for momentum on the questions with full information"),
+        (
+            "gate[model=literal,profile=balanced]",
+            "The claim gate[model=literal,profile=balanced]. The limit is about every",
+        ),
+    ):
+        assert main(["gate", folder, "--claim", claim, "--at-least", "qualified"]) == 1
+        assert said in capsys.readouterr().out
+    text.write_text("Momentum beats literal on CEPS under the balanced profile. Literal beats equal weight.")
+    assert main(["proofread", str(text), "--run", folder, "--json"]) == 1
+    assert [one["mark"] for one in json.loads(capsys.readouterr().out)["findings"]] == ["-", "?"]
+
+
 def claims(path):
     """Every verdict of a file by its claim."""
     return {one["claim"]["id"]: one for one in json.loads(path.read_text())["verdicts"]}

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 
 import validation_sentences
 
-from assaymark.claims.proofread import GRAMMAR
+from assaymark.claims.gate import GRAMMAR
 from assaymark.cli import main
 from assaymark.cli.commands import COMMANDS
 from assaymark.workflow.documents import Document, form_of
@@ -64,9 +64,6 @@ def test_labelled_sentences_are_read_as_the_page_says(runs):
 @pytest.mark.parametrize("name", ["demo", "models"])
 def test_what_a_run_supports_passes_in_its_own_words(runs, name):
     for verdict in runs[name].verdicts:
-        kind = verdict.claim.id.partition("[")[0]
-        if kind == "cell":
-            continue
         (alone, *_), fixed = read(verdict.claim.statement, runs[name])
         wanted = {"headline": "x", "qualified": "/", "no-claim": "-!"}[verdict.publication_level]
         assert alone.finding.mark in wanted, verdict.claim.statement
@@ -95,8 +92,12 @@ def test_an_unsupported_order_is_never_told_by_a_finding(runs):
         ("> Cedar beats\n> Alder.", "x"),
         ("1. Cedar beats Alder\n2. Alder beats Cedar\n", "x!"),
         ("The kappa of people and judges is 0.31.", ""),
-        ("160 decisions, four judges.", "!"),
+        ("Cedar leads on SWE-bench. Cedar beats Alder on MMLU.", "??"),
+        ("160 decisions of four agents, and four judges.", "!"),
+        ("On 709 decisions of ten models the judges agree weakly (kappa 0.15; 0.20 needed).", ""),
+        ("Is kappa at least 0.40? The cut-off of kappa is at least 0.40.", ""),
         ("Cedar beats Alder (p < .05), see docs/alder.md.", "x"),
+        ("| agent | score |\n|---|---|\n| Alder | 3.97 |\n| Cedar | 4.43 |\n", "?"),
         ("", ""),
     ],
 )
@@ -146,6 +147,8 @@ def test_a_condition_counts_in_its_sentence_or_behind_it(runs):
         ("aldr > birch", "qualified", 2, "Did you mean 'alder'?"),
         ("alder > birch on risk", "qualified", 2, "unknown score 'risk'"),
         ("alder is nice", "qualified", 2, GRAMMAR),
+        ("cell[cell=cell_a]", "qualified", 0, "[/] qualified: The panel scores confident but wrong rationales"),
+        ("cell[cell=cell_b]", "qualified", 1, "[-] no-claim; qualified needed: The claim cell[cell=cell_b]."),
         ("alder > alder", "qualified", 2, "names one agent twice"),
     ],
 )

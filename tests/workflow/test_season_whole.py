@@ -186,6 +186,14 @@ def test_what_was_decided_is_what_the_file_the_tables_and_the_terminal_say(seaso
     assert document["page"] == str(tmp_path / "again" / "index.html")
 
 
+def test_a_gate_passes_no_order_of_a_season_that_its_claims_do_not_support(season, capsys):
+    folder = str(season[0])
+    for claim in ("one > two", "two > one", "three first", "one ~ three", "season.band[agents=one]"):
+        assert main(["gate", folder, "--claim", claim, "--at-least", "qualified"]) == 1
+        assert "[-] no-claim; qualified needed" in capsys.readouterr().out
+    assert main(["gate", folder, "--claim", "one > two on clarity"]) == 2
+
+
 def test_published_twice_everything_is_the_same_bytes(season, tmp_path):
     folder, site = season
     copy = tmp_path / "site"

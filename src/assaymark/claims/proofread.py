@@ -9,9 +9,9 @@ from functools import cached_property
 from itertools import combinations, product
 from typing import Final, Literal
 
+from assaymark.claims.fields import NOT_PREREGISTERED
 from assaymark.claims.sentences import Names, Reading, Relation, read_sentence
 from assaymark.claims.words import count_words, interval_words, listing, measure_words, number, p_words, signed
-from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict, measurement_id
 from assaymark.text import prose
 
@@ -22,9 +22,8 @@ COUNTS: Final = ("judges", "agents", "decisions", "clusters", "dimensions", "cyc
 """Sizes of a run that a text may quote."""
 
 WORST: Final[tuple[Mark, ...]] = ("!", "-", "/", "?", "x")
-_MARKS: Final[Mapping[Level, Mark]] = {"headline": "x", "qualified": "/", "no-claim": "-"}
-
-GRAMMAR: Final = "A > B, A < B, A ~ B or A first, with “on SCORE” if it is not the overall score, or the id of a claim"
+MARKS: Final[Mapping[Level, Mark]] = {"headline": "x", "qualified": "/", "no-claim": "-"}
+"""The mark of each level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +83,19 @@ class Decided:
         }
 
     @cached_property
+    def by_statement(self) -> Mapping[str, Verdict]:
+        """Verdicts by their own words: all that are supported, and those about no order of two agents."""
+        return {
+            statement_key(one.claim.statement): one
+            for one in self.verdicts
+            if one.publication_level != "no-claim" or not one.claim.id.startswith(("above[", "first[", "within["))
+        }
+
+    @cached_property
     def stated_conditions(self) -> frozenset[str]:
         """The sentences of all conditions: they speak of agents, and are no claims."""
         texts = (condition.text for one in self.verdicts for condition in one.conditions)
-        return frozenset(_key(part) for text in texts for part in re.split(r"(?<=[.!?])\s", text))
+        return frozenset(statement_key(part) for text in texts for part in re.split(r"(?<=[.!?])\s", text))
 
     def _find(self, head: str, score: str, *agents: str) -> Verdict | None:
         return self._pairs.get((head, score, frozenset(agents)))
@@ -107,6 +115,16 @@ class Decided:
     def score(self, name: str) -> str:
         """The score that a reading calls the overall one, or by its name."""
         return self.main if name == AGGREGATE else name
+
+    def words(self, score: str) -> str:
+        """How a sentence calls a score: a board of a benchmark as its statements do."""
+        for one in self.verdicts:
+            claim = one.claim
+            if claim.scope == "benchmark" and claim.dimension == score and claim.id.startswith("above["):
+                return claim.statement.partition(f"above {claim.subjects[1]} on ")[2].rstrip(".") or measure_words(
+                    score
+                )
+        return measure_words(score)
 
     # --- rulings ---
 
@@ -130,7 +148,7 @@ class Decided:
         return _worst(each)
 
     def _supported(self, *verdicts: Verdict) -> Ruling:
-        marks = [_MARKS[one.publication_level] for one in verdicts]
+        marks = [MARKS[one.publication_level] for one in verdicts]
         return Ruling(min(marks, key=WORST.index), "", verdicts)
 
     def _against(self, verdict: Verdict) -> Ruling:
@@ -165,7 +183,7 @@ class Decided:
         if order is not None:
             return self._against(order)
         if within is None and self._find("above", score, one, other) is not None:
-            return Ruling("-", f"that agents score alike was not tested on {measure_words(score)}")
+            return Ruling("-", f"that agents score alike was not tested on {self.words(score)}")
         return self._undecided(within, (one, other), score)
 
     def _first(self, agent: str, score: str, stance: str) -> Ruling:
@@ -232,8 +250,8 @@ class Decided:
         if verdict is not None:
             return Ruling("-", why_not(verdict))
         if any(one.claim.dimension == score for one in self.verdicts):
-            return Ruling("-", f"the orders that this needs on {measure_words(score)} are not all supported")
-        return Ruling("?", f"nothing was decided about {listing(sorted(agents))} on {measure_words(score)}")
+            return Ruling("-", f"the orders that this needs on {self.words(score)} are not all supported")
+        return Ruling("?", f"nothing was decided about {listing(sorted(agents))} on {self.words(score)}")
 
     # --- the nearest sentence ---
 
@@ -245,7 +263,7 @@ class Decided:
                 return joined, conditions_of(found)
         named = sorted({*relation.left, *relation.right})
         if len(named) > 1 and self._find("above", score, *named[:2]):
-            return f"This study does not rank {listing(named)} on {measure_words(score)}.", ()
+            return f"This study does not rank {listing(named)} on {self.words(score)}.", ()
         return "", ()
 
     def _nearest(self, relation: Relation, score: str) -> list[Verdict]:
@@ -269,7 +287,7 @@ class Decided:
         highs = list(dict.fromkeys(one.claim.subjects[0] for one in found))
         lows = list(dict.fromkeys(one.claim.subjects[1] for one in found))
         verb = "scores" if len(highs) == 1 else "score"
-        return f"{listing(highs)} {verb} above {listing(lows)} on {measure_words(score)}."
+        return f"{listing(highs)} {verb} above {listing(lows)} on {self.words(score)}."
 
     def gap(self, relation: Relation, score: str) -> Measurement | None:
         """The difference of a supported order; of a first rank the smallest."""
@@ -290,7 +308,8 @@ class Decided:
         return min(found, key=lambda item: abs(item.value or 0.0), default=None)
 
 
-def _key(text: str) -> str:
+def statement_key(text: str) -> str:
+    """A sentence without case and signs."""
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
@@ -300,18 +319,14 @@ def said(verdict: Verdict) -> str:
 
 
 def why_not(verdict: Verdict) -> str:
-    """The reason that a claim is not supported, without its direction."""
-    reasons = [one for one in verdict.reasons if one]
-    first = (
-        0
-        if verdict.agreement_status in ("halt", "not judged") or "agreement" in verdict.binding or len(reasons) < 2
-        else 1
-    )
-    text = prose(reasons[first] if reasons else "no reason is recorded", 300)
-    if first and "stability" not in verdict.binding and len(reasons) > 2:
-        text = prose(reasons[-1], 300)
-    head, _, _ = text.partition(". ")
-    return (head[:1].lower() + head[1:] if head[1:2].islower() else head).rstrip(".")
+    """The reason that a claim is not supported, without its direction: the one of the field that decided its level."""
+    reasons = [one for one in verdict.reasons if one and one != NOT_PREREGISTERED and not one.startswith("Amended")]
+    agreed = bool(reasons) and reasons[0].startswith("The judges agree") and "agreement" not in verdict.binding
+    at = int(agreed and verdict.agreement_status != "halt" and len(reasons) > 1)
+    if at and "stability" not in verdict.binding:
+        at = -1
+    text = prose(reasons[at] if reasons else "no reason is recorded", 300).partition(". ")[0]
+    return (text[:1].lower() + text[1:] if text[1:2].islower() else text).rstrip(".")
 
 
 def _worst(rulings: Sequence[Ruling]) -> Ruling:
@@ -335,12 +350,18 @@ def proofread_sentence(
 
     A condition counts as stated if the sentence or ``following``, the sentences behind it, have most of its words.
     """
-    if _key(sentence) in run.stated_conditions:
+    if statement_key(sentence) in run.stated_conditions:
         return None
+    if (verbatim := run.by_statement.get(statement_key(sentence))) is not None:
+        stated = verbatim.publication_level
+        lacking = tuple(one for one in conditions_of((verbatim,)) if not is_stated(one, [sentence, *following]))
+        mark = MARKS[stated] if lacking or stated != "qualified" else "x"
+        return Finding(mark, why_not(verbatim) if stated == "no-claim" else "", add=lacking, level=stated)
     reading = read_sentence(sentence, run.names, before)
     if reading is None:
         return _numbers(sentence, run)
-    if reading.foreign:
+    own = " ".join(run.words(score) for score in run.names.scores).casefold()
+    if reading.foreign and reading.foreign.casefold() not in own:
         return Finding("?", f"nothing in this run measures {_quoted(reading.foreign)}")
     if not reading.relations:
         what = (
@@ -446,8 +467,9 @@ def _stem(word: str) -> str:
 # --- numbers of the run -----------------------------------------------------------------------------------------------
 
 _KAPPA: Final = re.compile(
-    r"(?:\bkappa|κ|\b(?:mean |pairwise |inter-?(?:judge|rater) |judges?'? )?agreement)\b[^.;]{0,40}?"
-    r"(?P<k>-?(?:0|1)?\.\d{1,4})(?!\d|\s?%)",
+    r"(?:\bkappa|κ|\bicc|\bintraclass correlation|\b(?:mean |pairwise |inter-?(?:judge|rater) |judges?'? )?agreement)\b"
+    r"(?:(?!least|above|below|over|under|cut|minimum|threshold|limit)[^.;?]){0,40}?"
+    r"(?P<k>-?(?:0|1)?\.\d{1,4})(?!\d|\s?%| needed| required)",
     re.I,
 )
 _PEOPLE: Final = re.compile(r"\b(?:human|people|expert|annotator|person)s?\b", re.I)
@@ -465,18 +487,22 @@ def _numbers(sentence: str, run: Decided) -> Finding | None:
     """Agreement and sizes of the run that a sentence quotes."""
     text = sentence.replace("−", "-")
     found: list[Finding] = []
+    if sentence.rstrip("\"')*_”’ ").endswith("?"):
+        return None
     if (quoted := _KAPPA.search(text)) and not _PEOPLE.search(text):
         scores = [
             score for score in run.names.scores if re.search(rf"\b{re.escape(score.replace('_', ' '))}\b", text, re.I)
         ]
         score = run.score(scores[0] if scores else AGGREGATE)
-        item = run.measurements.get(measurement_id("kappa.mean_pairwise", {"dimension": score}))
+        names = (measurement_id("kappa.mean_pairwise", {"dimension": score}), "season.kappa[]")
+        item = next((run.measurements[name] for name in names if name in run.measurements), None)
         if item is not None and item.value is not None:
             digits = len(quoted["k"].partition(".")[2])
             ends = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
             same = abs(round(item.value, digits) - float(quoted["k"])) < 1e-9
-            where = "" if score == run.main else f" on {measure_words(score)}"
-            words = f"kappa is {number(item.value)}{ends}{where}"
+            where = "" if score == run.main else f" on {run.words(score)}"
+            kind = "the intraclass correlation" if "intraclass" in item.method else "kappa"
+            words = f"{kind} is {number(item.value)}{ends}{where}"
             found.append(Finding("x" if same else "!", words if same else f"the number differs: {words}", "number"))
     counted = [
         (one["noun"].lower(), run.counts[of], _NUMERALS.get(one["n"].lower()) or int(one["n"].replace(",", "")))
@@ -484,87 +510,9 @@ def _numbers(sentence: str, run: Decided) -> Finding | None:
         if (of := _SAME[one["noun"].lower()]) in run.counts
     ]
     wrong = [(noun, size) for noun, size, quote in counted if size != quote]
-    if len(counted) > 1 and len(wrong) < len(counted):  # with nothing in common it is about another study
+    other = len(counted) > 1 and len(wrong) == len(counted)  # with nothing in common it is about another study
+    found = [] if other else found
+    if len(counted) > 1 and (not wrong or len(counted) - len(wrong) > 1):
         words = listing([f"{size:,} {noun}" for noun, size in wrong or [(noun, size) for noun, size, _ in counted]])
         found.append(Finding("!" if wrong else "x", f"the number differs: {words}" if wrong else words, "number"))
     return min(found, key=lambda one: WORST.index(one.mark), default=None)
-
-
-# --- gates ------------------------------------------------------------------------------------------------------------
-
-_CLAIM: Final = re.compile(
-    r"(?P<a>.{1,200}?)\s*(?:(?P<op>[<>~≈])|\b(?P<word>above|below|beats)\b)\s*(?P<b>.{1,200})", re.S
-)
-_FIRST_CLAIM: Final = re.compile(r"(?P<a>.{1,200}?)\s+(?:ranks\s+)?first", re.S)
-
-
-def parse_claim(text: str, run: Decided) -> tuple[Relation, str]:
-    """The relation and the score of a claim in `GRAMMAR`, or of the id of a claim in ``verdicts.json``."""
-    text = " ".join(text.split())
-    for one in run.verdicts:
-        head = one.claim.id.partition("[")[0]
-        if text == one.claim.id and head in ("above", "first", "within"):
-            kind: Literal["above", "first", "level"] = {"above": "above", "first": "first", "within": "level"}[head]  # type: ignore[assignment]
-            subjects = one.claim.subjects
-            return Relation(kind, subjects[:1], subjects[1:]), one.claim.dimension
-    head, on, where = text.rpartition(" on ")
-    body, scored = (head, where) if on else (text, "")
-    known = [one.replace("_", " ") for one in run.names.scores]
-    found = _CLAIM.fullmatch(body) or _FIRST_CLAIM.fullmatch(body)
-    if found is None:
-        raise InputError("--claim", [Problem("", f"must be {GRAMMAR} (got {text!r:.120})")])
-    score = run.names.find_score(scored) if scored else AGGREGATE
-    if score is None:
-        raise UnknownNameError("score", scored, ("the overall score", *known))
-    agents = [_agent(found[name], run) for name in ("a", "b") if name in found.re.groupindex]
-    if len(set(agents)) < len(agents):
-        raise InputError("--claim", [Problem("", f"names one agent twice ({agents[0]})")])
-    if len(agents) == 1:
-        return Relation("first", (agents[0],)), run.score(score)
-    sign = found["op"] or {"above": ">", "beats": ">", "below": "<"}[found["word"]]
-    if sign in "~≈":
-        return Relation("level", (agents[0],), (agents[1],)), run.score(score)
-    high, low = agents if sign == ">" else agents[::-1]
-    return Relation("above", (high,), (low,)), run.score(score)
-
-
-def _agent(name: str, run: Decided) -> str:
-    plain = " ".join(name.strip(" '\"").split())
-    exact = [one for one in run.names.agents if one == plain]
-    near = exact or [one for one in run.names.agents if one.casefold() == plain.casefold()]
-    if not near and (
-        alias := run.names.by_key.get(plain.casefold().replace(" ", "").replace("-", "").replace("_", ""))
-    ):
-        near = [alias]
-    if not near:
-        raise UnknownNameError("agent", plain, run.names.agents)
-    return near[0]
-
-
-@dataclass(frozen=True, slots=True)
-class Gated:
-    """A claim against the level that was asked for."""
-
-    passed: bool
-    mark: Mark
-    level: Level
-    sentence: str
-    why: str
-    conditions: tuple[str, ...]
-
-
-def gate_claim(text: str, run: Decided, *, at_least: Level = "headline") -> Gated:
-    """Whether a run supports a claim at a level; an unsupported claim is named without its direction."""
-    relation, score = parse_claim(text, run)
-    ruling = run.rule(relation, score)
-    if ruling.mark not in ("x", "/"):
-        names, where = sorted({*relation.left, *relation.right}), measure_words(score)
-        about = {"first": f"A first rank for {listing(names)}", "level": f"That {listing(names)} score alike"}
-        sentence = f"{about.get(relation.kind, f'Any ranking of {listing(names)}')} on {where}."
-        why = f"the run supports “{said(ruling.by[0])}”" if ruling.mark == "!" and ruling.by else ruling.why
-        return Gated(False, ruling.mark, "no-claim", sentence, why, ())
-    level: Level = "headline" if ruling.mark == "x" else "qualified"
-    conditions = tuple(condition.text for one in ruling.by for condition in one.conditions)
-    sentence = " ".join(said(one) for one in ruling.by)
-    passed = level == "headline" or at_least == "qualified"
-    return Gated(passed, ruling.mark, level, sentence, "", tuple(dict.fromkeys(conditions)))

@@ -107,8 +107,9 @@ _LINK: Final = re.compile(rf"\b{_words('link')}\b|=", re.I)
 _SCORELIKE, _OUTCOME, _FOREIGN, _SWEEPING, _UNASSERTED, _NOT, _OPEN = map(
     _pattern, ("scorelike", "outcome", "foreign", "sweeping", "unasserted", "negation", "open")
 )
-_SPLIT, _BEFORE_VERB, _RANKED, _NAMED_AFTER, _EVERY_SCORE, _CHOSEN, _NO_SUPERLATIVE = map(
-    _pattern, ("split", "before_verb", "ranked", "named_after", "every_score", "chosen", "no_superlative")
+_SPLIT, _BEFORE_VERB, _RANKED, _NAMED_AFTER, _EVERY_SCORE, _CHOSEN, _NO_SUPERLATIVE, _OWN_SCORE, _DENIAL = map(
+    _pattern,
+    ("split", "before_verb", "ranked", "named_after", "every_score", "chosen", "no_superlative", "own_score", "denial"),
 )
 _OBJECT: Final = re.compile(rf"\s*{_CLEAR}({_G}|{_ALL}|{_NONE}|\b(?:it|them)\b)", re.I)
 _AGAINST: Final = re.compile(
@@ -122,21 +123,23 @@ _AND: Final = re.compile(
     rf"{_G}(?:/{_G}){{0,9}}", re.I,
 )  # fmt: skip
 _CUE_FOLLOWS: Final = re.compile(r"\s(?:(?:\w+ly|also|still|is|are|was|were|then|ranks|scores|comes) ){0,2}", re.I)
-_CHOICE: Final = re.compile(r"(?:choose|pick|prefer|favou?r|recommend|select|chose)", re.I)
+_CHOICE: Final = re.compile(r"(?:choose|pick|prefer|favou?r|recommend|select|chose|\w+ of )", re.I)
 _RANKS: Final = {"second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4, "fifth": 5, "5th": 5}
 _SMALL: Final = {count_words(n): float(n) for n in range(1, 13)} | {"half a": 0.5, "a": 1.0, "an": 1.0}
 _NUMBER: Final = rf"(?P<n>[+]?\d{{1,6}}(?:\.\d{{1,6}})?|\.\d{{1,6}}|{'|'.join(_SMALL)})"
 _UNIT: Final = r"(?P<unit>\s?%| ?percent(?:age points?)?| ?pp\b|[ -]points?\b| ?pts?\b| ?x\b| times\b|-?fold\b)"
 _GAP: Final = [
-    re.compile(_TABLE["gap"][at].replace("{NUMBER}", _NUMBER).replace("{UNIT}", _UNIT), re.I) for at in range(3)
+    re.compile(_TABLE["gap"][at].replace("{NUMBER}", _NUMBER).replace("{UNIT}", _UNIT), re.I) for at in range(5)
 ]
 _APART: Final = re.compile(r"\b(?:compared (?:with|to)|relative to|versus|vs\.?)(?= )", re.I)
 _NOUN: Final = re.compile(
-    rf"\s(?:\w+ ){{0,2}}?([a-z&]+|{_D})\s(?:is|are|was|were|came|comes|ranks?|scored?|scores|looks?|reads?)\b", re.I
+    rf"\s(?:\w+ ){{0,2}}?([a-z&]+|{_D})\s(?:is|are|was|were|came|comes|ranks?|scored?|scores|looks?|reads?|remains?)\b",
+    re.I,
 )
 _MEASURED: Final = re.compile(r"\b([a-z&]{2,20}) of (?:the )?$", re.I)
 _IT: Final = re.compile(r"(?:it|this (?:agent|model|system))\b", re.I)
 _P: Final = re.compile(r"\bp(?:-value)?\s*(?:[<=≤]|of)\s*(?P<p>0?\.\d{1,8})\b", re.I)
+_BENCHMARK: Final = re.compile(r"\bon (?:the )?(\w*(?:[A-Z]{2,}|[a-z][A-Z]|-?[Bb]ench)[\w-]*)")
 _SIGNIFICANT: Final = re.compile(r"\bsignificant(?:ly)?\b", re.I)
 _PLAINER: Final = (
     (re.compile(r"\b(?:can't|cannot)\b", re.I), "can not"), (re.compile(r"\bwon't\b", re.I), "will not"),
@@ -196,7 +199,7 @@ class Names:
     def scored(self) -> list[tuple[re.Pattern[str], str]]:
         """Patterns of the scores: whole names, and their words where only one score has them."""
         found = [(r"(?:the )?(?:overall|aggregate)(?: scores?| quality| ranking)?", AGGREGATE)]
-        named = [score for score in self.scores if score != AGGREGATE]
+        named = [score for score in self.scores if score != AGGREGATE and name_key(score) not in COMMON]
         found += [(_spelled(score.replace("_", " ")), score) for score in named]
         words = [(word.casefold(), score) for score in named for word in re.split(r"[\s_-]+", score) if len(word) > 3]
         leads = ("on ", "in ", "at ", "for ", "handles ", "handling ", "manages ", "treats ", "handled ")
@@ -300,11 +303,15 @@ class _Reader:
             at = end if cut is None else cut.end()
         if self.open and not self.relations:
             self._no_order()
+        if not any((self.relations, self.open, self.found["others"], _UNASSERTED.search(text))):
+            self._by_scores()
         if not self.relations and not (self.found["others"] or self.found["unclear"]):
             return None
         gap, share = self._gap()
         scores = [self.scores[sign] for sign in text if sign in self.scores]
         scores += self.names.scores if _EVERY in text else ()
+        if (benchmark := _BENCHMARK.search(text)) and not self.found["foreign"]:
+            self.found["foreign"] = benchmark[1]
         p, sweeping, outcome = _P.search(text), _SWEEPING.search(text), _OUTCOME.search(text)
         return Reading(
             tuple(dict.fromkeys(self.relations)),
@@ -320,15 +327,13 @@ class _Reader:
     def _clause(self, text: str, before: str) -> None:
         inside = before.endswith("(") or text.lower().startswith(("which ", "who "))
         previous = self.last if inside else self.subject or self.last
-        supposed = re.split(r"[.;:,]\s", before)[-1]
+        supposed = re.split(r"[.;:,](?:\s|$)", before)[-1]
         taken = 0
         for cue in _CUE.finditer(text):
             head = text[: cue.start()]
-            if (
-                cue.start() < taken
-                or "?" in text[cue.end() :]
-                or _UNASSERTED.search(re.split(r",\s", head)[-1] if "," in head else supposed + head)
-            ):
+            near = re.split(r"[,:]\s", head)
+            asserted = not _UNASSERTED.search(near[-1] if len(near) > 1 else supposed + head)
+            if cue.start() < taken or "?" in text[cue.end() :] or not asserted:
                 continue
             self.named = [self.groups[sign] for sign in re.findall(_G, head)]
             left, noun = self._left(head, previous)
@@ -342,7 +347,9 @@ class _Reader:
     def _left(self, head: str, inherited: Agents) -> tuple[Agents, str]:
         """Who is before a comparison, and the noun that belongs to them, as in "A's latency"; "'s" if none is there."""
         joined = re.search(
-            r"(?:,|\band|\bor|\bbut|\bthen)\s+(?:(?:\w+ly|also|then|is|are|even|still|not)\s+){0,3}$", head, re.I
+            r"(?:,|\band|\bor|\bbut|\bthen)\s+(?:(?:\w+ly|also|now|then|is|are|has|have|even|still|not)\s+){0,3}$",
+            head,
+            re.I,
         )
         signs = list(re.finditer(rf"({_G}|{_NONE}|{_ALL})('s?(?= |$))?", head))
         if joined or not signs:
@@ -357,8 +364,8 @@ class _Reader:
                 measured = _MEASURED.search(head[: found.start()])
                 return self.groups[found[1]], measured[1] if measured else ""
             noun = _NOUN.match(between + " ")
-            if noun or not between.strip():
-                return self.groups[found[1]], noun[1] if noun else "'s"
+            if noun or not between.strip(" .0123456789"):
+                return self.groups[found[1]], noun[1] if noun else "" if between.strip() else "'s"
         return inherited, ""
 
     def _right(self, rest: str, left: Agents) -> tuple[Agents, int]:
@@ -466,8 +473,11 @@ class _Reader:
                 self.found["unclear"] = f"{word} than which agent"
                 return cue.end()
         right = tuple(one for one in right if one not in left) or right
+        verb = head.split()[-1] if word in ("more", "less") and head.split() else ""
         if amount and middle.strip() and not _SCORELIKE.search(middle):
             self._criterion(middle)
+        elif verb and not middle.strip() and not re.search(_G, verb) and not _LINK.search(verb):
+            self._criterion(verb)
         elif not generic and not amount:
             self._criterion(word)
         elif generic and (found := _FOREIGN.search(middle)):
@@ -490,7 +500,7 @@ class _Reader:
         signed = between != head
         of_mine = re.match(r"'s?(?:\s|$)", between)
         if of_mine and not re.match(
-            rf"'s? (?:\w+ |{_D} ){{0,3}}(?:is|was|are|were|ranks|comes|came|scored|scores)\b", between
+            rf"'s? (?:\w+ |{_D} ){{0,3}}(?:is|was|are|were|ranks|comes|came|scored|scores|remains?)\b", between
         ):
             return None
         if _NO_SUPERLATIVE.match(word):
@@ -546,7 +556,8 @@ class _Reader:
 
     def _add(self, kind: RelationKind, left: Agents, right: Agents, head: str, *, rank: int = 0) -> None:
         near = re.split(rf",\s|{_G}", head)[-1][-60:]
-        stance: Stance = "denied" if _NOT.search(near) or any(sign in head for sign in self.neither) else "asserted"
+        denied = _NOT.search(near) or _DENIAL.search(head) or any(sign in head for sign in self.neither)
+        stance: Stance = "denied" if denied else "asserted"
         stance = "not shown" if self.open else stance
         if kind == "above" and (left == (_NONE,) or right == (_NONE,)):
             kind, left, right = ("first", right, ()) if left == (_NONE,) else ("last", left, ())
@@ -565,6 +576,14 @@ class _Reader:
         named = tuple(dict.fromkeys(a for one in re.findall(_G, self.text) for a in self.groups[one]))
         if len(named) > 1 or (named and re.search(r"\b(?:first|best)\b", self.text, re.I)):
             self.relations.append(Relation("differ" if len(named) > 1 else "first", named, (), "not shown"))
+
+    def _by_scores(self) -> None:
+        """ "A scores 4.1, B 3.9" compares, too."""
+        found = [(float(one["n"]), self.groups[one[1]]) for one in _OWN_SCORE.finditer(self.text)]
+        if len({agents for _, agents in found}) > 1 and _SCORELIKE.search(self.text):
+            for (high, one), (low, other) in pairwise(sorted(found, reverse=True)):
+                if high > low:
+                    self._add("above", one, other, "")
 
     def _gap(self) -> tuple[float | None, str]:
         """A difference in points, or the words of one that is in another unit."""

@@ -15,7 +15,8 @@ from urllib.parse import quote
 from pydantic import TypeAdapter, ValidationError
 
 from assaymark import __version__
-from assaymark.claims.proofread import Decided, Finding, Gated, Mark, proofread_sentence
+from assaymark.claims.gate import Gated
+from assaymark.claims.proofread import Decided, Finding, Mark, proofread_sentence
 from assaymark.claims.sentences import LONGEST, Names
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, Problem, UnknownNameError
@@ -42,6 +43,8 @@ _RULES: Final[Mapping[Mark, tuple[str, str]]] = {
 _FAILING: Final = frozenset("/-!")
 _WIDTH: Final = 80
 _INDENT: Final = " " * 11
+_TABLE: Final = re.compile(r"(?m)(?:^[ \t]*\|.*\n?){3,}")
+_NOT_READ: Final = "a table is read cell by cell; compare its numbers with the report"
 _SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
@@ -211,7 +214,14 @@ def proofread(path: Path, run: Decided, document: Document | None = None) -> Pro
             before = tuple(dict.fromkeys(agent for *_, agent in run.names.mentions(one.text))) or before
         if finding is not None:
             found.append(_placed(path, one, finding, ends))
-    return Proofread(path, document, tuple(found))
+    for rows in _TABLE.finditer(document.text) if document.form == "markdown" else ():
+        inside = any(rows.start() <= one.start < rows.end() for one in sentences)
+        if inside and re.search(r"\d", rows[0]) and len({agent for *_, agent in run.names.mentions(rows[0])}) > 1:
+            head = Sentence(
+                rows[0].strip().partition("\n")[0], rows.start(), rows.start() + len(rows[0].partition("\n")[0]), 0
+            )
+            found.append(_placed(path, head, Finding("?", _NOT_READ), ends))
+    return Proofread(path, document, tuple(sorted(found, key=lambda one: one.start)))
 
 
 def _placed(path: Path, one: Sentence, finding: Finding, ends: Sequence[int]) -> Placed:
