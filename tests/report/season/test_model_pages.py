@@ -351,3 +351,14 @@ def test_a_season_without_days_grades_or_measurements_has_pages_too():
     words = Reader(pages(bare)["agents/Alder.html"]).words
     for said in ("No net asset value", "There is no usable grade", "No decision is recorded", "no checkable sentence"):
         assert said in words
+
+
+def test_a_decision_leads_to_its_prompt_and_reply_where_records_lie_beside_the_pages():
+    run = made_season(1, 5)
+    steps = run.steps["Alder"]
+    records = {("decisions", "Alder", one.record_id): f"records/decisions.html#r{one.number}" for one in steps}
+    found = pages(replace(run, records=records))
+    for path, up in (("agents/Alder.html", "../"), ("de/agents/Alder/decisions.html", "../../../")):
+        assert f'href="{up}records/decisions.html#r5">' in found[path]
+    assert "Prompt and reply" in found["agents/Alder.html"]
+    assert "Prompt and reply" not in eight()["agents/Alder.html"]
