@@ -11,7 +11,8 @@ APART: Final = """() => {
   for (const fig of document.querySelectorAll('svg.fig, svg.strip')) {
     if (getComputedStyle(fig).display === 'none' || !fig.getBoundingClientRect().width) continue;
     const f = fig.getBoundingClientRect();
-    const boxes = [...fig.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+    const texts = [...fig.querySelectorAll('text')].filter(t => t.getClientRects().length);
+    const boxes = texts.map(t => [t.textContent, t.getBoundingClientRect()]);
     for (const [a, p] of boxes) if (p.left < f.left - 1 || p.right > f.right + 1) bad.push(fig.id + ': ' + a);
     boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
       const over = Math.min(p.right, q.right) - Math.max(p.left, q.left) > 1 &&

@@ -205,7 +205,8 @@ class Table:
     it is stacked.
 
     ``summary`` folds the table under these words. One that is ``stacked`` becomes labelled blocks on a phone.
-    ``filters`` and the search box, named by ``what``, work on the rows of its ``id``.
+    ``filters`` and the search box, named by ``what``, work on the rows of its ``id``. Columns that may be sorted are in
+    ``sorts``: facts, never scores.
     """
 
     kind: ClassVar = "table"
@@ -221,6 +222,7 @@ class Table:
     label: str = ""
     columns: tuple[str, ...] = ()
     wide: bool = False
+    sorts: frozenset[int] = frozenset()
 
     @property
     def all_right(self) -> bool:
@@ -239,7 +241,8 @@ class Figure:
 
     ``judges`` are the judges whose marks it holds, where there are several; ``note`` is what has to be read with it,
     and ``table`` holds the numbers that it draws, where they do not stand beside it. A figure of paths has a ``brush``
-    that reads a stretch of days, and a link to a file of ``data``.
+    that reads a stretch of days, and a link to a file of ``data``. One that has a linear and a logarithmic axis in it
+    has the words for both in ``scales``.
     """
 
     kind: ClassVar = "figure"
@@ -252,6 +255,7 @@ class Figure:
     table: Table | None = None
     brush: Brush | None = None
     data: str = ""
+    scales: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,7 +428,7 @@ class Page:
     picture: str = ""
     feeds: tuple[tuple[str, str], ...] = ()
     styles: tuple[str, ...] = ()
-    scripts: tuple[str, ...] = ("page.js",)
+    scripts: tuple[str, ...] = ("page.js+tools.js",)
 
 
 _ICON: Final = Markup('<svg class="g {}" aria-hidden="true"><use href="#g-{}"/></svg>')

@@ -266,7 +266,7 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
 def _season_row(row: BoardRow) -> tuple[str, ...]:
     cells = (cell.text for _, cell in row.cells)
     return (
-        row.agent, row.places or NOT_SHOWN, row.total or NOT_SHOWN, row.band, *cells, row.returned.text,
+        row.agent, row.places or NOT_SHOWN, row.total or NOT_SHOWN, row.band, *cells, row.facts[0].text,
         f"{MARKS[row.level]}{NBSP}{row.tag}",
     )  # fmt: skip
 
@@ -275,5 +275,8 @@ def _accounts(book: SeasonLookup, said: ModelWords) -> Iterator[Part]:
     for name, agent in list(book.agents.items())[:_SEASON_DRAWN]:
         if made := account_figure(ModelBook(book, said, agent, book.pages[name])):
             yield drawing(
-                replace(made[0], title=f"{clean(name, 60)}: {made[0].title}"), "season.css", "season-agent.css"
+                replace(made[0], title=f"{clean(name, 60)}: {made[0].title}"),
+                "season.css",
+                "season-agent.css",
+                "brush.css",
             )

@@ -131,8 +131,8 @@ def pager(names: Sequence[str], at: int, *, part: str = "Part", parts: str = "Pa
     return Markup('<div class="pager" role="group" aria-label="{}">{} {}</div>').format(parts, part, links)
 
 
-SCRIPTS: Final = ("page.js",)
-"""The scripts of a page that names none."""
+SCRIPTS: Final = ("page.js+tools.js",)
+"""The scripts of a page that names none; names with a plus between them are one script."""
 
 NO_SCRIPT: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """The policy of a page without a script."""
@@ -180,6 +180,8 @@ def frame_words(catalogue: Catalogue) -> SimpleNamespace:
 @cache
 def asset(name: str) -> str:
     """A style sheet or script, without the comments and the spaces that only its author needs."""
+    if "+" in name:
+        return "".join(map(asset, name.split("+")))
     loader = environment().loader
     assert loader is not None
     source, _, _ = loader.get_source(environment(), name)

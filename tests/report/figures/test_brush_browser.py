@@ -149,7 +149,7 @@ def test_escape_takes_all_days(visit):
 
 def test_keys_move_both_ends(visit):
     page = visit(AGENT)
-    start, end = page.locator("[data-brush] input").all()
+    start, end = page.locator("[data-brush] [type=range]").all()
     start.focus()
     for _ in range(5):
         page.keyboard.press("ArrowRight")

@@ -55,7 +55,7 @@ def test_the_line_keeps_its_start_its_end_and_its_deepest_fall(nav):
         values = 100 * np.array(nav) / nav[0]
         marks = steps(min(100.0, values.min()), max(100.0, values.max()), most=6)
         heights = [y for _, y in points]
-        ends = marks[0], marks[-1], 236.0 if "n-w" in svg else 176.0
+        ends = marks[0], marks[-1], 210.0 if "n-w" in svg else 176.0
         deepest = values[int(falls(np.array(nav)).argmin())]
         first, last, low = (height(value, *ends) for value in (100.0, values[-1], deepest))
         # A point is written in tenths, and moves add up without drift.
@@ -117,7 +117,7 @@ def test_the_word_for_the_start_stands_clear_of_the_next_day(days):
     words = NavWords(start="Beginn", fall="f", deepest="d", ticks=lambda value: f"{value:g}")
     made = NavChart("n", (NavLine("a", np.linspace(1, 2, days + 1), "+1 %", "own"),), words)
     for svg in nav_figure(made, "t", "d"):
-        found = re.findall(r'<text class="tk(?: am)?" x="([\d.]+)" y="(?:368|288)">(\w+)<', svg)
+        found = re.findall(r'<text class="tk(?: am)?" x="([\d.]+)" y="(?:332|288)">(\w+)<', svg)
         (start, _), (second, text), *_ = found
         assert float(second) - text_width(text, 12) / 2 >= float(start) + text_width("Beginn", 12) + 7
 

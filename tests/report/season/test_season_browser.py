@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,8 @@ CLIPPED = """() => [...document.querySelectorAll('main td, main th, main .wh, ma
 def folder(once) -> Path:
     def build(root: Path) -> None:
         languages = [made_catalogue(code) for code in ("en", "de")]
-        seasons = {"eight": made_season(), "single": made_season(3, 4, 1), "hostile": hostile_season()}
+        seasons = {"eight": made_season(), "single": made_season(3, 4, 1), "hostile": hostile_season(),
+                   "four": made_season(4, 47, hostile=False)}  # fmt: skip
         for name, run in seasons.items():
             write_site(run, root / name, languages)
 
@@ -121,3 +123,53 @@ def test_print_opens_what_is_folded_and_hides_the_controls(visit):
     assert page.locator(".copy").first.is_hidden()
     assert page.locator(".tools").is_hidden()
     assert page.locator(".switch").is_hidden()
+
+
+def test_the_axis_turns_logarithmic_without_a_script(visit):
+    page = visit("eight/index.html", java_script_enabled=False)
+    lines = "e => [...e.querySelectorAll('svg.wide .lin, svg.wide .log')].map(g => getComputedStyle(g).display)"
+    figure = page.locator("#accounts figure")
+    assert figure.evaluate(lines) == ["inline", "none"]
+    page.locator(".tolog").check()
+    assert figure.evaluate(lines) == ["none", "inline"]
+
+
+def test_facts_can_be_sorted_and_the_column_of_names_brings_the_order_back(visit):
+    page = visit("eight/de/index.html")
+    names = "list => list.map(e => e.textContent.trim().split(/\\s/)[0])"
+    rows, heads = page.locator(".season tbody th"), page.locator(".season thead [data-sort]")
+    first = rows.evaluate_all(names)
+    returns = page.locator(".season tbody td:nth-of-type(4)")
+    heads.nth(1).locator("button").click()
+    found = [float(text.split()[0].replace("−", "-").replace(",", ".")) for text in returns.all_inner_texts()]
+    assert found == sorted(found, reverse=True)
+    assert heads.nth(1).get_attribute("aria-sort") == "descending"
+    heads.nth(1).locator("button").press("Enter")
+    assert rows.evaluate_all(names) != first
+    assert heads.nth(1).get_attribute("aria-sort") == "ascending"
+    heads.nth(0).locator("button").click()
+    assert rows.evaluate_all(names) == first
+    assert page.locator(".season thead [data-sort]").count() == 4  # no score and no range of judges
+
+
+HEIGHTS = {"four/index.html": {1440: 3_000, 390: 6_000}, "four/agents/Alder.html": {1440: 2_600, 390: 4_800}}
+WORDS = {"four/index.html": 750, "four/agents/Alder.html": 720}
+
+
+@pytest.mark.parametrize("path", HEIGHTS)
+def test_first_pages_keep_their_budgets(visit, folder, path):
+    data = (folder / path).read_bytes()
+    assert len(data) <= 200_000
+    assert len(gzip.compress(data)) <= 45_000
+    for width, most in HEIGHTS[path].items():
+        page = visit(path, width)
+        assert page.evaluate("document.documentElement.scrollHeight") <= most, width
+        page.set_viewport_size({"width": 320, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page = visit(path)
+    page.evaluate("document.querySelectorAll('.keys span').forEach(e => e.remove())")
+    assert len(page.evaluate("document.querySelector('main').innerText").split()) <= WORDS[path]
+    answer = page.evaluate("document.querySelector('.lv').getBoundingClientRect().bottom")
+    assert answer < 900
+    chart = page.evaluate("document.querySelector('svg.fig.wide').getBoundingClientRect().top")
+    assert chart < 1_000

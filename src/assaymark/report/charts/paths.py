@@ -200,11 +200,15 @@ class NavWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NavChart:
-    """Lines of one length, the one that the figure is about among them; ``name`` is unique on its page."""
+    """Lines of one length, the one that the figure is about among them; ``name`` is unique on its page.
+
+    With ``log`` it has a second upper panel on a logarithmic axis, of the class ``log``, which the style sheet hides.
+    """
 
     name: str
     lines: tuple[NavLine, ...]
     words: NavWords
+    log: bool = False
 
     @property
     def days(self) -> int:
@@ -235,14 +239,14 @@ class _Box:
         return self.width - self.right - 14
 
 
-_WIDE_BOX: Final = _Box(36.0, 914.0, WIDE, (14.0, 236.0), (268.0, 348.0), 280)
+_WIDE_BOX: Final = _Box(36.0, 914.0, WIDE, (14.0, 210.0), (242.0, 312.0), 280)
 _NARROW_BOX: Final = _Box(34.0, 214.0, NARROW, (14.0, 176.0), (208.0, 268.0), 150)
 
 
 def nav_figure(chart: NavChart, title: str, desc: str) -> tuple[str, str]:
     """The figure for a screen and for a phone."""
     return (
-        frame(f"{chart.name}-w", title, desc, (WIDE, 376.0), _drawn(chart, _WIDE_BOX), "wide"),
+        frame(f"{chart.name}-w", title, desc, (WIDE, 340.0), _drawn(chart, _WIDE_BOX), "wide"),
         frame(f"{chart.name}-n", title, desc, (NARROW, 296.0), _drawn(chart, _NARROW_BOX), "narrow"),
     )
 
@@ -257,8 +261,23 @@ def _drawn(chart: NavChart, box: _Box) -> list[svg.Element]:
 
 def _values(chart: NavChart, box: _Box) -> list[svg.Element]:
     navs = [100 * one.nav / one.nav[0] for one in chart.lines]
-    marks = steps(min(float(nav.min()) for nav in navs), max(float(nav.max()) for nav in navs), most=6)
-    up = Scale(marks[0], marks[-1], box.nav[1], box.nav[0])
+    low, high = min(float(nav.min()) for nav in navs), max(float(nav.max()) for nav in navs)
+    marks = steps(low, high, most=6)
+    if not chart.log or low <= 0:
+        return _values_on(chart, box, navs, marks, Scale(marks[0], marks[-1], box.nav[1], box.nav[0]))
+    ends = math.log(marks[0] if marks[0] > 0 else 0.98 * low), math.log(marks[-1])
+    axis = Scale(*ends, box.nav[1], box.nav[0])
+    above = [mark for mark in marks if mark > 0]
+    return [
+        svg.G(class_=["lin"], elements=_values_on(chart, box, navs, marks, Scale(marks[0], marks[-1], *box.nav[::-1]))),
+        svg.G(class_=["log"], elements=_values_on(chart, box, navs, above, lambda value: axis(math.log(value)))),
+    ]
+
+
+def _values_on(
+    chart: NavChart, box: _Box, navs: Sequence[Floats], marks: Sequence[float], up: Callable[[float], float]
+) -> list[svg.Element]:
+    """The lines with their axis, by where each value lies."""
     found: list[svg.Element] = []
     for mark in marks:
         found.append(line(box.left, up(mark), box.right, up(mark), "axis" if mark == 100 else "hair"))
@@ -397,7 +416,7 @@ def _days(chart: NavChart, box: _Box) -> list[svg.Element]:
     return found
 
 
-def _moves(nav: Floats, values: Floats, scale: Scale, box: _Box) -> str:
+def _moves(nav: Floats, values: Floats, scale: Callable[[float], float], box: _Box) -> str:
     """A path through values on the axis of days, thinned to what can be seen."""
     kept = thinned(nav, box.points)
     xs = box.left + kept / max(len(nav) - 1, 1) * (box.right - box.left)

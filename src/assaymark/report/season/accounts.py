@@ -75,7 +75,7 @@ def _figure(book: SeasonLookup, words: ModelWords, paths: Sequence[SeasonPath], 
     title, desc = words.say("accounts.title"), ends
     if only:
         desc = words.say("earned.desc", agent=own.name, ends=ends, fall=fall)
-    wide, narrow = nav_figure(NavChart("nav" if only else "accounts", tuple(lines), beside), title, desc)
+    wide, narrow = nav_figure(NavChart("nav" if only else "accounts", tuple(lines), beside, log=True), title, desc)
     navs = [(one.name, one.nav) for one in lines]
     caption = words.say(
         "earned.caption_elsewhere" if book.run.source else "earned.caption",
@@ -84,7 +84,9 @@ def _figure(book: SeasonLookup, words: ModelWords, paths: Sequence[SeasonPath], 
     )  # fmt: skip
     brush = brush_of((start, *map(words.day, days)), navs)
     text = paths_text(words.say("earned.head.day"), (start, *days), navs)
-    return Figure(title, caption, wide, narrow, brush=brush, table=_table(book, words, paths, lines)), text
+    table = _table(book, words, paths, lines)
+    scales = words.say("accounts.linear"), words.say("accounts.log")
+    return Figure(title, caption, wide, narrow, brush=brush, table=table, scales=scales), text
 
 
 def _called(path: SeasonPath) -> str:
@@ -113,7 +115,7 @@ def accounts_section(book: SeasonLookup, words: ModelWords) -> tuple[Section | N
         return None, ""
     figure, text = _figure(book, words, paths, "")
     left = len(book.agents) - _DRAWN
-    figure = replace(figure, data=DATA, note=words.say("accounts.more", n=left) if left > 0 else "")
+    figure = replace(figure, title="", data=DATA, note=words.say("accounts.more", n=left) if left > 0 else "")
     return Section("accounts", words.say("accounts.section"), words.say("accounts.lede"), (figure,)), text
 
 
@@ -135,12 +137,12 @@ def earned_section(book: ModelBook) -> tuple[Section, str]:
     if others:
         first = book.words.word("baseline", _called(others[0]))
         lead = book.say("earned.answer", own=gains[0], baseline=first, other=gains[1], n=len(own.days))
-    found: list[Inline] = [book.say("earned.single")]
+    more: Inline = ""
     if others and others[0].name in EQUAL_WEIGHT:
         excess = book.one("season.excess", baseline=others[0].name)
-        found.append(book.note(excess, _difference(book, others[0], navs[0], navs[1], excess)))
-    figure = replace(made[0], data=data_path(book.path))
-    return Section("earned", heading, lead, (figure, *notes(found))), made[1]
+        more = book.note(excess, _difference(book, others[0], navs[0], navs[1], excess))
+    figure = replace(made[0], title="", data=data_path(book.path))
+    return Section("earned", heading, lead, (*notes((more,), "cap"), figure)), made[1]
 
 
 def data_path(path: str) -> str:

@@ -17,7 +17,6 @@ from assaymark.report.blocks import (
     Facts,
     Group,
     Inline,
-    Items,
     Linked,
     Listing,
     Mark,
@@ -29,10 +28,10 @@ from assaymark.report.blocks import (
     bold,
     level_words,
     notes,
-    small,
+    spaced,
     written,
 )
-from assaymark.report.page import SCRIPTS, beside
+from assaymark.report.page import beside
 from assaymark.report.season.accounts import account_paths, cash_share, data_path, earned_section, held, last_book
 from assaymark.report.season.decisions import (
     decision_filters,
@@ -56,7 +55,7 @@ from assaymark.report.season.levels import agent_levels
 from assaymark.text import clean
 
 _ROOM, _WHY, _SYMBOLS, _HELD, _WRONG = 2_000, 400, 5, 12, 3
-LAST_CARDS: Final = 5
+LAST_CARDS: Final = 3
 """Decisions on the page of an agent, and sentences of its fact check."""
 
 
@@ -96,13 +95,13 @@ def _main(book: ModelBook, earned: Section, places: Mapping[int, str], up: Inlin
         book.path,
         clean(book.agent.name, 120),
         _facts(book),
-        (earned, graded_section(book), *_decided(book, places), *_checked(book, places)),
+        (earned, graded_section(book), _decided(book, places), _checked(book, places)),
         tuple(head),
         up=up,
         notice=book.say("head.reference") if book.agent.reference else "",
         aside=tuple(_account(book)),
         styles=("season-agent.css", "judges.css", "brush.css"),
-        scripts=(*SCRIPTS, "brush.js"),
+        scripts=("page.js+sort.js", "brush.js"),
     )
 
 
@@ -177,14 +176,15 @@ def _bands(book: ModelBook, agreement: AgreementRow) -> dict[str, str]:
     return {name: book.words.term("claim.band", band) for name, band in names.items()}
 
 
-def _decided(book: ModelBook, places: Mapping[int, str]) -> Iterator[Section]:
+def _decided(book: ModelBook, places: Mapping[int, str]) -> Section:
     """What it holds, and its last decisions."""
     words, lead = book.words, decisions_answer(book)
     blocks: list[Block] = []
     if (last := last_book(book.steps)) is not None and last.nav is not None:
         what = ", ".join(held(words, last, _HELD)) or words.say("accounts.nothing")
-        rows = ((words.say("accounts.cash"), cash_share(words, last)), (words.say("accounts.held"), what))
-        blocks.append(Group(words.say("decisions.held", day=words.day(last.day)), (Facts(rows),)))
+        cash = f"{words.say('accounts.cash')} {cash_share(words, last)}"
+        when = bold(words.say("decisions.held", day=words.day(last.day)))
+        blocks.append(Text((when, f": {cash}; {words.say('accounts.held')}: {what}")))
     latest = [step for at, step in enumerate(reversed(book.steps)) if at < LAST_CARDS]
     if latest:
         heads = tuple(words.say(f"decisions.head.{name}") for name in ("day", "trades", "cost", "reason", "source"))
@@ -192,30 +192,31 @@ def _decided(book: ModelBook, places: Mapping[int, str]) -> Iterator[Section]:
         first, *_ = decision_parts(book.path, book.steps)
         all_of_them = Linked(words.say("decisions.all", n=len(book.steps)), first)
         blocks += [Table(heads, lines, frozenset((2,)), "", stacked=True, style="latest"), Text(all_of_them)]
-    yield Section("decisions", book.say("decisions.section"), lead, tuple(blocks))
+    return Section("decisions", book.say("decisions.section"), lead, tuple(blocks))
 
 
-def _checked(book: ModelBook, places: Mapping[int, str]) -> Iterator[Section]:
+def _checked(book: ModelBook, places: Mapping[int, str]) -> Section:
     """The fact check of its numbers, and what else was checked."""
-    counts, lines = ledger_counts(book), tuple(reversed(book.lines))[: LAST_CARDS - 1]
+    lines = tuple(reversed(book.lines))[:LAST_CARDS]
     unkept = book.say("ledger.partial") if book.run.partial else ""
     blocks: list[Block] = []
-    if lines and counts is not None:
+    if lines:
         first, *_ = ledger_parts(book.path, book.lines)
         whole = Linked(book.say("ledger.all", n=len(book.lines)), first)
-        blocks = [checked(book, lines, places), Text(whole), counts, *notes((*ledger_notes(book)[:1], unkept))]
-    yield Section("ledger", book.say("ledger.section"), ledger_answer(book), tuple(blocks))
+        blocks = [checked(book, lines, places), Text(whole), *notes((unkept,))]
     usable = [one for one in book.grades if one.state == "ok"]
     wrong = mismatch_parts(book.path, book.steps)
     listed = Linked(book.say("reliability.all"), next(iter(wrong))) if wrong else ""
     some = [written(mismatch_words(book.words, text)) for part in wrong.values() for _, text in part[:_WRONG]][:_WRONG]
-    found = (
-        ("lookahead", (Text(_lookahead(book, usable), "cap"), *_looked(book, usable))),
-        ("reliability", notes((_reliability(book, wrong), *some, listed, _judged(book, usable)), "cap")),
-        ("thrash", notes((_thrash(book, usable),), "cap")),
+    reliable = (_reliability(book, wrong), *some, listed, _judged(book, usable))
+    rows: tuple[tuple[str, Inline], ...] = (
+        (book.say("lookahead.title"), spaced((_lookahead(book, usable), *_looked(book, usable)), " ")),
+        (book.say("reliability.title"), spaced(filter(None, reliable), " ")),
+        (book.say("thrash.title"), _thrash(book, usable)),
     )
-    columns = tuple((Group(book.say(f"{name}.title"), shown),) for name, shown in found)
-    yield Section("checks", book.say("checks.section"), book.say("checks.lede"), (Beside(columns, "tri"),))
+    clean_record = not wrong and all(one.lookahead in (None, "pass") for one in usable)
+    blocks.append(Group(book.say("checks.section"), (Facts(rows),), "checks", "closed" if clean_record else ""))
+    return Section("ledger", book.say("ledger.section"), ledger_answer(book), tuple(blocks))
 
 
 def _lookahead(book: ModelBook, usable: Sequence[SeasonGradeView]) -> Inline:
@@ -229,18 +230,16 @@ def _lookahead(book: ModelBook, usable: Sequence[SeasonGradeView]) -> Inline:
     return book.note(book.one("season.lookahead"), told)
 
 
-def _looked(book: ModelBook, usable: Sequence[SeasonGradeView]) -> tuple[Block, ...]:
+def _looked(book: ModelBook, usable: Sequence[SeasonGradeView]) -> Iterator[Inline]:
     """What each judge says of knowledge of the future, where one saw some."""
-    if all(one.lookahead in (None, "pass") for one in usable):
-        return ()
-    lines: list[Inline] = []
-    for one in usable:
-        if one.lookahead is not None:
-            mark = Mark("supported" if one.lookahead == "pass" else "contradicted")
-            word = book.words.word("lookahead_word", one.lookahead)
-            why = clean(one.lookahead_reason, _WHY)
-            lines.append((mark, bold(clean(one.judge, 60)), f": {word} ", small(book.words.quoted(why)) if why else ""))
-    return (Items(tuple(lines)),)
+    if any(one.lookahead not in (None, "pass") for one in usable):
+        for one in usable:
+            if one.lookahead is not None:
+                mark = Mark("supported" if one.lookahead == "pass" else "contradicted")
+                word = book.words.word("lookahead_word", one.lookahead)
+                why = clean(one.lookahead_reason, _WHY)
+                said_why = written(f" {book.words.quoted(why)}") if why else ""
+                yield mark, bold(clean(one.judge, 60)), f": {word}", said_why, "."
 
 
 def _reliability(book: ModelBook, wrong: Mapping[str, Sequence[object]]) -> Inline:
@@ -296,13 +295,14 @@ def _thrash(book: ModelBook, usable: Sequence[SeasonGradeView]) -> Inline:
 
 def _further(book: ModelBook, places: Mapping[int, str]) -> Iterator[Page]:
     """All of its decisions, of its fact check, and of what does not reconcile, each with a link back to its page."""
-    words, wrong = book.words, mismatch_parts(book.path, book.steps)
+    words, wrong, counts = book.words, mismatch_parts(book.path, book.steps), ledger_counts(book)
     kinds: Sequence[tuple[str, Inline, Mapping[str, Sequence[Any]], Callable[[Any], tuple[Block, ...]]]] = (
         ("decisions", decisions_answer(book), decision_parts(book.path, book.steps),
          lambda steps: (Listing(tuple(decision_group(book, one) for one in steps), decision_filters(words, steps),
                                 words.say("decisions.what"), "decision-cards"),)),
         ("ledger", book.say("ledger.answer"), ledger_parts(book.path, book.lines),
-         lambda lines: (*notes(ledger_notes(book)), checked(book, lines, places, "claim-lines"))),
+         lambda lines: (*notes(ledger_notes(book)), *((counts,) if counts else ()),
+                        checked(book, lines, places, "claim-lines"))),
         ("checks", book.say("reliability.listed", n=sum(map(len, wrong.values()))), wrong,
          lambda found: (mismatch_table(book, found, places),)),
     )  # fmt: skip

@@ -38,24 +38,17 @@ def graded_section(book: ModelBook) -> Section:
     """Both axes part by part; folded below the same as a table, points by judge, and what the judges wrote."""
     usable = [one for one in book.grades if one.state == "ok"]
     blocks: list[Block] = []
+    below: list[Block] = []
     if usable:
         blocks.append(Beside(tuple((_figure(book, axis, usable),) for axis in _AXES)))
-        lowered = tuple(_capped(book, usable))
-        if lowered:
-            folded = Group(book.say("graded.capped_head"), (Items(lowered),), folded="closed")
-            blocks += [Text(book.say("graded.ring")), folded]
-        blocks.append(_parts_table(book, usable))
+        below.append(_parts_table(book, usable))
+        if lowered := tuple(_capped(book, usable)):
+            below += [Text(book.say("graded.ring")), Group(book.say("graded.capped_head"), (Items(lowered),))]
+        below.append(Group(book.say("graded.axes"), (_axes_table(book),)))
     if book.grades:
-        blocks.append(_axes_table(book))
-        written_by = Facts(tuple((clean(one.judge, 60), _said(book, one)) for one in book.grades))
-        blocks.append(Group(book.say("graded.words"), (written_by,), folded="closed"))
+        below.append(Group(book.say("graded.words"), (Facts(tuple(_said(book, one) for one in book.grades)),)))
+        blocks.append(Group(book.say("graded.table"), tuple(below), folded="closed"))
     return Section("graded", book.say("graded.section"), _answer(book, usable), tuple(blocks))
-
-
-def part_title(book: ModelBook, part: SubComponent) -> str:
-    """The title of a part in the language of the page; that of the plan where it is not translated."""
-    known = book.words.catalogue.texts.get(f"model.part.{part.name}")
-    return clean(part.title, 80) if known is None else known
 
 
 def _answer(book: ModelBook, usable: Sequence[SeasonGradeView]) -> str:
@@ -64,7 +57,7 @@ def _answer(book: ModelBook, usable: Sequence[SeasonGradeView]) -> str:
     said = book.say("graded.single")
     if len(usable) > 1:
         said = book.say("graded.answer", count=book.words.few(len(usable)))
-    left = [part_title(book, part) for part in book.run.scoring.not_applicable]
+    left = [book.words.part(part) for part in book.run.scoring.not_applicable]
     if not left:
         return said
     return f"{said} {book.say('graded.not_applicable', parts=book.words.catalogue.names(left))}"
@@ -103,7 +96,7 @@ def _row(book: ModelBook, part: SubComponent, axis: Axis, usable: Sequence[Seaso
     plan = book.run.scoring
     given = [(one.capped[part.name], _points(one, axis)[part.name]) for one in graded if part.name in one.capped]
     return PartRow(
-        title=part_title(book, part),
+        title=book.words.part(part),
         weight=_weight(book, part),
         points=tuple(points),
         straddles=len({band(one, plan=plan) for one in points}) > 1,
@@ -116,7 +109,7 @@ def _parts_table(book: ModelBook, usable: Sequence[SeasonGradeView]) -> Table:
     """Points of every judge, with what a judge gave in brackets where the fact check lowered it."""
     rows: tuple[tuple[Inline, ...], ...] = tuple(
         (
-            part_title(book, part),
+            book.words.part(part),
             _weight(book, part),
             *(book.to_grade(one.judge, _cell(book, one, axis, part.name)) for one in usable),
         )
@@ -124,7 +117,7 @@ def _parts_table(book: ModelBook, usable: Sequence[SeasonGradeView]) -> Table:
         for part in _parts(book, axis)
     )
     heads = (book.say("graded.part"), book.say("graded.weight"), *(clean(g.judge, 40) for g in usable))
-    return Table(heads, rows, frozenset(range(1, len(heads))), book.say("graded.table"))
+    return Table(heads, rows, frozenset(range(1, len(heads))), "")
 
 
 def _weight(book: ModelBook, part: SubComponent) -> str:
@@ -158,7 +151,7 @@ def _axes_table(book: ModelBook) -> Table:
         rows.append((clean(one.judge, 60), composite, *(book.to_grade(one.judge, cell) for cell in (*axes, outcome))))
     names = ("judge", "composite", "reasoning", "evidence", "process", "outcome")
     heads = tuple(words.say(f"graded.head.{name}") for name in names)
-    return Table(heads, tuple(rows), frozenset(range(1, 6)), words.say("graded.axes"))
+    return Table(heads, tuple(rows), frozenset(range(1, 6)), "")
 
 
 def _or_none(book: ModelBook, value: float | None) -> str:
@@ -172,16 +165,18 @@ def _capped(book: ModelBook, usable: Sequence[SeasonGradeView]) -> Iterator[str]
             if part.name in one.capped and part.name in one.evidence:
                 given, counted = one.capped[part.name], one.evidence[part.name]
                 values = {"given": book.words.number(given, 0), "counted": book.words.number(counted, 0)}
-                names = {"part": part_title(book, part), "judge": clean(one.judge, 60)}
+                names = {"part": book.words.part(part), "judge": clean(one.judge, 60)}
                 yield book.say("graded.capped", **names, **values)
 
 
-def _said(book: ModelBook, one: SeasonGradeView) -> Inline:
-    """What one judge said in words, or why there is no grade."""
-    words = book.words
+def _said(book: ModelBook, one: SeasonGradeView) -> tuple[str, Inline]:
+    """A judge and what it said in words, or why there is no grade."""
+    words, name = book.words, clean(one.judge, 60)
     if one.state != "ok":
         why = words.word("reply", one.state)
-        return written(book.say("graded.missing", why=f"{why} ({clean(one.reason, _WHY)})" if one.reason else why))
+        return name, written(
+            book.say("graded.missing", why=f"{why} ({clean(one.reason, _WHY)})" if one.reason else why)
+        )
     verdict, summary = clean(one.verdict, _VERDICT), clean(one.summary, _SUMMARY)
     said = [bold(words.quoted(verdict))] if verdict else []
-    return spaced((*said, *([written(words.quoted(summary))] if summary else [])), " ")
+    return name, spaced((*said, *([written(words.quoted(summary))] if summary else [])), " ")

@@ -204,7 +204,7 @@ class SeasonRun:
         The verdicts of every publication in order, this one last.
     records : mapping of (kind, who, about) to str
         Where records begin that lie beside these pages, below the folder of the site. ``about`` is the agent of a
-        grade or of a guess, and empty for all that somebody made.
+        grade or of a guess, the record id of a decision, and empty for all that somebody made.
     """
 
     name: str

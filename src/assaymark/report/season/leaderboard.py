@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from assaymark.claims.evidence import SILENT
 from assaymark.claims.season_types import Place, SeasonVerdicts
 from assaymark.claims.standing import FEW_CONSECUTIVE
@@ -16,6 +18,8 @@ from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE
 from assaymark.records import AGGREGATE, Level
 from assaymark.report.blocks import Linked
 from assaymark.report.charts.canvas import Scale
+from assaymark.report.charts.paths import falls
+from assaymark.report.portbench.market import EQUAL_WEIGHT
 from assaymark.report.season.index import SeasonLookup
 from assaymark.report.season.inputs import SeasonGradeView
 from assaymark.report.season.strip import JudgedPoints, band_head, band_scale, band_strip
@@ -39,7 +43,8 @@ class Cell:
 class BoardRow:
     """One agent. ``places`` are the ranks that it can have; ``total`` is a range of its judges without a single one.
 
-    ``tier`` is the range of its tier, where it shares one. ``drawn`` describes ``strip`` in words.
+    ``tier`` is the range of its tier, where it shares one. ``drawn`` describes ``strip`` in words. ``facts`` are its
+    return, that against equal weight in points, and its maximum drawdown.
     """
 
     agent: str
@@ -53,7 +58,7 @@ class BoardRow:
     strip: str
     drawn: str
     cells: tuple[tuple[str, Cell], ...]
-    returned: Cell
+    facts: tuple[Cell, Cell, Cell]
     level: Level
     tag: str
     why: str
@@ -71,7 +76,7 @@ class BoardView:
     judges: str
     columns: tuple[str, ...]
     rows: tuple[BoardRow, ...]
-    baselines: tuple[tuple[str, str], ...]
+    baselines: tuple[tuple[str, tuple[Cell, Cell, Cell]], ...]
     notes: tuple[str, ...]
     unranked: str
     design: tuple[str, ...]
@@ -89,7 +94,7 @@ def board_view(book: SeasonLookup, words: Words) -> BoardView:
         columns=tuple(words(f"axis.{name}") for name in _columns(run.scoring)),
         rows=tuple(_row(book, place, scale, words) for place in _in_order(run.decided)),
         baselines=tuple(
-            (baseline_name(path.name, words), returned(book, path.name, words, baseline=True).text)
+            (baseline_name(path.name, words), account_facts(book, path.name, words, baseline=True))
             for path in run.paths
             if path.baseline
         ),
@@ -170,7 +175,7 @@ def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardR
         if points or not grades
         else words("board.points", points=_total(book, place, row, words)),
         cells=_cells(book, place, row, grades, words),
-        returned=returned(book, place.agent, words),
+        facts=account_facts(book, place.agent, words),
         level=place.level,
         tag=words(f"level.{place.level}.tag"),
         why=words.text(place.why),
@@ -318,6 +323,22 @@ def returned(book: SeasonLookup, name: str, words: Words, *, baseline: bool = Fa
     if value is None:
         return Cell(words("board.no_days"), missing=True)
     return Cell(book.to(item, words.percent(value, sign=True)))
+
+
+def account_facts(book: SeasonLookup, name: str, words: Words, *, baseline: bool = False) -> tuple[Cell, Cell, Cell]:
+    """Return, points of it more than equal weight, and maximum drawdown; facts, always shown."""
+    first, path = returned(book, name, words, baseline=baseline), book.path(name, baseline=baseline)
+    other = next((one for at in EQUAL_WEIGHT if (one := book.path(at, baseline=True)) is not None), None)
+    none, versus = Cell(words("board.no_days"), missing=True), Cell("")
+    if path is None or not path.nav:
+        return first, versus, none
+    if other is not None and other.nav:
+        points = 100 * (path.nav[-1] / path.start - other.nav[-1] / other.start)
+        same = path is other
+        versus = Cell(words("model.accounts.benchmark") if same else words.number(points, 1, sign=True), missing=same)
+    deepest = float(falls(np.array([path.start, *path.nav])).min())
+    item = book.one("season.drawdown", **{"baseline" if baseline else "agent": name})
+    return first, versus, Cell(book.to(item, words.percent(deepest)))
 
 
 def baseline_name(name: str, words: Words) -> str:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 _FRONT: Final = ("first", "beats", "band")
-_SHOWN, _GROUPS, _RESTS = 20, 5, 6
-_ROOM: Final = 330
+_SHOWN, _GROUPS, _RESTS = 20, 2, 6
+_ROOM: Final = 160
 _SHARES: Final = (
     "season.return", "season.drawdown", "season.excess", "season.author_probe", "season.invalid", "season.ledger",
     "agent.flagged_texts",

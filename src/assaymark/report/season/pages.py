@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from assaymark.claims.messages import Catalogue, catalogue, languages
 from assaymark.errors import InputError, Problem
-from assaymark.judging.season.plans import PROCESS, ScoringPlan, SubComponent, load_scoring, scoring_names
+from assaymark.judging.season.plans import PROCESS, ScoringPlan, load_scoring, scoring_names
 from assaymark.report.blocks import (
     Beside,
     Block,
@@ -27,7 +27,6 @@ from assaymark.report.blocks import (
     Section,
     Styled,
     Table,
-    Tally,
     Text,
     bold,
     code,
@@ -39,7 +38,7 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.levels import LEVELS
 from assaymark.report.measurements import STYLES, measured_row
-from assaymark.report.page import ALONE, SCRIPTS, Site, beside, in_parts, paged_by
+from assaymark.report.page import ALONE, Site, beside, in_parts, paged_by
 from assaymark.report.portbench.records import block
 from assaymark.report.season.accounts import DATA, accounts_section, go_deeper, holdings_blocks, latest_blocks
 from assaymark.report.season.agent import agent_pages
@@ -48,7 +47,7 @@ from assaymark.report.season.edition import TABLES, Edition, editions
 from assaymark.report.season.feeds import CALENDAR, DECISIONS, JSON_FEED, RSS, STANDINGS, VERDICTS, handed_on
 from assaymark.report.season.index import ModelWords, SeasonLookup
 from assaymark.report.season.inputs import SeasonRun
-from assaymark.report.season.leaderboard import board_view, formula
+from assaymark.report.season.leaderboard import Cell, board_view, formula
 from assaymark.report.season.levels import claim_cards, said_levels, tally
 from assaymark.report.season.measurements import worded_rows
 from assaymark.report.season.panel import panel_page
@@ -132,7 +131,7 @@ def _prompts(book: SeasonLookup) -> tuple[tuple[str, str], ...]:
 def formulas(plan: ScoringPlan, words: Words) -> tuple[str, ...]:
     """How grades become a total, sentence by sentence."""
     parts = {part.name: part for part in plan.reasoning}
-    process = words.catalogue.names([part_title(parts[name], words) for name in PROCESS])
+    process = words.catalogue.names([words.part(parts[name]) for name in PROCESS])
     without = {
         name: words.catalogue.number(share, ".4g") for name, share in plan.composite.shares(outcome=False).items()
     }
@@ -166,11 +165,6 @@ def _percents(plan: ScoringPlan, words: Words) -> dict[str, str]:
     return {name: words.catalogue.number(share, "g") for name, share in plan.composite.shares(outcome=True).items()}
 
 
-def part_title(part: SubComponent, words: Words) -> str:
-    """What a part is called; one that the language does not know keeps the title of its plan."""
-    return words(f"part.{part.name}") if words.has(f"part.{part.name}") else clean(part.title, 80)
-
-
 def weight_tables(plan: ScoringPlan, words: Words) -> Iterator[tuple[str, Table]]:
     """The weights of the components and of all parts of both axes, in percent, with their titles."""
     heads, number = (words("weights.part"), words("weights.percent")), words.catalogue.number
@@ -181,10 +175,10 @@ def weight_tables(plan: ScoringPlan, words: Words) -> Iterator[tuple[str, Table]
         rows: list[tuple[Inline, ...]] = []
         for part in parts:
             twice = (small(words("weights.twice")),) if part.name in PROCESS else ()
-            rows.append(((part_title(part, words), *twice), number(part.weight, ".4g")))
+            rows.append(((words.part(part), *twice), number(part.weight, ".4g")))
         for part in left:  # the season has no field for it; its weight went to the others
             note = small(words("weights.not_applicable", weight=number(part.weight, "g")))
-            rows.append(((part_title(part, words), note), "0"))
+            rows.append(((words.part(part), note), "0"))
         title = words(f"weights.{axis}", n=words.few(len(parts)))
         yield title, Table(heads, tuple(rows), frozenset((1,)), "", style="slim")
 
@@ -349,6 +343,7 @@ def _index(edition: Edition) -> Iterator[tuple[str, str]]:
     accounts, data = accounts_section(book, words)
     levels = [one.block(words) for one in said_levels(book, words)]
     source = words("index.source", source=clean(run.source, 300)) if run.source else ""
+    counts = ", ".join(f"{n} {what}" for _, n, what in tally(book, words))
     everything = words("index.reasons", all=words("index.all", n=len(run.decided.verdicts)))
     held, latest = holdings_blocks(book, words), latest_blocks(book, words)
     columns = [
@@ -361,7 +356,18 @@ def _index(edition: Edition) -> Iterator[tuple[str, str]]:
     if columns:
         now = words.say("accounts.now_lede", day=words.day(run.last))
         sections.append(Section("now", words.say("accounts.now"), now, (Beside(tuple(columns)),)))
-    deeper = (Items(tuple(go_deeper(words))),)
+    files = (
+        ("verdicts", VERDICTS),
+        ("standings", STANDINGS),
+        ("decisions", DECISIONS),
+        *([("accounts", DATA)] * bool(data)),
+    )
+    downloads = (
+        bold(words("index.download")),
+        ": ",
+        spaced((Linked(words(f"index.{key}"), file) for key, file in files), ", "),
+    )
+    deeper = (Items((*go_deeper(words), downloads), "defs"),)
     sections.append(Section("deeper", words.say("accounts.deeper.title"), "", deeper))
     if run.notes:
         texts = tuple(words.text(note) for note in run.notes)
@@ -372,12 +378,11 @@ def _index(edition: Edition) -> Iterator[tuple[str, str]]:
         season_lede(edition),
         tuple(sections),
         (
-            Text(spaced(_moments(edition), " · "), "cap"),
             *notes((_state(edition), _reference(edition), source), "notice"),
             Beside(((levels[0], levels[1]), (levels[2],)), "trio"),
-            Text(Linked(everything, "claims.html")),
+            Text((f"{counts}. ", Linked(everything, "claims.html"), " · ", Linked(words("index.share"), CARD))),
         ),
-        tallies=tuple(Tally(level, total, said) for level, total, said in tally(book, words)),
+        aside=tuple(_moments(edition)),
         heading=words("index.day", season=clean(run.title or run.name, 120), n=run.days, of=run.planned)
         if run.planned > run.days
         else "",
@@ -386,7 +391,7 @@ def _index(edition: Edition) -> Iterator[tuple[str, str]]:
         picture=f"{run.url.rstrip('/')}/{edition.folder}{CARD}" if run.url else CARD,
         feeds=(("application/rss+xml", RSS), ("application/feed+json", JSON_FEED)),
         styles=(*TABLES, "brush.css"),
-        scripts=(*SCRIPTS, "brush.js"),
+        scripts=("page.js+sort.js", "brush.js"),
     )
     yield "index.html", edition.page(page)
     if data:
@@ -394,21 +399,15 @@ def _index(edition: Edition) -> Iterator[tuple[str, str]]:
 
 
 def _moments(edition: Edition) -> Iterator[Inline]:
-    """When it was decided last, when it is next, when it ends, and what can be followed or taken away."""
+    """When it was decided last, when it is next, when it ends, and how it can be followed."""
     run, words = edition.book.run, edition.words
-    for key, moment in (("decided", run.decided_at), ("next", run.next_decision)):
+    for key, moment in (("next", run.next_decision), ("decided", run.decided_at)):
         if moment:
-            yield f"{words(f'index.{key}')} {words.day(moment)}"
-    if run.planned > run.days:
-        yield f"{words('index.closes')} {words.day(run.closes)}"
-    files = [
-        ("RSS", RSS),
-        ("JSON Feed", JSON_FEED),
-        *([(words("index.calendar"), CALENDAR)] if run.next_decision else []),
-    ]
-    files += [(words("index.share"), CARD), (words("index.verdicts"), VERDICTS), (words("index.standings"), STANDINGS)]
-    files += [(words("index.decisions"), DECISIONS), *([(words("index.accounts"), DATA)] if run.paths else [])]
-    yield from (Linked(title, file) for title, file in files)
+            yield bold(words(f"index.{key}")), f" {words.day(moment)}"
+    feeds = [Linked("RSS", RSS), Linked("JSON Feed", JSON_FEED)]
+    feeds += [Linked(words("index.calendar"), CALENDAR)] if run.next_decision else []
+    ends = [f"{words('index.closes')} {words.day(run.closes)}"] if run.planned > run.days else []
+    yield spaced((*ends, *feeds), " · ")
 
 
 def _state(edition: Edition) -> Inline:
@@ -442,40 +441,49 @@ def method_page(words: Words) -> Page:
     return Page("method.html", words("method.title"), lead, tuple(sections), here="method")
 
 
-def _board(book: SeasonLookup, words: Words) -> Section:
-    """The leaderboard, tier by tier, with the baselines below."""
+def _board(book: SeasonLookup, words: ModelWords) -> Section:
+    """The leaderboard, tier by tier, with the baselines below; folded under it the points of each axis."""
     view = board_view(book, words)
     rows: list[Row] = []
     for one in view.rows:
         ranks: Inline = Styled(one.band, "un") if not one.places else (bold(one.places), small(one.note))
         total: Inline = (
             one.total if one.note else strong_link(one.total),
-            *map(small, filter(None, (one.band, one.tier))),
+            small("; ".join(filter(None, (one.band, one.tier)))),
         )
         drawn = Markup('<span role="img" aria-label="{}">{}</span>').format(one.drawn, Markup(one.strip))
-        cells = (Styled(cell.text, "un") if cell.missing else cell.text for _, cell in (*one.cells, ("", one.returned)))
         verdict = (level_words(one.level, one.tag), small(one.why))
         agent = (Linked(one.agent, one.link), small(one.family))
-        rows.append(Row((agent, ranks, total, drawn, *cells, verdict)))
-    empty = ("",) * len(view.columns)
-    for name, value in view.baselines:
-        rows.append(Row((name, "", Styled(words("board.unjudged"), "un"), "", *empty, value, ""), style="base"))
+        rows.append(Row((agent, ranks, total, drawn, *map(_cell, one.facts), verdict)))
+    for name, facts in view.baselines:
+        rows.append(Row((name, "", Styled(words("board.unjudged"), "un"), "", *map(_cell, facts), ""), style="base"))
     heads: tuple[Inline, ...] = (
         words("board.agent"),
         words("board.position"),
-        (words("board.total"), small(words("board.scale"))),
+        (words("board.total"), " ", small(words("board.scale"))),
         (Markup('<span class="skip">{}</span>').format(words("board.drawn")), Markup(view.head)),
-        *view.columns,
         words("board.return"),
+        words.say("accounts.versus"),
+        words.say("earned.head.fall"),
         words("board.verdict"),
     )
-    styles = ("", "p", "t", "b", *("r",) * len(view.columns), "r", "v")
-    table = Table(heads, tuple(rows), summary="", stacked=True, style="board season", wide=True, columns=styles)
-    said = (" ".join(view.notes),)
+    styles = ("", "p", "t", "b", "r", "r", "r", "v")
+    table = Table(heads, tuple(rows), summary="", stacked=True, style="board season", wide=True, columns=styles,
+                  sorts=frozenset((0, 4, 5, 6)))  # fmt: skip
+    axes = Table(
+        (words("board.agent"), *view.columns),
+        tuple((one.agent, *(_cell(cell) for _, cell in one.cells)) for one in view.rows),
+        frozenset(range(1, 1 + len(view.columns))), "",
+    )  # fmt: skip
+    below = Group(words.say("accounts.more_parts"), (axes, *notes((" ".join(view.notes),))), folded="closed")
     design = Text(spaced(view.design, " ")) if view.design else None
     unranked = (Text(view.unranked, "notice"),) if view.unranked else ()
-    blocks = (*unranked, table, *((design,) if design else ()), *notes(said))
+    blocks = (*unranked, table, below, *((design,) if design else ()))
     return Section("board", words("board.title"), view.judges, blocks)
+
+
+def _cell(cell: Cell) -> Inline:
+    return Styled(cell.text, "un") if cell.missing else cell.text
 
 
 def season_lede(edition: Edition) -> str:

@@ -31,9 +31,9 @@ _LINK: Final = 90
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonRecord:
-    """One record: whose it is, what it is of, what it says, the keys of its calls, and the agent that it is about.
+    """One record: whose it is, what it is of, what it says, the keys of its calls, and what it is about.
 
-    ``about`` is empty for what an agent made itself.
+    ``about`` is the agent of a grade or of a guess, and the record id of a decision.
     """
 
     kind: RecordKind
@@ -63,9 +63,9 @@ class SeasonTrail(NamedTuple):
 
 
 def record_places(records: Sequence[SeasonRecord]) -> Mapping[tuple[str, str, str], str]:
-    """Where the first record of each kind by somebody stands, and the first of those about an agent.
+    """Where the first record of each kind by somebody stands, and the first of those about an agent or a decision.
 
-    Keys are (kind, who, agent), the agent empty for all that somebody made.
+    Keys are (kind, who, about), the last empty for all that somebody made.
     """
     found: dict[tuple[str, str, str], str] = {}
     for kind in KINDS:

@@ -134,8 +134,8 @@ class _Box:
         return Scale(0.0, 100.0, self.left, self.width - 14)
 
 
-_WIDE_BOX: Final = _Box(float(HALF), 228.0, 30.0, above=False)
-_NARROW_BOX: Final = _Box(float(NARROW), 10.0, 46.0, above=True)
+_WIDE_BOX: Final = _Box(float(HALF), 228.0, 24.0, above=False)
+_NARROW_BOX: Final = _Box(float(NARROW), 10.0, 36.0, above=True)
 
 
 def part_figure(name: str, rows: Sequence[PartRow], axis: PartAxis, title: str, desc: str) -> tuple[str, str]:

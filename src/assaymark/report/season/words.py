@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from assaymark.claims.messages import Catalogue, Said, Value
+from assaymark.judging.season.plans import SubComponent
 from assaymark.report.blocks import Filter
 from assaymark.text import NBSP, clean, prose
 
@@ -52,6 +53,10 @@ class Words:
         ('January', 'Pluviôse')
         """
         return self(f"{group}.{name}") if self.has(f"{group}.{name}") else clean(name, 80)
+
+    def part(self, part: SubComponent) -> str:
+        """What a part of an axis is called; one that the language does not know keeps the title of its plan."""
+        return self(f"part.{part.name}") if self.has(f"part.{part.name}") else clean(part.title, 80)
 
     def of(self, n: int, name: str) -> str:
         """The word for what was counted, after its number.

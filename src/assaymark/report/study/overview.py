@@ -33,6 +33,7 @@ from assaymark.report.charts.tiers import Strip, TierRow, strip_axis, tier_chart
 from assaymark.report.datasheet.reading import datasheet_path
 from assaymark.report.levels import LEVELS, RANK, TALLY, ordered_verdicts
 from assaymark.report.lookup import Book, score_words
+from assaymark.report.page import SCRIPTS
 from assaymark.report.study.bench import MOST, about_agents, bench
 from assaymark.report.study.controls import (
     GOOD,
@@ -570,7 +571,7 @@ def overview(book: Book, deeper: Sequence[tuple[str, str, str]]) -> Page:
         heading=(Mark(level), title), lead=lead, under=found.second, notice=_notice(found, book),
         tallies=tuple(Tally(one, count(levels.count(one)), TALLY[one]) for one in LEVELS),
         of=counted_words(book), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
-        styles=("bench.css",), scripts=("page.js", "bench.js") if asked else ("page.js",),
+        styles=("bench.css",), scripts=("page.js", "bench.js") if asked else SCRIPTS,
     )  # fmt: skip
 
 

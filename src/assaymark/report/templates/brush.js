@@ -1,5 +1,5 @@
 for (const fig of all("[data-brush]")) {
-  const [from, to] = all("input", fig), [out] = all("output", fig), say = out.dataset;
+  const [from, to] = all("[type=range]", fig), [out] = all("output", fig), say = out.dataset;
   const days = fig.dataset.brush.split("|"), last = days.length - 1;
   const list = text => text.split(" ").map(Number);
   const share = ratio => {
@@ -13,6 +13,7 @@ for (const fig of all("[data-brush]")) {
       mark.setAttribute("x", left + a / last * width + "%");
       mark.setAttribute("width", on * (b - a) / last * width + "%");
     }
+    for (const el of all("p,ul,output", fig)) el.hidden = on == (el.tagName == "P");
     out.textContent = fill(say.said, a, days[a], b, days[b], b - a);
     for (const row of all("[data-v]", fig)) {
       const nav = list(row.dataset.v).slice(a, b + 1);

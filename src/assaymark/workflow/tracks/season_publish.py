@@ -92,7 +92,8 @@ def season_records(
         key = made.call.raw_object if decided_here else None
         of = f"{made.decided_at:%Y-%m-%d %H:%M}, {made.record_id}"
         said, call = orders or "no order", (key,) if key else ()
-        found.append(SeasonRecord(kind="decisions", who=made.agent.id, of=of, said=said, keys=call))
+        about = made.record_id
+        found.append(SeasonRecord(kind="decisions", who=made.agent.id, of=of, said=said, keys=call, about=about))
     return tuple(found)
 
 
