@@ -91,7 +91,9 @@ def run_check(
             named = chosen(exc)
             if named is None:
                 raise
-            found = read(named)
+            if exc.wanted == "judges":
+                given["judges"] = named
+            found = read(dimensions if exc.wanted == "judges" else named)
         page = None if out is None else found.save(out)
     show_checked(tools, json, found, page)
 
@@ -110,7 +112,8 @@ def chosen(error: UnnamedError) -> tuple[str, ...] | None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     numbered = ", ".join(f"{at} {name}" for at, name in enumerate(error.columns, 1))
-    said = typer.prompt(f"Which of these columns are scores ({numbered})? Numbers or names, comma-separated", err=True)
+    what = "scores" if error.wanted == "dimensions" else "judges"
+    said = typer.prompt(f"Which of these columns are {what} ({numbered})? Numbers or names, comma-separated", err=True)
     names = [one.strip() for one in said.split(",")]
     known = {str(at): name for at, name in enumerate(error.columns, 1)}
     return tuple(known.get(one, one) for one in names if one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assaymark.importers.roles import NAMES, Bools, Cells, Floats, Ints, Scored, coding
+from assaymark.importers.roles import NAMES, Bools, Cells, Floats, Ints, Scored, coding, listed
 
 _TIES: Final = ("tie", "tied", "draw", "both", "equal", "same", "c", "inconsistent", "tie (bothbad)", "bothbad", "0")
 _FIRST: Final = ("a", "1", "model_a", "agent_a", "first", "left", "[[a]]", "assistant_a")
@@ -59,13 +60,12 @@ def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, Pair
             lambda row: (cells.at(row, "order"), f"must be ab or ba (got {words[row].as_py()!r:.60})"),
         )
     value = np.concatenate([_won(cells, role, first, second, agents, turned=k == 1) for k, role in enumerate(columns)])
-    cells.problems.refuse()
     rows = np.arange(item.size)
     if twice:
         swapped = np.repeat([False, True], item.size)
         first, second, judge, item, rows = (np.tile(one, 2) for one in (first, second, judge, item, rows))
-    if lost := int(np.isnan(value).sum()):
-        cells.left.append(f"{lost:,} of {value.size:,} comparisons have no verdict that can be read")
+    _note_unread(cells, columns, value)
+    cells.problems.refuse()
     of_low = np.where(first < second, value, 1 - value)  # what the agent gets whose name comes first
     low, high = np.minimum(first, second), np.maximum(first, second)
     order = (first > second) ^ swapped
@@ -115,6 +115,21 @@ def _won(cells: Cells, role: str, first: Ints, second: Ints, agents: Sequence[st
         cells.filled.append(f"{column} names places: the first is the text that was shown first, {shown}'s")
     by_place = (1 - slot if turned else slot)[codes]
     return np.where(named == first, 1.0, np.where(named == second, 0.0, np.where(named >= 0, np.nan, by_place)))
+
+
+def _note_unread(cells: Cells, columns: Sequence[str], value: Floats) -> None:
+    """Say which verdicts could not be read; where none could, that is a problem."""
+    unread = Counter[str]()
+    for role, values in zip(columns, np.split(value, len(columns)), strict=True):
+        words, codes = coding(cells.column(role))
+        counts = np.bincount(codes[np.isnan(values)], minlength=len(words)).tolist()
+        unread.update({word or "empty": n for word, n in zip(words, counts, strict=True) if n})
+    lost, seen = unread.total(), listed([f"{word:.40} {n:,}" for word, n in sorted(unread.items())])
+    if lost == value.size:
+        what = f"no verdict of {lost:,} can be read ({seen}); the name of either agent, A, B and tie can"
+        cells.problems.add(cells.roles[columns[0]], what)
+    elif lost:
+        cells.left.append(f"{lost:,} of {value.size:,} comparisons have no verdict that can be read: {seen}")
 
 
 def _orders(judges: Sequence[str], judge: Ints, pair: Ints, order: Bools, of_low: Floats) -> dict[str, PairOrders]:

@@ -58,6 +58,7 @@ _EXACT: Final = ("cluster", "cycle", "trajectory", "replicate", "format", "deriv
 ROLES: Final = (*SYNONYMS, *_EXACT)
 
 _MISSING: Final = ("", "nan", "na", "n/a", "null", "none", "-")
+_EMPTY: Final = "correct it, or leave the cell empty where there is no score"
 _NUMBER: Final = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _PASS: Final = ("pass", "passed", "yes", "true", "correct", "success", "good", "accept", "accepted")
 _FAIL: Final = ("fail", "failed", "no", "false", "incorrect", "failure", "bad", "reject", "rejected", "wrong")
@@ -109,21 +110,24 @@ class Problems:
     """What is wrong with a table, all of it, of each kind the first."""
 
     def __init__(self, source: str) -> None:
-        self.source, self.found, self.more = source, list[Problem](), 0
+        self.source, self.found, self.more = source, list[tuple[int, Problem]](), 0
 
-    def add(self, where: str, what: str) -> None:
-        """One problem."""
-        self.found.append(Problem(where, what))
+    def add(self, where: str, what: str, row: int = -1) -> None:
+        """One problem, with the row from which on it stands."""
+        self.found.append((row, Problem(where, what)))
 
     def rows(self, places: Ints, say: Callable[[int], tuple[str, str]]) -> None:
         """One problem for each row; ``say`` makes where and what, and is called for few."""
         self.more += max(0, places.size - LISTED)
-        self.found += [Problem(*say(place)) for place in places[:LISTED].tolist()]
+        for place in np.sort(places)[:LISTED].tolist():
+            self.add(*say(place), place)
 
     def refuse(self) -> None:
-        """Raise everything that was found, if anything was."""
+        """Raise everything that was found, if anything was: first what is wrong with the whole, then by row."""
         if self.found:
-            raise InputError(self.source, self.found, more=self.more)
+            raise InputError(
+                self.source, [one for _, one in sorted(self.found, key=lambda found: found[0])], more=self.more
+            )
 
 
 class Cells:
@@ -136,6 +140,7 @@ class Cells:
         self.left: list[str] = []
         self._numbers = dict[str, tuple[Floats, Bools]]()
         self.used: set[str] = set()
+        self._open: set[str] = set()
         names = self.rows.column_names
         if twice := sorted({name for name in names if names.count(name) > 1}):
             self.problems.add("header", f"a column name stands once (twice: {', '.join(twice)})")
@@ -181,6 +186,7 @@ class Cells:
             elif len(held) > 1:
                 what = f"{listed(held)} could each be the {role}; say which with --map {role}={held[0]}"
                 self.problems.add("header", what)
+                self._open.add(role)
             elif held:
                 found[role] = held[0]
         if "order_1" in found and "order_2" in found:
@@ -195,7 +201,7 @@ class Cells:
     def need(self, *roles: str) -> None:
         """Note every role without which this shape cannot be read."""
         for role in roles:
-            if role not in self.roles:
+            if role not in self.roles and role not in self._open:
                 names = ", ".join(SYNONYMS[role][:6])
                 held = ", ".join(map(repr, self.rows.column_names[:LISTED]))
                 what = f"no column is the {role} ({names}, ... are known; the table has {held})"
@@ -216,17 +222,17 @@ class Cells:
             empty = np.flatnonzero(codes == words.index(""))
             self.problems.rows(empty, lambda row: (self.at(row, role), f"is empty; each row needs its {role}"))
         if name:
-            words = self.names(role, words)
+            words = self.names(role, words, codes)
         kept, place = np.unique(np.array(words, dtype=object).astype(str), return_inverse=True)
         return kept.tolist(), place[codes]
 
-    def names(self, role: str, words: Sequence[str]) -> list[str]:
+    def names(self, role: str, words: Sequence[str], codes: Ints | None = None) -> list[str]:
         """Names as reports can carry them: what stands for something in a claim's name is written otherwise."""
         made = [word.translate(NAMES) for word in words]
-        if bad := [word for word in made if len(word) > 120 or not word.isprintable()]:
-            self.problems.add(
-                self.roles.get(role, role), f"a name has 1 to 120 printable characters (got {bad[0]!r:.60})"
-            )
+        for k in [k for k, word in enumerate(made) if len(word) > 120 or not word.isprintable()][:LISTED]:
+            what = f"a name has 1 to 120 printable characters ({len(made[k]):,} in {made[k]!r:.40}); rename it"
+            row = -1 if codes is None else int(np.argmax(codes == k))
+            self.problems.add(self.at(row, role) if row >= 0 else self.roles.get(role, role), what, row)
         if changed := [f"{old} as {new}" for old, new in zip(words, made, strict=True) if old != new]:
             self.filled.append(f"names of {role}s written without []=,|: {listed(changed, 3)}")
         if len(set(made)) < len(set(words)):
@@ -304,7 +310,10 @@ class Cells:
         else:
             self.problems.rows(
                 np.flatnonzero(bad),
-                lambda row: (self.at(row, name), f"text where scores belong (got {column[row].as_py()!r:.60})"),
+                lambda row: (
+                    self.at(row, name),
+                    f"text where scores belong (got {column[row].as_py()!r:.60}); {_EMPTY}",
+                ),
             )
         return values.copy()
 

@@ -60,11 +60,13 @@ class ScoresRead:
 
 
 class UnnamedError(InputError):
-    """Numeric columns that nobody named; ``columns`` are those that may be scores."""
+    """Numeric columns that nobody named; ``columns`` are those that may be ``wanted``: dimensions or judges."""
 
-    def __init__(self, source: str, problems: Iterable[Problem], columns: Sequence[str]) -> None:
+    def __init__(
+        self, source: str, problems: Iterable[Problem], columns: Sequence[str], wanted: Literal["dimensions", "judges"]
+    ) -> None:
         super().__init__(source, problems)
-        self.columns = tuple(columns)
+        self.columns, self.wanted = tuple(columns), wanted
 
 
 def read_scores(rows: Rows, wanted: Wanted | None = None) -> ScoresRead:
@@ -109,12 +111,12 @@ class _Reading(Cells):
                 table = self._by_criterion()
             case _:
                 table, orders = shares_of_wins(self, twice=shape == "pairs in both orders")
-        self.problems.refuse()
         return self._finish(shape, table, orders)
 
     def _judge(self) -> tuple[list[str], Ints]:
         """Judges and the judge of each row; ``--judges`` names the one of a table without such a column."""
         if "judge" not in self.roles and self.wanted.judges and len(self.wanted.judges) == 1:
+            self.problems.refuse()
             return self.names("judge", self.wanted.judges), np.zeros(self.rows.num_rows, dtype=np.int64)
         self.need("judge")
         self.problems.refuse()
@@ -157,7 +159,7 @@ class _Reading(Cells):
             places = [f"{one} in column {self.rows.column_names.index(one) + 1}" for one in numeric[:LISTED]]
             flag = f"--dimensions {','.join(numeric[:LISTED])}"
             what = f"which of the numeric columns are scores? {listed(places, LISTED)}; name them, as in {flag}"
-            raise UnnamedError(self.problems.source, [Problem("header", what)], numeric)
+            raise UnnamedError(self.problems.source, [Problem("header", what)], numeric, "dimensions")
         for one in chosen:
             if one not in self.rows.column_names:
                 close = difflib.get_close_matches(one, self.rows.column_names, n=1)
@@ -176,9 +178,9 @@ class _Reading(Cells):
         self.problems.refuse()
         others = [one for one in self.free() if one not in columns and self.is_number(one)]
         if others and not self.wanted.judges:
-            named = ",".join([*columns, *others])
-            what = f"{listed(others)} hold numbers too; name the judges, as in --judges {named}"
-            raise UnnamedError(self.problems.source, [Problem("header", what)], others)
+            found = ", ".join(f"{one} in column {self.rows.column_names.index(one) + 1}" for one in others[:LISTED])
+            what = f"numbers that are no known judge's: {found}; name the judges, as in --judges {','.join(columns)}"
+            raise UnnamedError(self.problems.source, [Problem("header", what)], [*columns, *others], "judges")
         n, k = self.rows.num_rows, len(columns)
         scores = np.concatenate([self.scores(one) for one in columns])
         dimensions, dimension = self._criteria()
@@ -198,7 +200,6 @@ class _Reading(Cells):
         """One record for each item, agent, judge and trial, from one row for each score."""
         agents, agent = self.coded("agent", name=True)
         items, item = self.coded("item" if "item" in self.roles else "trajectory")
-        self.problems.refuse()
         item, agent = item[rows], agent[rows]
         lost = scores == NO_SCORE
         below = self.wanted.scale is not None and self.wanted.scale[0] <= NO_SCORE
@@ -216,7 +217,6 @@ class _Reading(Cells):
         again[order[1:]] = (key[order][1:] == key[order][:-1]) & (d[order][1:] == d[order][:-1])
         if again.any():
             self._duplicates(order, again, scores, rows, (agents, agent, items, item, judges, judge, trial))
-        self.problems.refuse()
         records, first, at = np.unique(key, return_index=True, return_inverse=True)
         found = np.full((records.size, len(dimensions)), np.nan)
         found[at[~again], d[~again]] = scores[~again]
@@ -236,7 +236,7 @@ class _Reading(Cells):
                 np.flatnonzero(wrong),
                 lambda row: (
                     self.at(row, self.roles["trial"]),
-                    f"a trial is a whole number (got {column[row].as_py()!r:.60})",
+                    f"a trial is a whole number, as in 1, 2, 3 (got {column[row].as_py()!r:.60})",
                 ),
             )
             self.problems.refuse()
@@ -259,37 +259,38 @@ class _Reading(Cells):
     def _duplicates(self, order: Ints, again: Any, scores: Floats, rows: Ints, names: tuple[Any, ...]) -> None:
         """Rows that repeat a result: the same score is said and left out, another one is a problem."""
         agents, agent, items, item, judges, judge, trial = names
-        same = 0
-        for at in np.flatnonzero(again[order]).tolist():
-            here, before = order[at], order[at - 1]
-            if scores[here] == scores[before] or (np.isnan(scores[here]) and np.isnan(scores[before])):
-                same += 1
-                continue
-            who = f"{items[item[here]]}, {agents[agent[here]]}, {judges[judge[here]]}, trial {trial[here] + 1}"
-            what = f"a second score for {who}: {scores[here]:g}, and {scores[before]:g} in {self.at(rows[before])}"
-            if len(self.problems.found) < LISTED:
-                self.problems.add(self.at(rows[here]), what)
-            else:
-                self.problems.more += 1
-        if same:
-            self.left.append(f"{same:,} rows repeat a result with the same score and are counted once")
+        last, this = order[:-1][again[order[1:]]], order[1:][again[order[1:]]]
+        same = (scores[this] == scores[last]) | (np.isnan(scores[this]) & np.isnan(scores[last]))
+        before = dict(zip(rows[this[~same]].tolist(), zip(this[~same].tolist(), last[~same].tolist(), strict=True),
+                          strict=True))  # fmt: skip
+
+        def say(row: int) -> tuple[str, str]:
+            here, first = before[row]
+            number = self.column("trial")[row].as_py() if "trial" in self.roles else trial[here] + 1
+            who = f"{items[item[here]]:.60}, {agents[agent[here]]}, {judges[judge[here]]}, trial {number}"
+            what = f"a second score for {who}: {scores[here]:g}, and {scores[first]:g} in {self.at(rows[first])}"
+            return self.at(row, "score" if "score" in self.roles else ""), f"{what}; keep one, or number the trials"
+
+        self.problems.rows(np.array(sorted(before), dtype=np.int64), say)
+        if same.any():
+            n = int(same.sum())
+            self.left.append(f"{plural(n, 'row')} repeat{'s' if n == 1 else ''} a result with its score: counted once")
 
     def _finish(self, shape: Shape, found: Scored, orders: Mapping[str, PairOrders]) -> ScoresRead:
         choices = []
-        for name in self.wanted.without:
-            if name not in found.judges:
-                raise UnknownNameError("judge", name, found.judges)
-        chosen = [name for name in found.judges if name not in self.wanted.without]
-        if self.wanted.judges and shape != "one column a judge":
-            for name in self.wanted.judges:
+        kept = () if shape == "one column a judge" else self.wanted.judges or ()
+        for flag, names in (("--without", self.wanted.without), ("--judges", kept)):
+            for name in names:
                 if name not in found.judges:
-                    raise UnknownNameError("judge", name, found.judges)
-            chosen = [name for name in chosen if name in self.wanted.judges]
+                    self.problems.add(flag, str(UnknownNameError("judge", name, found.judges)))
+        chosen = [name for name in found.judges if name not in self.wanted.without]
+        if kept:
+            chosen = [name for name in chosen if name in kept]
         if dropped := sorted(set(found.judges) - set(chosen)):
             choices.append(f"without {listed(dropped)}")
             found = found.of_judges(chosen)
         if not chosen:
-            self.problems.add("", "no judge is left")
+            self.problems.add("--without", f"no judge is left of {listed(sorted({*dropped}))}; one has to stay")
             self.problems.refuse()
         scale = self._scale(found) if shape in _MARKS else (0.0, 1.0)
         families, known = self._families(found)
@@ -314,16 +315,23 @@ class _Reading(Cells):
     def _scale(self, found: Scored) -> tuple[float, float]:
         """The scale that was declared, or the smallest known one whose ends both occur."""
         scores = found.scores
+        column = self.roles.get("score", listed(found.dimensions))
         if np.isnan(scores).all():
-            self.problems.add("", "no row has a score")
+            self.problems.add(column, f"no row of {self.rows.num_rows:,} has a score; --map score=COLUMN names another")
             self.problems.refuse()
         low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
         if (given := self.wanted.scale) is not None:
-            off = ((scores < given[0]) | (scores > given[1])).any(axis=1)
-            what = f"a score lies outside {given[0]:g}..{given[1]:g} (scores run from {low:g} to {high:g})"
-            self.problems.rows(
-                found.row[off], lambda row: (self.at(row), f"{what}; correct it, or declare another scale")
-            )
+            outside = np.where((scores < given[0]) | (scores > given[1]), scores, np.nan)
+            off = ~np.isnan(outside).all(axis=1)
+            away = dict(zip(found.row[off].tolist(), outside[off].tolist(), strict=True))
+
+            def say(row: int) -> tuple[str, str]:
+                at = next(k for k, value in enumerate(away[row]) if not np.isnan(value))
+                what = f"{away[row][at]:g} lies outside {given[0]:g}..{given[1]:g}; scores run from {low:g} to {high:g}"
+                where = self.at(row, "score" if "score" in self.roles else found.dimensions[at])
+                return where, f"{what} (correct it, or declare another scale)"
+
+            self.problems.rows(found.row[off], say)
             return given
         parts = (
             {f"{name}": scores[:, k] for k, name in enumerate(found.dimensions)} if len(found.dimensions) > 1 else {}
@@ -331,15 +339,16 @@ class _Reading(Cells):
         parts |= {name: scores[found.judge == k].ravel() for k, name in enumerate(found.judges)}
         scales = {name: one for name, values in parts.items() if (one := _told(values)) is not None}
         whole = _told(scores.ravel())
-        others = {name: one for name, one in scales.items() if one != whole and _apart(one, whole, parts[name])}
-        if whole is not None and others:
+        guess = whole or next((one for one in SCALES if one[0] <= low and high <= one[1]), (low, high))
+        others = {name: one for name, one in scales.items() if one != whole and _apart(one, guess, parts[name])}
+        flag = f"--scale {guess[0]:g}..{guess[1]:g}"
+        if others:
             seen = listed([f"{name} uses {one[0]:g}..{one[1]:g}" for name, one in others.items()])
-            what = f"two scales in one table: {seen}, the whole {whole[0]:g}..{whole[1]:g}; bring them to one, or"
-            self.problems.add("", f"{what} declare it with --scale {whole[0]:g}..{whole[1]:g}")
+            what = f"two scales in one table: {seen}, while the whole runs from {low:g} to {high:g}"
+            self.problems.add(column, f"{what}; bring them to one, or declare that it is one with {flag}")
         elif whole is None:
-            guess = next((one for one in SCALES if one[0] <= low and high <= one[1]), (low, high))
-            what = f"scores run from {low:g} to {high:g}, which tells no scale; declare it, as in --scale"
-            self.problems.add("", f"{what} {guess[0]:g}..{guess[1]:g}")
+            what = f"scores run from {low:g} to {high:g}, which tells no scale"
+            self.problems.add(column, f"{what}; declare it, as in {flag}")
         else:
             self.filled.append(f"scale {whole[0]:g} to {whole[1]:g}, read from the scores (--scale declares another)")
         return whole or (low, high)
@@ -350,7 +359,7 @@ class _Reading(Cells):
         known = {*found.judges, *found.agents}
         for name in given:
             if name not in known:
-                raise UnknownNameError("judge or agent", name, sorted(known))
+                self.problems.add("--family", str(UnknownNameError("judge or agent", name, sorted(known))))
         column = self._by_owner("family", found, found.judge, found.judges)
         makers: dict[str, str] = {}
         unknown, told = [], []
@@ -377,15 +386,16 @@ class _Reading(Cells):
         if role not in self.roles:
             return {}
         words, values = coding(self.column(role))
-        values, told = values[found.row], dict[str, str]()
-        for pair in np.unique(code * len(words) + values).tolist():
+        values, told = values[found.row], dict[str, tuple[str, int]]()
+        pairs, first = np.unique(code * len(words) + values, return_index=True)
+        for pair, row in zip(pairs.tolist(), found.row[first].tolist(), strict=True):
             name, word = names[pair // len(words)], words[pair % len(words)]
-            if name in told and told[name] != word:
-                what = f"{name} has two: {told[name]!r} and {word!r}; each has one (--family {name}=MAKER decides)"
-                if name not in self.wanted.family:
-                    self.problems.add(self.roles[role], what)
-            told[name] = word
-        return told
+            if name in told and name not in self.wanted.family:
+                (other, before), (word, row) = sorted((told[name], (word, row)), key=lambda one: one[1])
+                what = f"{name} has {word!r} here and {other!r} in {self.at(before)}; each has one"
+                self.problems.add(self.at(row, role), f"{what} (--family {name}=MAKER decides)", row)
+            told[name] = word, row
+        return {name: word for name, (word, _) in told.items()}
 
     def _table(self, found: Scored, families: Mapping[str, str]) -> pa.Table:
         """The documented columns."""
@@ -446,16 +456,19 @@ class _Reading(Cells):
         words, codes = coding(cluster)
         if "" in words:
             self.problems.rows(
-                found.row[codes == words.index("")],
-                lambda row: (self.at(row, self.roles["cluster"]), "is empty; each row needs its cluster"),
+                np.unique(found.row[codes == words.index("")]),
+                lambda row: (self.at(row, "cluster"), "is empty; each row needs its cluster"),
             )
         first = np.full(len(found.items), -1, dtype=np.int64)
         first[found.item[::-1]] = codes[::-1]
         for k in np.unique(found.item[first[found.item] != codes])[:LISTED].tolist():
             seen = listed(sorted({words[one] for one in codes[found.item == k].tolist()}))
             column, item = self.roles["cluster"], self.roles.get("item", "item")
-            what = f"lies in several clusters ({seen}); name items by both, as in --map item={item}+{column}"
-            self.problems.add(f"{item} {found.items[k]}", what)
+            row = int(found.row[(found.item == k) & (codes != first[k])].min())
+            what = f"item {found.items[k]:.60} lies in several clusters ({seen})"
+            self.problems.add(
+                self.at(row, column), f"{what}; name items by both, as in --map item={item}+{column}", row
+            )
 
     def _lengths(self, found: Scored, place: Ints) -> Ints | None:
         """Words of the text of each record, where one column tells and every judge saw the same text."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from assaymark.importers.scores import ScoresRead, read_scores
 from assaymark.importers.tables import Rows, read_rows
 from assaymark.metrology.columns import Columns
 from assaymark.notebook import Note, Part, Result
+from assaymark.plan import ClusterOrder
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json
 from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
@@ -43,9 +44,6 @@ from assaymark.workflow.run_folder import (
 from assaymark.workflow.score_files import default_study, is_large, measure_columns, measure_table, study_toml
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.verdict_file import verdict_file
-
-if TYPE_CHECKING:
-    from assaymark.plan import ClusterOrder
 
 OUT: Final = Path("assaymark-check")
 """Where `assaymark check` writes."""
@@ -204,12 +202,19 @@ def check(
     >>> result.claims[0].claim.statement
     'north scores above south on the overall score.'
     """
-    if isinstance(table, (str, Path)) and map is None and is_large(Path(table)):
+    asked = map, scale, judges, family, cluster, cluster_order, without
+    if isinstance(table, (str, Path)) and not any(asked) and is_large(Path(table)):
         return _streamed(Path(table), study, dimensions, out, progress)
     rows = _rows(table)
     source = rows.name
     roles = dict(map or {}) | ({} if cluster is None else {"cluster": cluster})
+    if cluster_order is not None and cluster_order not in get_args(ClusterOrder):
+        what = f"must be {' or '.join(get_args(ClusterOrder))} (got {cluster_order!r:.60})"
+        raise InputError(source, [Problem("--cluster-order", what)])
     plan, kept = _plan(study, source)
+    if plan is not None and cluster_order not in (None, plan.inference.cluster_order):
+        said = f"the plan says {plan.inference.cluster_order}; leave out --cluster-order {cluster_order}"
+        raise PlanError(f"{source}: {said}, or change the plan (inference.cluster_order)")
     makers = dict(family or {})
     if plan is not None and not any(_plain(name) in SYNONYMS["family"] for name in rows.table.column_names):
         makers = {one.name: one.family for one in plan.judges} | makers
