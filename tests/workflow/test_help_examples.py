@@ -160,6 +160,9 @@ def test_the_examples_of_a_command_run(words, scratch, request, monkeypatch, cap
             of_data(scratch, monkeypatch, lines)
         case ("check",):
             of_check(scratch)
+        case ("controls",):
+            for name in ("mine", "b"):
+                store_imported(scratch / "runs" / name)
         case ("gate" | "proofread",):
             shutil.copytree(request.getfixturevalue("demo"), scratch / "assaymark-demo")
             (scratch / "README.md").write_text("Cedar beats Alder.")

@@ -110,7 +110,7 @@ def import_(
 
 
 @app.command(
-    epilog=examples("assaymark controls runs/mine", "assaymark controls runs/mine --count 10 --kinds cell_a,cell_b")
+    epilog=examples("assaymark controls runs/mine", "assaymark controls runs/b --count 10 --kinds cell_a,fact_flip")
 )
 def controls(
     ctx: typer.Context, run: Run,
