@@ -12,6 +12,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import gc
+import sys
 import traceback
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Final
@@ -51,6 +52,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run one command, and return its exit status."""
     if argv is None:  # the process is this command's alone
         gc.set_threshold(*_COLLECTED)
+        if sys.argv[1:2] == ["check"]:  # Arrow would load it wherever it is installed, for a quarter of a second
+            sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
     with speaking():
         try:
             status = app(argv, prog_name="assaymark", standalone_mode=False)
