@@ -219,6 +219,9 @@ def _stated_rows(
     mine = [] if claim is None else [at for at, pair in enumerate(every["pair"]) if about(claim, *pair)]
     names = ["floor", "length", *(["others"] if rules.any_judges else [])]
     near = claim is not None and claim.dimension == AGGREGATE and len(claim.subjects) == 2
+    if claim is None and ("stated", scale) in known.memo:
+        found: Mapping[str, JSON] = known.memo["stated", scale]
+        return found
 
     def others(name: str) -> list[Any]:
         column = every[name]
@@ -229,7 +232,7 @@ def _stated_rows(
     columns = {name: others(name) for name in (*names, *(["equivalence"] if near else []))}
     places = {name: [at for at, one in enumerate(others(name)) if one] for name in ("untested", "interested")}
     margins = sorted({margin for name in every["near"] for margin in name}) if near else []
-    return {
+    made = {
         "order": "".join(others("order")),
         "p": {test: others(test) for test in dict.fromkeys(("p", *tests))},
         **{name: values for name, values in columns.items() if any(value is not None for value in values)},
@@ -240,6 +243,9 @@ def _stated_rows(
         ),
         **{name: at for name, at in places.items() if at},
     }
+    if claim is None:  # the same for every claim that is not about this scale
+        known.memo["stated", scale] = made
+    return made
 
 
 def _columns(agents: Sequence[str], rows: Sequence[Row], tests: Sequence[str]) -> dict[str, list[Any]]:

@@ -15,6 +15,7 @@ import gc
 import sys
 import traceback
 from collections.abc import Iterable, Mapping
+from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -53,7 +54,7 @@ def main(argv: list[str] | None = None) -> int:
     if argv is None:  # the process is this command's alone
         gc.set_threshold(*_COLLECTED)
         if sys.argv[1:2] == ["check"]:  # Arrow would load it wherever it is installed, for a quarter of a second
-            sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]
+            sys.meta_path.insert(0, _WithoutPandas())
     with speaking():
         try:
             status = app(argv, prog_name="assaymark", standalone_mode=False)
@@ -86,6 +87,15 @@ def main(argv: list[str] | None = None) -> int:
             line = f"stopped: {WHOLE}"
         tell(f"assaymark: {line}")
         return int(status)
+
+
+class _WithoutPandas(MetaPathFinder):
+    """Says that pandas is not there."""
+
+    def find_spec(self, fullname: str, _path: object, _target: object = None) -> None:
+        """Refuse it, and know nothing of any other module."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError(f"{fullname} is not used here", name=fullname)
 
 
 def models() -> Mapping[str, Model]:

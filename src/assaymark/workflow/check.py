@@ -122,7 +122,9 @@ class Checked(Result):
         brief = len(self.verdicts) > MOST
         certified = [one for one in self.verdicts if not brief or one.publication_level != "no-claim"]
         made = zip(certified, certificates(certified, index(self.measurements), self.study), strict=True)
-        replace_files(folder.certificates, {certificate_name(verdict): json_text(one) for verdict, one in made})
+        shared: dict[int, tuple[Any, str]] = {}
+        texts = {certificate_name(verdict): json_text(one, shared) for verdict, one in made}
+        replace_files(folder.certificates, texts)
         found = (self.study, self.plan_hash, self.verdicts, self.measurements)
         notes = (*self.read.left, *self.read.choices)
         write_json(folder.verdicts, replace(verdict_file(*found, preregistered=self.preregistered), notes=notes))

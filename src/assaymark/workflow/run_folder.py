@@ -91,17 +91,30 @@ class RunFolder:
         return self
 
 
-def json_text(value: Any) -> str:
-    """A record or mapping as JSON with sorted keys: one key a line, and one line an entry of each list or object."""
+def json_text(value: Any, shared: dict[int, tuple[Any, str]] | None = None) -> str:
+    """A record or mapping as JSON with sorted keys: one key a line, and one line an entry of each list or object.
+
+    ``shared`` keeps the text of objects that several documents hold, so that it is made once.
+    """
     lines = []
+
+    def text(part: Any, depth: int = 1) -> str:
+        if shared is None or not isinstance(part, dict):
+            return canonical_json(part)
+        if depth:
+            return "{" + ",".join(f"{canonical_json(key)}:{text(part[key], depth - 1)}" for key in sorted(part)) + "}"
+        if id(part) not in shared:
+            shared[id(part)] = (part, canonical_json(part))
+        return shared[id(part)][1]
+
     for key, item in sorted((value if isinstance(value, dict) else to_json(value)).items()):
-        text = canonical_json(item)
+        said = "" if shared is not None and isinstance(item, dict) and item else canonical_json(item)
         if isinstance(item, dict) and item:
-            entries = (f"{json.dumps(name)}: {canonical_json(item[name])}" for name in sorted(item))
-            text = "{\n" + ",\n".join(entries) + "\n}"
+            entries = (f"{json.dumps(name)}: {text(item[name])}" for name in sorted(item))
+            said = "{\n" + ",\n".join(entries) + "\n}"
         elif isinstance(item, (list, tuple)) and item:
-            text = "[\n" + ",\n".join(map(canonical_json, item)) + "\n]"
-        lines.append(f"{json.dumps(key)}: {text}")
+            said = "[\n" + ",\n".join(map(canonical_json, item)) + "\n]"
+        lines.append(f"{json.dumps(key)}: {said}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
