@@ -120,6 +120,25 @@ def test_every_problem_of_the_conversations_at_once():
     assert nof1(odd, keep_going=True).report.good == 1
 
 
+def test_what_cannot_be_read_of_a_prompt_stays_text():
+    odd = {
+        made_nof1.HELD: "{'symbol': 'ETH', 'quantity': 1e999}\n{'symbol': " + "[" * 500 + "}\n{'symbol'}",
+        "Mid prices: [": "Mid prices: [none, ",
+        "Available Cash: 1791.5": "Available Cash: " + "9" * 400,
+        "current_ema20 = 3983.611": "current_ema20 = high",
+    }
+    text = made_nof1.prompt()
+    for good, bad in odd.items():
+        text = text.replace(good, bad)
+    result = nof1([made_nof1.conversation(user_prompt=text)])
+    (seen,) = result.contexts.values()
+    assert (seen.prompt, seen.series, seen.portfolio) == (text, (), None)
+    assert {name.partition(" (")[0]: one.count for name, one in result.report.missing.items()} == {
+        "current_price in its fixed line": 2, "interval of the mid prices": 1, "mid prices": 1,
+        "position in its fixed form": 3, "available_cash in its fixed line": 1, "outcome at a next step": 1,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [
@@ -169,6 +188,7 @@ def test_every_problem_of_the_database_at_once():
         made_deepfund.decision("d4", "pa1", shares=-1, action="Wait"),
         made_deepfund.decision("d5", "pz"),
         made_deepfund.decision("d6", "pa1", trading_date="yesterday"),
+        made_deepfund.decision("d8", "pa1", trading_date="9999-12-31T00:00:00"),
     ]
     rows["portfolio"][3]["config_id"] = "cz"
     rows["decision"].append(made_deepfund.decision("d7", "pb2"))
@@ -178,11 +198,12 @@ def test_every_problem_of_the_database_at_once():
         "deepfund.db decision row 4, action: must be 'Buy', 'Sell' or 'Hold' (got 'Wait')",
         "deepfund.db decision row 4, shares: must be at least 0 (got -1)",
         "deepfund.db decision row 6, trading_date: must be a time such as 2026-05-01T13:30:00Z (got 'yesterday')",
+        "deepfund.db decision row 7, trading_date: must be a time from 1970 to 2200 (got 9999-12-31T00:00:00)",
         "deepfund.db decision row 5, portfolio_id: no such portfolio (got 'pz')",
-        "deepfund.db decision row 7, portfolio_id: its portfolio is of no config (got 'cz')",
+        "deepfund.db decision row 8, portfolio_id: its portfolio is of no config (got 'cz')",
     ]
     report = deepfund(rows, keep_going=True).report
-    assert (report.good, report.bad) == (3, 4)
+    assert (report.good, report.bad) == (3, 5)
 
 
 def test_a_damaged_database_is_one_line():

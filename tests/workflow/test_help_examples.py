@@ -13,6 +13,8 @@ from functools import partial
 from http.server import ThreadingHTTPServer
 from importlib.util import find_spec
 
+import made_deepfund
+import made_nof1
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -102,6 +104,10 @@ def study(scratch, finished, text=STUDY):
 def of_import(scratch):
     generic_records(scratch / "records")
     (scratch / "records/map.toml").unlink()
+    (scratch / "deepfund.db").write_bytes(made_deepfund.files(made_deepfund.honest())["deepfund.db"])
+    (scratch / "snapshot").mkdir()
+    for name, raw in made_nof1.files(made_nof1.honest()).items():
+        (scratch / "snapshot" / name).write_bytes(raw)
     (scratch / "artifacts").mkdir()
     for name, raw in packed([context()], [record()]).items():
         (scratch / "artifacts" / name).parent.mkdir(parents=True, exist_ok=True)

@@ -73,6 +73,8 @@ def demo(ctx: typer.Context, out: Out = Path("assaymark-demo"), json: AsJson = F
         "assaymark import template > records/map.toml",
         "assaymark import generic records/ --out runs/mine",
         "assaymark import capitalbench artifacts/ --out runs/cb",
+        "assaymark import nof1 snapshot/ --out runs/nof1",
+        "assaymark import deepfund deepfund.db --out runs/deepfund",
     ),
 )
 def import_(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from assaymark.errors import InputError
 from assaymark.importers.aitrader import REPLAYED
@@ -37,6 +37,15 @@ PROVENANCE: Final = Provenance(source="HKUSTDial/DeepFund", licence="MIT")
 FILE: Final = "deepfund.db"
 _DAY: Final = timedelta(days=1)
 _ACTIONS: Final[Mapping[str, ActionKind]] = {"Buy": "buy", "Sell": "sell", "Hold": "hold"}
+
+
+def _sane(when: datetime) -> datetime:
+    if not 1970 <= when.year <= 2200:
+        raise ValueError(f"must be a time from 1970 to 2200 (got {when.isoformat()})")
+    return when
+
+
+Time = Annotated[datetime, AfterValidator(_sane)]
 
 
 class _Row(BaseModel):
@@ -67,12 +76,12 @@ class _Signal(_Row):
 class _Decided(_Row):
     id: str
     portfolio_id: str
-    updated_at: datetime
-    trading_date: datetime
+    updated_at: Time
+    trading_date: Time
     ticker: Annotated[str, Field(pattern=NAME)]
     llm_prompt: str
     action: Literal["Buy", "Sell", "Hold"]
-    shares: Annotated[int, Field(ge=0)]
+    shares: Annotated[int, Field(ge=0, le=10**15)]
     price: Annotated[float, Field(gt=0)]
     justification: str
 
@@ -233,7 +242,7 @@ def _decision(
         if got.justification.strip()
     ]
     year, week, _ = one.trading_date.isocalendar()
-    action = Action(instrument=one.ticker, kind=_ACTIONS[one.action], quantity=one.shares, price=one.price)
+    action = Action(instrument=one.ticker, kind=_ACTIONS[one.action], quantity=float(one.shares), price=one.price)
     return Decision(
         record_id=f"{question}/{agent.id}" if replicate == 1 else f"{question}/{agent.id}/r{replicate}",
         episode_id=question, step=0, cluster=f"{year}-W{week:02d}", decided_at=one.written, agent=agent,

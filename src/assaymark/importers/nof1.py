@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -69,12 +70,13 @@ class _Shape(BaseModel):
 
 Name = Annotated[str, Field(pattern=NAME)]
 Positive = Annotated[float, Field(gt=0)]
+Seconds = Annotated[float, Field(gt=1e9, lt=5e9)]
 
 
 class Order(_Shape):
     """What a model wants done with one coin."""
 
-    coin: str
+    coin: Name
     signal: Literal["buy_to_enter", "sell_to_enter", "hold", "close_position"]
     quantity: float
     leverage: Annotated[float, Field(ge=0)] | None = None
@@ -92,7 +94,7 @@ class Conversation(_Shape):
     id: str
     model_id: Name
     cycle_id: int
-    timestamp: Annotated[float, Field(gt=1e9, lt=5e9)]
+    timestamp: Seconds
     user_prompt: str
     llm_response: dict[str, Any]
     cot_trace: str | dict[str, Any] | None = None
@@ -106,8 +108,8 @@ class Trade(_Shape):
     model_id: Name
     symbol: str
     side: Literal["long", "short"]
-    entry_time: float
-    exit_time: float
+    entry_time: Seconds
+    exit_time: Seconds
     entry_price: Positive
     entry_sz: Positive
     realized_net_pnl: float
@@ -124,19 +126,24 @@ class _Call:
     context: Context
 
 
-_FLOAT: Final = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)"
+_FLOAT: Final = r"(-?\d{1,15}(?:\.\d{1,25})?(?:e[+-]?\d{1,2})?)"
+_UNREADABLE: Final = (
+    ValueError, TypeError, KeyError, AttributeError, SyntaxError, OverflowError, RecursionError, MemoryError
+)  # fmt: skip
 _NOW: Final = re.compile(
     rf"It has been {_FLOAT} minutes since you started trading\. The current time is (\S+ \S+) "
     rf"and you've been invoked {_FLOAT} times"
 )
 _COIN: Final = re.compile(r"^### ALL (\w+) DATA$", re.M)
 _END: Final = re.compile(r"^### ", re.M)
-_MIDS: Final = re.compile(r"\((\d+).minute intervals, oldest → latest\):\*\*\s+(?:\w+ mid|Mid) prices: \[([^\]]+)\]")
+_MIDS: Final = re.compile(
+    r"\((\d{1,3}).minute intervals, oldest → latest\):\*\*\s+(?:\w+ mid|Mid) prices: \[([^\]]+)\]"
+)
 _STATE: Final = tuple(
     (re.compile(f"^{pattern}$", re.M), fields)
     for pattern, fields in (
         (
-            rf"current_price = {_FLOAT}, current_ema20 = {_FLOAT}, current_macd = {_FLOAT}, current_rsi.*= {_FLOAT}",
+            rf"current_price = {_FLOAT}, current_ema20 = {_FLOAT}, current_macd = {_FLOAT}, .*rsi.* = {_FLOAT}",
             (("current_price", "price"), ("ema20", "price"), ("macd", "price"), ("rsi 7 period", "index")),
         ),
         (
@@ -300,7 +307,6 @@ def _context(said: Conversation, asked: datetime, tally: Tally) -> Context:
 
     def fact(instrument: str, field: str, value: float | str, unit: str, written: str = "") -> None:
         name = f"{instrument.lower() or 'account'}:{field.replace(' ', '_')}"
-        value = value if isinstance(value, str) else float(value)
         facts.append(Fact(id=name, instrument=instrument, field=field, value=value, unit=unit, available_at=asked,
                           as_of=asked, source="prompt", note=written))  # fmt: skip
 
@@ -318,20 +324,27 @@ def _context(said: Conversation, asked: datetime, tally: Tally) -> Context:
         if (mids := _MIDS.search(part)) is None:
             tally.missing("interval of the mid prices (kept as text)", f"{said.id} {coin}")
             continue
-        closes, interval = tuple(map(float, mids[2].split(","))), 60 * int(mids[1])
-        times = tuple(asked - timedelta(seconds=interval * back) for back in reversed(range(len(closes))))
+        try:
+            closes, interval = tuple(map(_finite, mids[2].split(","))), 60 * int(mids[1])
+            times = tuple(asked - timedelta(seconds=interval * back) for back in reversed(range(len(closes))))
+        except _UNREADABLE:
+            tally.missing("mid prices (kept as text)", f"{said.id} {coin}")
+            continue
         series.append(Series(instrument=coin, interval_s=interval, times=times, close=closes))
-    held = {}
+    held: dict[str, float] = {}
     for text in _POSITION.findall(prompt):
         try:
             one = ast.literal_eval(text)
             one |= one.pop("exit_plan", {})
-            symbol, held[one["symbol"]] = one["symbol"], float(one["quantity"])
-            for field, unit in _HELD.items():
-                if field in one:
-                    fact(symbol, field, one[field], unit)
-        except (ValueError, SyntaxError, TypeError, KeyError, AttributeError, RecursionError):
+            symbol, units = str(one["symbol"]), _finite(one["quantity"])
+            values = {field: str(one[field]) if unit == "text" else _finite(one[field])
+                      for field, unit in _HELD.items() if field in one}  # fmt: skip
+        except _UNREADABLE:
             tally.missing("position in its fixed form (kept as text)", said.id)
+            continue
+        held[symbol] = units
+        for field, value in values.items():
+            fact(symbol, field, value, _HELD[field])
     account: dict[str, float] = {}
     for field, unit, pattern in _ACCOUNT:
         if (found := pattern.search(prompt)) is None:
@@ -348,8 +361,8 @@ def _context(said: Conversation, asked: datetime, tally: Tally) -> Context:
         facts=tuple(facts),
         series=tuple(series),
         instruments=tuple(
-            Instrument(id=match[1], symbol=match[1], name=_COINS.get(match[1], ""), asset_class="crypto")
-            for match in coins
+            Instrument(id=name, symbol=name, name=_COINS.get(name, ""), asset_class="crypto")
+            for name in dict.fromkeys(match[1] for match in coins)
         ),
         portfolio=Portfolio(
             currency="USD", cash=account["available_cash"], nav=account["account_value"], positions=held
@@ -358,6 +371,13 @@ def _context(said: Conversation, asked: datetime, tally: Tally) -> Context:
         else None,
         missing=("the system prompt",),
     )
+
+
+def _finite(value: Any) -> float:
+    made = float(value)
+    if not math.isfinite(made):
+        raise ValueError(value)
+    return made
 
 
 def _decision(call: _Call, cycle: str, nth: int, provenance: Provenance) -> Decision:
