@@ -234,7 +234,7 @@ def _index(book: BenchBook, views: _Views) -> Page:
         tallies=tuple(Tally(level, count(reached[level]), TALLY[level]) for level in LEVELS),
         here="results",
         styles=(*_TABLES, *("brush.css",) * brushed),
-        scripts=(*SCRIPTS, *("brush.js",) * brushed),
+        scripts=("page.js", "brush.js") if brushed else SCRIPTS,
     )
 
 
@@ -400,7 +400,7 @@ def _histories(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
             parts=parts,
             here="histories",
             styles=(*_TABLES, "brush.css"),
-            scripts=(*SCRIPTS, "brush.js"),
+            scripts=("page.js", "brush.js"),
         )
         yield path, frame.page(page)
     yield from ((view.panels.data, view.values) for view in views if view.values)

@@ -217,7 +217,7 @@ def latest_blocks(book: SeasonLookup, words: ModelWords) -> tuple[Block, ...]:
     if not rows:
         return ()
     heads = (words.say("accounts.day"), words("board.agent"), words.say("accounts.decided"))
-    return (Table(heads, rows, summary="", stacked=True, style="latest"),)
+    return (Table(heads, rows, summary="", stacked=True, style="latest who"),)
 
 
 def _decision(book: SeasonLookup, agent: str, step: SeasonStep, words: ModelWords) -> tuple[Inline, ...]:

@@ -138,7 +138,11 @@ def _entries(book: SeasonLookup, words: ModelWords) -> Iterator[_Entry]:
     """The last days and every change of the verdicts, newest first."""
     run = book.run
     now = verdicts_of(book, words)
-    found = [_verdict_entry(one, before, now, words) for one, before in _changes(run, now)]
+    found = [
+        _verdict_entry(one, before, now, words)
+        for one, before in _changes(run, now)
+        if before is None or _changed(one, before, now, words)
+    ]
     days: dict[str, list[str]] = {}
     for name in book.agents:
         for step in run.steps.get(name, ()):

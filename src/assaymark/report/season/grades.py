@@ -41,6 +41,9 @@ def graded_section(book: ModelBook) -> Section:
     below: list[Block] = []
     if usable:
         blocks.append(Beside(tuple((_figure(book, axis, usable),) for axis in _AXES)))
+        left = [book.words.part(part) for part in book.run.scoring.not_applicable]
+        if left:
+            below.append(Text(book.say("graded.not_applicable", parts=book.words.catalogue.names(left))))
         below.append(_parts_table(book, usable))
         if lowered := tuple(_capped(book, usable)):
             below += [Text(book.say("graded.ring")), Group(book.say("graded.capped_head"), (Items(lowered),))]
@@ -54,13 +57,9 @@ def graded_section(book: ModelBook) -> Section:
 def _answer(book: ModelBook, usable: Sequence[SeasonGradeView]) -> str:
     if not usable:
         return book.say("graded.none")
-    said = book.say("graded.single")
     if len(usable) > 1:
-        said = book.say("graded.answer", count=book.words.few(len(usable)))
-    left = [book.words.part(part) for part in book.run.scoring.not_applicable]
-    if not left:
-        return said
-    return f"{said} {book.say('graded.not_applicable', parts=book.words.catalogue.names(left))}"
+        return book.say("graded.answer", count=book.words.few(len(usable)))
+    return book.say("graded.single")
 
 
 def _parts(book: ModelBook, axis: Axis) -> tuple[SubComponent, ...]:

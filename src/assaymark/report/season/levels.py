@@ -315,4 +315,6 @@ def _level(book: ModelBook, level: Level, verdicts: list[SeasonVerdict]) -> Part
     more = len(lines) - _MOST
     rest = Linked(words.say("said.more", n=more), "claims.html") if more > 0 else ""
     title, tag = words(f"level.{level}.title"), words(f"level.{level}.tag")
-    return Part(level, title, tag, tuple(lines[:_MOST]), rest=rest)
+    shown, others = tuple(lines[:_GROUPS]), tuple(lines[_GROUPS:_MOST])
+    folded = words("index.more_withheld" if level == "no-claim" else "index.more", n=len(others)) if others else ""
+    return Part(level, title, tag, shown, others, folded=folded, rest=rest)
