@@ -13,7 +13,8 @@ from assaymark.report.portbench import render_benchmark
 pytestmark = pytest.mark.browser
 
 PAGES = (
-    "eight/index.html", "eight/scores.html", "eight/claims.html", "eight/histories.html", "eight/episodes.html", "eight/questions.html",
+    "eight/index.html", "eight/scores.html", "eight/claims.html",
+    "eight/histories.html", "eight/episodes.html", "eight/questions.html",
     "eight/data.html", "eight/snapshots.html", "eight/measurements-002.html",
     "eight/episodes/alder-conservative-normal.html",
 )  # fmt: skip

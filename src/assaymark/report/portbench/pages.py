@@ -29,7 +29,6 @@ from assaymark.report.measurements import measured_links, measurement_pages
 from assaymark.report.page import (
     ALONE,
     PAGE_BYTES,
-    SCRIPTS,
     Frame,
     Link,
     Site,
@@ -212,16 +211,14 @@ def _scores(book: BenchBook, views: _Views) -> Page:
     """All that the first page leaves out of the first board: stages, stress, profiles, performance, questions."""
     history = chosen_history(book)
     brushed = history is not None and history.panels.brush is not None
-    more = Text(Linked("Judges’ scores of the models’ rationales", book.run.panel)) if book.run.panel else None
     return Page(
         _SCORES,
         "Scores",
         "Every score, over all profiles or under the strictest, with its interval and how it was found.",
         (*_pipeline_sections(book, views, history), _questions_section(book), _run_section(book)),
-        (more,) if more else (),
         here="scores",
         styles=(*_TABLES, *("brush.css",) * brushed),
-        scripts=(*SCRIPTS, *("brush.js",) * brushed),
+        scripts=("page.js", *("brush.js",) * brushed),
     )
 
 
@@ -239,6 +236,8 @@ def _deeper(book: BenchBook, *, profiles: bool) -> Iterator[tuple[str, str, str]
     if run.questions:
         asked = counted(sum(run.answers.values()) or len(run.questions), "answer")
         yield "Questions", _QUESTIONS, f"{asked}, the reply beside the truth"
+    if run.panel:
+        yield "Rationales", run.panel, "scored by the judges, a study of its own"
     yield "Sentences", "claims.html", f"{count(len(run.verdicts))}, with reasons"
     yield "Measurements", "measurements.html", f"{count(len(run.measurements))}, with n and method"
     if run.data is not None:
@@ -407,7 +406,7 @@ def _histories(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
             parts=parts,
             here="histories",
             styles=(*_TABLES, "brush.css"),
-            scripts=(*SCRIPTS, "brush.js"),
+            scripts=("page.js", "brush.js"),
         )
         yield path, frame.page(page)
     yield from ((view.panels.data, view.values) for view in views if view.values)
