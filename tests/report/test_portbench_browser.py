@@ -13,7 +13,8 @@ from assaymark.report.portbench import render_benchmark
 pytestmark = pytest.mark.browser
 
 PAGES = (
-    "eight/index.html", "eight/claims.html", "eight/histories.html", "eight/episodes.html", "eight/questions.html",
+    "eight/index.html", "eight/scores.html", "eight/claims.html",
+    "eight/histories.html", "eight/episodes.html", "eight/questions.html",
     "eight/data.html", "eight/snapshots.html", "eight/measurements-002.html",
     "eight/episodes/alder-conservative-normal.html",
 )  # fmt: skip
@@ -40,7 +41,7 @@ def test_a_page_is_silent_offline_fits_and_its_labels_stay_apart(visit, path, wi
 
 def test_labels_stay_apart_in_what_is_folded_too(visit):
     for width in (1440, 390):
-        page = visit("eight/index.html", width)
+        page = visit("eight/scores.html", width)
         page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
         assert page.evaluate(APART) == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -57,12 +58,15 @@ def test_numbers_on_a_map_can_be_read_in_both_lights_and_it_prints_without_colou
     assert page.evaluate("getComputedStyle(document.querySelector('#between-w .r-1')).fill").startswith("url(")
 
 
-def test_all_three_levels_start_on_the_first_screen(visit):
-    tops = visit("eight/index.html").evaluate(
-        "[...document.querySelectorAll('.lv')].map(e => e.getBoundingClientRect().top)"
-    )
-    assert len(tops) == 3
-    assert max(tops) < 900
+def test_the_first_page_keeps_its_budgets(visit):
+    """Its sentences and tallies are above the fold of a large screen, and it is short on every one."""
+    for width, tall, fold in ((1440, 3000, 900), (390, 6000, 1500)):
+        page = visit("eight/index.html", width)
+        assert page.evaluate("document.documentElement.scrollHeight") <= tall
+        ends = page.evaluate("[...document.querySelectorAll('.tally,.lv')].map(e => e.getBoundingClientRect().bottom)")
+        assert len(ends) == 5
+        assert max(ends) < fold
+    assert len(visit("eight/index.html").evaluate("document.querySelector('main').innerText").split()) <= 750
 
 
 def test_a_stronger_tint_is_a_higher_score_and_text_on_it_can_be_read(visit):
@@ -75,13 +79,13 @@ def test_a_stronger_tint_is_a_higher_score_and_text_on_it_can_be_read(visit):
         const a = lum(getComputedStyle(e).backgroundColor), b = lum(getComputedStyle(e).color);
         return [parseFloat(e.textContent), a, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)]; }); }"""
     for scheme, sign in (("light", -1), ("dark", 1)):
-        found = sorted(visit("eight/index.html", color_scheme=scheme).evaluate(script))
+        found = sorted(visit("eight/scores.html", color_scheme=scheme).evaluate(script))
         assert sign * (found[-1][1] - found[0][1]) > 0
         assert min(ratio for _, _, ratio in found) >= 6.0
 
 
 def test_the_line_of_equal_weight_is_drawn_in_every_panel(visit):
-    boxes = visit("eight/index.html").evaluate(
+    boxes = visit("eight/scores.html").evaluate(
         "[...document.querySelectorAll('.multi use.eqw')].map(e => e.getBoundingClientRect().width)"
     )
     assert len(boxes) == 8

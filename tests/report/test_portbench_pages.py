@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from html import unescape
@@ -20,12 +21,14 @@ from assaymark.report.portbench import EpisodeTrace, render_benchmark
 from assaymark.report.portbench.asked import questions_view
 from assaymark.report.portbench.book import BenchBook
 from assaymark.report.portbench.every import every_measurement
+from assaymark.report.portbench.first import sentences, tier_cuts
 from assaymark.report.portbench.further import signals_figure, windows_table
-from assaymark.report.portbench.levels import every_claim, said_levels
+from assaymark.report.portbench.levels import every_claim, said_levels, withheld_groups
 from assaymark.report.portbench.stages import design_note, stage_note, stage_tables
 from assaymark.report.portbench.traces import episode_paths
 from assaymark.text import NBSP, number
 
+EIGHT = BenchBook.of(runs.eight())
 RUNS = ("eight", "two", "single", "questions_only", "pipeline_only", "hostile", "empty")
 
 
@@ -122,7 +125,7 @@ def test_a_board_says_how_it_is_tested_what_depends_and_what_can_be_detected():
 def test_the_score_of_a_model_that_shares_its_tier_is_not_on_the_page(pages):
     """It would rank the models of the tier; only its interval is shown."""
     run = runs.eight()
-    index = pages("eight")["index.html"]
+    index = pages("eight")["scores.html"]
     members = [name for tier in run.leaderboards[0].tiers if len(tier) > 1 for name in tier]
     for name in members:
         row = re.search(rf'<tr><th scope="row">{name}<.*?</tr>', index, re.S).group()
@@ -162,10 +165,25 @@ def test_only_licensed_sentences_are_set_in_serif(pages):
         for v in runs.eight().verdicts
         if v.publication_level != "no-claim"
     }
+    cuts = {f"“{quote.sentence}”" for board in runs.eight().leaderboards for quote, _ in tier_cuts(EIGHT, board)}
     for path, html in pages("eight").items():
         quotes = {text for text in read(html).serif if text.strip()}
-        assert quotes <= said, path
+        assert quotes <= (said | cuts if path == "index.html" else said), path
     assert {text for text in read(pages("eight")["index.html"]).serif if text.strip()}
+
+
+def test_a_cut_between_tiers_is_a_sentence_only_where_every_order_across_it_is():
+    board = EIGHT.run.leaderboards[0]
+    cuts = list(tier_cuts(EIGHT, board))
+    assert len(cuts) == len(board.tiers) - 1
+    quote, why = cuts[0]
+    above, below = board.tiers[0], [name for tier in board.tiers[1:] for name in tier]
+    assert quote.sentence.startswith(f"{', '.join(above[:-1])} and {above[-1]} score above the other four models on ")
+    assert why == f"Every order across this cut is supported: {len(above) * len(below)} pairs."
+    pair = next(v for v in EIGHT.of_kind("above") if v.claim.subjects == (above[0], below[0]))
+    rest = tuple(v for v in EIGHT.run.verdicts if v is not pair)
+    for gone, left in ((rest, 1), ((*rest, replace(pair, publication_level="no-claim")), 1)):
+        assert len(list(tier_cuts(BenchBook.of(replace(EIGHT.run, verdicts=gone)), board))) == left
 
 
 def test_a_sentence_about_built_in_models_is_never_copied_without_saying_so():
@@ -196,19 +214,25 @@ def test_a_withheld_order_is_named_without_its_direction(pages):
     assert not any(v.claim.id in page for v in pairs for page in pages("eight").values())
 
 
-def test_every_verdict_has_one_card_and_the_tally_counts_them(pages):
+def test_every_verdict_has_one_card():
     run = runs.eight()
     cards = every_claim(BenchBook.of(run), {})
     assert len(cards) == len(run.verdicts)
-    for level, said in (("headline", "supported"), ("qualified", "only with"), ("no-claim", "not supported")):
-        total = sum(v.publication_level == level for v in run.verdicts)
-        assert total or level == "qualified"
-        assert f"{total} {said}" in words(pages("eight")["index.html"])
-        assert sum(card.level == level for card in cards) == total
+    assert Counter(card.level for card in cards) == Counter(verdict.publication_level for verdict in run.verdicts)
+
+
+def test_the_tallies_of_the_first_page_count_its_sentences(pages):
+    for name in ("eight", "two", "single", "questions_only"):
+        book, index = BenchBook.of(getattr(runs, name)()), words(pages(name)["index.html"])
+        shown = Counter(quote.level for quote, _ in sentences(book))
+        for level, said in (("headline", "supported"), ("qualified", "only with a condition")):
+            assert f" {shown[level]} {said}" in index
+        assert f" {len(withheld_groups(book))} not supported" in index
+        assert shown.total() <= 4
 
 
 def test_withheld_claims_are_few_lines_with_numbers():
-    levels = said_levels(BenchBook.of(runs.eight()))
+    levels = list(said_levels(EIGHT))
     groups = levels[2].groups
     assert [group.text for group in groups] == [
         "Any further ranking of the models.",
@@ -222,15 +246,6 @@ def test_withheld_claims_are_few_lines_with_numbers():
     )
 
 
-def test_the_first_screen_holds_the_first_board_and_the_rest_is_folded():
-    headline, qualified, _ = said_levels(BenchBook.of(runs.eight()))
-    assert not any(claim.scope == "a pair of models" for claim in (*headline.shown, *headline.more))
-    assert headline.rest == sum(
-        v.publication_level == "headline" and v.claim.id.startswith(("above", "within")) for v in runs.eight().verdicts
-    ) + len(runs.eight().models) * len(runs.PROFILES)
-    assert qualified.rest >= 0
-
-
 def test_a_model_that_ranks_first_is_the_first_sentence():
     names = ("alder", "dogwood", "elm", "gorse")  # the others are .06 below the first
     headline, *_ = said_levels(BenchBook.of(runs.made(names)))
@@ -240,11 +255,11 @@ def test_a_model_that_ranks_first_is_the_first_sentence():
 
 
 def test_one_model_has_no_order_and_two_have_one_pair(pages):
-    index = words(pages("single")["index.html"])
+    index = words(pages("single")["index.html"]) + words(pages("single")["scores.html"])
     assert "One model no other model to compare it with" in index
     assert "scores above" not in index
     assert "stays within a drawdown" in index or "falls by more than" in index
-    assert "All 2 cannot be ranked" in words(pages("two")["index.html"])
+    assert "All 2 cannot be ranked" in words(pages("two")["scores.html"])
 
 
 def test_a_group_without_verdicts_has_no_position():
@@ -293,7 +308,7 @@ def test_calm_against_stress_shows_intervals_and_no_point(pages):
     figure = signals_figure(BenchBook.of(runs.twelve()))
     for name in BenchBook.of(runs.twelve()).names:
         assert name[:12] in figure.wide
-    assert "Does quality hold under stress?" in words(pages("eight")["index.html"])
+    assert "Does quality hold under stress?" in words(pages("eight")["scores.html"])
 
 
 def test_a_score_without_an_interval_is_said_so_beside_the_calm_windows():
@@ -328,7 +343,7 @@ def test_an_undefined_number_is_a_state_in_words():
         else m
         for m in run.measurements
     )
-    index = words(render_benchmark(replace(run, measurements=broken))["index.html"])
+    index = words(render_benchmark(replace(run, measurements=broken))["scores.html"])
     assert "not defined: no date was reached" in index
     assert "momentum" in index
 
@@ -344,9 +359,9 @@ def test_limits_are_not_decided_where_a_stress_window_was_not_run():
     made = render_benchmark(run)
     index = words(made["index.html"])
     assert "Whether limits are kept under stress (conservative, balanced and aggressive)." in index
-    assert index.count("Whether limits are kept under stress") == 1  # with each of its reasons
-    assert "rates-2030 were not run" in index
-    assert "not decided" in index
+    assert index.count("Whether limits are kept under stress") == 1
+    assert "Not decided under the conservative profile." in index
+    assert "not decided" in words(made["scores.html"])
     claims = words(made["claims.html"])
     assert "Whether literal and momentum stay within the limit (drawdown, balanced)." in claims
     assert "Whether literal stays within the limit (drawdown, balanced)." in claims
@@ -399,9 +414,10 @@ def test_one_calm_window_under_one_profile_is_said_as_such():
         profiles=runs.PROFILES[1:2], windows=runs.WINDOWS[:1], episodes=(), questions=(), answers={},
         paths=tuple(p for p in run.paths if p.window == "normal" and p.profile in ("", "balanced")),
     )  # fmt: skip
-    index = words(render_benchmark(smallest)["index.html"])
+    made = render_benchmark(smallest)
+    index = words(made["index.html"]) + words(made["scores.html"])
     for said in (
-        "The one claim, with reasons", "The one Sharpe difference has an interval that contains zero.",
+        "All 1 candidate sentence", "(the one Sharpe difference has an interval that contains zero).",
         "No stress window was run", "Does it fit the investor?", "not decided", "Balanced profile",
     ):  # fmt: skip
         assert said in index
@@ -422,7 +438,7 @@ def test_an_episode_without_a_history_says_so():
     run = runs.eight()
     paths = tuple(path for path in run.paths if path.model != "elm")
     made = render_benchmark(replace(run, paths=paths))
-    assert "No history: this episode was not run to its end." in words(made["index.html"])
+    assert "No history: this episode was not run to its end." in words(made["scores.html"])
 
 
 # --- traces -----------------------------------------------------------------------------------------------------------
@@ -559,7 +575,7 @@ def test_the_policy_lets_one_script_run_and_nothing_be_loaded(pages):
 
 
 def test_the_ceiling_stands_below_the_models_and_is_no_model(pages):
-    first = words(pages("eight")["index.html"])
+    first = words(pages("eight")["scores.html"])
     assert "Ceiling true answers at every stage" in first
     *tiers, (_, [ceiling]) = tiers_of(stage_tables(BenchBook.of(runs.eight()))[0])
     assert ceiling[1:6] == ["1.00", "1.00", "0.72", "1.00", "1.00"]

@@ -111,7 +111,9 @@ def test_a_run_leaves_scores_measurements_verdicts_and_pages(benched):
     assert all(word in index for word in ("literal", "stubborn", "momentum", "garbled"))
     assert len(list((folder.report / "episodes").glob("*.html"))) == 4 * 2 * 2
     assert is_benchmark(folder)
-    assert re.search(r"No score: on most dates [^.]*\bstubborn\b[^.]* at most one instrument to buy", index)
+    assert re.search(
+        r"Hatched: no score. </b>On most dates [^.]*\bstubborn\b[^.]* at most one instrument to buy", index
+    )
 
 
 def test_gates_and_texts_are_held_against_the_boards(benched, tmp_path, capsys):
@@ -151,7 +153,7 @@ def test_nothing_is_said_of_the_ceps_of_a_model_that_leaves_the_oracle_no_choice
     assert any(one.agent == "stubborn" and one.name == "CEPS" for one in store.read(SCORES))  # the data hold all
     (ranks,) = [one for one in store.read(MEASUREMENTS) if one.name == "bench.dissociation"]
     assert ranks.n < 4
-    index = (folder.report / "index.html").read_text()
+    index = (folder.report / "scores.html").read_text()
     row = next(
         part for part in index.split("<tr>") if part.startswith('<th scope="row">stubborn') and "tint un" in part
     )
@@ -308,7 +310,7 @@ def test_of_a_model_without_replies_nothing_is_claimed_or_shown_in_either_order(
         line = f"mine was left out of the {part}: {LEFT_OUT}."
         assert line in index
         assert line in said
-    assert "left out: too many of the replies did not come" in index
+    assert "left out: too many of the replies did not come" in (one.report / "scores.html").read_text()
     histories = (one.report / "histories.html").read_text()
     assert f"No history: {LEFT_OUT}." in histories
     assert "not run to its end" not in histories

@@ -6,6 +6,7 @@ Each function gives parts for `assaymark.notebook`, which sets them as HTML and 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -28,7 +29,7 @@ from assaymark.report.lookup import Book
 from assaymark.report.page import asset
 from assaymark.report.portbench.book import BenchBook, board_title, pipeline_boards
 from assaymark.report.portbench.inputs import BenchRun
-from assaymark.report.portbench.levels import said_levels, tally
+from assaymark.report.portbench.levels import said_levels
 from assaymark.report.portbench.stages import lede, stage_tables
 from assaymark.report.season.accounts import account_figure
 from assaymark.report.season.index import ModelBook, ModelWords, SeasonLookup
@@ -164,7 +165,7 @@ def bench_parts(run: BenchRun) -> Iterator[Part]:
     book = BenchBook.of(run)
     yield Heading(f"{clean(run.title or run.name, 120)}: supported claims")
     yield Note(lede(book))
-    levels = tally(run.verdicts)
+    levels = Counter(verdict.publication_level for verdict in run.verdicts)
     yield Note(" · ".join(f"{MARKS[level]} {count(levels[level])} {TALLY[level]}" for level in LEVELS))
     for view in said_levels(book):
         yield from (Said(view.level, one.quote or "", one.condition) for one in view.shown)

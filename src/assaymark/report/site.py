@@ -138,7 +138,7 @@ def front_of_benchmark(run: BenchRun) -> FrontRun:
         title=clean(run.title or "PortBench", 120),
         line=bench_lede(book),
         reference=bool(run.models) and all(model.reference for model in run.models),
-        **_decided(run.verdicts, bench_levels(book)),
+        **_decided(run.verdicts, list(bench_levels(book))),
     )
 
 

@@ -129,7 +129,7 @@ def test_rows_of_measurements_have_the_links():
     assert 'href="episodes.html#only-' in pages()["measurements.html"]
 
 
-@pytest.mark.parametrize("page", ["index.html", "profiles.html", "histories.html"])
+@pytest.mark.parametrize("page", ["scores.html", "profiles.html", "histories.html"])
 def test_a_number_leads_to_its_measurement(page):
     """An interval that stands alone leads to the row with that interval; figures of performance stand in percent."""
     rows = {

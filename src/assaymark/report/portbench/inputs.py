@@ -250,7 +250,8 @@ class BenchRun:
     ``leaderboards`` has one per profile, one over all profiles, and one of the questions, as far as they were run.
     ``asked`` is every answer to a question, where ``questions`` are some of them whole. ``notes`` are sentences about
     this run that a reader has to know. ``panel`` is the address of the pages on which judges graded the
-    rationales, relative to the report. ``data`` is the market, ``templates`` the set of questions.
+    rationales, relative to the report. ``data`` is the market, ``templates`` the set of questions. ``others``
+    is the mean CEPS of each model on the first board by the convention that the plan does not score by.
     """
 
     name: str
@@ -279,3 +280,4 @@ class BenchRun:
     panel: str | None = None
     data: MarketView | None = None
     templates: tuple[TemplateView, ...] = ()
+    others: Mapping[str, Measurement] = field(default_factory=dict)

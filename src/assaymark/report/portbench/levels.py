@@ -1,22 +1,21 @@
-"""Supported claims: the three levels of the first screen, and one card for every verdict.
+"""Supported claims: those that the first page may say, what it does not, and one card for every verdict.
 
-The first screen has first ranks, counts of drawdown limits, comparisons with equal weight, and whether the questions
+The first page has first ranks, counts of drawdown limits, comparisons with equal weight, and whether the questions
 rank the models as the pipeline does; pairs of models are on the page of all claims. A claim that is not supported is
 listed without its direction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final
 
 from assaymark.claims.boards import Leaderboard
 from assaymark.claims.messages import english, stand_ins
 from assaymark.records import Level, Verdict
-from assaymark.report.blocks import Card, Inline, Linked, Quote, Said, Text, bold, spaced
-from assaymark.report.levels import EMPTY, LEVELS, TAGS, TITLES, Segments, WithheldGroup, copied
+from assaymark.report.blocks import Card, Linked, Quote, Text, spaced
+from assaymark.report.levels import LEVELS, TAGS, TITLES, Segments, WithheldGroup, copied
 from assaymark.report.portbench.book import KINDS, BenchBook, board_title, kind_of, shown_names
 from assaymark.report.text import alpha, counted, listing, p_value
 from assaymark.text import NBSP, clean, count, prose
@@ -24,9 +23,10 @@ from assaymark.text import NBSP, clean, count, prose
 PAGE: Final = 140_000
 """Bytes of cards on one page."""
 
+SHOWN: Final = 4
+"""How many sentences of a level a reader meets first."""
+
 _LINKS: Final = 6
-_ROOM: Final = 470
-"""Pixels for the sentences of a level, so that all three levels start on the first screen."""
 
 _SCOPES: Final = {
     "first": "a first rank",
@@ -74,77 +74,26 @@ class BenchClaim:
 
 @dataclass(frozen=True, slots=True)
 class SaidLevel:
-    """One level of the first screen; ``rest`` counts the claims at this level that only the page of all claims has."""
+    """One level in few words: its first sentences, ``more`` of them, or in ``groups`` what is not supported."""
 
     level: Level
     title: str
-    tag: str
-    empty: str
     shown: tuple[BenchClaim, ...]
     more: tuple[BenchClaim, ...]
     groups: tuple[WithheldGroup, ...]
-    rest: int
-
-    @property
-    def block(self) -> Said:
-        """The level as a page shows it."""
-        groups = tuple(
-            (group.text, tuple(bold(text) if strong else text for text, strong in group.why)) for group in self.groups
-        )
-        few = "more claim" if self.rest == 1 else "more claims"
-        rest: Inline = (f"{self.rest} {few} about pairs and single models: ", Linked("all claims", "claims.html"), ".")
-        return Said(
-            self.level,
-            self.title,
-            self.tag,
-            (*(one.sentence for one in self.shown), *groups),
-            tuple(one.sentence for one in self.more),
-            self.empty,
-            f"{len(self.more)} more at this level",
-            rest if self.rest else "",
-        )
 
 
-def said_levels(book: BenchBook) -> tuple[SaidLevel, ...]:
-    """The three levels in order."""
-    front = _front(book)
-    boards = {one.board.name for one in book.run.leaderboards[1:]}
-    found = []
+def said_levels(book: BenchBook) -> Iterator[SaidLevel]:
+    """The three levels in order; pairs and single models are among all claims alone."""
+    found = [claim_of(book, verdict) for verdict in front(book) if verdict.publication_level != "no-claim"]
     for level in LEVELS:
-        mine = [verdict for verdict in front if verdict.publication_level == level]
-        every = sum(verdict.publication_level == level for verdict in book.run.verdicts)
-        said = [claim_of(book, verdict) for verdict in mine] if level != "no-claim" else []
-        first = _fitting(said)
-        if level == "qualified":  # the third level is below it
-            first = min(first, sum(verdict.claim.dimension not in boards for verdict in mine))
-        found.append(
-            SaidLevel(
-                level=level,
-                title=TITLES[level],
-                tag=TAGS[level],
-                empty="" if every else EMPTY[level],
-                shown=tuple(said[:first]),
-                more=tuple(said[first:]),
-                groups=withheld_groups(book) if level == "no-claim" else (),
-                rest=every - len(said) if level != "no-claim" else 0,
-            )
-        )
-    return tuple(found)
+        mine = tuple(one for one in found if one.level == level)
+        groups = withheld_groups(book) if level == "no-claim" else ()
+        yield SaidLevel(level, TITLES[level], mine[:SHOWN], mine[SHOWN:], groups)
 
 
-def _fitting(claims: Sequence[BenchClaim]) -> int:
-    """How many of the first sentences fit; one always does."""
-    heights = accumulate(
-        27 * (1 + len(claim.quote or "") // 52)
-        + (4 + 21 * (1 + len(claim.condition) // 66)) * bool(claim.condition)
-        + 21
-        for claim in claims
-    )
-    return max(sum(height <= _ROOM for height in heights), 1)
-
-
-def _front(book: BenchBook) -> list[Verdict]:
-    """The verdicts that are sentences of the first screen: the first board, the limits, equal weight, the others."""
+def front(book: BenchBook) -> list[Verdict]:
+    """The verdicts that are sentences of the first page: the first board, the limits, equal weight, the others."""
     boards = [one.board.name for one in book.run.leaderboards]
     counted_gates = {verdict.claim.dimension for verdict in book.of_kind("gates")}
     kept = [
@@ -166,9 +115,7 @@ def _front(book: BenchBook) -> list[Verdict]:
 def claim_of(book: BenchBook, verdict: Verdict, links: Mapping[str, str] | None = None) -> BenchClaim:
     """How one verdict is shown; for no-claim the sentence and its condition stay behind."""
     level = verdict.publication_level
-    said = level != "no-claim"
-    models = {one.name: one.reference for one in book.models}
-    built_in = stand_ins(english(), {}, models, verdict.claim.subjects, made_by="models")
+    said, built_in = level != "no-claim", stands_in(book, verdict.claim.subjects)
     statement, run = said_words(verdict.claim.statement), book.run
     condition = " ".join(filter(None, (built_in, said_words(verdict.condition or ""))))
     return BenchClaim(
@@ -183,6 +130,11 @@ def claim_of(book: BenchBook, verdict: Verdict, links: Mapping[str, str] | None 
         rests=_rests(book, verdict, links or {}),
         total=counted(len(set(verdict.measurements)), "measurement"),
     )
+
+
+def stands_in(book: BenchBook, models: Sequence[str]) -> str:
+    """That these models are built in, which is said wherever a sentence about them is copied; else nothing."""
+    return stand_ins(english(), {}, {one.name: one.reference for one in book.models}, models, made_by="models")
 
 
 def said_words(text: str) -> str:
@@ -339,8 +291,3 @@ def _rests(book: BenchBook, verdict: Verdict, links: Mapping[str, str]) -> tuple
             others = [clean(labels[key], 60) for key in ("model", "profile", "window") if key in labels]
             found.append((", ".join(filter(None, (pair, *others))) or "the correlation", links[name]))
     return tuple(sorted(found)[:_LINKS])
-
-
-def tally(verdicts: Sequence[Verdict]) -> dict[Level, int]:
-    """How many verdicts stand at each level."""
-    return {level: sum(v.publication_level == level for v in verdicts) for level in LEVELS}

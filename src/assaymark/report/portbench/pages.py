@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from assaymark.report.blocks import (
-    Beside,
     Block,
     Facts,
     Figure,
@@ -18,7 +17,6 @@ from assaymark.report.blocks import (
     Listing,
     Page,
     Section,
-    Tally,
     Text,
     bold,
     notes,
@@ -26,12 +24,11 @@ from assaymark.report.blocks import (
     spaced,
     weight,
 )
-from assaymark.report.levels import LEVELS, TAGS, TALLY
+from assaymark.report.levels import TAGS
 from assaymark.report.measurements import measured_links, measurement_pages
 from assaymark.report.page import (
     ALONE,
     PAGE_BYTES,
-    SCRIPTS,
     Frame,
     Link,
     Site,
@@ -45,9 +42,10 @@ from assaymark.report.portbench.asked import question_cards, questions_view
 from assaymark.report.portbench.book import BenchBook, profile_word
 from assaymark.report.portbench.data import data_page, snapshots_page
 from assaymark.report.portbench.every import every_measurement
+from assaymark.report.portbench.first import first_page
 from assaymark.report.portbench.further import signals_figure, windows_table
 from assaymark.report.portbench.inputs import BenchRun
-from assaymark.report.portbench.levels import PAGE, every_claim, said_levels, tally
+from assaymark.report.portbench.levels import PAGE, every_claim
 from assaymark.report.portbench.market import (
     HistoryView,
     chosen_history,
@@ -65,21 +63,22 @@ from assaymark.report.portbench.sections import (
     stress_answer,
     stress_table,
 )
-from assaymark.report.portbench.stages import lede, stage_note, stage_tables
+from assaymark.report.portbench.stages import stage_note, stage_tables
 from assaymark.report.portbench.traces import date_section, episode_paths, episodes_table
 from assaymark.report.records.calls import ReadCalls, call_pages
 from assaymark.report.text import counted, moment, short_hash
 from assaymark.text import clean, count
 
-_HISTORIES, _EPISODES, _QUESTIONS = "histories.html", "episodes.html", "questions.html"
+_HISTORIES, _EPISODES, _QUESTIONS, _SCORES = "histories.html", "episodes.html", "questions.html", "scores.html"
 _PROFILES: Final = "profiles.html"
 _NAV: Final = (
-    Link("results", "index.html", "Results"),
-    Link("claims", "claims.html", "All claims"),
+    Link("results", "index.html", "Board"),
+    Link("scores", _SCORES, "Scores"),
     Link("profiles", _PROFILES, "Profiles"),
     Link("histories", _HISTORIES, "Histories"),
-    Link("episodes", _EPISODES, "Episodes"),
+    Link("episodes", _EPISODES, "Decisions"),
     Link("questions", _QUESTIONS, "Questions"),
+    Link("claims", "claims.html", "Sentences"),
     Link("data", "data.html", "Data"),
     Link("snapshots", "snapshots.html", "Snapshots"),
     Link("measurements", "measurements.html", "Measurements"),
@@ -103,7 +102,7 @@ def render_benchmark(run: BenchRun, site: Site = ALONE) -> Mapping[str, str]:
     ...                models=(BenchModel(name="one", model="reference/x", family="x"),), profiles=(), windows=(),
     ...                leaderboards=(), verdicts=(), measurements=())
     >>> sorted(render_benchmark(run))
-    ['claims.html', 'index.html', 'measurements.html']
+    ['claims.html', 'index.html', 'measurements.html', 'scores.html']
     """
     return dict(each_benchmark_page(run, site))
 
@@ -139,7 +138,8 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
         uses = trail.uses()
         yield from call_pages(read(list(uses)), uses, frame, calls)
     yield from trail.answer_pages(frame, calls)
-    yield "index.html", frame.page(_index(book, views))
+    yield "index.html", frame.page(first_page(book, list(_deeper(book, profiles=bool(further)))))
+    yield _SCORES, frame.page(_scores(book, views))
     cards = paged_by([one.card for one in every_claim(book, book.links)], weight, PAGE)
     lead = (
         "Every candidate claim with its verdict; unsupported claims are listed without direction. Models are in "
@@ -147,7 +147,7 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
     )
     for path, rows, parts in beside(in_parts("claims", cards).items()):
         listing = Listing(rows, row_filters([row.level for row in rows], TAGS), "claims", "claim-rows")
-        yield path, frame.page(Page(path, "All claims", lead, blocks=(listing,), parts=parts, here="claims"))
+        yield path, frame.page(Page(path, "Sentences", lead, blocks=(listing,), parts=parts, here="claims"))
     yield from measurement_pages(frame, measured)
     if further:
         lead = "The figures of the first page for each of the other profiles."
@@ -207,35 +207,41 @@ def _section(id: str, heading: str, lead: Inline, *blocks: Block | None) -> Iter
         yield Section(id, heading, lead, kept)
 
 
-def _index(book: BenchBook, views: _Views) -> Page:
-    run, levels = book.run, [one.block for one in said_levels(book)]
-    reached = tally(run.verdicts)
-    total = f"All {counted(len(run.verdicts), 'claim')}" if len(run.verdicts) != 1 else "The one claim"
-    more: list[Inline] = [Linked(f"{total}, with reasons", "claims.html")]
-    more += [Linked("Judges’ scores of the models’ rationales", run.panel)] if run.panel else []
-    built_in: Inline = (
-        bold("Built-in models. "),
-        "Every model here is a rule, so that the best and the worst possible score are known. ",
-        Linked("What each of them does", "index.html#models"),
-    )
-    known = bool(run.models) and all(model.reference for model in run.models)
+def _scores(book: BenchBook, views: _Views) -> Page:
+    """All that the first page leaves out of the first board: stages, stress, profiles, performance, questions."""
     history = chosen_history(book)
     brushed = history is not None and history.panels.brush is not None
     return Page(
-        "index.html",
-        clean(run.title or "PortBench", 120),
-        lede(book),
+        _SCORES,
+        "Scores",
+        "Every score, over all profiles or under the strictest, with its interval and how it was found.",
         (*_pipeline_sections(book, views, history), _questions_section(book), _run_section(book)),
-        (
-            *notes((built_in if known else "", *(clean(note, 400) for note in run.notes)), "notice"),
-            Beside(((levels[0],), (levels[1], levels[2])), "trio"),
-            Text(spaced(more, " · ")),
-        ),
-        tallies=tuple(Tally(level, count(reached[level]), TALLY[level]) for level in LEVELS),
-        here="results",
+        here="scores",
         styles=(*_TABLES, *("brush.css",) * brushed),
         scripts=("page.js", "brush.js") if brushed else SCRIPTS,
     )
+
+
+def _deeper(book: BenchBook, *, profiles: bool) -> Iterator[tuple[str, str, str]]:
+    """The other pages as (words, path, what is there)."""
+    run = book.run
+    yield "Scores", _SCORES, "stages, stress, alignment, performance, questions by template"
+    if profiles:
+        yield "Profiles", _PROFILES, ", ".join(clean(one.name, 24) for one in run.profiles)
+    if book.has_histories:
+        yield "Histories", _HISTORIES, "value and drawdown, every window"
+    if run.episodes:
+        decisions = sum(len(one.dates) for one in run.episodes)
+        yield "Decisions", _EPISODES, f"{count(decisions)}, prompt and reply beside the truth"
+    if run.questions:
+        asked = counted(sum(run.answers.values()) or len(run.questions), "answer")
+        yield "Questions", _QUESTIONS, f"{asked}, the reply beside the truth"
+    if run.panel:
+        yield "Rationales", run.panel, "scored by the judges, a study of its own"
+    yield "Sentences", "claims.html", f"{count(len(run.verdicts))}, with reasons"
+    yield "Measurements", "measurements.html", f"{count(len(run.measurements))}, with n and method"
+    if run.data is not None:
+        yield "Data", "data.html", "the market and the questions of this run"
 
 
 def _pipeline_sections(book: BenchBook, views: _Views, history: HistoryView | None) -> Iterator[Section]:

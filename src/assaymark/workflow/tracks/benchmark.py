@@ -28,6 +28,7 @@ from assaymark.engine.providers.http_agent import is_outside
 from assaymark.errors import InputError, Problem
 from assaymark.judging import find_rubric, plan_texts
 from assaymark.market import open_history, synthetic_history
+from assaymark.metrology.measure_orders import level_measurements
 from assaymark.notebook import Note, Part, Result
 from assaymark.plan import toml_value
 from assaymark.records import Measurement, Score
@@ -63,8 +64,10 @@ from assaymark.workflow.tracks.benchmark_measure import (
     NO_CHOICE,
     boards_of,
     ceiling_measurements,
+    ceps_items,
     grade_rationales,
     pipeline_measurements,
+    unscored_models,
     without_choice,
 )
 from assaymark.workflow.tracks.benchmark_plan import LockedBench, lock_bench, open_bench
@@ -160,7 +163,7 @@ def default_folder(wanted: Wanted) -> Path:
     """Where a run goes that names no folder: one a model, so that questions and pipeline of one model come together."""
     if len(wanted.models) != 1:
         return Path("assaymark-bench")
-    return Path(f"assaymark-bench-{model_name(resolved(wanted.models[0]))}")
+    return Path(f"assaymark-bench-{model_name(resolved(wanted.models[0])).lower()}")
 
 
 def resolved(model: str) -> str:
@@ -171,8 +174,10 @@ def resolved(model: str) -> str:
 
 
 def model_name(model: str) -> str:
-    """What a model is called on the pages: the last part of its name."""
-    last = model.removeprefix(PREFIX).rpartition("/")[2]
+    """What a model is called on the pages: the last part of its name; a built-in one is written as a name."""
+    if model.startswith(PREFIX):
+        return model.removeprefix(PREFIX).capitalize()
+    last = model.rpartition("/")[2]
     return _NAME.sub("-", last).strip("-") or "model"
 
 
@@ -453,6 +458,8 @@ def _run_of(
         for one in parts.baselines
     ]
     asked = {one.question.id: one.question for answered in answers for one in answered.items}
+    turned = ceps_items(episodes, unscored_models(locked, episodes) if episodes else {}, other=True)
+    others = level_measurements("bench.level", turned, {"board": boards_of(locked)[0]}, level=plan.level)
     return BenchRun(
         name=plan.name,
         title=plan.title or "PortBench",
@@ -482,6 +489,7 @@ def _run_of(
         answers=Counter(one.scored.state for answered in answers for one in answered.items),
         data=market_view(locked, snapshots=parts.episodes is not None),
         templates=tuple(template_views(locked, asked.values())),
+        others={one.labels["model"]: one for one in others},
     )
 
 
