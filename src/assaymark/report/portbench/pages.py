@@ -26,7 +26,7 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.levels import TAGS
 from assaymark.report.measurements import measured_links, measurement_pages
-from assaymark.report.page import (
+from assaymark.report.page import SCRIPTS, (
     ALONE,
     PAGE_BYTES,
     Frame,
