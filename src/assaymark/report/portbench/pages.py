@@ -26,9 +26,10 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.levels import TAGS
 from assaymark.report.measurements import measured_links, measurement_pages
-from assaymark.report.page import SCRIPTS, (
+from assaymark.report.page import (
     ALONE,
     PAGE_BYTES,
+    SCRIPTS,
     Frame,
     Link,
     Site,
