@@ -423,7 +423,13 @@ def _fast(name: str, body: bytes, width: int, delimiter: str, quoted: bool) -> p
         try:
             table = pacsv.read_csv(
                 pa.BufferReader(body if body.endswith((b"\n", b"\r")) else body + b"\n"),
-                pacsv.ReadOptions(column_names=names, skip_rows_after_names=1, block_size=size),
+                pacsv.ReadOptions(
+                    # One block needs no threads, and none of them is then alive when a refusal ends the process.
+                    column_names=names,
+                    skip_rows_after_names=1,
+                    block_size=size,
+                    use_threads=len(body) > size,
+                ),
                 pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=quoted, invalid_row_handler=note),
                 pacsv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()), null_values=[""], strings_can_be_null=True
