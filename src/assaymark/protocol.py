@@ -30,9 +30,11 @@ SCALE: Final[Scale] = (1.0, 5.0)
 
 _MOST_CATEGORIES: Final = 11  # up to which judges are compared category by category
 
-Coefficient = Literal["kappa", "icc"]
+Coefficient = Literal["kappa", "icc", "alpha"]
 
-AGREEMENT: Final[Mapping[Coefficient, str]] = {"kappa": "kappa", "icc": "intraclass correlation"}
+AGREEMENT: Final[Mapping[Coefficient, str]] = {
+    "kappa": "kappa", "icc": "intraclass correlation", "alpha": "Krippendorff's alpha"
+}  # fmt: skip
 """What the agreement of judges is measured by, in words."""
 
 IN_POINTS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -170,7 +172,9 @@ class RubricChoice(Frozen):
     weights: dict[str, Annotated[float, Field(ge=0)]] | None = None
     scale: Scale = Field(default=SCALE, description="lowest and highest score")
     agreement: Coefficient | None = Field(
-        default=None, description="default: kappa up to 11 whole levels, else the intraclass correlation"
+        default=None,
+        description="default: kappa up to 11 whole levels, else the intraclass correlation; alpha also counts answers "
+        "that only some judges scored",
     )
 
     @model_validator(mode="before")

@@ -45,7 +45,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Which measurements each part of a certificate holds."""
 
-_KAPPA: Final = ("pairs", "tables", "clusters", "half_even", "coefficient", "sums")
+_KAPPA: Final = ("pairs", "tables", "clusters", "half_even", "coefficient", "sums", "ratings")
 _TEST: Final = ("p", "se", "df", "clusters")
 _POOLED: Final = ("variance", "mean_variance", "prior_df", "rho", "effective")
 OTHER_TESTS: Final = ("p_own_variance", "p_cluster_t", "p_bootstrap", "p_sign_flip")

@@ -112,14 +112,14 @@ class Rules:
 
 
 def coefficient_words(item: Measurement) -> str:
-    """What a measurement of agreement is, in words: kappa, or an intraclass correlation."""
-    return AGREEMENT["icc" if item.detail.get("coefficient") == "icc" else "kappa"]
+    """What a measurement of agreement is, in words: kappa, an intraclass correlation, or Krippendorff's alpha."""
+    return AGREEMENT[item.detail.get("coefficient", "kappa")]
 
 
 def other_kappas(rules: Rules, *, other_ddof: bool, word: str = AGREEMENT["kappa"]) -> dict[str, Rules]:
     """The other rules about agreement; ``other_ddof`` where a kappa under the other divisor was measured, ``word`` what
     agreement is measured by. Scores that are not rounded have no other rounding."""
-    bound = word if word == AGREEMENT["kappa"] else f"the {word}"
+    bound = f"the {word}" if word == AGREEMENT["icc"] else word
     found = {
         f"{word} cut-offs 0.5 and 0.25": replace(rules, publish=0.5, halt=0.25),
         f"lower bound of {bound}": replace(rules, kappa="lower"),

@@ -144,8 +144,9 @@ class Read:
 _KINDS: Final[Mapping[str, Any]] = {
     "pairs": dict[str, float | None],
     "tables": dict[str, list[list[_Count]]],
+    "ratings": dict[str, Annotated[list[_Sum], Field(min_length=4, max_length=4)]],
     "sums": dict[str, Annotated[list[_Sum], Field(min_length=6, max_length=6)]],
-    "coefficient": Literal["kappa", "icc"],
+    "coefficient": Literal["kappa", "icc", "alpha"],
     "cluster_sums": dict[str, tuple[_Sum, Annotated[int, Field(ge=1, le=10**12)]]],
     "half_even": float | None,
     "family": str | None,

@@ -27,6 +27,7 @@ from assaymark.metrology.length import length_rule
 from assaymark.metrology.measure_orders import cannot_be_tested
 from assaymark.metrology.moderated import FEWEST_CLUSTERS, FEWEST_CONSECUTIVE, FLAT_VARIANCE, effective_size
 from assaymark.metrology.orders import equivalence_p
+from assaymark.metrology.reliability import alpha_of_sums
 from assaymark.records import AGGREGATE, JSON, Measurement, measurement_id
 
 _BEFORE_ROUNDING: Final = 1e-6  # levels come from a least-squares solution
@@ -129,8 +130,9 @@ class Recomputation:
         """A kappa, and those of its pairs of judges, from their contingency tables."""
         tables: Mapping[str, JSON] = item.detail.get("tables") or {}
         sums: Mapping[str, list[float]] = item.detail.get("sums") or {}
+        ratings: dict[str, list[float]] = dict(item.detail.get("ratings") or {})
         what = about(item)
-        if not (tables or sums):
+        if not (tables or sums or ratings):
             if item.value is not None:
                 self.found.given(f"the {what} has no tables and is")
             return item
@@ -143,6 +145,10 @@ class Recomputation:
         for pair, parts in sums.items():
             one = float(intraclass(*parts))
             kappas[pair] = None if math.isnan(one) else one
+        whole = ratings.pop("", None)
+        for pair, parts in ratings.items():
+            one = float(alpha_of_sums(*parts))
+            kappas[pair] = None if math.isnan(one) else one
         stated: Mapping[str, float | None] = item.detail.get("pairs") or {}
         for pair in dict.fromkeys([*stated, *kappas]):
             self.found.compare(f"{what} between {pair.replace('|', ' and ')}", stated.get(pair), kappas.get(pair))
@@ -151,6 +157,9 @@ class Recomputation:
             self.found.compare(f"records behind the {what} between {pair.replace('|', ' and ')}", item.n, n)
         known = [kappa for kappa in kappas.values() if kappa is not None]
         value = float(np.mean(known)) if len(known) == len(kappas) else None
+        if whole is not None:
+            one = float(alpha_of_sums(*whole))
+            value = None if math.isnan(one) else one
         value = self.found.compare(what, item.value, value)
         if item.low is not None:
             self.found.given(

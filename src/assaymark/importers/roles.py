@@ -68,13 +68,17 @@ NAMES: Final = str.maketrans({"[": "(", "]": ")", "=": "-", ",": ";", "|": "/"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What the user says about a table; ``roles`` maps a role to a column, a dotted path, or several with ``+``."""
+    """What the user says about a table; ``roles`` maps a role to a column, a dotted path, or several with ``+``.
+
+    ``family`` are makers by judge or agent, ``planned`` those of a plan's judges, for which a column may speak first.
+    """
 
     roles: Mapping[str, str] = field(default_factory=dict)
     scale: tuple[float, float] | None = None
     dimensions: tuple[str, ...] | None = None
     judges: tuple[str, ...] | None = None
     family: Mapping[str, str] = field(default_factory=dict)
+    planned: Mapping[str, str] = field(default_factory=dict)
     without: tuple[str, ...] = ()
 
 
@@ -93,9 +97,8 @@ class Scored:
     scores: Floats
     row: Ints
 
-    def of_judges(self, names: Sequence[str]) -> Scored:
-        """The records of some judges, and of them the items and agents that are left."""
-        kept = np.isin(self.judge, [self.judges.index(name) for name in names])
+    def only(self, kept: Bools) -> Scored:
+        """Some of the records, and of them the items, agents and judges that are left."""
         items, item = np.unique(self.item[kept], return_inverse=True)
         agents, agent = np.unique(self.agent[kept], return_inverse=True)
         judges, judge = np.unique(self.judge[kept], return_inverse=True)

@@ -39,7 +39,8 @@ class ScoresRead:
 
     ``table`` has the documented columns; ``roles`` maps a role to the column it was read from; ``read`` says it in one
     line, ``filled`` what was assumed where the table is silent, ``left`` what was not used or counted, each a sentence.
-    ``families`` are makers by judge, ``choices`` what was chosen with the scores at hand. ``levels`` says whether
+    ``families`` are makers by judge, ``choices`` what was chosen with the scores at hand, ``dropped`` the judges that
+    were left out by choice. ``levels`` says whether
     scores are marks on the scale; a share of comparisons is none.
     """
 
@@ -56,6 +57,7 @@ class ScoresRead:
     families: Mapping[str, str]
     families_known: bool
     unused: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
     orders: Mapping[str, PairOrders] = field(default_factory=dict)
 
 
@@ -184,9 +186,13 @@ class _Reading(Cells):
         n, k = self.rows.num_rows, len(columns)
         scores = np.concatenate([self.scores(one) for one in columns])
         dimensions, dimension = self._criteria()
+        given = ~np.isnan(scores)  # an empty cell is no row: nobody can tell whether that judge was asked
+        if none := n - int(given.reshape(k, n).any(axis=0).sum()):
+            self.left.append(f"{plural(none, 'row')} {'have' if none > 1 else 'has'} no score of any judge")
+        given |= not given.any()
         return self._gather(
-            self.names("judge", columns), np.repeat(np.arange(k), n), dimensions, np.tile(dimension, k), scores,
-            np.tile(np.arange(n), k),
+            self.names("judge", columns), np.repeat(np.arange(k), n)[given], dimensions, np.tile(dimension, k)[given],
+            scores[given], np.tile(np.arange(n), k)[given],
         )  # fmt: skip
 
     def _item(self) -> tuple[str, ...]:
@@ -288,7 +294,7 @@ class _Reading(Cells):
             chosen = [name for name in chosen if name in kept]
         if dropped := sorted(set(found.judges) - set(chosen)):
             choices.append(f"without {listed(dropped)}")
-            found = found.of_judges(chosen)
+            found = found.only(np.isin(found.judge, [found.judges.index(name) for name in chosen]))
         if not chosen:
             self.problems.add("--without", f"no judge is left of {listed(sorted({*dropped}))}; one has to stay")
             self.problems.refuse()
@@ -309,7 +315,7 @@ class _Reading(Cells):
             scale=scale, levels=shape in _MARKS,
             read=f"{', '.join(named)} ({low:g} to {high:g}), {shape}{rest}", filled=tuple(self.filled),
             left=tuple(self.left), choices=tuple(choices), families=families, families_known=known, unused=unused,
-            orders=orders,
+            orders=orders, dropped=tuple(dropped),
         )  # fmt: skip
 
     def _scale(self, found: Scored) -> tuple[float, float]:
@@ -364,7 +370,7 @@ class _Reading(Cells):
         makers: dict[str, str] = {}
         unknown, told = [], []
         for name in found.judges:
-            maker = given.get(name) or column.get(name)
+            maker = given.get(name) or column.get(name) or self.wanted.planned.get(name)
             if maker in (None, "") and (maker := maker_of(name)) is not None:
                 told.append(f"{name}: {maker}")
             if (maker or "").lower() in ("human", "person", "people") or (not maker and is_person(name)):

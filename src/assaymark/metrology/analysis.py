@@ -20,6 +20,7 @@ from assaymark.metrology.measure_panel import (
     Counted,
     agreement,
     agreement_measurements,
+    alpha_agreement,
     alpha_measurements,
     categories_of,
     cross_family_pairs,
@@ -62,17 +63,43 @@ def analyse(
     note = progress or (lambda _part: None)
     panel = panel_of(gated(table, study), study)
     note("agreement")
-    found = list(agreement_measurements(panel, rng))
+    comparisons = Comparisons.of_table(panel.table, study, style)
+    if study.rubric.coefficient == "alpha":
+        found = list(alpha_agreement(comparisons, study.rubric, panel.level, panel.measure))
+    else:
+        found = list(agreement_measurements(panel, rng))
     plan, other = (averaging(panel.table, study, ddof=d) for d in (study.inference.ddof, 1 - study.inference.ddof))
-    if plan != other:
+    if plan != other and study.rubric.coefficient != "alpha":
         found += other_ddof_measurements(panel, gated(panel.table, study, other))
     note("judges")
     found += judge_measurements(panel)
     note("levels")
     levels = panel.design.levels_with_ends(panel.level)
-    found += level_measurements(panel, levels)
+    whole = panel
+    if comparisons.missing and study.rubric.coefficient == "alpha":
+        levels, design = _levels_of_all(comparisons, panel, levels)
+        whole = replace(panel, design=design)
+    found += level_measurements(whole, levels)
     note("contrasts")
-    return (*found, *_comparisons(panel, Comparisons.of_table(panel.table, study, style), levels, rng))
+    return (*found, *_comparisons(panel, comparisons, levels, rng))
+
+
+def _levels_of_all(found: Comparisons, panel: Panel, levels: Levels) -> tuple[Levels, Design]:
+    """Levels of the panel, and of it without each family, over all records and not only those that every judge scored.
+
+    Judges' severity is taken out first, within the parts that they link; each judge alone keeps its levels.
+    """
+    places = {0: list(range(len(found.judges))), **{panel.drops[one]: kept for one, kept in found.drops.items()}}
+    made, first = tuple(part.copy() for part in levels), panel.design
+    for place, judges in places.items():
+        scores, part = found.fitted(judges)
+        row, agent = np.nonzero(~np.isnan(scores[..., 0]))
+        _, at, cycle = np.unique(np.stack([row, part[row, agent]]), axis=1, return_index=True, return_inverse=True)
+        design = Design.of(scores[row, agent], agent, cycle.ravel(), found.cluster[row[at]], len(found.agents))
+        first = first if place else design
+        for into, values in zip(made, design.levels_with_ends(panel.level), strict=True):
+            into[:, panel.block(place)] = values
+    return (made[0], made[1], made[2]), first
 
 
 def _comparisons(panel: Panel, found: Comparisons, levels: Levels, rng: np.random.Generator) -> Iterator[Measurement]:

@@ -54,6 +54,12 @@ def panel_fit(grades: Floats, codes: Ints, clusters: int) -> tuple[Floats, Ints]
     graded = ~np.isnan(grades)
     if graded.all():
         return np.asarray(grades.mean(axis=1)), np.zeros(len(grades), dtype=np.int64)
+    active = group_sums(graded.astype(np.float64), codes, clusters) > 0
+    width = max(1, int(active.sum(axis=1).max()))
+    if width < grades.shape[1]:  # of a crowd each cluster has few judges, and no other has a share in its fit
+        own = np.argsort(~active, axis=1, kind="stable")[:, :width]
+        scores, part = panel_fit(np.take_along_axis(grades, own[codes], axis=1), codes, clusters)
+        return scores, np.where(part < 0, -1, own[codes, part])
     values = np.where(graded, grades, 0.0)
     count = graded.sum(axis=1)
     some = np.maximum(count, 1)
@@ -302,7 +308,7 @@ class Comparisons:
     def gaps(self, judges: Sequence[int] | None = None) -> Gaps:
         """Paired differences as these judges see them (default: all)."""
         chosen = list(range(len(self.judges))) if judges is None else list(judges)
-        scores, part = self._scores(chosen)
+        scores, part = self.fitted(chosen)
         first, second = pairs_of(len(self.agents))
         g, size = len(self.clusters), first.size
         gap = scores[:, first] - scores[:, second]
@@ -320,9 +326,9 @@ class Comparisons:
     @cached_property
     def panel(self) -> Floats:
         """Panel score [C, K, S] of every agent in every cycle."""
-        return self._scores(range(len(self.judges)))[0]
+        return self.fitted(range(len(self.judges)))[0]
 
-    def _scores(self, chosen: Sequence[int]) -> tuple[Floats, Ints]:
+    def fitted(self, chosen: Sequence[int]) -> tuple[Floats, Ints]:
         """Scores [C, K, S] over some judges, and the linked part of each cell within its cluster [C, K]."""
         cells = self.cells[:, :, chosen]
         c, k, judges, scales = cells.shape

@@ -435,6 +435,9 @@ def cell_measurements(
     common = (present @ present.T)[np.triu_indices(len(honest.agents), 1)]
     mde = planning_mde(study, int(np.median(common[common > 0])), common.size) if common.any() else None
     yield from _summaries("cell.honest", honest, reference[0], honest.names, study, {})
+    plain = study
+    if study.rubric.coefficient == "alpha":  # texts of a cell are few, and every judge's; alpha is for the honest ones
+        plain = study.model_copy(update={"rubric": study.rubric.model_copy(update={"agreement": None})})
     for one in held:
         kind, chosen = one.cell.kind, one.chosen
         more: dict[str, JSON] = {"primary": one.primary[2], "values": np.sort(np.round(chosen[:, 0], 4)).tolist()}
@@ -442,7 +445,7 @@ def cell_measurements(
         if one not in ruled:
             continue
         # Agreement inside the cell, exactly as it is measured on honest records.
-        for found in agreement_measurements(panel_of(one.cell.table, study), rng):
+        for found in agreement_measurements(panel_of(one.cell.table, plain), rng):
             if found.name == "kappa.mean_pairwise" and "format" not in found.labels:
                 method = f"{found.method}; undefined by design: all texts deserve the same score"
                 yield replace(found, name="cell.kappa", labels={**found.labels, "cell": kind}, method=method)
@@ -571,7 +574,7 @@ def _agreement(held: _Held, p_holm: float) -> Measurement:
     elif kappa is not None and left_out and kappa >= study.gates.halt - TOLERANCE:
         status = "methodology"
     detail: dict[str, JSON] = {"status": status, "unanimous": unanimous, "leave_one_out": left_out}
-    if study.rubric.coefficient == "icc":
+    if study.rubric.coefficient != "kappa":
         detail["coefficient"] = "icc"
     detail["each"] = {family: shift.delta for family, shift in tests[0].each.items()}
     detail["p"] = {family: max(one.each[family].p for one in tests) for family in tests[0].each}

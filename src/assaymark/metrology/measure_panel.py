@@ -21,7 +21,9 @@ from assaymark.metrology.estimates import IN_PARTS, ONE_FAMILY, POINTS, Maker, n
 from assaymark.metrology.kappa import Pair, averaging, judge_pairs, repetition_stability, round_half_up
 from assaymark.metrology.panel import RESAMPLES, Panel
 from assaymark.metrology.reliability import (
+    alpha_of_sums,
     alpha_report,
+    alpha_sums,
     contrast_components,
     dstudy_variance,
     generalizability,
@@ -130,6 +132,8 @@ _NO_CATEGORIES: Final = "not measured: this plan compares scores by their intrac
 
 def agreement_method(rubric: RubricChoice) -> str:
     """What ``kappa.mean_pairwise`` is under a plan."""
+    if rubric.coefficient == "alpha":
+        return _ALPHA.partition(";")[0] + "; trials averaged, not rounded"
     if rubric.coefficient == "icc":
         return (
             "mean of pairwise intraclass correlations ICC(A,1) over judges of different families; "
@@ -390,6 +394,26 @@ def alpha_measurements(found: Comparisons, level: float, make: Maker) -> Iterato
         one = report.alpha
         yield number(make, "panel.alpha", labels, one.estimate, count, _ALPHA, state=one.state,
                      ends=(one.low, one.high), level=level, detail=detail)  # fmt: skip
+
+
+def alpha_agreement(found: Comparisons, rubric: RubricChoice, level: float, make: Maker) -> Iterator[Measurement]:
+    """``kappa.mean_pairwise`` under a plan that takes Krippendorff's alpha: over every record that two judges scored.
+
+    Judges of one family count like others, and formats have no agreement of their own.
+    """
+    method, origin = agreement_method(rubric), sum(rubric.scale) / 2
+    for s, item in enumerate(alpha_measurements(found, level, make)):
+        grades, clusters = found.ratings(s)
+        sums, paired = alpha_sums(grades - origin)
+        ratings = {"": sums.tolist()}
+        for a, b in cross_family_pairs(found.families):
+            ratings[f"{found.judges[a]}|{found.judges[b]}"] = alpha_sums(grades[:, [a, b]] - origin)[0].tolist()
+        values = {pair: float(alpha_of_sums(*parts)) for pair, parts in ratings.items() if pair}
+        pairs: dict[str, Any] = {pair: None if math.isnan(one) else one for pair, one in values.items()}
+        detail: dict[str, JSON] = {"clusters": int(np.unique(clusters[paired]).size), "coefficient": "alpha"}
+        detail |= {"pairs": pairs, "ratings": ratings} if item.value is not None else {}
+        yield replace(item, name="kappa.mean_pairwise", n=int(paired.sum()), detail=detail,
+                      method=f"{method}; delete-one-cluster jackknife" if item.low is not None else method)  # fmt: skip
 
 
 def variance_measurements(found: Comparisons, make: Maker) -> Iterator[Measurement]:

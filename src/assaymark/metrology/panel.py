@@ -349,7 +349,7 @@ def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
             continue
         block = panel.block(panel.drops[family])
         full, without = levels[0][:, : len(names)], levels[0][:, block]
-        ranked = np.flatnonzero(np.isfinite(full[:, 0]))
+        ranked = np.flatnonzero(np.isfinite(full[:, 0]) & np.isfinite(without[:, 0]))
         settled = np.round(-without[ranked], 9).T.tolist()
         for k, (name, rho) in enumerate(zip(names, _rank_correlations(full, without, ranked), strict=True)):
             order = [table.agents[a] for _, a in sorted(zip(settled[k], ranked.tolist(), strict=True))]

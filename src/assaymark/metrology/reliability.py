@@ -207,6 +207,24 @@ def alpha_report(
     return AlphaReport(_jackknifed(full, level=level), without)
 
 
+def alpha_of_sums(n: ArrayLike, total: ArrayLike, squares: ArrayLike, apart: ArrayLike) -> Floats:
+    """Alpha from the ratings of items that have two: how many, their sum and sum of squares, and the disagreement
+    within items (see `alpha_sums`); NaN where they do not differ."""
+    n, total, squares = (np.asarray(x, dtype=np.float64) for x in (n, total, squares))
+    expected = 2 * (n * squares - total**2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(expected <= _ROUNDING * n * squares, np.nan, 1 - (n - 1) * np.asarray(apart) / expected)
+
+
+def alpha_sums(grades: Floats) -> tuple[Floats, Bools]:
+    """What `alpha_of_sums` takes, from grades [N, J] with NaN where missing, and which items have two ratings [N]."""
+    there = ~np.isnan(grades)
+    size, x = there.sum(axis=1), np.where(there, grades, 0.0)
+    sums, squares, paired = x.sum(axis=1), np.square(x).sum(axis=1), size > 1
+    apart = 2 * (size * squares - np.square(sums)) / np.maximum(size - 1, 1)
+    return np.stack([size, sums, squares, apart]) @ paired.astype(np.float64), paired
+
+
 def _jackknifed(values: Floats, *, level: float) -> Estimate:
     """The record of alphas (or differences of them) on all clusters, then without each [1 + G]; NaN: undefined."""
     full = float(values[0])
@@ -241,10 +259,7 @@ class _Ratings:
             sums, powers = x.sum(axis=1), np.square(x).sum(axis=1)
             apart = 2 * (size * powers - np.square(sums)) / (size - 1)
             columns = [np.bincount(cluster, values, clusters) for values in (size, sums, powers, apart)]
-            n, total, squares, observed = leave_out(np.stack(columns, axis=1).astype(np.float64)).T
-            expected = 2 * (n * squares - total**2)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                return np.where(expected <= _ROUNDING * n * squares, np.nan, 1 - (n - 1) * observed / expected)
+            return alpha_of_sums(*leave_out(np.stack(columns, axis=1).astype(np.float64)).T)
         item, rater = np.nonzero(codes >= 0)
         code = codes[item, rater]
         width = self.values.size

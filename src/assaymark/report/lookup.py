@@ -169,8 +169,8 @@ class Book:
 
     @property
     def sign(self) -> str:
-        """What agreement is measured by, in short: κ, or ICC for the intraclass correlation."""
-        return {"kappa": "κ", "icc": "ICC"}[self.run.study.rubric.coefficient]
+        """What agreement is measured by, in short: κ, ICC (intraclass correlation) or α (Krippendorff's)."""
+        return {"kappa": "κ", "icc": "ICC", "alpha": "α"}[self.run.study.rubric.coefficient]
 
     def kappa_words(self, item: Measurement | None) -> str:
         """A kappa beside the gates, or in words why there is none."""

@@ -11,17 +11,18 @@ from typing import Any, Final, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from rich.console import RenderableType
 
 from assaymark.claims import certificate_name, certificates, index
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, PlanError, Problem
-from assaymark.importers.roles import SYNONYMS, Wanted
+from assaymark.importers.roles import Wanted, listed, plural
 from assaymark.importers.scores import ScoresRead, read_scores
 from assaymark.importers.tables import Rows, read_rows
 from assaymark.metrology.columns import Columns
 from assaymark.notebook import Note, Part, Result
-from assaymark.plan import ClusterOrder
+from assaymark.plan import ClusterOrder, Missing
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json
 from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
@@ -215,28 +216,34 @@ def check(
         raise InputError(source, [Problem("--cluster-order", what)])
     plan, kept = _plan(study, source)
     if plan is not None and cluster_order not in (None, plan.inference.cluster_order):
-        said = f"the plan says {plan.inference.cluster_order}; leave out --cluster-order {cluster_order}"
-        raise PlanError(f"{source}: {said}, or change the plan (inference.cluster_order)")
-    makers = dict(family or {})
-    if plan is not None and not any(_plain(name) in SYNONYMS["family"] for name in rows.table.column_names):
-        makers = {one.name: one.family for one in plan.judges} | makers
+        said = f"the plan says {plan.inference.cluster_order or 'nothing'}"
+        raise PlanError(f"{source}: {said}; leave out --cluster-order, or change the plan (inference.cluster_order)")
+    makers = {} if plan is None else {one.name: one.family for one in plan.judges}
     named = _names(dimensions)
     if named is None and plan is not None:  # those that the plan names, if it names any
         named = tuple(plan.rubric.weights or (one for one in plan.claims.dimensions or () if one != AGGREGATE)) or None
-    wanted = Wanted(roles=roles, scale=_scale(scale), dimensions=named, judges=_names(judges), family=makers,
-                    without=_names(without) or ())  # fmt: skip
+    told = _scale(scale)
+    if plan is not None and told not in (None, plan.scale):
+        said = f"the plan says {plan.scale[0]:g}..{plan.scale[1]:g}; leave out --scale, or change the plan"
+        raise PlanError(f"{source}: {said} (rubric.scale)")
+    wanted = Wanted(roles=roles, scale=told if plan is None else plan.scale, dimensions=named, judges=_names(judges),
+                    family=dict(family or {}), planned=makers, without=_names(without) or ())  # fmt: skip
     progress("reading scores", 0, 1)
     read = read_scores(rows, wanted)
     columns = replace(Columns.of(read.table, source, read.dimensions, read.scale), families_known=read.families_known)
     progress("reading scores", 1, 1)
     if read.choices and kept:
         kept = False
+    notes = list[str]()
+    if plan is not None and read.dropped:
+        plan = plan.model_copy(update={"judges": tuple(one for one in plan.judges if one.name not in read.dropped)})
     if plan is None:
+        columns = _answered(columns, notes)
         plan = _default_plan(columns, read, cluster_order)
     unit = "item" if "item" in read.roles else "cycle"
-    found = measure_columns(Path(source), columns, plan, progress, (), kept, unit=unit)
+    found = measure_columns(Path(source), columns, plan, progress, notes, kept, unit=unit)
     view = _view(rows, read, columns)
-    view = replace(view, left=(*rows.said, *view.left, *found.notes))
+    view = replace(view, left=(*rows.said, *view.left, *_lacking(columns, found.measurements), *found.notes))
     made = Checked(plan, found.plan_hash, kept, found.verdicts, found.measurements, view)
     if out is not None:
         made.save(out)
@@ -264,10 +271,6 @@ def _streamed(
     if out is not None:
         made.save(out)
     return made
-
-
-def _plain(name: str) -> str:
-    return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
 def _rows(table: Any) -> Rows:
@@ -390,17 +393,81 @@ class Panel(NamedTuple):
 
 
 def _default_plan(columns: Columns, read: ScoresRead, cluster_order: ClusterOrder | None) -> Study:
-    """The plan of a table without one: its judges, its scale, and the defaults of the protocol."""
+    """The plan of a table without one: its judges, its scale, and the defaults of the protocol.
+
+    Agreement is Krippendorff's alpha where some answer has no row of some judge at all: the design did not ask for it.
+    Rows without a score are replies that failed; they leave kappa, or the intraclass correlation, on the answers that
+    every judge scored. A table of several formats keeps that too, as each format has a gate of its own. Shares of wins
+    are no levels, so they have no kappa.
+    """
     judges = tuple(sorted(read.families))
     panel = Panel(judges, tuple(read.families[name] for name in judges))
     plan = default_study(panel, derivations=columns.names.get("derivation", ("honest",)), scale=read.scale)
     if len(read.dimensions) == 1:  # its score is the overall score
         plan = plan.model_copy(update={"claims": plan.claims.model_copy(update={"dimensions": (AGGREGATE,)})})
-    if not read.levels:
-        plan = plan.model_copy(update={"rubric": plan.rubric.model_copy(update={"agreement": "icc"})})
+    form = None if read.levels else "icc"
+    if not _asked(columns)[1].all() and len(columns.names.get("format", ())) < 2:
+        form = "alpha"
+    if form is not None:
+        plan = plan.model_copy(update={"rubric": plan.rubric.model_copy(update={"agreement": form})})
     if cluster_order is not None:
         plan = plan.model_copy(update={"inference": plan.inference.model_copy(update={"cluster_order": cluster_order})})
     return plan
+
+
+Bools = NDArray[np.bool_]
+
+
+def _asked(columns: Columns) -> tuple[NDArray[np.int64], Bools, Bools]:
+    """The agent of each answer [N], and of which answers a judge has a row, and a score [N, J]."""
+    codes = columns.codes
+    kept = np.ones(codes["judge"].size, dtype=bool)
+    if "derivation" in codes and "honest" in columns.names["derivation"]:
+        kept = codes["derivation"] == columns.names["derivation"].index("honest")
+    answers, first, place = np.unique(codes["trajectory"][kept], return_index=True, return_inverse=True)
+    asked, scored = (np.zeros((answers.size, len(columns.names["judge"])), dtype=bool) for _ in range(2))
+    judge, usable = codes["judge"][kept], columns.usable[kept]
+    asked[place, judge], scored[place[usable], judge[usable]] = True, True
+    return codes["agent"][kept][first], asked, scored
+
+
+def _answered(columns: Columns, notes: list[str]) -> Columns:
+    """The rows with a score, where every judge lacks so many that a plan would leave it out: nobody can have asked."""
+    agent, asked, scored = _asked(columns)
+    limits, failed = Missing(), asked & ~scored
+    of_agent = agent[:, None] == np.arange(len(columns.names["agent"]))
+    by_agent = (of_agent.T @ failed.astype(float)) / np.maximum(1, of_agent.T @ asked.astype(float))
+    by_judge = failed.sum(axis=0) / np.maximum(1, asked.sum(axis=0))
+    over = (by_judge > limits.per_judge + 1e-9) | (by_agent > limits.per_agent + 1e-9).any(axis=0)
+    if not over.all() or not scored.any():
+        return columns
+    lost = int((~columns.usable).sum())
+    why = "every judge has so many that they are read as not asked for"
+    notes.append(f"{plural(lost, 'row')} without a score on every criterion: {why}")
+    return columns.only(columns.usable)
+
+
+def _lacking(columns: Columns, found: Sequence[Measurement]) -> Iterator[str]:
+    """What is missing, by judge and by agent, and the parts of the design that nothing connects."""
+    judges, agents = columns.names["judge"], columns.names["agent"]
+    agent, _, scored = _asked(columns)
+    if lost := int((~scored).sum()):
+        by_agent = (np.bincount(agent, (~scored).sum(axis=1), len(agents)) /
+                    np.maximum(1, np.bincount(agent, minlength=len(agents)) * len(judges)))  # fmt: skip
+        words = " and by ".join(
+            f"{what}: {listed([f'{names[k]} {shares[k]:.1%}' for k in np.argsort(-shares, kind='stable').tolist()])}"
+            for what, names, shares in (("judge", judges, (~scored).mean(axis=0)), ("agent", agents, by_agent))
+        )
+        yield f"{lost:,} of {scored.size:,} scores of answers are missing ({lost / scored.size:.1%}), by {words}"
+    groups = {name: {name} for name in agents}
+    for item in found:
+        if item.name == "contrast" and item.labels["dimension"] == AGGREGATE and item.detail["clusters"]:
+            joined = groups[item.labels["high"]] | groups[item.labels["low"]]
+            groups |= dict.fromkeys(joined, joined)
+    parts = sorted({tuple(sorted(one)) for one in groups.values()}, key=lambda one: (-len(one), one))
+    if len(parts) > 1:
+        named = "; ".join(listed(one) for one in parts)
+        yield f"no item connects these parts, which cannot be tested against each other: {named}"
 
 
 def _view(rows: Rows, read: ScoresRead, columns: Columns) -> TableView:
@@ -411,6 +478,7 @@ def _view(rows: Rows, read: ScoresRead, columns: Columns) -> TableView:
         source=rows.name, sha256=rows.sha256, format=rows.format, shape=read.shape, roles=read.roles,
         read=read.read, filled=read.filled, left=read.left, choices=read.choices, dimensions=read.dimensions,
         scale=read.scale, answers=size["trajectory"], agents=size["agent"], clusters=size["cluster"],
-        judges=size["judge"], scores=scores, missing=int(columns.scores.size) - scores,
+        judges=size["judge"], scores=scores,
+        missing=int(columns.scores.size) - scores + int((~_asked(columns)[1]).sum()) * columns.scores.shape[1],
         orders={judge: asdict(one) for judge, one in read.orders.items()},
     )  # fmt: skip

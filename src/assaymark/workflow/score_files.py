@@ -126,8 +126,9 @@ class MeasuredTable(Result):
             found.append(f"agreement of the judges: {kappa.state}")
         else:
             ends = f" [{kappa.low:.2f}, {kappa.high:.2f}]" if kappa.low is not None and kappa.high is not None else ""
-            what = AGREEMENT[self.study.rubric.coefficient]
-            found.append(f"agreement of the judges: mean pairwise {what} {kappa.value:.2f}{ends}")
+            form = self.study.rubric.coefficient
+            what = AGREEMENT[form] if form == "alpha" else f"mean pairwise {AGREEMENT[form]}"
+            found.append(f"agreement of the judges: {what} {kappa.value:.2f}{ends}")
         found += [*self._reach(), f"{len(self.measurements)} measurements"]
         for level in ("headline", "qualified"):
             those = [one for one in self.verdicts if one.publication_level == level]
@@ -168,13 +169,15 @@ def measure_table(
     if folder is not None and (folder.lock.exists() or folder.has_ledger):
         raise PlanError(f"{folder.path} is the folder of a run; give a bare table a folder of its own")
     # A choice of agents needs the rows of a table, and so does the contamination probe.
-    by_row = study is not None and (study.records.agents is not None or study.contamination is not None)
+    by_row = study is not None and (
+        study.records.agents is not None or study.contamination is not None or study.rubric.coefficient == "alpha"
+    )
     if path.is_dir():
         from assaymark.workflow.partitions import Computing, folder_sums, partition_files
 
         if by_row:
-            needed = "records.agents and [contamination] need the rows of a table; measure it as one file"
-            raise PlanError(f"{path}: {needed}")
+            needed = 'records.agents, [contamination] and agreement = "alpha" need the rows of a table'
+            raise PlanError(f"{path}: {needed}; measure it as one file")
         kept = None if folder is None else folder.path / "partitions"
         weights = None if study is None else study.rubric.weights
         scale = SCALE if study is None else study.scale
@@ -269,7 +272,7 @@ def measure_columns(
         columns = columns.only(np.array([name not in left_out for name in judges])[columns.codes["judge"]])
         said += [f"judge {judge} is left out: {why}" for judge, why in left_out.items()]
         honest = score_table_of(columns, weights=weights)
-    if honest.left_out:
+    if honest.left_out and plan.rubric.coefficient != "alpha":
         said.append(f"{_lacking(len(honest.left_out))}: agreement is measured without them")
     found = analyse(honest, plan, rng=np.random.default_rng([plan.seed, 1]), progress=counted(progress))
     found = (*found, *_controls(columns, honest, plan), *missing_measurements(whole, left_out))
@@ -326,12 +329,14 @@ def _decided(
     measurements = []
     called = unit if paired else "cluster"
     for item in found:
-        if called != "cycle" and "cycle" in f"{item.method} {item.n_of}":
+        if called != "cycle" and "cycle" in f"{item.method} {item.n_of} {item.state}":
             # The same number with the words that are true where clusters, or items, stand for cycles.
             method = item.method.replace("cycle", called)
             if not paired:
                 method += "; no cycle was given, so agents are compared by their means in each cluster"
-            item = replace(item, method=method, n_of=item.n_of.replace("cycle", called))
+            item = replace(
+                item, method=method, n_of=item.n_of.replace("cycle", called), state=item.state.replace("cycle", called)
+            )
         measurements.append(item)
     fingerprint = plan_hash(plan, {}, {"scores": digest})
     verdicts = decide_claims(measurements, plan, fingerprint, preregistered=planned)

@@ -419,6 +419,7 @@ def _titled(book: Book, dimension: str) -> str:
 _COEFFICIENTS: Final = {
     "kappa": "Mean pairwise quadratic-weighted κ",
     "icc": "Mean pairwise intraclass correlation (ICC of single judges, absolute agreement)",
+    "alpha": "Krippendorff’s alpha of all answers that two judges scored",
 }
 
 
