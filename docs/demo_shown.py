@@ -1,4 +1,4 @@
-"""What the demo and `assaymark check` show: pictures and screens for the README and the first page of the documentation.
+"""What the demo and `assaymark check` show: pictures and screens for the README and the documentation.
 
 python docs/demo_shown.py          makes all anew; the pictures need Chromium and Playwright (extra: test)
 """

@@ -1,6 +1,6 @@
 """Regenerate documentation pages from code and finished runs.
 
-python docs/generate.py                          the command line, the schemas, the columns of a table, what the demo shows
+python docs/generate.py                          the command line, schemas, columns of a table, what the demo shows
 python docs/generate.py capitalbench RUN         the worked example, from a finished run folder
 python docs/generate.py valueblind RUN           the shipped study, from a finished run folder
 python docs/generate.py judge-logs FULL REPEATED measurements of two judge logs, from their CSV files
@@ -529,7 +529,7 @@ def run(arguments: list[str]) -> None:
             (DOCS / "context.schema.json").write_text(context_schema())
             (DOCS / "agent-reply.schema.json").write_text(agent_reply_schema())
             (DOCS / "cli.md").write_text(manual())
-            from demo_shown import fill, show_demo  # beside this file, so found where it is run and not where it is tested
+            from demo_shown import fill, show_demo  # beside this file, so found where it is run, not where it is tested
 
             fill(DOCS / "check.md", "roles", roles())
             fill(DOCS / "check.md", "makers", makers())

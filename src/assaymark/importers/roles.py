@@ -176,9 +176,7 @@ class Cells:
                 continue
             held = [self.plain[one] for one in names if one in self.plain and self.plain[one] not in spoken]
             if not held:
-                held = [self.plain[one] for one in LATE.get(role, ()) if self.plain.get(one) not in (None, *spoken)][
-                    :1
-                ]
+                held = [self.plain[one] for one in LATE.get(role, ()) if self.plain.get(one) not in (None, *spoken)][:1]
             if len(held) > 1 and role in ("length", "text", "order"):
                 self.left.append(
                     f"{listed(held)} could each hold the {role} of an answer; say which with --map {role}=COLUMN"
