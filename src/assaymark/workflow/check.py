@@ -22,7 +22,7 @@ from assaymark.importers.tables import Rows, read_rows
 from assaymark.metrology.columns import Columns
 from assaymark.notebook import Note, Part, Result
 from assaymark.plan import ClusterOrder
-from assaymark.protocol import Study, parse_study, plan_hash
+from assaymark.protocol import Study, parse_study, plan_hash, scale_words
 from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json
 from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
 from assaymark.report.inputs import TableView
@@ -215,20 +215,25 @@ def check(
     if plan is not None and cluster_order not in (None, plan.inference.cluster_order):
         said = f"the plan says {plan.inference.cluster_order}; leave out --cluster-order {cluster_order}"
         raise PlanError(f"{source}: {said}, or change the plan (inference.cluster_order)")
-    makers = dict(family or {})
+    makers, some, aside = dict(family or {}), _names(judges), _names(without) or ()
+    panel = () if plan is None else plan.judges
+    left = tuple(one for one in panel if one.name not in aside and (not some or one.name in some))
     if plan is not None and not any(_plain(name) in SYNONYMS["family"] for name in rows.table.column_names):
-        makers = {one.name: one.family for one in plan.judges} | makers
+        makers = {one.name: one.family for one in left} | makers
     named = _names(dimensions)
     if named is None and plan is not None:  # those that the plan names, if it names any
         named = tuple(plan.rubric.weights or (one for one in plan.claims.dimensions or () if one != AGGREGATE)) or None
-    wanted = Wanted(roles=roles, scale=_scale(scale), dimensions=named, judges=_names(judges), family=makers,
-                    without=_names(without) or ())  # fmt: skip
+    on = _scale(scale) if scale is not None or plan is None else plan.scale
+    wanted = Wanted(roles=roles, scale=on, dimensions=named, judges=some, family=makers, without=aside)
     progress("reading scores", 0, 1)
     read = read_scores(rows, wanted)
     columns = replace(Columns.of(read.table, source, read.dimensions, read.scale), families_known=read.families_known)
     progress("reading scores", 1, 1)
-    if read.choices and kept:
-        kept = False
+    if read.choices:
+        plan, kept = plan and plan.model_copy(update={"judges": left}), False
+    if plan is not None and plan.scale != read.scale:
+        said = f"{scale_words(read.scale)}, and the plan says {scale_words(plan.scale)} (rubric.scale)"
+        raise PlanError(f"{source}: the scores are on {said}")
     if plan is None:
         plan = _default_plan(columns, read, cluster_order)
     unit = "item" if "item" in read.roles else "cycle"
