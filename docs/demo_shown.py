@@ -1,23 +1,29 @@
-"""What the demo shows: the picture of its page for the README, and its screen for the first page of the documentation.
+"""What the demo and `assaymark check` show: pictures and screens for the README and the documentation.
 
-python docs/demo_shown.py          makes both anew; the picture needs Chromium and Playwright (extra: test)
+python docs/demo_shown.py          makes all anew; the pictures need Chromium and Playwright (extra: test)
 """
 
 from __future__ import annotations
 
+import csv
 import io
+import random
 import re
 import sys
 import tempfile
+from contextlib import chdir
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 
+from assaymark import check
 from assaymark.cli import main
 from assaymark.workflow.publish import report
 from assaymark.workflow.run_folder import RunFolder
 
 DOCS = Path(__file__).resolve().parent
+README = DOCS.parent / "README.md"
+SCORES = DOCS.parent / "examples" / "scores.csv"
 PICTURE = DOCS / "assets" / "verdicts-{}.png"
 CHROMIUM = Path("/usr/bin/chromium")
 WIDE, HIGH = 1240, 950
@@ -34,16 +40,48 @@ def show_demo() -> None:
             take_pictures(folder / "report" / "index.html")
         else:
             sys.stderr.write(f"no picture: {CHROMIUM} does not exist\n")
-    path = DOCS / "index.md"
-    block = f"<!-- screen -->\n```text\n{screen_head(text)}\n```\n<!-- /screen -->"
-    path.write_text(re.sub(r"<!-- screen -->.*?<!-- /screen -->", lambda _: block, path.read_text(), flags=re.S))
+    SCORES.write_text(scores())
+    fill(DOCS / "index.md", "screen", f"```text\n{screen_head(text)}\n```")
+    fill(README, "screen", f"```text\n{check_head()}\n```")
+
+
+def fill(path: Path, mark: str, block: str) -> None:
+    """Write a block between two marks of a page."""
+    whole = f"<!-- {mark} -->\n{block}\n<!-- /{mark} -->"
+    path.write_text(re.sub(f"<!-- {mark} -->.*?<!-- /{mark} -->", lambda _: whole, path.read_text(), flags=re.S))
+
+
+def scores() -> str:
+    """The README's table: four invented support bots on 24 questions, graded by three invented judges."""
+    rng, out = random.Random(7), io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(["question", "system", "judge", "score"])
+    for question in range(24):
+        ease = rng.gauss(0, 0.5)
+        for system, skill in (("Atlas", 3.9), ("Borealis", 3.1), ("Cirrus", 3.0), ("Dune", 1.9)):
+            quality = skill + ease + rng.gauss(0, 0.5)
+            for judge, leniency in (("Wren", 0.0), ("Heron", 0.3), ("Kestrel", -0.2)):
+                score = round(quality + leniency + rng.gauss(0, 0.45))
+                rows.writerow([f"q{question + 1:02}", system, judge, min(5, max(1, score))])
+    return out.getvalue()
+
+
+def check_head() -> str:
+    """What `assaymark check` says of the README's table, down to the next steps."""
+    with chdir(README.parent):
+        found = check(SCORES.relative_to(README.parent))
+    return printed(found.summary, width=106).split("\nNext\n")[0].rstrip()
 
 
 def screen(folder: Path) -> str:
     """What the terminal shows for a finished run, 80 columns, no colour."""
+    return printed(report(RunFolder(folder)).summary)
+
+
+def printed(summary: RenderableType, width: int = 80) -> str:
+    """A summary as a terminal without colour shows it."""
     out = io.StringIO()
-    console = Console(file=out, width=80, highlight=False, color_system=None)
-    console.print(report(RunFolder(folder)).summary)
+    Console(file=out, width=width, highlight=False, color_system=None).print(summary)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 

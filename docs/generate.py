@@ -1,6 +1,6 @@
 """Regenerate documentation pages from code and finished runs.
 
-python docs/generate.py                          the command line, the schemas, what the demo shows
+python docs/generate.py                          the command line, schemas, columns of a table, what the demo shows
 python docs/generate.py capitalbench RUN         the worked example, from a finished run folder
 python docs/generate.py valueblind RUN           the shipped study, from a finished run folder
 python docs/generate.py judge-logs FULL REPEATED measurements of two judge logs, from their CSV files
@@ -29,6 +29,8 @@ from assaymark.agents.llm import LARGEST, MOST_ORDERS, MOST_RATIONALE, reply_sch
 from assaymark.cli import app
 from assaymark.cli.options import GUESSES
 from assaymark.engine.providers.http_agent import AgentRequest
+from assaymark.importers.makers import MAKERS, MAKERS_OF
+from assaymark.importers.roles import LATE, ROLES, SYNONYMS
 from assaymark.importers.verdicts import verdict_map
 from assaymark.metrology.datasheet import BASE, Datasheet
 from assaymark.records import Measurement, Verdict, measurement_id
@@ -96,6 +98,51 @@ def manual() -> str:
     return re.sub(r"\n{3,}", "\n\n", "".join(parts))
 
 
+def roles() -> str:
+    """The table of the columns of a score table: what each holds, and the names that it goes by."""
+    lines = ["| role | what it is | names |\n|---|---|---|\n"]
+    for role in ROLES:
+        names = ", ".join(f"`{name}`" for name in SYNONYMS.get(role, (role,)))
+        late = ", ".join(f"`{name}`" for name in LATE.get(role, ()))
+        lines.append(f"| `{role}` | {ROLES_ARE[role]} | {names}{late and f'; if none of these: {late}'} |\n")
+    return "".join(lines).rstrip()
+
+
+def makers() -> str:
+    """The makers that are known by the beginning of a model's name."""
+    found = []
+    for maker, pattern in MAKERS.items():
+        words = re.sub(r"\(\?.*?\)", "", pattern).replace("o[134]", "o1|o3|o4").split("|")
+        found.append(f"**{maker}** {', '.join(words)}")
+    return textwrap.fill(f"{'; '.join(found)} ({MAKERS_OF}).", **WRAPPED)
+
+
+ROLES_ARE = {
+    "agent": "System that is compared. Needed.",
+    "judge": "Who scored. Needed, unless judges are columns.",
+    "item": "Question, prompt or task that the systems answered. Needed.",
+    "score": "Score of the row.",
+    "dimension": "Criterion of the row's score.",
+    "trial": "Number of the repetition.",
+    "family": "Maker of the judge.",
+    "agent_family": "Maker of the system.",
+    "length": "Words of the answer; with them, whether length explains a difference is tested.",
+    "text": "Answer; its words are counted if there is no length.",
+    "agent_a": "First system of a pair.",
+    "agent_b": "Second system of a pair.",
+    "winner": "Its winner.",
+    "order": "Which answer was shown first.",
+    "order_1": "Winner with `agent_a` shown first.",
+    "order_2": "Winner with `agent_b` shown first.",
+    "cluster": "Topic, day or source that groups items.",
+    "cycle": "Question, if items are records of single systems.",
+    "trajectory": "Name of the answer, with one system, cluster and cycle.",
+    "replicate": "1 for the answer that counts; further ones only enter the noise floor.",
+    "format": "Submission format; with several, kappa is also computed within each.",
+    "derivation": "`honest`, or the kind of [adversarial control](cells.md).",
+    "parent": "Answer that a control was made from.",
+}
+
 WRAPPED: dict[str, Any] = {"width": 120, "break_on_hyphens": False}
 SHARED_BY = 2
 """Commands from which on an option with one and the same help is listed once for all."""
@@ -156,7 +203,8 @@ COMMANDS_HAVE = """\
 | `lock`, `amend` | `plan_hash`; `locked_at`, `preflight` and `date_probes`, or `amendment` and `preregistered` |
 | `judge`, `worker` | counts of calls: `made`, cached, failed, left |
 | `import`, `bench questions`, `export` | what was read or written, and problems |
-| `measure` | `measurements`; of a score table also `verdicts` and `notes` |
+| `check` | `read` (how the table was read), `verdicts`, `measurements`, `page` |
+| `measure` | `measurements`; of partitions also `verdicts` and `notes` |
 | `claim` | `verdicts.json`; with `--verify` each certificate by path, with `ok` |
 | `plan-calls` | the options, and how often each would change a claim |
 | `datasheet` | `page`, `datasheets`, `agreement`, `paid` |
@@ -481,8 +529,10 @@ def run(arguments: list[str]) -> None:
             (DOCS / "context.schema.json").write_text(context_schema())
             (DOCS / "agent-reply.schema.json").write_text(agent_reply_schema())
             (DOCS / "cli.md").write_text(manual())
-            from demo_shown import show_demo  # beside this file, so found where it is run and not where it is tested
+            from demo_shown import fill, show_demo  # beside this file, so found where it is run, not where it is tested
 
+            fill(DOCS / "check.md", "roles", roles())
+            fill(DOCS / "check.md", "makers", makers())
             show_demo()
         case ["capitalbench", folder]:
             (DOCS / "capitalbench.md").write_text(capitalbench(Path(folder)))

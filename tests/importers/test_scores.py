@@ -124,7 +124,7 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
     ),
     "scores that tell no scale": (
         text(GOOD), (),
-        ["score: scores run from 3 to 5, which tells no scale; declare it, as in --scale 1..5"],
+        ["score: scores run from 3 to 5, which fits no known scale; declare it, as in --scale 1..5"],
     ),
     "labels of more than two kinds": (
         text(scores(lambda q, *_: ["great", "poor", "so-so"][q % 3])), (),

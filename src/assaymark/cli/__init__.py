@@ -135,7 +135,7 @@ def _version(wanted: bool) -> None:
 
 app = typer.Typer(
     name="assaymark", cls=Root,
-    help="Measure LLM judges of AI investment agents, and report which claims their scores support.",
+    help="Report which comparisons of LLM systems your judge scores support.",
     context_settings={
         "help_option_names": ["-h", "--help"],
         "obj": Tools(models, progress, _say_all, lambda content: console().print(content)),
@@ -150,4 +150,4 @@ def _root(
         bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Measure LLM judges of AI investment agents."""
+    """Report which comparisons of LLM systems judge scores support."""

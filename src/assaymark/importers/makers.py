@@ -8,7 +8,7 @@ from typing import Final
 MAKERS_OF: Final = "2026-11"
 """When the table was last gone over."""
 
-_MAKERS: Final = {
+MAKERS: Final = {
     "openai": r"gpt|o[134](?![a-z0-9])|chatgpt|openai|davinci|codex",
     "anthropic": r"claude|anthropic",
     "google": r"gemini|gemma|palm-2|learnlm|google",
@@ -42,7 +42,7 @@ _MAKERS: Final = {
     "snowflake": r"snowflake",
     "allenai": r"olmo|tulu",
 }  # fmt: skip
-_FOUND: Final = {maker: re.compile(rf"(?<![a-z0-9])(?:{words})", re.I) for maker, words in _MAKERS.items()}
+_FOUND: Final = {maker: re.compile(rf"(?<![a-z0-9])(?:{words})", re.I) for maker, words in MAKERS.items()}
 _PERSON: Final = re.compile(r"(?<![a-z])(?:humans?|person|people|expert|annotator|crowd(?:worker)?)(?![a-z])", re.I)
 
 
@@ -67,7 +67,7 @@ def family_of(name: str) -> str:
     ('openai', 'our lab')
     """
     plain = name.strip().lower()
-    return plain if plain in _MAKERS else name.strip()
+    return plain if plain in MAKERS else name.strip()
 
 
 def is_person(name: str) -> bool:

@@ -46,7 +46,7 @@ SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
 """What columns of each role are called: the name that we use, then others, without regard to case, spaces and "
 "dashes."""
 
-_LATE: Final[Mapping[str, tuple[str, ...]]] = {
+LATE: Final[Mapping[str, tuple[str, ...]]] = {
     "item": ("prompt", "input", "id", "sample"),
     "score": ("passed", "correct", "label"),
 }
@@ -179,9 +179,7 @@ class Cells:
                 continue
             held = [self.plain[one] for one in names if one in self.plain and self.plain[one] not in spoken]
             if not held:
-                held = [self.plain[one] for one in _LATE.get(role, ()) if self.plain.get(one) not in (None, *spoken)][
-                    :1
-                ]
+                held = [self.plain[one] for one in LATE.get(role, ()) if self.plain.get(one) not in (None, *spoken)][:1]
             if len(held) > 1 and role in ("length", "text", "order"):
                 self.left.append(
                     f"{listed(held)} could each hold the {role} of an answer; say which with --map {role}=COLUMN"

@@ -353,7 +353,7 @@ class _Reading(Cells):
             what = f"two scales in one table: {seen}, while the whole runs from {low:g} to {high:g}"
             self.problems.add(column, f"{what}; bring them to one, or declare that it is one with {flag}")
         elif whole is None:
-            what = f"scores run from {low:g} to {high:g}, which tells no scale"
+            what = f"scores run from {low:g} to {high:g}, which fits no known scale"
             self.problems.add(column, f"{what}; declare it, as in {flag}")
         else:
             self.filled.append(f"scale {whole[0]:g} to {whole[1]:g}, read from the scores (--scale declares another)")
@@ -381,10 +381,10 @@ class _Reading(Cells):
             makers[name] = family_of(maker or name).translate(NAMES)
         if told:
             self.filled.append(
-                f"makers told by names ({MAKERS_OF}): {listed(told, 12)} (--family JUDGE=MAKER corrects)"
+                f"makers read from names ({MAKERS_OF}): {listed(told, 12)} (--family JUDGE=MAKER corrects)"
             )
         if unknown:
-            self.filled.append(f"no maker is known for {listed(unknown)}; each is taken as a family of its own")
+            self.filled.append(f"no maker is known for {listed(unknown)}; each counts as a separate family")
         return makers, not unknown
 
     def _by_owner(self, role: str, found: Scored, code: Ints, names: Sequence[str]) -> dict[str, str]:
@@ -431,8 +431,8 @@ class _Reading(Cells):
         else:
             columns["cluster"] = columns.get("cycle", item_names)
             own = self.roles.get("item", "item").replace("+", " and ")
-            larger = "--cluster COLUMN names larger ones: fewer and larger clusters show less"
-            self.filled.append(f"each {own} is a cluster of its own ({larger})")
+            larger = "--cluster COLUMN for groups of them, which give less power"
+            self.filled.append(f"each {own} is one cluster ({larger})")
         columns["judge"] = names(found.judges, found.judge)
         columns["family"] = names([families[name] for name in found.judges], found.judge)
         columns["trial"] = pa.array(found.trial)

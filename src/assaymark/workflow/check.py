@@ -203,7 +203,7 @@ def check(
     ...         for q in range(12) for a in ("north", "south") for j in ("ann", "bob")]
     >>> result = check(rows, scale=(1, 5))
     >>> result.claims[0].claim.statement
-    'north scores above south on the overall score.'
+    'north ranks first of the two agents on the overall score in the scores of these 2 judges.'
     """
     asked = map, scale, judges, family, cluster, cluster_order, without
     if isinstance(table, (str, Path)) and not any(asked) and is_large(Path(table)):

@@ -254,7 +254,7 @@ def _named(book: Book, field: str) -> tuple[str, str]:
     if field == "own_family":
         shared = sorted({clean(f, 60) for f in run.study.families} & {book.family(a) for a in book.agents})
         if not shared and run.table is not None:
-            return "Makers are not known", "whether a judge grades systems of its own maker cannot be told"
+            return "Makers are not known", "self-preference cannot be tested without the makers of judges and systems"
         return "Judges share a maker with agents", f"{listing(shared) or 'families'} made agents and judges"
     if field == "length":
         item = book.one("score.length_correlation")

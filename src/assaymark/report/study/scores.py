@@ -171,7 +171,7 @@ def next_steps(book: Book) -> list[tuple[str, str]]:
         found.append(("Name clusters, if items come in groups:", f"{command} --cluster COLUMN"))
     if not book.preregistered:
         found.append(("Fix a plan before the next scores:", "assaymark lock PLAN.toml --out plan"))
-    found.append(("Check the sentences of a text:", "assaymark proofread README.md --run assaymark-check"))
+    found.append(("Check the sentences of a text:", "assaymark proofread README.md --run RUN"))
     return found
 
 
