@@ -6,9 +6,11 @@ import ast
 import gzip
 import json
 import re
+import shlex
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
 
 import made_deepfund
 import made_nof1
@@ -89,6 +91,21 @@ def test_a_reply_that_is_no_json_and_what_has_no_place_are_said(tmp_path, capsys
         ("invalid-reply",),
         ["stage"],
     )
+
+
+@pytest.mark.parametrize("name", ["nof1", "deepfund"])
+def test_the_manual_says_how_each_is_imported(name, tmp_path, monkeypatch):
+    """The command of the manual, on a small file in the real format, leads to records that a plan can be locked on."""
+    monkeypatch.chdir(tmp_path)
+    make = {"nof1": made_nof1, "deepfund": made_deepfund}[name]
+    made = make.files(make.honest())
+    for file, data in made.items():
+        (tmp_path / "FOLDER").mkdir(exist_ok=True)
+        (tmp_path / "FOLDER" / file).write_bytes(data)
+    manual = (Path(__file__).parents[2] / "docs/import.md").read_text(encoding="utf-8")
+    (line,) = (one for one in manual.splitlines() if one.startswith(f"assaymark import {name} "))
+    assert main(shlex.split(line)[1:]) == 0
+    assert (tmp_path / "runs" / name / "tables/decisions.parquet").is_file()
 
 
 def test_every_problem_of_the_conversations_at_once():

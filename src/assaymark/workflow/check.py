@@ -92,7 +92,8 @@ class Checked(Result):
     @property
     def run(self) -> AssayRun:
         """What the pages and the terminal show."""
-        titles = tuple((name, name.replace("_", " ").capitalize()) for name in self.read.dimensions)
+        names = self.read.dimensions if len(self.read.dimensions) > 1 else ()  # a single one is the overall score
+        titles = tuple((name, name.replace("_", " ").capitalize()) for name in names)
         return AssayRun(
             study=self.study, plan_hash=self.plan_hash, locked_at=None, decisions=(), evidence=(), table=self.read,
             rubric=RubricView(name=self.study.rubric.name, title="Scores made elsewhere", dimensions=titles),
