@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import math
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import cohen_kappa_score
 
 import assaymark
 from assaymark.cli import main
@@ -138,8 +145,22 @@ def test_pairs_in_any_form_give_the_same_verdicts(tmp_path):
         {**row, "winner": "tie" if row["winner"] == "tie" else "AB"[row["winner"] == row["agent_b"]]} for row in shown
     ]
     assert found_in(slots) == want
+    places = [
+        {**row, "winner": {row["agent_a"]: "A", row["agent_b"]: "B"}.get(row["winner"], "tie")} for row in ordered
+    ]
+    turn = {"A": "B", "B": "A", "tie": "tie"}
+    places = [{**row, "winner": turn[row["winner"]] if row["order"] == "ba" else row["winner"]} for row in places]
+    assert found_in(places) == want
+    texts = [{**row, "winner": {row["agent_a"]: "model_a", row["agent_b"]: "model_b"}.get(row["winner"], "tie")}
+             for row in ordered]  # fmt: skip
+    assert found_in(texts) == want
+    assert "winner names places: the first is the text that was shown first, agent_b's in rows that say so" in (
+        assaymark.check(places).read.filled
+    )
     orders = assaymark.check(twice).read.orders
-    assert orders == assaymark.check(ordered).read.orders == assaymark.check(slots).read.orders
+    assert all(assaymark.check(one).read.orders == orders for one in (ordered, shown, slots, places, texts))
+    pooled = [{**row, "item": int(row["item"][1:]) // 2} for row in twice]  # two rows a pair: each keeps its two orders
+    assert assaymark.check(pooled).read.orders == orders
     mine = [row for row in twice if row["judge"] == "gpt-4o"]
     same = sum(row["winner_ab"] == row["winner_ba"] != "tie" for row in mine)
     assert (orders["gpt-4o"]["both"], orders["gpt-4o"]["same_text"]) == (len(mine), same)
@@ -163,14 +184,14 @@ def test_a_scale_is_read_from_the_scores_that_tell_it(values, scale):
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ([2, 5], "from 2 to 5, which tells no scale; declare it, as in --scale 1..5"),
-        ([1, 2, 6], "from 1 to 6, which tells no scale; declare it, as in --scale 1..7"),
-        ([0, 5], "from 0 to 5, which tells no scale; declare it, as in --scale 0..10"),
-        ([0.2, 0.9], "from 0.2 to 0.9, which tells no scale; declare it, as in --scale 0..1"),
-        ([0, 0.5, 1], "from 0 to 1, which tells no scale; declare it, as in --scale 0..1"),
-        ([-2, 2], "from -2 to 2, which tells no scale; declare it, as in --scale -2..2"),
-        ([1, 250], "from 1 to 250, which tells no scale; declare it, as in --scale 1..250"),
-        ([10.5, 90.25], "from 10.5 to 90.25, which tells no scale; declare it, as in --scale 0..100"),
+        ([2, 5], "from 2 to 5, which fits no known scale; declare it, as in --scale 1..5"),
+        ([1, 2, 6], "from 1 to 6, which fits no known scale; declare it, as in --scale 1..7"),
+        ([0, 5], "from 0 to 5, which fits no known scale; declare it, as in --scale 0..10"),
+        ([0.2, 0.9], "from 0.2 to 0.9, which fits no known scale; declare it, as in --scale 0..1"),
+        ([0, 0.5, 1], "from 0 to 1, which fits no known scale; declare it, as in --scale 0..1"),
+        ([-2, 2], "from -2 to 2, which fits no known scale; declare it, as in --scale -2..2"),
+        ([1, 250], "from 1 to 250, which fits no known scale; declare it, as in --scale 1..250"),
+        ([10.5, 90.25], "from 10.5 to 90.25, which fits no known scale; declare it, as in --scale 0..100"),
     ],
 )
 def test_scores_that_tell_no_scale_are_an_error_with_the_flag(values, told):
@@ -189,11 +210,11 @@ def test_families_are_told_by_names_and_people_count_one_by_one(tmp_path, capsys
         "gpt-4o": "openai", "openai/o3-mini": "openai", "gemma-2": "google", "models/gemini-pro": "google",
         "our-judge": "anthropic", "human_1": "human_1 (a person)", "human_2": "human_2 (a person)",
     }  # fmt: skip
-    assert "makers told by names (20" in said
+    assert "makers read from names (20" in said
     assert "gemma-2: google" in said
     assert any("human_1: a person" in line for line in document["read"]["filled"])
     lines = " ".join(assaymark.check(path, scale=(1, 5)).read.filled)
-    assert "no maker is known for our-judge; each is taken as a family of its own" in lines
+    assert "no maker is known for our-judge; each counts as a separate family" in lines
 
 
 def test_composite_keys_and_dotted_paths(tmp_path, capsys):
@@ -272,10 +293,10 @@ def test_clusters_are_the_items_or_a_column_and_may_follow_in_time(tmp_path, cap
     rows = [{**row, "week": f"w{int(row['item'][1:]) // 2}"} for row in rows_of(items=24)]
     path = written(tmp_path / "s.csv", rows)
     own, _, _ = checked(capsys, path, "--scale", "1..5")
-    assert "each item is a cluster of its own" in own
+    assert "each item is one cluster" in own
     assert "not used: week" in own
     weeks, document, _ = checked(capsys, path, "--scale", "1..5", "--cluster", "week", out="weeks")
-    assert "each item is a cluster" not in weeks
+    assert "each item is one cluster" not in weeks
     assert document["read"]["clusters"] == 12
     _, _, stored = checked(
         capsys, path, "--scale", "1..5", "--cluster", "week", "--cluster-order", "consecutive", out="time"
@@ -395,3 +416,119 @@ def test_one_or_two_clusters_are_no_error_and_license_nothing(items, tmp_path, c
         assert word not in said
         assert word not in page
     assert len(stored["tiers"].get("aggregate", [[]])) == 1
+
+
+@pytest.fixture(scope="module")
+def graded(shared) -> tuple[list[Row], Any]:
+    path = shared / "data" / "mt_bench_repro" / "single_grade.jsonl.gz"
+    with gzip.open(path, "rt") as lines:
+        rows = [json.loads(line) for line in lines]
+    found = assaymark.check(
+        path, dimensions="score_turn1,score_turn2", map={"item": "question_id+lang"}, cluster="question_id"
+    )
+    return rows, found
+
+
+Answer = tuple[int, str, str]
+
+
+def panel(rows: Sequence[Row]) -> tuple[list[str], dict[Answer, dict[str, float]]]:
+    """The judges that stay, and what each gave each answer (question, language, model); below 1 is no score."""
+    scores: dict[Answer, dict[str, float]] = {}
+    asked, failed = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for row in rows:
+        one, two, judge = row["score_turn1"], row["score_turn2"], row["judge_id"]
+        asked[judge, row["model_id"]] += 1
+        answer = scores.setdefault((row["question_id"], row["lang"], row["model_id"]), {})
+        if min(one, two) < 1:
+            failed[judge, row["model_id"]] += 1
+        else:
+            answer[judge] = (one + two) / 2
+    judges = sorted({judge for judge, _ in asked})
+    kept = [j for j in judges if all(failed[key] / n <= 0.05 for key, n in asked.items() if key[0] == j)]
+    return kept, {key: {j: v for j, v in given.items() if j in kept} for key, given in scores.items()}
+
+
+@pytest.mark.shared
+def test_agreement_of_real_judges_is_that_of_another_library(graded):
+    rows, found = graded
+    judges, scores = panel(rows)
+    whole = [given for given in scores.values() if len(given) == len(judges)]
+    makers = {j: "alibaba" if "Qwen" in j else j for j in judges}
+    kappas = [
+        cohen_kappa_score(*([math.floor(given[j] + 0.5) for given in whole] for j in pair), weights="quadratic",
+                          labels=range(1, 11))
+        for pair in combinations(judges, 2) if makers[pair[0]] != makers[pair[1]]
+    ]  # fmt: skip
+    assert found.agreement.value == pytest.approx(sum(kappas) / len(kappas), abs=1e-4)
+    assert found.agreement.n == len(whole)
+
+
+@pytest.mark.shared
+def test_gaps_and_tiers_of_real_scores_are_those_of_plain_least_squares(graded, tmp_path):
+    rows, found = graded
+    judges, scores = panel(rows)
+    models, questions = sorted({key[2] for key in scores}), sorted({key[0] for key in scores})
+    gaps: dict[tuple[str, str], list[float]] = {pair: [] for pair in combinations(models, 2)}
+    for question in questions:
+        answers = [key for key in scores if key[0] == question and scores[key]]
+        cells = [(k, judges.index(j), v) for k, key in enumerate(answers) for j, v in scores[key].items()]
+        design = np.zeros((len(cells) + 1, len(answers) + len(judges)))
+        for at, (k, j, _) in enumerate(cells):
+            design[at, k] = design[at, len(answers) + j] = 1
+        design[-1, len(answers) :] = 1  # judge effects sum to zero
+        effects = np.linalg.lstsq(design, np.array([*(v for *_, v in cells), 0.0]), rcond=None)[0]
+        level = {key: effects[k] for k, key in enumerate(answers)}
+        for a, b in gaps:
+            both = [
+                level[question, lang, a] - level[question, lang, b]
+                for lang in ("en", "ko")
+                if {(question, lang, a), (question, lang, b)} <= level.keys()
+            ]
+            gaps[a, b].append(float(np.mean(both)))
+    contrasts = {
+        (m.labels["high"], m.labels["low"]): m.value
+        for m in found.measurements
+        if m.name == "contrast" and m.labels["dimension"] == "aggregate"
+    }
+    for (a, b), values in gaps.items():
+        known = contrasts[a, b] if (a, b) in contrasts else -contrasts[b, a]
+        assert known == pytest.approx(np.mean(values), abs=1e-4)
+    order = sorted(models, key=lambda name: -np.mean([np.mean(v) * (1 if a == name else -1)
+                                                      for (a, b), v in gaps.items() if name in (a, b)]))  # fmt: skip
+    p = {pair: scipy.stats.ttest_1samp(values, 0).pvalue * len(gaps) for pair, values in gaps.items()}
+    tiers: list[list[str]] = [[]]
+    for at, name in enumerate(order):
+        tiers[-1].append(name)
+        if all(p[tuple(sorted((above, below)))] < 0.05 for above in order[: at + 1] for below in order[at + 1 :]):
+            tiers.append([])
+    found.save(tmp_path / "run")
+    stored = json.loads((tmp_path / "run" / "verdicts.json").read_text())["tiers"]["aggregate"]
+    assert [sorted(one) for one in tiers if one] == [sorted(one) for one in stored]
+
+
+@pytest.mark.shared
+def test_shares_of_wins_and_both_orders_of_real_verdicts(shared):
+    """The file's own column ``winner`` says who won in both orders; it is not read."""
+    path = shared / "data" / "mt_bench_repro" / "pairwise.jsonl.gz"
+    with gzip.open(path, "rt") as lines:
+        rows = [json.loads(line) for line in lines]
+    found = assaymark.check(path, map={"item": "question_id+lang"}, cluster="question_id")
+    good, value = ("A", "B", "tie"), {"A": 1.0, "B": 0.0, "tie": 0.5}
+    for judge, one in found.read.orders.items():
+        both = [r for r in rows if r["judge_id"] == judge and r["winner_ab"] in good and r["winner_ba"] in good]
+        assert one["both"] == len(both)
+        clear = [r for r in both if "tie" not in (r["winner_ab"], r["winner_ba"])]
+        assert one["same_text"] == sum(r["winner"] in (r["model_a"], r["model_b"]) for r in clear)
+        assert one["same_place"] == sum(r["winner_ab"] == r["winner_ba"] != "tie" for r in both)
+        assert one["one_tie"] == sum((r["winner_ab"] == "tie") != (r["winner_ba"] == "tie") for r in both)
+    shares: dict[tuple[Any, ...], list[float]] = {}
+    for row in rows:
+        won = [value[row["winner_ab"]]] if row["winner_ab"] in good else []
+        won += [1 - value[row["winner_ba"]]] if row["winner_ba"] in good else []
+        for model, share in ((row["model_a"], np.mean(won)), (row["model_b"], 1 - np.mean(won))) if won else ():
+            shares.setdefault((row["question_id"], row["lang"], model, row["judge_id"]), []).append(float(share))
+    levels = {m.labels["agent"]: m.value for m in found.measurements
+              if m.name == "score.effect" and m.labels["dimension"] == "aggregate"}  # fmt: skip
+    for model, level in levels.items():
+        assert level == pytest.approx(np.mean([np.mean(v) for key, v in shares.items() if key[2] == model]), abs=1e-4)

@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from assaymark.importers.roles import NAMES, Bools, Cells, Floats, Ints, Scored, coding, listed
 
 _TIES: Final = ("tie", "tied", "draw", "both", "equal", "same", "c", "inconsistent", "tie (bothbad)", "bothbad", "0")
-_FIRST: Final = ("a", "1", "model_a", "agent_a", "first", "left", "[[a]]", "assistant_a")
-_SECOND: Final = ("b", "2", "model_b", "agent_b", "second", "right", "[[b]]", "assistant_b")
+_FIRST: Final = ("a", "1", "first", "left", "[[a]]", "assistant_a")
+_SECOND: Final = ("b", "2", "second", "right", "[[b]]", "assistant_b")
+_TEXTS: Final = {f"{what}_{side}": float(side in "a1") for what in ("agent", "model", "system") for side in "ab12"}
 _SWAPPED: Final = ("ba", "b,a", "swapped", "true", "yes", "2", "reversed", "vu", "1_swapped")
 _STRAIGHT: Final = ("ab", "a,b", "original", "false", "no", "1", "0", "uv", "")
 
@@ -59,7 +60,10 @@ def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, Pair
             np.flatnonzero(~known),
             lambda row: (cells.at(row, "order"), f"must be ab or ba (got {words[row].as_py()!r:.60})"),
         )
-    value = np.concatenate([_won(cells, role, first, second, agents, turned=k == 1) for k, role in enumerate(columns)])
+    turned = [np.zeros_like(swapped), ~swapped] if twice else [swapped]
+    value = np.concatenate(
+        [_won(cells, role, first, second, agents, way) for role, way in zip(columns, turned, strict=True)]
+    )
     rows = np.arange(item.size)
     if twice:
         swapped = np.repeat([False, True], item.size)
@@ -85,7 +89,8 @@ def shares_of_wins(cells: Cells, *, twice: bool) -> tuple[Scored, dict[str, Pair
         judge=cell // a // len(items), trial=np.ones(cell.size, dtype=np.int64), dimensions=["share of wins"],
         scores=share[:, None], row=rows[at[np.searchsorted(where, cell // a)]],
     )  # fmt: skip
-    return made, _orders(judges, judge[usable], pair[usable], order[usable], of_low[usable])
+    seen = pair * item.size + rows if twice else pair  # both orders of a row are of one sitting
+    return made, _orders(judges, judge[usable], seen[usable], order[usable], of_low[usable])
 
 
 def shown_swapped(words: pa.Array | pa.ChunkedArray) -> tuple[Bools, Bools]:
@@ -104,16 +109,21 @@ def _means(keys: Ints, values: Floats) -> tuple[Ints, Floats]:
     return found, np.bincount(at, weights=values) / np.bincount(at)
 
 
-def _won(cells: Cells, role: str, first: Ints, second: Ints, agents: Sequence[str], *, turned: bool) -> Floats:
-    """What a verdict gives the agent in ``agent_a``: 1, one half, 0 or NaN; ``turned``: its text was shown second."""
+def _won(cells: Cells, role: str, first: Ints, second: Ints, agents: Sequence[str], turned: Bools) -> Floats:
+    """What a verdict gives the agent in ``agent_a``: 1, one half, 0 or NaN; ``turned``: its text was shown second.
+
+    A and B, 1 and 2, first and second are places; model_a and agent_b are texts, wherever they were shown.
+    """
     words, codes = coding(cells.column(role))
     place = {name: k for k, name in enumerate(agents)}
     named = np.array([place.get(word.translate(NAMES), -1) for word in words])[codes]
     slot = np.array([_slot(word) for word in words])
-    if np.isin(slot, (0.0, 1.0)).any() and "order" not in cells.roles:
-        column, shown = cells.roles[role], "agent_b" if turned else "agent_a"
-        cells.filled.append(f"{column} names places: the first is the text that was shown first, {shown}'s")
-    by_place = (1 - slot if turned else slot)[codes]
+    if np.isin(slot, (0.0, 1.0)).any():
+        shown = "agent_b's" if turned.all() else "agent_b's in rows that say so" if turned.any() else "agent_a's"
+        cells.filled.append(f"{cells.roles[role]} names places: the first is the text that was shown first, {shown}")
+    by_place = np.where(turned, 1 - slot[codes], slot[codes])
+    content = np.array([_TEXTS.get(word.strip().lower(), np.nan) for word in words])[codes]
+    by_place = np.where(np.isnan(content), by_place, content)
     return np.where(named == first, 1.0, np.where(named == second, 0.0, np.where(named >= 0, np.nan, by_place)))
 
 
@@ -133,21 +143,27 @@ def _note_unread(cells: Cells, columns: Sequence[str], value: Floats) -> None:
 
 
 def _orders(judges: Sequence[str], judge: Ints, pair: Ints, order: Bools, of_low: Floats) -> dict[str, PairOrders]:
-    """What became of the pairs that each judge saw in both orders."""
+    """What became of the pairs that each judge saw in both orders; repeats of one order count in equal shares."""
     keys, at = np.unique(pair, return_inverse=True)
     with np.errstate(invalid="ignore"):
-        straight, turned = (
-            np.bincount(at[those], of_low[those], keys.size) / np.bincount(at[those], minlength=keys.size)
+        (won, tie, lost), (won_too, tie_too, lost_too) = (
+            [
+                np.bincount(at[those], of_low[those] == value, keys.size) / np.bincount(at[those], minlength=keys.size)
+                for value in (1.0, 0.5, 0.0)
+            ]
             for those in (~order, order)
         )
-    both, owner = ~np.isnan(straight) & ~np.isnan(turned), np.zeros(keys.size, dtype=np.int64)
+    both, owner = ~np.isnan(won) & ~np.isnan(won_too), np.zeros(keys.size, dtype=np.int64)
     owner[at] = judge
     kinds = {
-        "same_text": (straight == turned) & (straight != 0.5),
-        "same_place": (straight + turned == 1) & (straight != 0.5),
-        "one_tie": (straight == 0.5) != (turned == 0.5),
+        "same_text": won * won_too + lost * lost_too,
+        "same_place": won * lost_too + lost * won_too,
+        "one_tie": tie * (1 - tie_too) + (1 - tie) * tie_too,
     }
-    counts = {name: np.bincount(owner[both & kind], minlength=len(judges)).tolist() for name, kind in kinds.items()}
+    counts = {
+        name: np.rint(np.bincount(owner[both], share[both], len(judges))).astype(int).tolist()
+        for name, share in kinds.items()
+    }
     of_both = np.bincount(owner[both], minlength=len(judges)).tolist()
     return {
         name: PairOrders(both=of_both[k], **{kind: found[k] for kind, found in counts.items()})
