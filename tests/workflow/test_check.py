@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import random
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -20,6 +21,8 @@ import pytest
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markup import markup_problems, pages_below
+from rich.cells import cell_len
 from sklearn.metrics import cohen_kappa_score
 
 import assaymark
@@ -64,7 +67,7 @@ def checked(capsys, path: Path, *options: str, out: str = "run") -> tuple[str, d
     assert main(["check", str(path), "--out", str(folder), *options, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (folder / "report" / "index.html").is_file()
-    assert max(len(line) for line in said.split("\n") if not line.startswith("page: ")) <= 80
+    assert max(cell_len(line) for line in said.split("\n") if not line.startswith("page: ")) <= 80
     return " ".join(said.split()), document, json.loads((folder / "verdicts.json").read_text())
 
 
@@ -124,6 +127,28 @@ def test_the_same_scores_in_any_form_give_the_same_verdicts(tmp_path_factory, da
     }  # fmt: skip
     for form, (source, options) in forms.items():
         assert found_in(source, scale="1..5", **options) == want, form
+
+
+def test_columns_of_every_kind_that_frames_have():
+    table = pa.Table.from_pylist(rows_of())
+    want = found_in(table, scale=(1, 5))
+    view, many = table, table
+    for at, name in enumerate(table.column_names):
+        text = table.column(name).cast(pa.string())
+        view = view.set_column(at, name, text.cast(pa.string_view()))
+        many = many.set_column(at, name, (text if name != "score" else table.column(name)).dictionary_encode())
+    numbers = table.set_column(3, "score", table.column("score").cast(pa.decimal128(38, 2)))
+    passed = [row["score"] > 3 for row in rows_of()]
+    told = [table.set_column(3, "score", pa.array(one)) for one in (passed, [int(one) for one in passed])]
+    for found in (view, many, numbers):
+        assert found_in(found, scale=(1, 5)) == want
+    flags, digits = (assaymark.check(one) for one in told)
+    assert flags.read.scale == digits.read.scale == (0, 1)
+    assert flags.measurements == digits.measurements
+    assert flags.agreement.method.startswith("mean of pairwise quadratic-weighted kappa")
+    shares = table.set_column(3, "score", pa.array([100 * one for one in passed]))
+    assert assaymark.check(shares).agreement.method.startswith("mean of pairwise intraclass correlations")
+    assert assaymark.check(shares).agreement.value == pytest.approx(flags.agreement.value, abs=0.05)
 
 
 def test_pairs_in_any_form_give_the_same_verdicts(tmp_path):
@@ -532,3 +557,41 @@ def test_shares_of_wins_and_both_orders_of_real_verdicts(shared):
               if m.name == "score.effect" and m.labels["dimension"] == "aggregate"}  # fmt: skip
     for model, level in levels.items():
         assert level == pytest.approx(np.mean([np.mean(v) for key, v in shares.items() if key[2] == model]), abs=1e-4)
+
+
+HOSTILE = (
+    "<script>window.__canary=1</script></style></title></svg>", '"><img src=x onerror=alert(1)> \' onclick=x',
+    "[bold red]x[/bold red] [link=http://x]y[/link] {{7*7}} {% raw %} `x` **b** $(rm)", "W" * 120, "名前ナ" * 40,
+    "a\u0301" * 60, "=cmd|' /C calc'!A0", "x,y;z|w=[q]", "--help",
+)  # fmt: skip
+
+
+def test_hostile_names_stay_text_on_every_page_and_in_the_terminal(tmp_path, capsys):
+    rows = [
+        {**row, "item": f"<b>{row['item']}</b>\x1b[31m\n\u202e{HOSTILE[0]}" + "Z" * 3000,
+         "<i>crit</i> [red]": row["score"],
+         "topic": f"<t>\x07</t>{'T' * 3000}{int(row['item'][1:]) // 3}"}
+        for row in rows_of(items=12, agents=HOSTILE[:5], judges=HOSTILE[5:], gap=0.5)
+    ]  # fmt: skip
+    path = tmp_path / "<b>[red] it's.parquet"
+    pq.write_table(pa.Table.from_pylist([{k: v for k, v in row.items() if k != "score"} for row in rows]), path)
+    said, document, _ = checked(
+        capsys, path, "--dimensions", "<i>crit</i> [red]", "--scale", "1..5", "--cluster", "topic"
+    )
+    assert all(one.isprintable() for one in said)
+    assert "names of judges written without []=,|: =cmd|' /C calc’!A0 as -cmd/' /C calc’!A0" in said
+    pages = pages_below(tmp_path / "run" / "report")
+    assert not [one for page in pages.values() for one in markup_problems(page)]
+    assert not [
+        page.name for page in pages.values() if re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", page.text)
+    ]
+    certificates = [str(one) for one in sorted((tmp_path / "run" / "certificates").iterdir())]
+    assert main(["claim", "--verify", *certificates]) == 0, capsys.readouterr()
+    assert document["read"]["clusters"] == 4
+
+
+def test_a_small_table_is_said_on_about_one_screen(tmp_path, capsys):
+    path = written(tmp_path / "s.csv", rows_of(items=20))
+    assert main(["check", str(path), "--scale", "1..5", "--out", str(tmp_path / "run")]) == 0
+    lines = capsys.readouterr().out.rstrip("\n").split("\n")
+    assert len(lines) <= 60

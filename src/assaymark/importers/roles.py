@@ -235,7 +235,8 @@ class Cells:
             row = -1 if codes is None else int(np.argmax(codes == k))
             self.problems.add(self.at(row, role) if row >= 0 else self.roles.get(role, role), what, row)
         if changed := [f"{old} as {new}" for old, new in zip(words, made, strict=True) if old != new]:
-            self.filled.append(f"names of {role}s written without []=,|: {listed(changed, 3)}")
+            many = "criteria" if role == "criterion" else f"{role}s"
+            self.filled.append(f"names of {many} written without []=,|: {listed(changed, 3)}")
         if len(set(made)) < len(set(words)):
             self.problems.add(self.roles.get(role, role), "two names differ only in characters that a name cannot have")
         return made
@@ -256,6 +257,8 @@ class Cells:
         column = self.file.column(name)
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
+        if pa.types.is_string_view(column.type):
+            column = column.cast(pa.string())
         kind = column.type
         if pa.types.is_string(kind) or pa.types.is_large_string(kind):
             text = pc.utf8_trim_whitespace(column)

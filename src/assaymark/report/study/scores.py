@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from shlex import quote
 from typing import Final
 
 from markupsafe import Markup
@@ -163,10 +164,10 @@ def next_steps(book: Book) -> list[tuple[str, str]]:
     if table is None:
         return []
     found: list[tuple[str, str]] = []
-    item, command = book.one(KAPPA, dimension=AGGREGATE), f"assaymark check {clean(table.source, 120)}"
+    item, command = book.one(KAPPA, dimension=AGGREGATE), f"assaymark check {quote(clean(table.source, 120))}"
     odd = None if item is None or item.value is None else odd_judge(book, item.value)
     if odd is not None:
-        found.append((f"See what changes without {clean(odd[0], 60)}:", f"{command} --without '{odd[0]}'"))
+        found.append((f"See what changes without {clean(odd[0], 60)}:", f"{command} --without {quote(odd[0])}"))
     if "cluster" not in table.roles:
         found.append(("Name clusters, if items come in groups:", f"{command} --cluster COLUMN"))
     if not book.preregistered:
