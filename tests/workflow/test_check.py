@@ -342,11 +342,39 @@ def test_nothing_is_dropped_without_a_line(tmp_path, capsys):
         "1 score of −1 count as missing", "1 row repeats a result with its score: counted once",
         "2 of 120 scores of answers are missing (1.7%), by judge: claude-3 1.7%, gpt-4o 1.7% and by agent: ash 5.0%",
         "length is not examined: length lacks a number, or differs between rows of one answer",
-        "1 trajectory lacks a usable score from some judge: agreement is measured without them",
+        "1 answer lacks a usable score from some judge: agreement is measured without them",
     ):  # fmt: skip
         assert any(told in line for line in lines), (told, lines)
         assert told in said
     assert "1 column not used: note" in said
+
+
+def test_every_choice_is_on_the_record_and_criteria_that_lack_scores_are_said():
+    rows = rows_of(judges=("gpt-4o", "claude-3", "llama-3"))
+    read = assaymark.check(wide(rows), judges="gpt-4o,claude-3", scale=(1, 5)).read
+    assert read.choices == ("without llama-3",)
+    assert (
+        found_in(wide(rows), without="llama-3", scale=(1, 5))[1:3]
+        == found_in(wide(rows), judges="gpt-4o,claude-3", scale=(1, 5))[1:3]
+    )
+    two = [{**row, "criterion": name} for row in rows for name in ("clear", "right")]
+    assert assaymark.check(two, dimensions="clear", scale=(1, 5)).read.choices == ("without the criteria right",)
+    part = [{**row, "clear": row["score"], "right": None if k % 4 == 0 else 2} for k, row in enumerate(rows)]
+    left = assaymark.check(part, dimensions="clear,right", scale=(1, 5)).read.left
+    told = "18 rows of 72 lack a score on some criterion and count on none (missing: right 18); fewer criteria in"
+    assert any(line.startswith(told) for line in left), left
+    pairs = [{"item": q, "agent_a": "ash", "agent_b": "birch", "judge": judge, "winner_ab": "A", "winner_ba": "B"}
+             for q in range(5) for judge in ("gpt-4o", "claude-3", "llama-3")]  # fmt: skip
+    assert set(assaymark.check(pairs, without="llama-3").read.orders) == {"gpt-4o", "claude-3"}
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path, capsys):
+    path = written(tmp_path / "s.csv", rows_of())
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "mine.txt").write_text("mine")
+    assert main(["check", str(path), "--scale", "1..5", "--out", str(tmp_path / "run")]) == 1
+    assert "run holds other files; give the table a folder of its own (--out)" in capsys.readouterr().err
+    assert [one.name for one in (tmp_path / "run").iterdir()] == ["mine.txt"]
 
 
 def crowd(*, per: int = 2, workers: int = 6) -> list[Row]:
@@ -418,7 +446,9 @@ def test_parts_that_no_item_connects_cannot_be_tested_and_are_named(tmp_path, ca
     one, two = rows_of(items=8, agents=("ash", "birch")), rows_of(items=8, agents=("cedar", "dogwood"), seed=3)
     rows = one + [{**row, "item": f"p{row['item']}"} for row in two]
     said, _, stored = checked(capsys, written(tmp_path / "s.csv", rows), "--scale", "1..5")
-    told = "no item connects these parts, which cannot be tested against each other: ash, birch; cedar, dogwood"
+    told = (
+        "no item that the same judges scored connects these parts, so they cannot be tested: ash, birch; cedar, dogwood"
+    )
     assert told in said
     assert told in stored["notes"]
     apart = [v for v in stored["verdicts"] if set(v["claim"]["subjects"]) == {"ash", "cedar"}]

@@ -141,6 +141,8 @@ class Cells:
         self.problems = Problems(rows.name)
         self.filled: list[str] = []
         self.left: list[str] = []
+        self.choices: list[str] = []
+        self.passed_over: list[str] = []
         self._numbers = dict[str, tuple[Floats, Bools]]()
         self.used: set[str] = set()
         self._open: set[str] = set()

@@ -146,6 +146,7 @@ class _Reading(Cells):
             if rows.size < scores.size:
                 rest = [one for one in dimensions if one not in self.wanted.dimensions]
                 self.left.append(f"{scores.size - rows.size:,} scores on {listed(rest)} are not used")
+                self.choices += [] if self.wanted.planned else [f"without the criteria {listed(rest)}"]
             dimension = np.searchsorted(np.sort(places), dimension)
             dimensions = [dimensions[k] for k in sorted(places)]
         return self._gather(judges, judge[rows], dimensions, dimension[rows], scores[rows], rows)
@@ -178,7 +179,9 @@ class _Reading(Cells):
         self.need("agent", *self._item())
         columns = sorted(self.wanted.judges or [one for one in self.free() if maker_of(one) or is_person(one)])
         self.problems.refuse()
-        others = [one for one in self.free() if one not in columns and self.is_number(one)]
+        others = [one for one in self.free() if one not in columns and (self.is_number(one) or self.is_label(one))]
+        self.passed_over = [one for one in others if maker_of(one) or is_person(one)]
+        others = [one for one in others if self.is_number(one)]
         if others and not self.wanted.judges:
             found = ", ".join(f"{one} in column {self.rows.column_names.index(one) + 1}" for one in others[:LISTED])
             what = f"numbers that are no known judge's: {found}; name the judges, as in --judges {','.join(columns)}"
@@ -283,7 +286,7 @@ class _Reading(Cells):
             self.left.append(f"{plural(n, 'row')} repeat{'s' if n == 1 else ''} a result with its score: counted once")
 
     def _finish(self, shape: Shape, found: Scored, orders: Mapping[str, PairOrders]) -> ScoresRead:
-        choices = []
+        choices = self.choices
         kept = () if shape == "one column a judge" else self.wanted.judges or ()
         for flag, names in (("--without", self.wanted.without), ("--judges", kept)):
             for name in names:
@@ -292,7 +295,7 @@ class _Reading(Cells):
         chosen = [name for name in found.judges if name not in self.wanted.without]
         if kept:
             chosen = [name for name in chosen if name in kept]
-        if dropped := sorted(set(found.judges) - set(chosen)):
+        if dropped := sorted({*found.judges, *self.passed_over} - set(chosen)):
             choices.append(f"without {listed(dropped)}")
             found = found.only(np.isin(found.judge, [found.judges.index(name) for name in chosen]))
         if not chosen:
@@ -315,7 +318,7 @@ class _Reading(Cells):
             scale=scale, levels=shape in _MARKS,
             read=f"{', '.join(named)} ({low:g} to {high:g}), {shape}{rest}", filled=tuple(self.filled),
             left=tuple(self.left), choices=tuple(choices), families=families, families_known=known, unused=unused,
-            orders=orders, dropped=tuple(dropped),
+            orders={name: one for name, one in orders.items() if name in chosen}, dropped=tuple(dropped),
         )  # fmt: skip
 
     def _scale(self, found: Scored) -> tuple[float, float]:

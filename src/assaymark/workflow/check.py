@@ -235,7 +235,7 @@ def check(
     progress("reading scores", 1, 1)
     if read.choices and kept:
         kept = False
-    notes = list[str]()
+    notes = list(_partial(columns))
     if plan is not None and read.dropped:
         plan = plan.model_copy(update={"judges": tuple(one for one in plan.judges if one.name not in read.dropped)})
     if plan is None:
@@ -442,10 +442,20 @@ def _answered(columns: Columns, notes: list[str]) -> Columns:
     over = (by_judge > limits.per_judge + 1e-9) | (by_agent > limits.per_agent + 1e-9).any(axis=0)
     if not over.all() or not scored.any():
         return columns
-    lost = int((~columns.usable).sum())
-    why = "every judge has so many that they are read as not asked for"
-    notes.append(f"{plural(lost, 'row')} without a score on every criterion: {why}")
+    if lost := int(np.isnan(columns.scores).all(axis=1).sum()):
+        why = "every judge has so many that they are read as not asked for"
+        notes.append(f"{plural(lost, 'row')} without a score: {why}")
     return columns.only(columns.usable)
+
+
+def _partial(columns: Columns) -> Iterator[str]:
+    """How many rows have scores on some criteria only."""
+    lacks = np.isnan(columns.scores)
+    if part := int((lacks.any(axis=1) & ~lacks.all(axis=1)).sum()):
+        most = np.argsort(-lacks.sum(axis=0), kind="stable").tolist()
+        seen = listed([f"{columns.dimensions[k]} {lacks[:, k].sum():,}" for k in most if lacks[:, k].any()])
+        what = f"{plural(part, 'row')} of {len(lacks):,} lack a score on some criterion and count on none"
+        yield f"{what} (missing: {seen}); fewer criteria in --dimensions keep more rows"
 
 
 def _lacking(columns: Columns, found: Sequence[Measurement]) -> Iterator[str]:
@@ -468,7 +478,7 @@ def _lacking(columns: Columns, found: Sequence[Measurement]) -> Iterator[str]:
     parts = sorted({tuple(sorted(one)) for one in groups.values()}, key=lambda one: (-len(one), one))
     if len(parts) > 1:
         named = "; ".join(listed(one) for one in parts)
-        yield f"no item connects these parts, which cannot be tested against each other: {named}"
+        yield f"no item that the same judges scored connects these parts, so they cannot be tested: {named}"
 
 
 def _view(rows: Rows, read: ScoresRead, columns: Columns) -> TableView:

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -273,7 +274,7 @@ def measure_columns(
         said += [f"judge {judge} is left out: {why}" for judge, why in left_out.items()]
         honest = score_table_of(columns, weights=weights)
     if honest.left_out and plan.rubric.coefficient != "alpha":
-        said.append(f"{_lacking(len(honest.left_out))}: agreement is measured without them")
+        said.append(f"{_lacking(len(honest.left_out), unit)}: agreement is measured without them")
     found = analyse(honest, plan, rng=np.random.default_rng([plan.seed, 1]), progress=counted(progress))
     found = (*found, *_controls(columns, honest, plan), *missing_measurements(whole, left_out))
     scope = (honest.n, len(honest.left_out), len(honest.agents), len(honest.clusters))
@@ -313,8 +314,9 @@ def _of_sums(path: Path, sums: ScoreSums, study: Study | None, progress: Progres
     return _decided(path, size, plan, study is not None, layout.paired, found, sums.digest, notes)
 
 
-def _lacking(count: int) -> str:
-    return f"{count:,} {'trajectory lacks' if count == 1 else 'trajectories lack'} a usable score from some judge"
+def _lacking(count: int, unit: str = "cycle") -> str:
+    one, many = ("answer", "answers") if unit == "item" else ("trajectory", "trajectories")
+    return f"{count:,} {f'{one} lacks' if count == 1 else f'{many} lack'} a usable score from some judge"
 
 
 def _unused(columns: Sequence[str]) -> list[str]:
@@ -328,15 +330,16 @@ def _decided(
 ) -> MeasuredTable:  # fmt: skip
     measurements = []
     called = unit if paired else "cluster"
+    # The same numbers with the words that are true where clusters, or items, stand for cycles.
+    words = {} if called == "cycle" else {"cycle": called}
+    words |= {"trajectories": "answers", "trajectory": "answer"} if unit == "item" else {}
     for item in found:
-        if called != "cycle" and "cycle" in f"{item.method} {item.n_of} {item.state}":
-            # The same number with the words that are true where clusters, or items, stand for cycles.
-            method = item.method.replace("cycle", called)
-            if not paired:
-                method += "; no cycle was given, so agents are compared by their means in each cluster"
-            item = replace(
-                item, method=method, n_of=item.n_of.replace("cycle", called), state=item.state.replace("cycle", called)
-            )
+        said = item.method, item.n_of, item.state
+        told = [reduce(lambda text, word: text.replace(word, words[word]), words, one) for one in said]
+        if called != "cycle" and not paired and "cycle" in " ".join(said):
+            told[0] += "; no cycle was given, so agents are compared by their means in each cluster"
+        if told != [*said]:
+            item = replace(item, method=told[0], n_of=told[1], state=told[2])
         measurements.append(item)
     fingerprint = plan_hash(plan, {}, {"scores": digest})
     verdicts = decide_claims(measurements, plan, fingerprint, preregistered=planned)
