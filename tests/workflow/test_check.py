@@ -163,14 +163,14 @@ def test_a_scale_is_read_from_the_scores_that_tell_it(values, scale):
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ([2, 5], "from 2 to 5, which tells no scale; declare it, as in --scale 1..5"),
-        ([1, 2, 6], "from 1 to 6, which tells no scale; declare it, as in --scale 1..7"),
-        ([0, 5], "from 0 to 5, which tells no scale; declare it, as in --scale 0..10"),
-        ([0.2, 0.9], "from 0.2 to 0.9, which tells no scale; declare it, as in --scale 0..1"),
-        ([0, 0.5, 1], "from 0 to 1, which tells no scale; declare it, as in --scale 0..1"),
-        ([-2, 2], "from -2 to 2, which tells no scale; declare it, as in --scale -2..2"),
-        ([1, 250], "from 1 to 250, which tells no scale; declare it, as in --scale 1..250"),
-        ([10.5, 90.25], "from 10.5 to 90.25, which tells no scale; declare it, as in --scale 0..100"),
+        ([2, 5], "from 2 to 5, which fits no known scale; declare it, as in --scale 1..5"),
+        ([1, 2, 6], "from 1 to 6, which fits no known scale; declare it, as in --scale 1..7"),
+        ([0, 5], "from 0 to 5, which fits no known scale; declare it, as in --scale 0..10"),
+        ([0.2, 0.9], "from 0.2 to 0.9, which fits no known scale; declare it, as in --scale 0..1"),
+        ([0, 0.5, 1], "from 0 to 1, which fits no known scale; declare it, as in --scale 0..1"),
+        ([-2, 2], "from -2 to 2, which fits no known scale; declare it, as in --scale -2..2"),
+        ([1, 250], "from 1 to 250, which fits no known scale; declare it, as in --scale 1..250"),
+        ([10.5, 90.25], "from 10.5 to 90.25, which fits no known scale; declare it, as in --scale 0..100"),
     ],
 )
 def test_scores_that_tell_no_scale_are_an_error_with_the_flag(values, told):
@@ -189,11 +189,11 @@ def test_families_are_told_by_names_and_people_count_one_by_one(tmp_path, capsys
         "gpt-4o": "openai", "openai/o3-mini": "openai", "gemma-2": "google", "models/gemini-pro": "google",
         "our-judge": "anthropic", "human_1": "human_1 (a person)", "human_2": "human_2 (a person)",
     }  # fmt: skip
-    assert "makers told by names (20" in said
+    assert "makers read from names (20" in said
     assert "gemma-2: google" in said
     assert any("human_1: a person" in line for line in document["read"]["filled"])
     lines = " ".join(assaymark.check(path, scale=(1, 5)).read.filled)
-    assert "no maker is known for our-judge; each is taken as a family of its own" in lines
+    assert "no maker is known for our-judge; each counts as a separate family" in lines
 
 
 def test_composite_keys_and_dotted_paths(tmp_path, capsys):
@@ -272,7 +272,7 @@ def test_clusters_are_the_items_or_a_column_and_may_follow_in_time(tmp_path, cap
     rows = [{**row, "week": f"w{int(row['item'][1:]) // 2}"} for row in rows_of(items=24)]
     path = written(tmp_path / "s.csv", rows)
     own, _, _ = checked(capsys, path, "--scale", "1..5")
-    assert "each item is a cluster of its own" in own
+    assert "each item is one cluster" in own
     assert "not used: week" in own
     weeks, document, _ = checked(capsys, path, "--scale", "1..5", "--cluster", "week", out="weeks")
     assert "each item is a cluster" not in weeks
