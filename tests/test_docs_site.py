@@ -25,7 +25,7 @@ from assaymark.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-HOW_TO = sorted([*(DOCS / "how-to").glob("*.md"), DOCS / "check.md"])
+HOW_TO = sorted([*(DOCS / "how-to").glob("*.md"), DOCS / "check.md", DOCS / "scale.md"])
 CHECKER = doctest.OutputChecker()
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

@@ -95,24 +95,18 @@ def test_a_bare_table_under_a_plan_of_ones_own(tmp_path, capsys):
     assert "[x] 0 supported   [/] 0 only with a condition" in capsys.readouterr().out
 
 
-def test_a_locked_plan_brings_its_scale_and_a_judge_left_out_afterwards_undoes_the_lock(tmp_path, capsys):
-    text = 'name = "mine"\nseed = 1\n[rubric]\nscale = [1, 7]\n[rubric.weights]\nclarity = 1\nrisk = 1\n' + "".join(
-        f'[[judges]]\nname = "{j}"\nmodel = "elsewhere/{j}"\nfamily = "{j}"\n' for j in ("north", "south", "east")
-    )
-    (tmp_path / "plan.toml").write_text(text)
-    plan, out = str(tmp_path / "plan"), tmp_path / "out"
-    assert main(["lock", str(tmp_path / "plan.toml"), "--out", plan]) == 0
-    run = ["check", str(scores(tmp_path / "s.csv")), "--study", plan, "--out", str(out)]
-    for more in ([], ["--without", "east"], ["--judges", "north,south"]):
-        choices = ["without east"] if more else []
-        assert main([*run, *more]) == 0
-        found = json.loads((out / "check.json").read_text())
-        assert (found["preregistered"], found["read"]["choices"]) == (not choices, choices)
-        assert found["read"]["scale"] == [1, 7]
-        assert json.loads((out / "verdicts.json").read_text())["preregistered"] == (not choices)
-    capsys.readouterr()
-    assert main([*run, "--scale", "1..5"]) == 1
-    assert "the scores are on 1..5, and the plan says 1..7 (rubric.scale)" in capsys.readouterr().err
+def test_a_plan_of_pairs_is_on_shares_of_wins(tmp_path, capsys):
+    judge = '[[judges]]\nname = "{0}"\nmodel = "elsewhere/{0}"\nfamily = "{0}"\n'
+    rows = [f"q{q},ash,elm,{j},{'ab'[q % 3 == 0]}\n" for q in range(12) for j in ("north", "south")]
+    (tmp_path / "pairs.csv").write_text("".join(["item,agent_a,agent_b,judge,winner\n", *rows]))
+    plan, said = tmp_path / "plan.toml", {}
+    for rubric in ("", "scale = [0, 1]", 'scale = [0, 1]\nagreement = "icc"'):
+        plan.write_text(
+            f'name = "mine"\nseed = 1\n[rubric]\n{rubric}\n' + judge.format("north") + judge.format("south")
+        )
+        run = main(["check", str(tmp_path / "pairs.csv"), "--study", str(plan), "--out", str(tmp_path / "out")])
+        said[rubric] = (run, "pairs give shares of comparisons won; the plan needs" in capsys.readouterr().err)
+    assert list(said.values()) == [(1, True), (1, True), (0, False)]
 
 
 def test_further_calls_are_planned_from_a_finished_run(finished, capsys, monkeypatch):

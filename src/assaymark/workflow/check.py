@@ -233,9 +233,10 @@ def check(
     read = read_scores(rows, wanted)
     columns = replace(Columns.of(read.table, source, read.dimensions, read.scale), families_known=read.families_known)
     progress("reading scores", 1, 1)
-    if read.choices and kept:
-        kept = False
-    notes = list(_partial(columns))
+    kept, notes = kept and not read.choices, list(_partial(columns))
+    if plan is not None and not read.levels and (plan.scale != read.scale or plan.rubric.agreement in (None, "kappa")):
+        needed = 'rubric.scale = [0, 1] and rubric.agreement = "icc"'
+        raise PlanError(f"{source}: pairs give shares of comparisons won; the plan needs {needed}")
     if plan is not None and read.dropped:
         plan = plan.model_copy(update={"judges": tuple(one for one in plan.judges if one.name not in read.dropped)})
     if plan is None:
