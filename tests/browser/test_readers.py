@@ -22,7 +22,7 @@ _UNSHOWN = """() => [...document.querySelectorAll('main *')].filter(e => {
 }).map(e => e.outerHTML.slice(0, 120))"""
 
 _BUTTONS = """() => [...document.querySelectorAll('button, input')]
-  .filter(e => !e.closest('.keys'))  // what these do is done by the style sheet
+  .filter(e => !e.closest('.keys, .scale'))  // what these do is done by the style sheet
   .filter(e => e.getClientRects().length).length"""
 
 _FOCUSED = """() => {

@@ -109,7 +109,8 @@ def text_of(page: Path) -> str:
 
 def pages_of(site: Path, agent: str) -> str:
     """Everything that the English pages of one agent say."""
-    return "\n".join(text_of(page) for page in sorted((site / "agents").glob(f"{agent}*.html")))
+    own = (site / "agents").glob(f"{agent}.html"), (site / "agents" / agent).glob("*.html")
+    return "\n".join(text_of(page) for pages in own for page in sorted(pages))
 
 
 def test_nothing_is_lost(season):

@@ -185,7 +185,7 @@ def _model(name: str, model: str, wanted: Wanted) -> list[str]:
     if is_outside(model):
         return _given(name=name, model=model, family=_family(model))
     if model.startswith("reference/"):
-        return _given(name=name, model=model, family=name)
+        return _given(name=name, model=model, family=name.lower())
     given = {"max_tokens": wanted.max_tokens, "base_url": wanted.base_url, "api_key_env": wanted.key_env}
     args = {key: value for key, value in given.items() if value is not None}
     temperature = wanted.temperature
