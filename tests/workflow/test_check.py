@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import math
 import random
@@ -366,6 +367,45 @@ def test_every_choice_is_on_the_record_and_criteria_that_lack_scores_are_said():
     pairs = [{"item": q, "agent_a": "ash", "agent_b": "birch", "judge": judge, "winner_ab": "A", "winner_ba": "B"}
              for q in range(5) for judge in ("gpt-4o", "claude-3", "llama-3")]  # fmt: skip
     assert set(assaymark.check(pairs, without="llama-3").read.orders) == {"gpt-4o", "claude-3"}
+
+
+def test_a_large_file_is_summed_in_parts_only_where_its_columns_are_the_documented_ones(tmp_path, monkeypatch):
+    rows = rows_of(items=12)
+    want = found_in(rows, scale=(1, 5))
+    monkeypatch.setattr("assaymark.workflow.score_files.STREAMED_FROM", 10)
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "names.parquet")
+    assert found_in(tmp_path / "names.parquet", scale="1..5") == want
+    whole = [{**row, "score": 1 if k == 0 else 5 if k == 1 else row["score"]} for k, row in enumerate(rows)]
+    pq.write_table(pa.Table.from_pylist(whole), tmp_path / "whole.parquet")
+    assert found_in(tmp_path / "whole.parquet") == found_in(whole)
+    documented = [
+        {**row, "trajectory": row["item"] + row["agent"], "cluster": row["item"], "cycle": row["item"], "trial": 1,
+         "family": "openai" if row["judge"] == "gpt-4o" else "anthropic", "clear": row["score"]}
+        for row in rows
+    ]  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(documented), tmp_path / "documented.parquet")
+    found = assaymark.check(tmp_path / "documented.parquet", dimensions="clear", out=tmp_path / "run")
+    assert found.agreement.value == next(m.value for m in want[2] if m.id == found.agreement.id)
+    assert (tmp_path / "run" / "report" / "index.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("answer", "told", "of"),
+    [("2\n", "1 retries, 2 clear", "scores"), ("gpt-4o, 1\n", "1 claude-3, 2 gpt-4o, 3 retries", "judges")],
+)
+def test_on_a_terminal_the_open_question_is_asked(answer, told, of, tmp_path, capsys, monkeypatch):
+    rows = [{"retries": k % 3, **row} for k, row in enumerate(rows_of())]
+    table = [{"item": r["item"], "agent": r["agent"], "judge": r["judge"], "retries": r["retries"], "clear": r["score"]}
+             for r in rows] if of == "scores" else [{**one, "retries": 1} for one in wide(rows)]  # fmt: skip
+    path = written(tmp_path / "s.csv", table)
+    monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert main(["check", str(path), "--scale", "1..5", "--out", str(tmp_path / "run"), "--quiet"]) == 0
+    said = capsys.readouterr().err
+    assert f"Which of these columns are {of} ({told})?" in said
+    read = json.loads((tmp_path / "run" / "check.json").read_text())["read"]
+    assert read["dimensions"] == (["clear"] if of == "scores" else ["score"])
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path, capsys):

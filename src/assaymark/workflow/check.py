@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from rich.console import RenderableType
 
@@ -20,7 +21,7 @@ from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers.roles import Wanted, listed, plural
 from assaymark.importers.scores import ScoresRead, read_scores
 from assaymark.importers.tables import Rows, read_rows
-from assaymark.metrology.columns import Columns
+from assaymark.metrology.columns import TEXTS, Columns
 from assaymark.notebook import Note, Part, Result
 from assaymark.plan import ClusterOrder, Missing
 from assaymark.protocol import Study, parse_study, plan_hash
@@ -207,7 +208,12 @@ def check(
     'north ranks first of the two agents on the overall score in the scores of these 2 judges.'
     """
     asked = map, scale, judges, family, cluster, cluster_order, without
-    if isinstance(table, (str, Path)) and not any(asked) and is_large(Path(table)):
+    if (
+        isinstance(table, (str, Path))
+        and not any(asked)
+        and is_large(Path(table))
+        and set(TEXTS) <= {*pq.read_schema(Path(table)).names}
+    ):
         return _streamed(Path(table), study, dimensions, out, progress)
     rows = _rows(table)
     source = rows.name
