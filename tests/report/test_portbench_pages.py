@@ -194,7 +194,7 @@ def test_a_sentence_about_built_in_models_is_never_copied_without_saying_so():
         copies = [
             unescape(text)
             for path in ("index.html", "claims.html")
-            for text in re.findall(r'data-copy="([^"]*)"', found[path])
+            for text in re.findall(r'data-copy="(“[^"]*)"', found[path])
         ]
         assert copies
         assert all(("stand-ins" in text) == bool(says) and says in text for text in copies)

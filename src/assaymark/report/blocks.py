@@ -7,6 +7,7 @@ in: the constructors of ``Cell`` and ``Quote`` refuse it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -242,7 +243,7 @@ class Figure:
     ``judges`` are the judges whose marks it holds, where there are several; ``note`` is what has to be read with it,
     and ``table`` holds the numbers that it draws, where they do not stand beside it. A figure of paths has a ``brush``
     that reads a stretch of days, and a link to a file of ``data``. One that has a linear and a logarithmic axis in it
-    has the words for both in ``scales``.
+    has the words for both in ``scales``. ``values`` are the rows of its file where no table stands below it.
     """
 
     kind: ClassVar = "figure"
@@ -256,6 +257,12 @@ class Figure:
     brush: Brush | None = None
     data: str = ""
     scales: tuple[str, str] | None = None
+    values: Table | None = None
+
+    @property
+    def rows(self) -> Table | None:
+        """What its file of values holds."""
+        return self.values or self.table
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +352,7 @@ class Beside:
 
     kind: ClassVar = "beside"
     columns: tuple[tuple[Block, ...], ...]
-    style: Literal["duo", "tri", "cols", "trio", "talk"] = "duo"
+    style: Literal["duo", "tri", "cols", "trio", "talk", "small3"] = "duo"
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,7 +437,28 @@ class Page:
     styles: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ("page.js+tools.js",)
 
+    def file_of(self, figure: Figure) -> str:
+        """Where the files of a figure lie, seen from the folder of the run and without their endings."""
+        found = _NAMED.search(figure.wide)
+        return f"figures/{self.path.removesuffix('.html').replace('/', '-')}-{found[1] if found else 'figure'}"
 
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """Every figure on it that is drawn."""
+        return tuple(one for one in _figures_in((self.blocks, self.sections)) if one.wide)
+
+
+def _figures_in(parts: Iterable[Any]) -> Iterator[Figure]:
+    for one in parts:
+        if isinstance(one, Figure):
+            yield one
+        elif isinstance(one, tuple):
+            yield from _figures_in(one)
+        elif not isinstance(one, str):
+            yield from _figures_in(getattr(one, name, ()) for name in ("blocks", "columns", "items"))
+
+
+_NAMED: Final = re.compile(r'\bid="([A-Za-z0-9_-]+)"')
 _ICON: Final = Markup('<svg class="g {}" aria-hidden="true"><use href="#g-{}"/></svg>')
 _LEVELS: Final = ("headline", "qualified", "no-claim")
 

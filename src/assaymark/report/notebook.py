@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Final
 
 from assaymark.claims.messages import Catalogue, english
@@ -26,7 +25,7 @@ from assaymark.report.datasheet.wording import Missing, Plot
 from assaymark.report.inputs import AssayRun
 from assaymark.report.levels import LEVELS, TAGS, TALLY, LevelView, WithheldGroup, level_views
 from assaymark.report.lookup import Book
-from assaymark.report.page import asset
+from assaymark.report.page import asset, drawn_rules
 from assaymark.report.portbench.book import BenchBook, board_title, pipeline_boards
 from assaymark.report.portbench.inputs import BenchRun
 from assaymark.report.portbench.levels import said_levels
@@ -49,10 +48,6 @@ __all__ = ["bench_parts", "drawing", "judges_parts", "season_parts", "study_part
 # A figure of the pages, made fit for a notebook: names that are its own, and the few styles that it needs.
 
 
-_BLOCK: Final = re.compile(r"@[^{;]+\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}")
-_RULE: Final = re.compile(r"([^{}]+)\{([^{}]*)\}")
-_CLASS: Final = re.compile(r"\.([A-Za-z][\w-]*)")
-_USED: Final = re.compile(r'\bclass="([^"]*)"')
 _NAMES: Final = re.compile(r'(\b(?:id|aria-labelledby)="|="url\(#)([^")]+)')
 
 
@@ -61,7 +56,7 @@ def drawing(figure: Figure, *sheets: str) -> Drawing:
     mark = f"a{sha256_text(figure.wide + figure.narrow)[:8]}-"
     wide, narrow = _renamed(figure.wide, mark), _renamed(figure.narrow, mark)
     caption = f"{figure.caption} {figure.note}".strip()
-    rules = _needed(("page.css", *sheets), wide + narrow)
+    rules = drawn_rules(("page.css", *sheets), wide + narrow, ".assay-fig ")
     return Drawing(figure.title, caption, wide, narrow, (*rules, asset("notebook.css")))
 
 
@@ -69,27 +64,6 @@ def _renamed(svg: str, mark: str) -> str:
     """The picture with a mark before each name in it, since a notebook may hold two of a kind."""
     # A quote in a text is escaped, so what stands before one is an attribute.
     return _NAMES.sub(lambda found: found[1] + " ".join(mark + name for name in found[2].split()), svg)
-
-
-def _needed(sheets: Sequence[str], svg: str) -> Iterator[str]:
-    """The rules about classes that the picture has, each held to figures."""
-    used = set(" ".join(_USED.findall(svg)).split())
-    for selectors, body in _rules(tuple(sheets)):
-        kept = [one for one in selectors if _CLASS.search(one) and used.issuperset(_CLASS.findall(one))]
-        if kept:
-            yield f"{','.join(f'.assay-fig {one}' for one in kept)}{{{body}}}"
-
-
-@cache
-def _rules(sheets: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], str], ...]:
-    """The plain rules of style sheets: those for other media, and for what is pointed at, are for pages."""
-    css = "\n".join(_BLOCK.sub("", asset(name)) for name in sheets)
-    found = []
-    for selectors, body in _RULE.findall(css):
-        plain = tuple(one.strip() for one in selectors.split(",") if not set(one) & set(":[#*>~"))
-        if plain:
-            found.append((plain, body))
-    return tuple(found)
 
 
 # A study in a notebook: the three levels, the board, and how far the judges agree.

@@ -7,18 +7,19 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import SimpleNamespace
 from typing import Any, Final, Protocol, TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from assaymark import __version__
 from assaymark.claims.messages import Catalogue, english
 from assaymark.encoding import content_id
 from assaymark.report.blocks import Page, inline, level_words, plain
+from assaymark.report.charts.canvas import csv_text
 
 # Long tables in pages of less than a megabyte each.
 
@@ -141,7 +142,7 @@ _WORDS: Final = (
     "skip", "pages", "languages", "copy", "copied", "not_copied", "say_also", "open", "close", "covers", "search",
     "in_part",
     "shown", "withheld", "plan", "footer", "runs", "contents", "brush", "brush_from", "brush_to", "brush_said",
-    "brush_line", "judges", "data",
+    "brush_line", "judges", "data", "save", "cite", "embed",
 )  # fmt: skip
 
 
@@ -199,15 +200,66 @@ def _shortened(source: str, signs: str) -> str:
     return re.sub(rf'("[^"\n]*")|\s*({signs})\s*|\s+', lambda found: found[1] or found[2] or " ", source).strip()
 
 
+_BLOCK: Final = re.compile(r"@[^{;}]+\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}")
+_RULE: Final = re.compile(r"([^{}]+)\{([^{}]*)\}")
+_USED: Final = re.compile(r'\bclass="([^"]*)"')
+_CLASS: Final = re.compile(r"\.([A-Za-z][\w-]*)")
+
+
+def drawn_rules(sheets: Sequence[str], svg: str, scope: str = "") -> Iterator[str]:
+    """The rules of style sheets about classes that a picture has, each held to a ``scope``."""
+    used = set(" ".join(_USED.findall(svg)).split())
+    for selectors, body in _rules(tuple(sheets)):
+        kept = [one for one in selectors if _CLASS.search(one) and used.issuperset(_CLASS.findall(one))]
+        if kept:
+            yield f"{','.join(scope + one for one in kept)}{{{body}}}"
+
+
+@cache
+def _rules(sheets: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], str], ...]:
+    """The plain rules of style sheets: those for other media, and for what is pointed at, are for pages."""
+    css = "\n".join(_BLOCK.sub("", asset(name)) for name in sheets)
+    found = []
+    for selectors, body in _RULE.findall(css):
+        plain = tuple(one.strip() for one in selectors.split(",") if not set(one) & set(":[#*>~"))
+        if plain:
+            found.append((plain, body))
+    return tuple(found)
+
+
+@cache
+def _colours(sheets: tuple[str, ...]) -> str:
+    """What the colours of style sheets are on white paper."""
+    css = "".join(_BLOCK.sub("", asset(name)) for name in sheets)
+    return "".join(f"svg{{{body}}}" for name, body in _RULE.findall(css) if name == ":root")
+
+
+_PAPER: Final = "svg{background:var(--bg);color-scheme:light}"
+
+
+def picture(svg: str, sheets: Sequence[str], source: str) -> str:
+    """A figure as a file of its own: its style, its light colours, and where it is from."""
+    style = "".join((_colours(tuple(sheets)), _PAPER, *drawn_rules(sheets, svg)))
+    about = Markup("<metadata>{}</metadata>").format(source)
+    return svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1).replace(
+        ">", f">{about}<style>{style}</style>", 1
+    )
+
+
 @cache
 def content_security_policy(*scripts: str, connect: bool = False) -> str:
     """Nothing may be loaded, inline styles may apply, and no scripts may run but these of ours, by their hashes.
+
+    Pictures may be made of what the page holds: a figure as a PNG.
 
     ``scripts`` are names of assets; without any, the one of every page. ``connect`` lets them ask the server that the
     page came from.
     """
     digests = " ".join(f"'sha256-{_digest(name)}'" for name in scripts or SCRIPTS)
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {digests}; base-uri 'none'; form-action 'none'"
+    policy = (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src {digests}; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
     return f"{policy}; connect-src 'self'" if connect else policy
 
 
@@ -284,6 +336,21 @@ class Frame:
     site: Site = ALONE
     styles: tuple[str, ...] = ("page.css",)
     ui: SimpleNamespace | None = None
+    _files: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    def files(self) -> Iterator[tuple[str, str]]:
+        """The files of the figures on the pages that were made since the last call, as path and text."""
+        while self._files:
+            yield self._files.popitem()
+
+    def cited(self, title: str) -> str:
+        """How a figure is cited."""
+        parts = (f"Figure: {title}", self.study, self.mark and f"plan {self.mark}", f"assaymark {__version__}")
+        return ", ".join(filter(None, parts)) + "."
+
+    def embedded(self, path: str, title: str) -> str:
+        """How a page of somebody else shows a figure."""
+        return f'<img src="{path}.svg" alt="{escape(title)}">'
 
     def render(
         self,
@@ -318,13 +385,21 @@ class Frame:
 
     def page(self, page: Page, switch: Sequence[tuple[str, str, str]] = ()) -> str:
         """A page of blocks; its links are those of the folder of the run. ``switch`` are its other languages."""
+        drawn = page.figures
+        for one in drawn:
+            path = page.file_of(one)
+            self._files[f"{path}.svg"] = picture(one.wide, (*self.styles, *page.styles), self.cited(one.title))
+            if one.rows is not None:
+                rows = (tuple(map(plain, row.cells)) for row in one.rows.lines)
+                self._files[f"{path}.csv"] = csv_text(tuple(map(plain, one.rows.heads)), rows)
+        more = "+figure.js" if drawn and "sort" not in page.scripts[0] else ""  # both do not fit
         return self.render(
             "page.html",
             page.title,
             here=page.here,
             root="../" * page.path.count("/"),
             styles=page.styles,
-            scripts=page.scripts,
+            scripts=(page.scripts[0] + more, *page.scripts[1:]),
             page=page,
             switch=switch,
         )

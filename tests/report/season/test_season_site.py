@@ -206,7 +206,7 @@ def test_what_built_in_judges_graded_is_never_copied_without_saying_so():
     ):
         found = pages(season, ["en"])
         for path in ("index.html", "claims.html", "agents/Alder.html"):
-            copies = [unescape(text) for text in re.findall(r'data-copy="([^"]*)"', found[path])]
+            copies = [unescape(text) for text in re.findall(r'data-copy="(“[^"]*)"', found[path])]
             assert copies
             assert all(f"” {says} " in text for text in copies), path
             assert all("(assaymark: Season 3, days 1 to 3, 2 January 2026, plan " in text for text in copies)

@@ -583,6 +583,7 @@ def render_datasheet(
         page = Page(this.rows_page, title, lead, blocks=(every,), foot=FOOT, here=JUDGES, styles=_STYLES)
         made[this.rows_page] = xml_safe(frame.page(page))
     made[figure] = xml_safe(summary_svg(this, fit, asset("datasheet-marks.css"), asset("datasheet-figure.css")))
+    made |= {path: xml_safe(text) for path, text in frame.files()}
     return made
 
 
@@ -600,4 +601,5 @@ def render_comparison(
     if problems:
         raise InputError("comparison of datasheets", problems)
     page = comparison_page(COMPARISON, opened(sheets), agreement, _STYLES)
-    return {COMPARISON: xml_safe((frame or judges_frame()).page(page))}
+    frame = frame or judges_frame()
+    return {COMPARISON: xml_safe(frame.page(page)), **{path: xml_safe(text) for path, text in frame.files()}}

@@ -100,7 +100,7 @@ def _pairs(market: MarketView, names: Sequence[str]) -> Figure:
         f"Pearson correlation of daily returns, {span}, over the days that both have: "
         f"{counted(size * (size - 1) // 2, 'pair')}, one cell each. Lines end a class. Negative: amber, or hatched."
     )
-    return Figure(title, caption, wide, narrow)
+    return Figure(title, caption, wide, narrow, data=_CORRELATIONS)
 
 
 def _between(name: str, names: Sequence[str], values: Floats) -> Figure:

@@ -168,6 +168,19 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
             sections = tuple(date_section(at, date, calls, opened=not first) for first, (at, date) in enumerate(part))
             up = Linked("All episodes", _EPISODES)
             yield path, frame.page(Page(path, title, lead, sections, up=up, parts=parts, styles=_ASKED))
+    yield from _question_pages(book, frame, trail, calls)
+    if run.data is not None:
+        page, files = data_page(book, run.data)
+        yield page.path, frame.page(page)
+        yield from files
+        if run.data.snapshots:
+            yield "snapshots.html", frame.page(snapshots_page(book, run.data.snapshots))
+    yield from frame.files()
+
+
+def _question_pages(
+    book: BenchBook, frame: Frame, trail: BenchTrail, calls: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
     links = [Linked(clean(model, 60), own[0][0]) for model, own in trail.pages.items()]
     lead_of: Inline = (
         "Some questions with prompt, reply, truth and score. ",
@@ -179,12 +192,6 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
             listing = Listing(shown, row_filters(sorted(row.key for row in shown)), "questions", "question-rows")
             page = Page(path, "Questions", lead_of, blocks=(listing,), parts=parts, here="questions", styles=_ASKED)
             yield path, frame.page(page)
-    if run.data is not None:
-        page, files = data_page(book, run.data)
-        yield page.path, frame.page(page)
-        yield from files
-        if run.data.snapshots:
-            yield "snapshots.html", frame.page(snapshots_page(book, run.data.snapshots))
 
 
 class _Views(NamedTuple):

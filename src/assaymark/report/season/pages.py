@@ -334,6 +334,7 @@ def edition_pages(edition: Edition) -> Iterator[tuple[str, str]]:
     yield from handed_on(edition)
     yield CARD, share_card(edition)
     yield from agent_pages(edition)
+    yield from edition.frame.files()
 
 
 def _index(edition: Edition) -> Iterator[tuple[str, str]]:

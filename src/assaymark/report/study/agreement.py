@@ -15,6 +15,7 @@ from assaymark.report.study.claim_checks import family_words, is_significant
 from assaymark.report.study.controls import ranked_alone
 from assaymark.report.text import (
     AGREES,
+    NOT_SHOWN,
     alpha,
     counted,
     interval,
@@ -239,7 +240,9 @@ def _figure(book: Book, rows: Sequence[RankRow], found: Sequence[Measurement]) -
         f"Share of {draws_words(found)} in which an agent takes each rank; ties share their ranks. The filled bar is "
         "the supported rank. A dashed row is an agent that shares its tier."
     )
-    return Figure("Would other clusters change the ranks?", caption, wide, narrow)
+    heads = ("Agent", *(f"rank {place}" for place in range(1, places + 1)))
+    values = Table(heads, tuple((r.title, *(str(one) for one in r.shares or [NOT_SHOWN] * places)) for r in rows))
+    return Figure("Would other clusters change the ranks?", caption, wide, narrow, values=values)
 
 
 def _said(row: RankRow, places: int) -> str:
@@ -481,7 +484,8 @@ def _forest(book: Book, found: Sequence[tuple[str, Measurement]]) -> Figure:
         caption += f" Small circle: {book.sign} within one submission format."
     if any(row.by for row in rows):
         caption += f" Upright stroke: the lowest {book.sign} within a format that has a gate of its own; it decides."
-    return Figure("How far is each score from a gate?", caption, wide, narrow)
+    values = Table(("Score", book.sign), tuple((row.title, _agreement_said(row)) for row in rows))
+    return Figure("How far is each score from a gate?", caption, wide, narrow, values=values)
 
 
 def _agreement_said(row: ForestRow) -> str:

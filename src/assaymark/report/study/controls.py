@@ -152,7 +152,7 @@ def _figure(book: Book, item: Measurement, points: Sequence[tuple[float, float, 
         "Mean panel score of the texts with at least so many words minus that of the shorter ones, in rubric points. "
         "Solid: the split where they part most. Dashed: below it the plan calls a text terse."
     )
-    return Figure("Where do long and short texts part?", caption, wide, narrow)
+    return Figure("Where do long and short texts part?", caption, wide, narrow, values=_table(points))
 
 
 def _table(points: Sequence[tuple[float, float, int]]) -> Table:
@@ -334,7 +334,8 @@ def _gates(book: Book, found: Sequence[Control]) -> Figure | None:
         f"Grey band: within {cells.substance:g} of it. Dashed line: {cells.verbosity:g} below the honest mean. "
         "Filled mark: a claim about the cell is supported."
     )
-    return Figure("How far from the rule is each control?", caption, wide, narrow)
+    values = Table(("Control texts", "Difference", "Outcome"), tuple((row.title, row.shown, row.note) for row in rows))
+    return Figure("How far from the rule is each control?", caption, wide, narrow, values=values)
 
 
 def _gate_row(book: Book, control: Control) -> DeltaRow:

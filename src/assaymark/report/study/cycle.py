@@ -354,7 +354,7 @@ def _charts(found: CycleView) -> Iterator[tuple[Block, ...]]:
         caption = f"Real name: {clean(found.names.get(series.instrument, 'not known'), 60)}"
         title, drawn = f"{name}, {kind}" if kind else name, _chart(f"price{at}", name, series)
         if drawn:
-            yield (Figure(title, "", drawn, "", note=caption),)
+            yield (Figure(title, "", drawn, "", note=caption, data=CLOSES),)
         else:
             yield (Group(title, notes(["no line: fewer than two prices", caption])),)
 

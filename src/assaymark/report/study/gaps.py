@@ -56,7 +56,10 @@ def _chart(book: Book, dimension: str, allowed: Mapping[tuple[str, str], Level],
     desc = f"{said}; {plural(pairs - len(allowed), 'pair')} without a supported order"
     names = [clean(agent, 60) for agent in agents]
     svg = heat(f"heat{at}", names, cells, f"Supported orders of agents: {title}", desc)
-    return Figure(title, "", svg, "", note=f"{counted(len(allowed), 'order')} of {counted(pairs, 'pair')}")
+    rows = tuple((clean(high, 60), clean(low, 60), level) for (high, low), level in sorted(allowed.items()))
+    values = Table(("Above", "Below", "Level"), rows)
+    note = f"{counted(len(allowed), 'order')} of {counted(pairs, 'pair')}"
+    return Figure(title, "", svg, "", note=note, values=values)
 
 
 def _said(pair: tuple[str, str], level: Level) -> str:

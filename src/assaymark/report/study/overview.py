@@ -28,7 +28,7 @@ from assaymark.report.blocks import (
     small,
 )
 from assaymark.report.board import effect_of, tier_ends
-from assaymark.report.charts.canvas import NARROW, WIDE, csv_text
+from assaymark.report.charts.canvas import NARROW, WIDE
 from assaymark.report.charts.tiers import Strip, TierRow, strip_axis, tier_chart
 from assaymark.report.datasheet.reading import datasheet_path
 from assaymark.report.levels import LEVELS, RANK, TALLY, ordered_verdicts
@@ -49,9 +49,6 @@ from assaymark.report.study.plan import invalid_words
 from assaymark.report.study.scores import next_section, next_steps, orders_section, panel_section, read_section
 from assaymark.report.text import counted, interval, listing, ordinal_span, plural, sentence, shown, signed, words
 from assaymark.text import clean, count, number, percent, prose, span
-
-TIERS: Final = "data/tiers.csv"
-"""Where the values behind the charts of tiers lie."""
 
 CHARTED: Final = 9
 """So many small charts are on the first page; the board of every score is on the page of agents."""
@@ -232,6 +229,7 @@ def tiers_section(book: Book) -> Section:
                 ranks_words(book, AGGREGATE),
                 wide,
                 narrow,
+                values=_values(overall),
             )
         )
     if book.run.table is not None:
@@ -242,14 +240,13 @@ def tiers_section(book: Book) -> Section:
             for text, level, also in told
         ]
         blocks += [Text(one) for one in (every and f"Say with each of them: {' '.join(every)}", top_words(book)) if one]
-    small_ones = [_small(book, d, axis, at) for at, d in enumerate(scored)]
-    if small_ones:
-        blocks.append(Markup('<div class="small3">{}</div>').format(Markup("").join(small_ones)))
+    small = tuple((_small(book, d, axis, at),) for at, d in enumerate(scored))
+    blocks += [Beside(small, "small3")] if small else []
     key = (
         "Square: an agent’s score. Box: a tier, drawn from end to end; its agents cannot be ranked, so nothing inside "
         "it is shown. Half fill: supported only with a condition. "
     )
-    blocks.append(Text((key, Linked("The values as a file (CSV)", TIERS)) if book.agents else key))
+    blocks.append(Text(key))
     return Section("ahead", "Who is ahead, and can it be said?", tiers_words(book), tuple(blocks))
 
 
@@ -334,7 +331,13 @@ def _desc(rows: Sequence[TierRow], why: Sequence[str]) -> str:
     return "; ".join(f"{listing(row.names)}: {row.shown or 'no score'}, {row.said}" for row in rows)
 
 
-def _small(book: Book, dimension: str, axis: tuple[float, float], at: int) -> Markup:
+def _values(rows: Sequence[TierRow]) -> Table:
+    """What a chart of tiers draws: the ends of each tier, and the score of an agent that is alone in its tier."""
+    ends = ((listing(row.names), *(row.ends or ("", "")), "" if row.point is None else row.point) for row in rows)
+    return Table(("Agents", "Low", "High", "Score"), tuple(tuple(map(str, one)) for one in ends))
+
+
+def _small(book: Book, dimension: str, axis: tuple[float, float], at: int) -> Figure:
     why, rows = _disagreement(book, dimension), tier_rows(book, dimension)
     if why:  # whatever was found there is not shown, not even its tiers
         rows = [TierRow(tuple(clean(one, 60) for one in book.agents), "no-claim", None, None, "")]
@@ -348,19 +351,7 @@ def _small(book: Book, dimension: str, axis: tuple[float, float], at: int) -> Ma
     chart = tier_chart(
         f"tier{at}", rows, axis, f"{title} by tier", _desc(rows, why), width=float(NARROW), kind="both", why=why
     )
-    return Markup('<div><h3>{}</h3><p class="cap">{}: {}</p><figure>{}</figure>{}</div>').format(
-        title, agree, kappa, Markup(chart), Markup('<p class="cap">{}</p>').format(ranks) if ranks else ""
-    )  # fmt: skip
-
-
-def tiers_csv(book: Book) -> str:
-    """The values of the charts of tiers: of a tier its ends, of an agent alone in its tier its score as well."""
-    rows = [
-        (d, str(at), listing(row.names), row.level, *(str(one) for one in row.ends or ("", "")),
-         "" if row.point is None else str(row.point))
-        for d in book.dimensions if not _disagreement(book, d) for at, row in enumerate(tier_rows(book, d), 1)
-    ]  # fmt: skip
-    return csv_text(("score", "tier", "agents", "level", "low", "high", "value"), rows)
+    return Figure(title, f"{agree}: {kappa}", chart, "", note=ranks, values=_values(rows))
 
 
 # --- do planted texts fool the judges ---------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from assaymark.report.study.claim_map import claim_map
 from assaymark.report.study.controls import controls_section
 from assaymark.report.study.cycle import CLOSES, agents_section, example_closes, example_page
 from assaymark.report.study.outside import outside_group
-from assaymark.report.study.overview import TIERS, first_scores, overview, sentence_pages, tiers_csv
+from assaymark.report.study.overview import first_scores, overview, sentence_pages
 from assaymark.report.study.plan import cost_section, noise_section, panel_section, plan_section, records_section
 from assaymark.report.text import counted, moment, short_hash
 from assaymark.text import clean, count
@@ -76,7 +76,7 @@ def each_page(
         book, frame = Book.of(run), study_frame(run, site, brief=True)
         for page in _pages(book, (), {}):
             yield page.path, frame.page(page)
-        yield TIERS, tiers_csv(book)
+        yield from frame.files()
         return
     unlinked, frame = Book.of(run), study_frame(run, site)
     trail = Trail.of(run.judged, run.rubric.dimensions) if run.judged else None
@@ -92,8 +92,7 @@ def each_page(
     for page in _pages(book, rows, {path: [card for _, card in found] for path, found in claims.items()}):
         yield page.path, frame.page(page)
     yield from measurement_pages(frame, measured)
-    if book.agents:
-        yield TIERS, tiers_csv(book)
+    yield from frame.files()
     if closes := example_closes(book):
         yield CLOSES, closes
 

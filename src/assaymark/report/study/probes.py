@@ -50,8 +50,9 @@ def anchor_section(book: Book) -> Section:
         f"texts and the same judge{f' ({judge})' if judge else ''}, in rubric points with intervals over clusters."
     )
     note = "One judge alone grades this probe, so it says nothing about agreement under the other rubric."
-    figure = Figure("How far do the scores move?", caption, wide, narrow)
-    return probe("anchors", title, anchor_answer(book), figure, _anchor_table(book, found), *notes([note]))
+    table = _anchor_table(book, found)
+    figure = Figure("How far do the scores move?", caption, wide, narrow, values=table)
+    return probe("anchors", title, anchor_answer(book), figure, table, *notes([note]))
 
 
 def anchor_answer(book: Book) -> str:
