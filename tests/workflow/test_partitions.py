@@ -13,8 +13,8 @@ from test_bare_tables import PANEL, agree, make_rows, measure_table, study_of, w
 from assaymark.cli import main
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, PlanError, UnknownNameError
-from assaymark.workflow import score_files as bare_tables
 from assaymark.workflow import partitions
+from assaymark.workflow import score_files as bare_tables
 from assaymark.workflow.partitions import Computing, computing_of
 from assaymark.workflow.score_files import MeasuredTable
 
