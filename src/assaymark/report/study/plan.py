@@ -314,12 +314,11 @@ def _missing(book: Book) -> Iterator[str]:
 
 def study_line(book: Book) -> str:
     """The study in one line: its title, agents, decisions, clusters and judges."""
-    study = book.run.study
-    clusters = len({decision.cluster for decision in book.run.decisions})
+    study, what = book.run.study, "decision" if book.run.table is None else "answer"
     parts = [
         plural(len(book.agents), "agent"),
-        plural(len(book.run.decisions), "decision"),
-        *([plural(clusters, "cluster")] if clusters else []),
+        plural(book.answers, what),
+        *([plural(book.clusters, "cluster")] if book.clusters else []),
         plural(len(study.judges), "judge") + " from " + plural(len(study.families), "family", "families"),
     ]
     return f"{clean(study.title or study.name, 160)}: {', '.join(parts)}."

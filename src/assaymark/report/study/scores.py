@@ -45,7 +45,8 @@ def read_section(table: TableView) -> Section:
 
 def size_words(table: TableView) -> str:
     """How much there is in a table."""
-    parts = (counted(table.agents, "system"), counted(table.clusters, "cluster"), counted(table.judges, "judge"),
+    what = "cluster" if "cluster" in table.roles or "item" not in table.roles else "item"
+    parts = (counted(table.agents, "system"), counted(table.clusters, what), counted(table.judges, "judge"),
              plural(len(table.dimensions), "criterion", "criteria"))  # fmt: skip
     lost = f", {count(table.missing)} missing" if table.missing else ""
     return f"{', '.join(parts)}: {counted(table.scores, 'score')}{lost}"
