@@ -43,7 +43,7 @@ def test_a_reply_and_what_it_was_asked_can_be_read_back():
     call = replace(call, reply=replace(call.reply, raw='{"body": "<b>"}'))
     pages, places = made([call])
     page, _, anchor = places[call.key].partition("#")
-    assert raw_texts(pages[page])[anchor] == [f"\n{HOSTILE}", '{"body": "<b>"}']
+    assert raw_texts(pages[page])[anchor] == ["shared", HOSTILE, f"\n{HOSTILE}", '{"body": "<b>"}']
     assert [text for found in raw_texts(pages["calls/texts-001.html"]).values() for text in found] == [
         "shared",
         HOSTILE,
@@ -91,6 +91,23 @@ def test_a_call_without_a_reply_says_so():
     call = replace(asked(["a"]), reply=None)
     pages, _ = made([call])
     assert "There is no reply." in pages["calls/page-001.html"]
+
+
+def test_a_call_is_a_conversation_with_the_ways_to_its_neighbours_and_up():
+    reply = '{"scores": {"care": 4}, "comment": "fine"}'
+    calls = [asked([f"first {'x' * 900} last"], trial=at, reply=reply) for at in (1, 2, 3)]
+    calls[1:] = [replace(one, new=()) for one in calls[1:]]
+    uses = {one.key: [Linked("auditor on d1", "judgments/auditor.html#j1")] for one in calls}
+    pages, places = made(calls, uses)
+    page = pages["calls/page-001.html"]
+    first, second, third = (page.partition(f'id="c{one.key[:16]}"')[2].partition("</section>")[0] for one in calls)
+    anchors = [place.partition("#")[2] for place in places.values()]
+    for part, ways in ((first, {1}), (second, {0, 2}), (third, {1})):
+        assert {at for at, anchor in enumerate(anchors) if f'href="#{anchor}"' in part} == ways
+        assert 'Up: <a href="../judgments/auditor.html#j1">auditor on d1</a>' in part
+        assert part.index("first xxx") < part.index("last</pre>") < part.index("whole text, 911 characters")
+        places_of = map(part.index, ("whole text", '{"scores"', "<dt>scores: care</dt><dd>4</dd>"))
+        assert sorted(found := [*places_of]) == found
 
 
 def test_equal_calls_make_equal_bytes():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from markupsafe import Markup
@@ -17,12 +17,12 @@ from assaymark.report.blocks import (
     Block,
     Facts,
     Group,
-    Inline,
     Linked,
     Listing,
     Page,
     Passage,
     Text,
+    bold,
     code,
     row_bytes,
     row_filters,
@@ -30,7 +30,7 @@ from assaymark.report.blocks import (
 )
 from assaymark.report.page import Frame
 from assaymark.report.records.judgments import OVERVIEW, JudgeGroup, Part, Shelf, Subject, subject, subject_of
-from assaymark.report.records.texts import BELOW, DECISIONS, shown_text
+from assaymark.report.records.texts import BELOW, DECISIONS, ShownText, shown_text
 from assaymark.report.study.plan import money
 from assaymark.report.text import counted
 from assaymark.text import clean, count
@@ -42,6 +42,8 @@ FOLDER: Final = "calls"
 _FACTS: Final = 600
 _ARGS: Final = 2000
 _FRAME: Final = 400
+_EXCERPT: Final = 320
+_FIELDS: Final = 24
 _WHOLE: Final = "The ledger holds the {} whole: `assaymark serve` {}."
 
 
@@ -64,6 +66,19 @@ class AskedCall:
 
 ReadCalls = Callable[[Sequence[str]], Iterator[AskedCall]]
 """Reads the calls with these keys from a ledger, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """How a text begins and ends, and where it stands whole."""
+
+    excerpt: ShownText
+    whole: Linked
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The text in a conversation; one that is short stands there whole."""
+        return (Passage(self.excerpt.markup, style="said"), Text(self.whole, "whole"))
 
 
 @dataclass(slots=True)
@@ -106,7 +121,7 @@ def call_pages(
 ) -> Iterator[tuple[str, str]]:
     """The pages of calls and of their texts, one at a time, as path and HTML."""
     texts, cards = _Pages(folder, "texts"), _Pages(folder, "page")
-    found: dict[str, Linked] = {}
+    found: dict[str, _Shown] = {}
     for one in calls:
         for text in one.new:
             if text.sha256 not in found:
@@ -119,7 +134,8 @@ def call_pages(
                 left = (Text(_WHOLE.format("text", "shows it with its calls")),) if shown.left_out else ()
                 row = Group(words, (digest, Passage(shown.markup), *left), anchor, style="call", level=2)
                 full = texts.add(row, _FRAME + shown.size)
-                found[text.sha256] = Linked(words, f"{folder}/{texts.here}#{anchor}")
+                place = Linked(f"whole text, {words}", f"{folder}/{texts.here}#{anchor}")
+                found[text.sha256] = _Shown(shown_text(text.text, _EXCERPT), place)
                 if full:
                     yield _page(texts, texts.done, full, frame, last=False)
         card, size = _card(one, uses.get(one.key, ()), found)
@@ -145,37 +161,59 @@ def _page(pages: _Pages, at: int, rows: tuple[Group, ...], frame: Frame, *, last
         )
         return path, frame.page(Page(path, f"Prompt texts, part {at}", lead, blocks=rows, parts=parts, **BELOW))
     lead = (
-        "Each call with what was asked and answered. Replies are shown exactly as they came; invisible characters show "
-        "as code points. The key of a call covers everything that can change its answer."
+        "Each call as a conversation: what was asked, the reply exactly as it came, and its fields where it is JSON. "
+        "Invisible characters show as code points. The key of a call covers everything that can change its answer."
     )
+    turned = []
+    for place, row in enumerate(rows):
+        before = f"#{rows[place - 1].id}" if place else f"{pages.name(at - 1)}" if at > 1 else ""
+        after = f"#{rows[place + 1].id}" if place + 1 < len(rows) else "" if last else pages.name(at + 1)
+        ways = ((word, href) for word, href in (("‹ Previous", before), ("Next ›", after)) if href)
+        nav = Markup(" ").join(Markup('<a href="{}">{}</a>').format(href, word) for word, href in ways)
+        turned.append(replace(row, blocks=(Markup('<p class="turn">{}</p>').format(nav), *row.blocks)) if nav else row)
+    rows = tuple(turned)
     listing = Listing(rows, row_filters(sorted(row.key for row in rows)), "calls", "calls")
     return path, frame.page(Page(path, f"Calls, part {at}", lead, blocks=(listing,), parts=parts, **BELOW))
 
 
-def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, Linked]) -> tuple[Group, int]:
+def _card(one: AskedCall, uses: Sequence[Linked], texts: Mapping[str, _Shown]) -> tuple[Group, int]:
     """One call, and about how many bytes it takes."""
     call, reply = one.call, one.reply
-    asked: list[tuple[str, list[Linked]]] = []
-    asked += [(message.role, [texts[part.sha256] for part in message.parts]) for message in call.messages]
-    if call.schema is not None:
-        asked.append(("reply schema", [texts[call.schema.sha256]]))
+    asked = [(message.role, [texts[part.sha256] for part in message.parts]) for message in call.messages]
     known = [(name, clean(value, _ARGS)) for name, value in _facts(one)]
-    facts: list[tuple[str, Inline]] = [*known]
-    facts += [("Used by", spaced(Linked(clean(use, 160), use.href) for use in uses))] if uses else []
-    facts.append(("Asked", spaced((f"{role}: ", spaced(links, ", ")) for role, links in asked)))
-    facts.append(("Key", code(one.key)))
-    blocks: list[Block] = [Facts(tuple(facts), wide=False)]
+    blocks: list[Block] = []
+    blocks += [Text(("Up: ", spaced(Linked(clean(use, 160), use.href) for use in uses)), "up")] if uses else []
+    for role, found in asked:
+        blocks += [Text(bold(role.capitalize()), "who"), *(block for one in found for block in one.blocks)]
     shown = [] if reply is None else [shown_text(reply.text), *([shown_text(reply.raw)] if reply.raw else [])]
-    if not shown:
-        blocks.append(Text("There is no reply."))
+    blocks.append(Text(bold("Reply") if shown else "There is no reply.", "who"))
     for text, name in zip(shown, ("", "Response body as the provider sent it"), strict=False):
         blocks.append(Passage(text.markup, name))
         blocks += [Text(_WHOLE.format("reply", "shows it"))] if text.left_out and not name else []
-    links = [*uses, *(link for _, found in asked for link in found)]
-    texts_of = [*links, *(link.href for link in links), *(text for fact in known for text in fact)]
-    size = row_bytes(_FACTS + 40 * len(texts_of), texts_of) + sum(text.size for text in shown)
+    parsed = [] if reply is None else list(_parsed(reply.text))
+    blocks += [Group("The reply as JSON", (Facts(tuple(parsed), wide=False),), folded="closed")] if parsed else []
+    schema = () if call.schema is None else (("Reply schema", texts[call.schema.sha256].whole),)
+    blocks.append(Facts((*known, *schema, ("Key", code(one.key))), wide=False))
+    links = [*uses, *(link for _, link in schema), *(one.whole for _, found in asked for one in found)]
+    texts_of = [*links, *(link.href for link in links), *(text for fact in (*known, *parsed) for text in fact)]
+    excerpts = sum(text.excerpt.size + 60 for _, found in asked for text in found)
+    size = row_bytes(_FACTS + 40 * len(texts_of), texts_of) + sum(text.size for text in shown) + excerpts
     title = clean(uses[0] if uses else call.model, 160)
     return Group(title, tuple(blocks), f"c{one.key[:16]}", key=clean(call.model, 80), style="call", level=2), size
+
+
+def _parsed(text: str) -> Iterator[tuple[str, str]]:
+    """The fields of a reply that is a JSON object, those of objects in it one by one."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    if isinstance(found, dict):
+        for name, value in list(found.items())[:_FIELDS]:
+            inner = value.items() if isinstance(value, dict) else [("", value)]
+            for field_, one in list(inner)[:_FIELDS]:
+                words = one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)
+                yield clean(f"{name}: {field_}" if field_ else name, 60), clean(words, 160)
 
 
 def _facts(one: AskedCall) -> Iterator[tuple[str, str]]:
