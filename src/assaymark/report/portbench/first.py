@@ -244,11 +244,11 @@ def _conventions(book: BenchBook) -> Group | None:
         convention_chart(f"ceps-{kind[0]}", rows, title, desc, width=width, kind=kind)
         for kind, width in (("wide", float(HALF)), ("narrow", float(NARROW)))
     )
-    caption = f"Filled: {mine}. Outlined: {theirs}. Dotted lines part the tiers of the first; inside one, by name."
+    caption = f"Filled: {mine}. Outlined: {theirs}. Dotted: tiers of the first."
     table = Table(("Model", mine, theirs), tuple(lines), frozenset({1, 2}))
     differ = (
         "They differ in 14 places; above all, the published code scores S1 and S2 against the last 60 days, which the "
-        "prompt prints, and the paper against the days to come. "
+        "prompt prints. "
     )
     more: Inline = (differ, Linked("Every profile", "scores.html#stages"))
     figure = Figure(title, caption, wide, narrow, table=table)
@@ -298,7 +298,7 @@ def _questions(book: BenchBook) -> Group | None:
         for kind, width in (("wide", float(HALF)), ("narrow", float(NARROW)))
     )
     table = Table(("Tier", "Interval"), tuple((listing(row.names), row.shown) for row in rows), frozenset({1}))
-    caption = f"Hatched: a tier from end to end, intervals at {percent(book.run.level)}; its models are by name."
+    caption = "Hatched: a tier from end to end."
     open_pairs = f"{count(board.pairs - board.open_pairs)} of {plural(board.pairs, 'pair')} can be ranked: "
     note: list[Inline] = [open_pairs, Linked("see sentences", "claims.html"), "."] if board.pairs else []
     more = Linked("By template", "scores.html#questions")
@@ -355,8 +355,6 @@ def _limits(book: BenchBook) -> Group | None:
     table = Table(
         ("Model", "Largest drawdown", "Window", f"Limit {100 * limit:g}{NBSP}%"), tuple(lines), frozenset({1})
     )
-    figure = Figure(
-        title, "Filled: within the limit in every stress window. Crossed: beyond it.", wide, narrow, table=table
-    )
+    figure = Figure(title, "Crossed: beyond the limit.", wide, narrow, table=table)
     more = Linked("Value and drawdown in every window", "histories.html") if book.has_histories else ""
     return _half("limits", "Who keeps the drawdown limit?", said, figure, *notes((more,)))
