@@ -227,7 +227,7 @@ def _widths(episodes: Sequence[Episode]) -> Iterator[str]:
         each = ScoredItems(items.models, table.T, clusters, clusters)
         levels = {one.labels["model"]: one for one in level_measurements("level", each, {}, level=0.95)}
         gaps = table_contrasts(table)
-        ends = [levels[name] for name in ("momentum", "literal")]
+        ends = [levels[name] for name in ("Momentum", "Literal")]
         half = stdtrit(gaps.df, 0.975) * gaps.se
         rows.append(
             [
