@@ -130,6 +130,11 @@ WRONG: dict[str, tuple[bytes | str, Sequence[str], list[str]]] = {
         text(scores(lambda q, *_: ["great", "poor", "so-so"][q % 3])), (),
         ["score: holds the labels great, poor, so-so; write them as numbers, or two of them as pass and fail"],
     ),
+    "decimal commas, in lines as an editor counts them": (
+        b"\xef\xbb\xbfitem;agent;judge;score;text\r\n" + b"q1;ash;gpt-4o;3;\"two\r\nlines\"\r\nq2;ash;gpt-4o;3,5;c\r\n",
+        (),
+        ["assaymark: scores.csv: line 4, score: text where scores belong (got '3,5'); write it with a decimal point"],
+    ),
     "no score at all": (
         text(scores(lambda *_: "")), (), ["no row of 24 has a score; --map score=COLUMN names another"]
     ),

@@ -6,7 +6,10 @@ from html.parser import HTMLParser
 
 
 class Raw(HTMLParser):
-    """The text of every ``pre`` of a page, below the id of what holds it, with hidden characters put back."""
+    """The text of every ``pre`` of a page, below the id of what holds it, with hidden characters put back.
+
+    Beginnings of what was asked are passed over: their whole texts have a place of their own.
+    """
 
     def __init__(self):
         super().__init__()
@@ -17,7 +20,7 @@ class Raw(HTMLParser):
         found = dict(attrs)
         if tag == "section" and found.get("class") == "call":
             self.around = found["id"]
-        if tag == "pre":
+        if tag == "pre" and "said" not in (found.get("class") or ""):
             self.inside = self.first = True
             self.texts.setdefault(self.around, []).append("")
         self.hidden = tag == "i" and found.get("class") == "u"

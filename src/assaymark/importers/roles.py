@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -59,6 +60,7 @@ ROLES: Final = (*SYNONYMS, *_EXACT)
 
 _MISSING: Final = ("", "nan", "na", "n/a", "null", "none", "-")
 _EMPTY: Final = "correct it, or leave the cell empty where there is no score"
+_COMMA: Final = re.compile(r"[+-]?\d+,\d+")
 _NUMBER: Final = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _PASS: Final = ("pass", "passed", "yes", "true", "correct", "success", "good", "accept", "accepted")
 _FAIL: Final = ("fail", "failed", "no", "false", "incorrect", "failure", "bad", "reject", "rejected", "wrong")
@@ -143,6 +145,7 @@ class Cells:
         self.left: list[str] = []
         self.choices: list[str] = []
         self.passed_over: list[str] = []
+        self.unread = False
         self._numbers = dict[str, tuple[Floats, Bools]]()
         self.used: set[str] = set()
         self._open: set[str] = set()
@@ -314,13 +317,14 @@ class Cells:
             what = f"holds the labels {listed(labels)}; write them as numbers, or two of them as pass and fail"
             self.problems.add(name, what)
         else:
-            self.problems.rows(
-                np.flatnonzero(bad),
-                lambda row: (
-                    self.at(row, name),
-                    f"text where scores belong (got {column[row].as_py()!r:.60}); {_EMPTY}",
-                ),
-            )
+            self.unread = True
+
+            def say(row: int) -> tuple[str, str]:
+                seen = str(column[row].as_py())
+                remedy = "write it with a decimal point" if _COMMA.fullmatch(seen.strip()) else _EMPTY
+                return self.at(row, name), f"text where scores belong (got {seen!r:.60}); {remedy}"
+
+            self.problems.rows(np.flatnonzero(bad), say)
         return values.copy()
 
 

@@ -326,6 +326,7 @@ class _Reading(Cells):
         scores = found.scores
         column = self.roles.get("score", listed(found.dimensions))
         if np.isnan(scores).all():
+            self.problems.refuse()
             self.problems.add(column, f"no row of {self.rows.num_rows:,} has a score; --map score=COLUMN names another")
             self.problems.refuse()
         low, high = float(np.nanmin(scores)), float(np.nanmax(scores))
@@ -355,6 +356,8 @@ class _Reading(Cells):
             seen = listed([f"{name} uses {one[0]:g}..{one[1]:g}" for name, one in others.items()])
             what = f"two scales in one table: {seen}, while the whole runs from {low:g} to {high:g}"
             self.problems.add(column, f"{what}; bring them to one, or declare that it is one with {flag}")
+        elif whole is None and self.unread:
+            pass  # what could not be read may be what tells the scale
         elif whole is None:
             what = f"scores run from {low:g} to {high:g}, which fits no known scale"
             self.problems.add(column, f"{what}; declare it, as in {flag}")
