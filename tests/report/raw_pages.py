@@ -8,21 +8,22 @@ from html.parser import HTMLParser
 class Raw(HTMLParser):
     """The text of every ``pre`` of a page, below the id of what holds it, with hidden characters put back.
 
-    Beginnings of what was asked are passed over: their whole texts have a place of their own.
+    What was asked is below ``<id> asked``.
     """
 
     def __init__(self):
         super().__init__()
         self.texts: dict[str, list[str]] = {}
-        self.around, self.inside, self.hidden, self.first = "", False, False, False
+        self.around, self.into, self.inside, self.hidden, self.first = "", "", False, False, False
 
     def handle_starttag(self, tag, attrs):
         found = dict(attrs)
         if tag == "section" and found.get("class") == "call":
             self.around = found["id"]
-        if tag == "pre" and "said" not in (found.get("class") or ""):
+        if tag == "pre":
             self.inside = self.first = True
-            self.texts.setdefault(self.around, []).append("")
+            self.into = f"{self.around} asked" if found.get("class") == "said" else self.around
+            self.texts.setdefault(self.into, []).append("")
         self.hidden = tag == "i" and found.get("class") == "u"
 
     def handle_endtag(self, tag):
@@ -35,7 +36,7 @@ class Raw(HTMLParser):
         if self.first:  # a browser drops the line break that follows the tag
             assert data.startswith("\n")
             data, self.first = data[1:], False
-        self.texts[self.around][-1] += chr(int(data.removeprefix("U+"), 16)) if self.hidden else data
+        self.texts[self.into][-1] += chr(int(data.removeprefix("U+"), 16)) if self.hidden else data
 
 
 def raw_texts(page: str) -> dict[str, list[str]]:

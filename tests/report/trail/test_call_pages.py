@@ -43,7 +43,9 @@ def test_a_reply_and_what_it_was_asked_can_be_read_back():
     call = replace(call, reply=replace(call.reply, raw='{"body": "<b>"}'))
     pages, places = made([call])
     page, _, anchor = places[call.key].partition("#")
-    assert raw_texts(pages[page])[anchor] == ["shared", HOSTILE, f"\n{HOSTILE}", '{"body": "<b>"}']
+    shown = raw_texts(pages[page])
+    assert shown[f"{anchor} asked"] == ["shared", HOSTILE]
+    assert shown[anchor] == [f"\n{HOSTILE}", '{"body": "<b>"}']
     assert [text for found in raw_texts(pages["calls/texts-001.html"]).values() for text in found] == [
         "shared",
         HOSTILE,
