@@ -421,7 +421,7 @@ def test_keep_going_imports_what_is_good_and_counts_both():
     assert (result.report.good, result.report.bad) == (1, 3)
     listed = "\n".join(map(str, result.report.problems))
     assert "CB-2026-05-24-1W: 1 decisions without a context: their round is broken" in listed
-    assert "1 decisions imported, 3 left out" in result.report.lines()[0]
+    assert "1 decision imported, 3 left out" in result.report.lines()[0]
 
 
 def test_a_mismatch_with_keep_going_leaves_the_round_out():

@@ -87,7 +87,7 @@ def test_a_report_says_the_most_important_first():
         no_text=("r",), never_met=(("x", "y"),), notes=("note",), problems=(Problem("line 1", "wrong"),),
     )  # fmt: skip
     assert report.lines() == (
-        "s: 1 decisions imported, 2 left out",
+        "s: 1 decision imported, 2 left out",
         "format option: 1",
         "flag clock-conflict: 1",
         "hashes verified: 2",

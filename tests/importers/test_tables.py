@@ -524,6 +524,7 @@ def test_inspect_logs_are_read_by_inspect_or_name_the_extra(data, monkeypatch):
         assert file.read(4) in (data[:4], json.dumps(INSPECT).encode()[:4])
         scores = {"match": Made(value="C"), "rubric": Made(value={"tone": 4, "risk": "N"})}
         return Made(
+            status="success",
             eval=Made(model="openai/gpt-4o", task="t"),
             samples=[Made(id=1, epoch=1, scores=scores), Made(id=1, epoch=2, scores={"match": Made(value=False)})],
         )

@@ -476,7 +476,8 @@ def clusters_of(claim: Claim, evidence: Evidence, known: Index) -> list[Finding]
         found.append(Finding("clusters", "consecutive", "qualified", conditions=said, values=values))
     elif not serial and item is not None and item.detail.get("flagged") and claim.asserts_order:
         value = item.value or 0.0
-        text = f"Clusters were declared exchangeable, but follow each other (autocorrelation {number(value)})."
+        text = "Clusters are counted as independent, but neighbours resemble each other"
+        text = f"{text} (autocorrelation {number(value)})."
         said, ids = _condition("autocorrelated", text), (item.id,)
         found.append(Finding("clusters", "autocorrelated", "qualified", (), said, ids, {"value": value}))
     return found

@@ -68,7 +68,7 @@ class ImportReport(Result):
 
     def lines(self) -> tuple[str, ...]:
         """The report as plain lines, most important first."""
-        out = [f"{self.source}: {self.good} decisions imported, {self.bad} left out"]
+        out = [f"{self.source}: {self.good} decision{'s' * (self.good != 1)} imported, {self.bad} left out"]
         for before, counts in (("", self.counts), ("format ", self.formats), ("flag ", self.flags)):
             out += [f"{before}{name}: {n}" for name, n in counts.items()]
         if self.verified:

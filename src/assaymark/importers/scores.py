@@ -307,7 +307,8 @@ class _Reading(Cells):
         taken = {part for column in self.roles.values() for part in column.split("+")} | self.used
         unused = tuple(name for name in self.rows.column_names if name not in taken)
         low, high = scale
-        named = [f"{role} = {column}" for role, column in self.roles.items() if role in _SHOWN]
+        roles = sorted(self.roles.items(), key=lambda one: one[0] == "score")  # the scale stands behind the scores
+        named = [f"{role} = {column}" for role, column in roles if role in _SHOWN]
         if shape == "one column a criterion":
             named.append(f"scores = {listed(found.dimensions)}")
         if shape == "one column a judge":
@@ -316,8 +317,9 @@ class _Reading(Cells):
         return ScoresRead(
             table=self._table(found, families), shape=shape, roles=dict(self.roles), dimensions=tuple(found.dimensions),
             scale=scale, levels=shape in _MARKS,
-            read=f"{', '.join(named)} ({low:g} to {high:g}), {shape}{rest}", filled=tuple(self.filled),
-            left=tuple(self.left), choices=tuple(choices), families=families, families_known=known, unused=unused,
+            read=f"{', '.join(named)}{f' ({low:g} to {high:g})' if shape in _MARKS else ''}, {shape}{rest}",
+            filled=tuple(self.filled), left=tuple(self.left), choices=tuple(choices), families=families,
+            families_known=known, unused=unused,
             orders={name: one for name, one in orders.items() if name in chosen}, dropped=tuple(dropped),
         )  # fmt: skip
 

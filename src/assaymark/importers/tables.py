@@ -81,12 +81,13 @@ def read_rows(
         except zipfile.BadZipFile:
             held = []
         if any(one in ("header.json", "_journal/start.json") for one in held):
-            flat = list(_inspect(data, name))
+            log = _inspect_log(data, name)
+            flat, ended = list(_inspect_rows(log)), _ended(log.status)
             if not flat:
-                raise InputError(name, ["is recognised as Inspect AI log, without a score in it"])
+                raise InputError(name, [", ".join(("is recognised as Inspect AI log, without a score in it", *ended))])
             rows = read(json.dumps([row for _, row in flat]).encode(), name)
             line = np.fromiter((place + 1 for place, _ in flat), np.int64, len(flat))
-            said, sha256 = (FORMATS[0].said, *rows.said), hashlib.sha256(data).hexdigest()
+            said, sha256 = (FORMATS[0].said, *ended, *rows.said), hashlib.sha256(data).hexdigest()
             return Rows(name, rows.table, line, "record", FORMATS[0].name, said, sha256)
     return read(source, name, nested=nested, recognise=recognise, delimiter=delimiter, keep_going=keep_going)
 
@@ -100,7 +101,7 @@ def _folder(path: Path, name: str, keep_going: bool) -> Rows:
             try:
                 rows = read_rows(one, keep_going=keep_going)
             except InputError as exc:
-                beside.append(f"{one.relative_to(path)} ({exc.problems[0].what:.80})")
+                beside.append(f"{one.relative_to(path)} ({exc.problems[0].what:.140})")
                 continue
             known = any(rows.format == kind.name for kind in FORMATS)
             found += [rows] if known else []
@@ -110,7 +111,7 @@ def _folder(path: Path, name: str, keep_going: bool) -> Rows:
         held = ", ".join(f"{n} of {kind}" for kind, n in kinds.items()) or "none"
         names = ", ".join(kind.name for kind in FORMATS)
         what = f"a folder holds logs of one tool ({names}; got {held}); name a file of any other table"
-        raise InputError(name, [what])
+        raise InputError(name, [what, *(f"not read: {one}" for one in beside[:12])])
     sizes = np.cumsum([0, *map(len, found)])
     said = dict.fromkeys(line for rows in found for line in rows.said)
     said |= {f"not read: {', '.join(beside[:12])}{' ...' if len(beside) > 12 else ''}": None} if beside else {}
@@ -161,6 +162,7 @@ def _recognise(tree: Any, where: Where, *, name: str, keep_going: bool) -> Recog
     heads = tree[:50] if isinstance(tree, list) else [tree]
     used = one.reads | (set(one.needs) - _TEXTS) | {str(row["judge"]).partition("/")[0] for _, row in found}
     beside = dict.fromkeys(key for head in heads if isinstance(head, dict) for key in head if key not in used)
+    said += _ended(tree["status"]) if one is FORMATS[0] else ()
     said += [f"not read: {', '.join(beside)}"] if beside else []
     return one.name, found, tuple(said)
 
@@ -342,15 +344,23 @@ def _is_evals(tree: Any) -> bool:
 _GRADES: Final = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 
 
-def _inspect(tree: Any, name: str) -> Made:
-    """An Inspect AI log through its own reader; C, I, P and N are 1, 0, one half and 0 as in its accuracy."""
+def _inspect_log(tree: Any, name: str) -> Any:
+    """An Inspect AI log through its own reader."""
     try:
         read_eval_log = import_module("inspect_ai.log").read_eval_log
     except ImportError:
         what = "is an Inspect AI log, which its own reader reads: pip install 'assaymark[inspect]'"
         raise InputError(name, [what]) from None
-    data = tree if isinstance(tree, bytes) else json.dumps(tree).encode()
-    log = read_eval_log(io.BytesIO(data))
+    return read_eval_log(io.BytesIO(tree if isinstance(tree, bytes) else json.dumps(tree).encode()))
+
+
+def _ended(status: Any) -> tuple[str, ...]:
+    """What is said of a log whose run did not come to its end: samples may lack."""
+    return () if status == "success" else (f"its run ended with status {str(status)!r:.40}; samples may be missing",)
+
+
+def _inspect_rows(log: Any) -> Made:
+    """Its scores; C, I, P and N are 1, 0, one half and 0 as in its accuracy."""
     for place, sample in enumerate(log.samples or ()):
         for scorer, score in (sample.scores or {}).items():
             values = score.value if isinstance(score.value, dict) else {"": score.value}
@@ -371,7 +381,8 @@ def _is_inspect(tree: Any) -> bool:
 _TEXTS: Final = {"judgment", "filtered_resps"}  # keys by which a tool is known, and which are not read
 
 FORMATS: Final = (
-    Format("Inspect AI log", _inspect, frozenset({"eval", "samples", "status", "version"}),
+    Format("Inspect AI log", lambda tree, name: _inspect_rows(_inspect_log(tree, name)),
+           frozenset({"eval", "samples", "status", "version"}),
            "scorers are read as judges, epochs as trials", looks=_is_inspect),
     Format("promptfoo results", _promptfoo, frozenset({
         "results", "provider", "prompt", "promptIdx", "testIdx", "vars", "testCase", "gradingResult", "success",

@@ -97,7 +97,11 @@ def _of_table(book: Book, table: TableView) -> Iterator[RenderableType]:
     yield from _lines(top_words(book))
     if found.second:
         yield _signed("no-claim", found.second)
-    yield from (Text(), Text(f"Judges: {agree_words(book)}"), *(Text(f"  {line}") for line in order_lines(table)))
+    yield from (
+        Text(),
+        Text(f"Do the judges agree? {agree_words(book)}"),
+        *(Text(f"  {line}") for line in order_lines(table)),
+    )
     if worst := limits(book)[:_LIMITS]:
         yield from (Text(), Text("What limits the result", style="bold"))
         yield from (_indented(Text(f"{one.title}: {one.measured} {one.effect}.")) for one in worst)
