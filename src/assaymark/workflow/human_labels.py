@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
@@ -16,12 +16,10 @@ import pyarrow as pa
 from assaymark.encoding import write_atomic
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
-from assaymark.records import canonical_json, content_id, parse, sha256_text
+from assaymark.metrology.measure_people import FEWEST_DOUBLE, Labels
+from assaymark.records import Decision, canonical_json, content_id, parse, sha256_text
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
 from assaymark.workflow.tables import Column, Store, Table
-
-FEWEST_DOUBLE: Final = 20
-"""Records that two people grade at least, where any are to be graded twice: their agreement rests on them."""
 
 _NOTE: Final = "draw"
 _FILE: Final = "draw.json"
@@ -215,3 +213,46 @@ def stored_grades(folder: RunFolder) -> tuple[HumanGrade, ...]:
     """The grades that people gave, by trajectory, grader and dimension."""
     store = Store(folder)
     return tuple(store.read(LABELS)) if store.digest(LABELS) is not None else ()
+
+
+def labels_of(folder: RunFolder, records: Mapping[str, tuple[str, str]], clusters: Mapping[str, str]) -> Labels | None:
+    """The grades of a run with their design, for the measurements; None where nobody graded.
+
+    ``records`` are the (cycle, agent) of each trajectory that counts, ``clusters`` the cluster of each cycle.
+    """
+    grades, draw = stored_grades(folder), stored_draw(folder)
+    if not grades:
+        return None
+    found: defaultdict[tuple[str, str], defaultdict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    for one in grades:
+        if one.score is not None and one.trajectory in records:
+            found[records[one.trajectory]][one.grader][one.dimension] = one.score
+    if draw is None:
+        return Labels(found, refused="no draw was stored before the first grade")
+    return Labels(found, draw.pi, frozenset(draw.units), refusal(draw, [one.at for one in grades], clusters),
+                  f"drawn {draw.at} with seed {draw.seed}")  # fmt: skip
+
+
+def refusal(draw: Draw, times: Sequence[str], clusters: Mapping[str, str]) -> str:
+    """Why grades given at some times are no random sample of these cycles; empty where they are."""
+    begun = moment(draw.at)
+    if dict(draw.strata) != dict(clusters) or draw.frame_sha256 != sha256_text(canonical_json(draw.frame)):
+        return f"the draw is of {len(draw.frame)} other cycles"
+    if recompute(draw) != draw.units:
+        return "the draw does not follow from its seed"
+    first = min((found for one in times if (found := moment(one)) is not None), default=None)
+    if begun is None or (first is not None and first <= begun):
+        return f"the first grade ({first.isoformat() if first else 'undated'}) is not later than the draw ({draw.at})"
+    return ""
+
+
+def records_of(decisions: Iterable[Decision]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+    """The cycle and agent of each first record that is ranked, and the cluster of each cycle."""
+    first = [one for one in decisions if one.derivation.kind == "honest" and one.replicate == 1]
+    return {one.record_id: (one.cycle, one.agent.id) for one in first}, {one.cycle: one.cluster for one in first}
+
+
+def people_basis(folder: RunFolder) -> str | None:
+    """What measurements that people's grades enter were made from; None where nobody graded."""
+    given = Store(folder).content(LABELS)
+    return None if given is None else content_id([given, stored_draw(folder)])
