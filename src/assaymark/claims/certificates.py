@@ -12,9 +12,10 @@ from typing import Any, Final, TypeVar
 from assaymark import __version__
 from assaymark.claims.candidates import kind_of
 from assaymark.claims.evidence import Index
+from assaymark.claims.human_anchor import others_of
 from assaymark.claims.levels import Rules, coefficient_words
 from assaymark.claims.orders import Row, rows_of
-from assaymark.claims.verdicts import rejecting
+from assaymark.claims.verdicts import ask_people, rejecting
 from assaymark.protocol import Study
 from assaymark.records import (
     AGGREGATE,
@@ -42,6 +43,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "cells": ("cell.gate", "cell.halo", "cell.drop"),
     "style": ("terse.share", "length_matched.contrast"),
     "instruments": ("datasheet.gate",),
+    "people": ("human.sample", "human.agreement", "human.labels", "human.contrast"),
 }
 """Which measurements each part of a certificate holds."""
 
@@ -76,6 +78,10 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "terse.share": ("below", "tokens"),
     "length_matched.contrast": ("p", "p_holm"),
     "datasheet.gate": ("failed",),
+    "human.sample": ("graders", "drawn", "graded"),
+    "human.agreement": ("pairs", "tables", "sums", "coefficient"),
+    "human.labels": ("agents", "of", "pi", "judged", "people"),
+    "human.contrast": ("p", "se", "df", "judges", "needed", "rest"),
 }  # fmt: skip
 """What a certificate keeps of each measurement's detail."""
 
@@ -115,6 +121,7 @@ def _certificate(
     verdict: Verdict, known: Index, study: Study, made: dict[tuple[str, bool], Mapping[str, JSON]]
 ) -> Mapping[str, JSON]:
     rules = Rules.of(study, preregistered=verdict.preregistered)
+    ask_people(study, known, rules)
     kept = {item.id: (item, False) for item in _needed(verdict, known)}
     kept |= {item.id: (item, True) for item in _other_drops(verdict.claim, known) if item.id not in kept}
     # The pairs that the order procedure sees beside those of the claim, scale by scale, in the order of names.
@@ -142,7 +149,9 @@ def _certificate(
         **{
             section: [_entry(item, made, apart=apart) for item, apart in kept.values() if item.name in names]
             for section, names in SECTIONS.items()
+            if section != "people" or (claim.asserts_order and known.named("human.sample"))
         },
+        **({"people_p": others_of(claim.id, known)} if verdict.human_anchor != "not-tested" else {}),
         "other_pairs": None if kind == "cell" else {"tests": tests, "scales": scales},
     }
 
@@ -162,6 +171,7 @@ def _needed(verdict: Verdict, known: Index) -> list[Measurement]:
     agents = known.agents if kind_of(claim) == "first" else claim.subjects
     on_dimension = {"kappa.other_ddof", "dimension.distinct", "order.autocorrelation"}
     on_dimension |= set() if known.tested(claim.dimension) else {"score.effect"}
+    on_dimension |= set(SECTIONS["people"][:3]) if claim.asserts_order else set()
 
     def looked_at(item: Measurement) -> bool:
         if item.name == "terse.share":
@@ -358,6 +368,9 @@ _NAMES: Final[Mapping[str, str]] = {
     "cell.agreement": "agreement",
     "panel.families": "number of judge families",
     "order.autocorrelation": "autocorrelation",
+    "human.sample": "share of the drawn cycles that people graded",
+    "human.agreement": "agreement of the graders",
+    "human.contrast": "difference that people see",
     "score.effect": "level",
     "lofo.effect": "level",
     "lofo.contrast": "contrast",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from assaymark.claims.human_anchor import lifted
 from assaymark.claims.levels import Instruments, publication_level
 from assaymark.claims.panel import Adversarial, Agreement
 from assaymark.claims.standing import Evidence, Finding
@@ -46,8 +47,17 @@ class Fields:
         """What a bias test found, in one word."""
         return next((one.state for one in self.findings if one.field == name), "not-applicable")
 
+    def without(self, name: str) -> Fields:
+        """The same without what one bias test found."""
+        return replace(self, findings=tuple(one for one in self.findings if one.field != name))
+
+    @property
+    def lifts(self) -> bool:
+        """Whether people confirm the order and agree with each other, which lifts what biases of judges cap."""
+        return any(one.field == "human_anchor" and bool(one.values.get("lifts")) for one in self.findings)
+
     def caps(self) -> tuple[Cap, ...]:
-        """Every field that limits the level, lowest first."""
+        """Every field that limits the level, lowest first, and whether people's grades lift it."""
         agreement, evidence, adversarial = self.agreement.status, self.evidence.status, self.adversarial.status
         found: list[tuple[str, Level]] = []
         if agreement in ("halt", "methodology"):
@@ -64,18 +74,24 @@ class Fields:
         found += [("datasheets", self.instruments.most)] if self.instruments.failing else []
         found += [] if self.preregistered else [("preregistration", "qualified")]
         found.sort(key=lambda cap: (LEVELS.index(cap[1]), cap[0]))
-        return tuple(Cap(field=name, level=level) for name, level in found)
+        free = {one.field for one in self.findings if lifted(one)} if self.lifts else set()
+        free |= {"adversarial"} if self.lifts and adversarial == "construct-sensitive" else set()
+        return tuple(Cap(field=name, level=level, lifted=name in free) for name, level in found)
 
     @property
     def level(self) -> Level:
         """The lowest of what the three statuses permit and every cap."""
-        found: list[Level] = [cap.level for cap in self.caps()]
+        caps = self.caps()
+        # People lift "no claim" of the recusal contrast to qualified, and every other cap that they lift wholly.
+        found: list[Level] = [cap.level for cap in caps if not cap.lifted]
+        found += ["qualified" for cap in caps if cap.lifted and cap.level == "no-claim"]
         if self.agreement.status != "not judged":
+            free = any(cap.field == "adversarial" and cap.lifted for cap in caps)
             found.append(
                 publication_level(
                     self.agreement.status,
                     self.evidence.status,
-                    self.adversarial.status,
+                    "passed" if free else self.adversarial.status,
                     asserts_order=self.claim.asserts_order,
                     significance_tested=self.evidence.tested,
                 )
@@ -95,9 +111,13 @@ class Fields:
         """The verdict in these words; ``claim`` has the statement with its scope."""
         level, caps, evidence = self.level, self.caps(), self.evidence
         states = {name: self.state(name) for name in ("own_family", "length", "distinct", "other_judges")}
+        anchor = self.state("human_anchor")
+        states["human_anchor"] = "not-tested" if anchor == "not-applicable" else anchor
         looked_at = [self.agreement.measurements, evidence.measurements, self.adversarial.measurements]
         looked_at += [self.instruments.measurements, *(one.measurements for one in self.findings)]
-        binding = [] if level == "headline" else [cap.field for cap in caps if cap.level == level]
+        limits = [(cap.field, "qualified" if cap.lifted else cap.level) for cap in caps
+                  if not cap.lifted or cap.level == "no-claim"]  # fmt: skip
+        binding = [] if level == "headline" else [name for name, most in limits if most == level]
         return Verdict(
             claim=self.claim if claim is None else claim,
             agreement_status=self.agreement.status,

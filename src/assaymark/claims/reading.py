@@ -119,6 +119,8 @@ class Certificate:
     style: _Entries
     instruments: _Entries
     other_pairs: StatedPairs | None
+    people: _Entries = ()
+    people_p: tuple[_Probability, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +169,12 @@ _KINDS: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("se", "df", "variance", "mean_variance", "prior_df", "effective"), _Spread),
     **dict.fromkeys(("gap", "slope", "raw", "others", "flag"), _Sum),
     "rho": Annotated[float, Field(ge=0, le=0.9)],
+    **dict.fromkeys(("graders", "agents", "of"), list[str]),
+    **dict.fromkeys(("drawn", "graded", "needed"), _Count),
+    "pi": list[Annotated[float, Field(gt=0, le=1)]],
+    **dict.fromkeys(("judged", "people"), list[list[_Sum | None]]),
+    "judges": _Sum,
+    "rest": dict[str, tuple[Annotated[int, Field(ge=1, le=10**5)], _Sum, _Sum]],
     **dict.fromkeys(("overlap", "distinct", "slope_p"), _Probability),
     **dict.fromkeys(("p", "p_holm", "p_adjusted", "p_equivalence", "p_specific", *OTHER_TESTS), _Probability),
 }
@@ -189,6 +197,8 @@ _LABELS: Final[Mapping[str, tuple[frozenset[str], ...]]] = {
     "terse.share": (frozenset({"agent"}),),
     **dict.fromkeys(("datasheet.gate", "missing.share"), (frozenset({"judge"}),)),
     "agent.flagged_texts": (frozenset({"agent"}),),
+    **dict.fromkeys(("human.sample", "human.agreement", "human.labels"), (frozenset({"dimension"}),)),
+    "human.contrast": (_PAIR,),
 }
 _DETAILS_OF_CELLS: Final = {**_DETAILS, "p": TypeAdapter[Any](dict[str, _Probability])}
 _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -198,6 +208,9 @@ _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "panel.families": ("own",),
     "missing.share": ("records", "lacking", "p_more"),
     "agent.flagged_texts": ("count",),
+    "human.sample": ("graders", "drawn", "graded"),
+    "human.labels": ("agents", "of", "pi", "judged", "people"),
+    "human.contrast": ("p", "rest"),
 }
 """Parts without which nothing could be decided on a measurement that has a value."""
 

@@ -16,7 +16,7 @@ from assaymark.claims.levels import coefficient_words, other_margins
 from assaymark.claims.orders import SHORTEST
 from assaymark.claims.reading import Read
 from assaymark.errors import NotMeasurableError
-from assaymark.metrology import holm, kappa_of_table
+from assaymark.metrology import anchor_contrast, holm, kappa_of_table
 from assaymark.metrology.bootstrap import EXACT_CLUSTERS, intraclass
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import natural
@@ -30,6 +30,7 @@ from assaymark.metrology.orders import equivalence_p
 from assaymark.metrology.reliability import alpha_of_sums
 from assaymark.records import AGGREGATE, JSON, Measurement, measurement_id
 
+_MOST_CYCLES: Final = 2_000_000
 _BEFORE_ROUNDING: Final = 1e-6  # levels come from a least-squares solution
 _DROPS: Final[Mapping[str, tuple[str, str]]] = {
     "contrast": ("lofo.contrast", "contrasts"),
@@ -115,6 +116,9 @@ class Recomputation:
             "length.contrast": self._length,
             "judges.contrast": self._judges,
             "dimension.distinct": self._distinct,
+            "human.sample": self._drawn,
+            "human.agreement": self._graders,
+            "human.contrast": self._people,
         }
 
     def one(self, item: Measurement) -> Measurement:
@@ -422,6 +426,76 @@ class Recomputation:
             self.found.compare(f"limits that {item.labels['judge']} fails", item.value, failed)
         return item
 
+    # What people gave.
+
+    def _drawn(self, item: Measurement) -> Measurement:
+        """The share of the drawn cycles that was graded; the draw itself lies with the run."""
+        self.found.given(
+            "the draw of the cycles that people graded, and the p-values of the other claims put to them, are"
+        )
+        if item.value is None:
+            return item
+        share = item.detail["graded"] / item.detail["drawn"] if item.detail["drawn"] else None
+        return _with_value(
+            item, self.found.compare(f"share of the drawn cycles that {about(item)} has", item.value, share)
+        )
+
+    def _graders(self, item: Measurement) -> Measurement:
+        """Agreement of the graders from their tables."""
+        stated, what = item.detail.get("pairs") or {}, about(item)
+        kappas: dict[str, float | None] = {}
+        for pair, cells in (item.detail.get("tables") or {}).items():
+            try:
+                kappas[pair] = kappa_of_table(cells)
+            except NotMeasurableError:
+                kappas[pair] = None
+        for pair, parts in (item.detail.get("sums") or {}).items():
+            one = float(intraclass(*parts))
+            kappas[pair] = None if math.isnan(one) else one
+        for pair in dict.fromkeys([*stated, *kappas]):
+            self.found.compare(f"{what} between {pair.replace('|', ' and ')}", stated.get(pair), kappas.get(pair))
+        known = [one for one in kappas.values() if one is not None]
+        if not kappas and item.value is None:
+            return item
+        value = float(np.mean(known)) if known and len(known) == len(kappas) else None
+        return _with_value(item, self.found.compare(what, item.value, value))
+
+    def _people(self, item: Measurement) -> Measurement:
+        """What people see of a pair, from the labelled records and the judges' sums on the other cycles."""
+        found, what = self.found, about(item)
+        labels = next((one for one in self.read.measurements if one.name == "human.labels"
+                       and one.labels["dimension"] == item.labels["dimension"]), None)  # fmt: skip
+        rest: Mapping[str, tuple[int, float, float]] = item.detail.get("rest") or {}
+        if labels is None or sum(n for n, _, _ in rest.values()) > _MOST_CYCLES:
+            found.given(f"the {what} is")
+            return item
+        detail = labels.detail
+        agents: list[str] = detail["agents"]
+        clusters: list[str] = [*detail["of"], *(name for name, (n, _, _) in rest.items() for _ in range(n))]
+        order = sorted(range(len(clusters)), key=lambda k: natural(clusters[k]))
+        size, pair = len(clusters), [agents.index(item.labels[end]) for end in ("high", "low")]
+        judged, people = np.full((2, size, len(agents)), np.nan)
+        pi, first = np.ones(size), len(detail["of"])
+        for k, (row, grades, chance) in enumerate(zip(detail["judged"], detail["people"], detail["pi"], strict=True)):
+            judged[k], people[k], pi[k] = np.array(row, float), np.array(grades, float), chance
+        for n, *sums in rest.values():
+            judged[first : first + n, pair] = np.array(sums) / n
+            first += n
+        again = anchor_contrast(
+            judged[order], people[order], [clusters[k] for k in order], *pair, pi=pi[order], level=self.study.level,
+            consecutive=self.read.consecutive,
+        )  # fmt: skip
+        found.compare(f"labelled cycles of the {what}", item.n, again.labelled)
+        found.compare(f"standard error of the {what}", item.detail.get("se"), again.se)
+        p = found.compare(f"p of the {what}", item.detail.get("p"), again.p_up)
+        judges = None if again.judge_only is None else again.judge_only.estimate
+        judges = found.compare(f"the judges' own difference in the {what}", item.detail.get("judges"), judges)
+        if item.detail.get("needed") is not None:
+            found.given("numbers of labelled cycles needed are")
+        value = found.compare(what, item.value, again.estimate)
+        item = replace(item, value=value, detail={**item.detail, "p": p, "judges": judges})
+        return found.interval(item, again.low, again.high)
+
     # What several measurements have to agree on.
 
     def cells(self, items: list[Measurement]) -> list[Measurement]:
@@ -504,7 +578,8 @@ class Recomputation:
 
     def _judge_families(self, items: list[Measurement]) -> dict[str, str] | None:
         """The families of the judges behind the tables, or None where they do not tell."""
-        names = sorted({name for item in items for pair in _pairs_of(item) for name in pair.split("|")})
+        judged = (item for item in items if item.name != "human.agreement")
+        names = sorted({name for item in judged for pair in _pairs_of(item) for name in pair.split("|")})
         if not names:
             return None
         judges = {name: self.study.judges.get(name, "unknown") for name in names}

@@ -19,6 +19,7 @@ from assaymark.claims.evidence import (
     season_index,
 )
 from assaymark.claims.fields import NOT_PREREGISTERED, Fields, weakest
+from assaymark.claims.human_anchor import PUT, kept, put_to_people, with_people
 from assaymark.claims.levels import (
     Instruments,
     Rules,
@@ -65,19 +66,19 @@ def decide_claims(
     known = index(measurements)
     rules = Rules.of(study, preregistered=preregistered)
     claims = claims_of(study.claims, known, rules, tuple(cell_states(known).values()))
+    ask_people(study, known, rules)
     return tuple(decide(claim, known, rules, plan_hash, amended=amended) for claim in claims)
 
 
 def decide(claim: Claim, known: Index, rules: Rules, plan_hash: str, *, amended: Sequence[str] = ()) -> Verdict:
     """The verdict on one claim, with its level under the other rules beside it."""
     about_agents = kind_of(claim) != "cell"
-    adversarial = adversarial_of(claim, known, rules) if about_agents else None
-    instruments = instruments_of(known.named("datasheet.gate"), rules.on_failure)
-    fields = _fields(claim, known, rules, adversarial, instruments)
+    adversarial, instruments = _rests(claim, known, rules)
+    fields = with_people(_fields(claim, known, rules, adversarial, instruments), known, rules)
     level = fields.level
     touched = amended_for(claim, amended)
     fragility = {
-        name: _fields(claim, known, other, adversarial, instruments, for_level=True).level
+        name: with_people(_fields(claim, known, other, adversarial, instruments, for_level=True), known, other).level
         for name, other in variants_of(claim, known, rules).items()
     }
     return fields.verdict(
@@ -88,6 +89,19 @@ def decide(claim: Claim, known: Index, rules: Rules, plan_hash: str, *, amended:
         fragility=fragility,
         amended=touched,
     )  # fmt: skip
+
+
+def _rests(claim: Claim, known: Index, rules: Rules) -> tuple[Adversarial | None, Instruments]:
+    """What control texts and datasheets say, which no other rule changes."""
+    adversarial = None if kind_of(claim) == "cell" else adversarial_of(claim, known, rules)
+    return adversarial, instruments_of(known.named("datasheet.gate"), rules.on_failure)
+
+
+def ask_people(study: Study, known: Index, rules: Rules) -> None:
+    """Note in an index which claims of a study are put to people's grades, once; nothing where nobody graded."""
+    if known.named("human.contrast") and PUT not in known.memo:
+        orders = (one for one in claims_of(study.claims, known, rules, ()) if one.asserts_order)
+        put_to_people((_fields(one, known, rules, *_rests(one, known, rules)) for one in orders), known)
 
 
 def variants_of(claim: Claim, known: Index, rules: Rules) -> Mapping[str, Rules]:
@@ -256,7 +270,11 @@ def _conditions(fields: Fields, level: Level) -> Iterator[Condition]:
             yield Condition(id="judge-limits", text=text)
         if not fields.preregistered:
             yield Condition(id="not-preregistered", text=NOT_PREREGISTERED)
-    for one in fields.findings:
+    for cap in fields.caps():
+        if cap.lifted and cap.level == "no-claim":
+            why = " ".join(text for one in fields.findings if one.field == cap.field for text in one.reasons)
+            yield Condition(id="own-family", text=why)
+    for one in kept(fields.findings) if fields.lifts else fields.findings:
         yield from one.conditions
     if fields.evidence.state == "ordered-by-less-than-the-margin" and fields.claim.asserts_order:
         yield Condition(id="small-gap", text="The difference is smaller than the margin that counts as none.")

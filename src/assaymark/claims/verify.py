@@ -24,6 +24,7 @@ from assaymark.claims.evidence import (
     SeasonGates,
     index,
 )
+from assaymark.claims.human_anchor import PUT, stated_family
 from assaymark.claims.messages import Said
 from assaymark.claims.orders import Row, row_of
 from assaymark.claims.panel import cell_state
@@ -268,7 +269,7 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
             dimensions=study.dimensions,
             tests=frozenset() if others is None else frozenset(others.tests),
         )
-        known = replace(known, rows=_rows(read, known, found), memo={})
+        known = replace(known, rows=_rows(read, known, found), memo={PUT: stated_family(read.certificate.people_p)})
         stated, rules = read.certificate.verdict, read.certificate.rules
         verdict = decide(_claim_again(read, known), known, rules, stated.plan_hash, amended=stated.amended)
         found.compare("scope in the tuple", read.certificate.claim_scope, verdict.claim.scope)

@@ -29,6 +29,7 @@ from assaymark.metrology.measure_panel import (
     other_ddof_measurements,
     variance_measurements,
 )
+from assaymark.metrology.measure_people import Labels, people_measurements
 from assaymark.metrology.orders import OrderPlan
 from assaymark.metrology.panel import (
     Design,
@@ -53,12 +54,13 @@ Progress = Callable[[str], None] | None
 
 def analyse(
     table: ScoreTable, study: Study, *, rng: np.random.Generator,
-    style: Mapping[str, Mapping[str, float]] | None = None, progress: Progress = None,
+    style: Mapping[str, Mapping[str, float]] | None = None, people: Labels | None = None, progress: Progress = None,
 ) -> tuple[Measurement, ...]:  # fmt: skip
     """Every measurement of the judges and the agents that the plan asks for; what cannot be measured has its reason.
 
     A judge whose trials may not be averaged counts with its first trial. ``style`` has the plan's covariates beside
-    length, by name and trajectory. Equal tables, plans and generators give equal numbers.
+    length, by name and trajectory, ``people`` grades that people outside the panel gave. Equal tables, plans and
+    generators give equal numbers.
     """
     note = progress or (lambda _part: None)
     panel = panel_of(gated(table, study), study)
@@ -81,7 +83,15 @@ def analyse(
         whole = replace(panel, design=design)
     found += level_measurements(whole, levels)
     note("contrasts")
-    return (*found, *_comparisons(panel, comparisons, levels, rng))
+    found += _comparisons(panel, comparisons, levels, rng)
+    if people is not None:
+        rules, contrasts = study.inference, [one for one in found if one.name == "contrast"]
+        found += people_measurements(
+            comparisons, people, contrasts, panel.measure, weights=panel.table.weights, scale=study.scale,
+            pass_mark=study.human.passed_from(*study.scale), coefficient=study.rubric.coefficient, alpha=rules.alpha,
+            level=panel.level, unit=OrderPlan.of(study).unit, power=rules.mde_power,
+        )  # fmt: skip
+    return tuple(found)
 
 
 def _levels_of_all(found: Comparisons, panel: Panel, levels: Levels) -> tuple[Levels, Design]:

@@ -193,6 +193,7 @@ class Comparisons:
     in_parts: bool = False
     judged: bool = True
     records: Ungrouped | None = None
+    cycles: tuple[str, ...] = ()
 
     @classmethod
     def of_table(
@@ -227,6 +228,7 @@ class Comparisons:
             lengths=None if lengths is None else lengths[present],
             families_known=table.families_known,
             records=records,
+            cycles=tuple(table.cycles[k] for k in present),
         )._in_order(study)
 
     @classmethod
@@ -261,6 +263,7 @@ class Comparisons:
             self, clusters=tuple(self.clusters[g] for g in ranked), cluster=cluster[rows], weight=self.weight[rows],
             cells=self.cells[rows], lengths=None if self.lengths is None else self.lengths[rows], order=order,
             records=None if self.records is None else replace(self.records, cycle=np.argsort(rows)[self.records.cycle]),
+            cycles=tuple(self.cycles[k] for k in rows) if self.cycles else (),
         )  # fmt: skip
 
     @property

@@ -39,6 +39,7 @@ from assaymark.prompting.texts import INSTRUCTION_LIKE
 from assaymark.protocol import SCALE
 from assaymark.records import AGGREGATE, Context, Decision, Judgment, Measurement, content_id
 from assaymark.workflow.ask import probe_basis
+from assaymark.workflow.human_labels import labels_of, people_basis, records_of
 from assaymark.workflow.lock import Locked, open_locked
 from assaymark.workflow.progress import Progress, counted, saying, silent
 from assaymark.workflow.run_folder import RunFolder
@@ -105,6 +106,8 @@ def measure(folder: RunFolder, *, progress: Progress = silent) -> int:
     basis = {"plan": locked.plan_hash, **{table.name: store.digest(table) for table in tables}}
     sheets = {sheet.judge: sheet for sheet in stored_datasheets(folder)} if study.datasheets else {}
     basis["datasheets"] = content_id(sheets) if sheets else None
+    if (graded := people_basis(folder)) is not None:
+        basis["people"] = graded
     if not store.done(MEASUREMENTS, basis):
         scores = Scores.of(store, locked)
         found = [*_measured(store, locked, scores, progress), *limit_measurements(sheets, study)]
@@ -123,7 +126,9 @@ def _measured(store: Store, locked: Locked, scores: Scores, progress: Progress) 
     names = [name for name in study.claims.covariates if name != "log2"]
     texts = {one.record_id: style_counts(judged_text(one), names) for one in records} if names else {}
     style: dict[str, dict[str, float]] = {name: {key: found[name] for key, found in texts.items()} for name in names}
-    panel = analyse(honest, study, rng=np.random.default_rng([study.seed, 1]), style=style, progress=counted(progress))
+    people = labels_of(store.folder, *records_of(records))
+    panel = analyse(honest, study, rng=np.random.default_rng([study.seed, 1]), style=style, people=people,
+                    progress=counted(progress))  # fmt: skip
     found = [*panel, *missing_measurements(scores.whole, scores.left_out)]
     found += style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))
     found += cell_measurements(honest, scores.cells, study)

@@ -273,7 +273,7 @@ MADE_BY: Final[Mapping[str, str]] = {
         "assaymark season run (its journal holds them), or assaymark season init, for imported records",
     ),
     **dict.fromkeys(("grades", "guesses", "replaced"), "assaymark season judge (no reply is asked for twice)"),
-    "human": "assaymark import human, from the same file",
+    **dict.fromkeys(("human", "labels"), "assaymark import human, from the same file"),
     **dict.fromkeys(("pairs", "points"), "assaymark datasheet, or assaymark run (no reply is asked for twice)"),
     **dict.fromkeys(("judgments", "evidence", "anchor", "probe"), "assaymark judge (no reply is asked for twice)"),
     "measurements": "assaymark measure (of a season: assaymark season publish; of a benchmark: assaymark bench)",

@@ -1,0 +1,356 @@
+"""What people's grades measure: what they see of each order, whether they agree, and each judge beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from itertools import combinations
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from assaymark.errors import NotMeasurableError
+from assaymark.metrology.bootstrap import intraclass
+from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.comparisons import Comparisons
+from assaymark.metrology.estimates import Estimate, Maker, jackknife_estimate, number
+from assaymark.metrology.human_anchor import (
+    AnchorContrast,
+    anchor_contrast,
+    anchor_needed,
+    anchor_response,
+    judge_against_humans,
+)
+from assaymark.metrology.kappa import contingency, kappa_of_table
+from assaymark.metrology.measure_panel import categories_of
+from assaymark.protocol import SCALE, Coefficient, Scale
+from assaymark.records import AGGREGATE, JSON, Measurement
+
+NOT_DRAWN: Final = "not tested: the labels are not a random sample of these records"
+"""Why labels anchor nothing, with what is wrong behind it."""
+
+FEWEST_DOUBLE: Final = 20
+"""Records that two people must have graded for their agreement to be measured."""
+
+ASSUMED_R: Final = 0.6
+"""Correlation of people's and judges' differences that planning assumes before there are labels."""
+
+Grades = Mapping[str, Mapping[str, float]]
+"""What people gave one record: by grader, then by dimension, or by ``aggregate`` for an overall grade."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Grades of people and the design of their sample.
+
+    ``grades`` are by (cycle, agent), ``pi`` has the probability with which each cycle could be drawn, ``units`` the
+    drawn cycles (None where a table gives probabilities alone), ``refused`` says why the labels are no random sample,
+    and ``design`` who fixed it and when, in words.
+    """
+
+    grades: Mapping[tuple[str, str], Grades]
+    pi: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    units: frozenset[str] | None = None
+    refused: str = ""
+    design: str = ""
+
+
+@dataclass(frozen=True)
+class _People:
+    """Labels beside the judges: ``rows`` are the cycles with a grade inside the draw, ``given`` [L, K, S, R] grades."""
+
+    found: Comparisons
+    labels: Labels
+    share: Floats
+    scale: Scale
+    level: float
+
+    @cached_property
+    def graders(self) -> tuple[str, ...]:
+        """Everyone who gave a grade that can be used."""
+        place = set(self.found.agents)
+        inside = (one for (cycle, agent), one in self.labels.grades.items() if cycle in self.rows and agent in place)
+        return tuple(sorted({name for given in inside for name in given}))
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """The place among the cycles of each that has a grade, inside the draw."""
+        units, graded = self.labels.units, {cycle for cycle, _ in self.labels.grades}
+        return {name: k for k, name in enumerate(self.found.cycles)
+                if name in graded and (units is None or self.labels.refused or name in units)}  # fmt: skip
+
+    @cached_property
+    def given(self) -> Floats:
+        """Grades [L, K, S, R] by labelled cycle, agent, scale and grader; NaN where there is none."""
+        names, place = self.found.names, {name: k for k, name in enumerate(self.rows)}
+        agent = {name: k for k, name in enumerate(self.found.agents)}
+        values = np.full((len(place), len(agent), len(names), len(self.graders)), np.nan)
+        for (cycle, who), grades in self.labels.grades.items():
+            if cycle in place and who in agent:
+                for r, grader in enumerate(self.graders):
+                    one = grades.get(grader, {})
+                    parts = np.array([one.get(name, np.nan) for name in names[1:]])
+                    whole = one.get(AGGREGATE, float(parts @ self.share))
+                    values[place[cycle], agent[who], :, r] = whole, *parts
+                    if len(parts) == 1 and math.isnan(parts[0]):  # the one criterion is the overall score
+                        values[place[cycle], agent[who], 1, r] = whole
+        return values
+
+    @cached_property
+    def mean(self) -> Floats:
+        """The mean human grade [L, K, S] of each record."""
+        there = ~np.isnan(self.given)
+        count = there.sum(axis=3)
+        return np.asarray(np.where(there, self.given, 0).sum(axis=3) / np.where(count, count, np.nan))
+
+    @property
+    def panel(self) -> Floats:
+        """What the panel gave the labelled cycles [L, K, S]."""
+        return self.found.panel[list(self.rows.values())]
+
+    @property
+    def cluster(self) -> Ints:
+        """The cluster of each labelled cycle [L]."""
+        return self.found.cluster[list(self.rows.values())]
+
+    def all_cycles(self, s: int) -> Floats:
+        """Mean human grades [C, K] on one scale, NaN outside the sample."""
+        values = np.full(self.found.panel.shape[:2], np.nan)
+        values[list(self.rows.values())] = self.mean[:, :, s]
+        return values
+
+    @cached_property
+    def pi(self) -> Floats:
+        """The inclusion probability of each cycle [C]; 1 where none is known."""
+        return np.array([self.labels.pi.get(name, 1.0) for name in self.found.cycles])
+
+    def graded(self, s: int) -> tuple[int, int, list[str]]:
+        """How many cycles were drawn and graded as a whole on one scale, and the drawn ones that were not."""
+        there, whole = ~np.isnan(self.found.panel[..., s]), ~np.isnan(self.all_cycles(s))
+        done = {name for k, name in enumerate(self.found.cycles) if name in self.rows and not (there & ~whole)[k].any()}
+        if (units := self.labels.units) is None:
+            drawn = max(len(self.rows), round(sum(self.labels.pi.get(name, 0.0) for name in self.found.cycles)))
+            return drawn, len(done), sorted(set(self.rows) - done)
+        return len(units), len(done & units), sorted(units - done)
+
+
+def people_measurements(
+    found: Comparisons, labels: Labels, contrasts: Iterable[Measurement], make: Maker, *, weights: Floats,
+    scale: Scale = SCALE, pass_mark: float = 3.5, coefficient: Coefficient = "kappa", alpha: float = 0.05,
+    level: float = 0.95, unit: str = "", power: float = 0.8,
+) -> Iterator[Measurement]:  # fmt: skip
+    """What people's grades say of the orders in ``contrasts``, of each other, and of each judge (``docs/metrics.md``).
+
+    ``human.sample``, ``human.agreement`` and ``human.labels`` of each scale, ``human.contrast`` of each pair on it
+    where the labels are a random sample, and ``human.judge`` of each judge.
+    """
+    people = _People(found, labels, weights, scale, level)
+    states = dict[int, str]()
+    for s, name in enumerate(found.names):
+        drawn, graded, lacking = people.graded(s)
+        there = ~np.isnan(people.mean[:, :, s])
+        enough = anchor_response(drawn, min(graded, drawn))
+        state = (labels.refused and f"{NOT_DRAWN} ({labels.refused})") or ("" if enough == "ok" else enough)
+        states[s] = state
+        outside = {cycle for cycle, _ in labels.grades} - set(people.rows)
+        labelled = {"dimension": name}
+        detail: dict[str, Any] = {
+            "graders": list(people.graders), "drawn": drawn, "graded": graded, "ungraded": lacking,
+            "records": int(there.sum()), "outside": sorted(outside), "design": labels.design,
+        }  # fmt: skip
+        yield number(make, "human.sample", labelled, None if state else graded / drawn, (drawn, "drawn cycles"),
+                     "share of the drawn cycles that people graded", state=state or "ok", detail=detail)  # fmt: skip
+        agreed = _agreement(people, s, make, coefficient)
+        yield agreed
+        if there.any():
+            yield _labels(people, s, make)
+        yield from _judges(people, s, make, agreed, pass_mark)
+    place = {name: s for s, name in enumerate(found.names)}
+    for item in contrasts:
+        s = place[item.labels["dimension"]]
+        if not states[s] and item.value is not None and item.value > 0:
+            yield _contrast(people, s, make, item, alpha=alpha, unit=unit, power=power)
+
+
+def _contrast(
+    people: _People, s: int, make: Maker, item: Measurement, *, alpha: float, unit: str, power: float
+) -> Measurement:
+    """What people see of one order, in the direction of the judges."""
+    found = people.found
+    pair = [found.agents.index(item.labels[end]) for end in ("high", "low")]
+    scores, human = found.panel[..., s], people.all_cycles(s)
+    one = anchor_contrast(scores, human, found.cluster, *pair, pi=people.pi, level=people.level,
+                          consecutive=found.consecutive)  # fmt: skip
+    both: Bools = ~np.isnan(scores[:, pair[0]] + scores[:, pair[1]])
+    detail = anchor_detail(one)
+    if one.judge_only is not None and one.estimate is not None:
+        seen = human[both][:, pair] @ [1.0, -1.0]
+        judged = scores[both][:, pair] @ [1.0, -1.0]
+        effect = one.judge_only.estimate or 0.0
+        detail["needed"] = None if effect <= 0 else needed_labels(
+            effect, judged, seen, found.cluster[both], alpha=alpha, power=power
+        )  # fmt: skip
+    rest = both.copy()
+    rest[list(people.rows.values())] = False
+    detail["rest"] = {
+        found.clusters[g]: [int(mine.sum()), *scores[mine][:, pair].sum(axis=0).tolist()]
+        for g in np.unique(found.cluster[rest]).tolist()
+        if (mine := rest & (found.cluster == g)).any()
+    }
+    method = "mean human grade, made sharper by the judges on all cycles; jackknife over clusters (prediction-powered)"
+    return number(make, "human.contrast", item.labels, one.estimate, (one.labelled, "labelled cycles"), method,
+                  state=one.state, ends=(one.low, one.high), level=people.level, unit=unit, detail=detail)  # fmt: skip
+
+
+def anchor_detail(one: AnchorContrast) -> dict[str, Any]:
+    """What a measurement keeps of an anchored contrast beside its value and interval."""
+    kept = {name: getattr(one, name) for name in ("se", "df", "lam", "rectifier", "saving", "cycles", "clusters",
+                                                  "labelled_clusters")}  # fmt: skip
+    alone, judges = one.human_only, one.judge_only
+    return kept | {
+        "p": one.p_up,
+        "alone": None if alone is None else [alone.estimate, alone.low, alone.high],
+        "judges": None if judges is None else judges.estimate,
+    }
+
+
+def needed_labels(
+    effect: float, judged: Floats, seen: Floats | None, cluster: Ints, *, alpha: float = 0.05, power: float = 0.8
+) -> int | None:
+    """Labelled cycles to confirm ``effect``, from within-cycle differences of judges [N] and of people (NaN: no label).
+
+    Without labels the judges' differences stand in for people's, with a correlation of `ASSUMED_R`.
+    """
+    groups, codes = np.unique(cluster, return_inverse=True)
+    sd_cluster = 0.0
+    if judged.size > groups.size > 1:  # the part of the variance between clusters, from judges on all cycles
+        size = np.bincount(codes)
+        means = np.bincount(codes, judged) / size
+        inside = float(((judged - means[codes]) ** 2).sum() / (judged.size - groups.size))
+        sd_cluster = math.sqrt(max(0.0, float(means.var(ddof=1)) - inside * float((1 / size).mean())))
+    sd, r = float(judged.std(ddof=1)) if judged.size > 1 else 0.0, ASSUMED_R
+    if seen is not None:
+        there = ~np.isnan(seen)
+        sd = float(seen[there].std(ddof=1))
+        flat = sd <= 0 or float(judged[there].std()) <= 0
+        r = 0.0 if flat else float(np.clip(np.corrcoef(seen[there], judged[there])[0, 1], -1, 1))
+    inside_sd = math.sqrt(max(0.0, sd**2 - sd_cluster**2))
+    return anchor_needed(
+        effect, inside_sd, r, judged.size, groups.size, sd_cluster=sd_cluster, alpha=alpha, power=power
+    )
+
+
+def _labels(people: _People, s: int, make: Maker) -> Measurement:
+    """The labelled records themselves, as a certificate needs them."""
+    found, rows = people.found, list(people.rows.values())
+
+    def table(values: Floats) -> list[list[float | None]]:
+        return [[None if math.isnan(one) else one for one in row] for row in values.tolist()]
+
+    detail: dict[str, JSON] = {
+        "agents": list(found.agents), "of": [found.clusters[g] for g in people.cluster.tolist()],
+        "pi": people.pi[rows].tolist(), "judged": table(people.panel[:, :, s]), "people": table(people.mean[:, :, s]),
+    }  # fmt: skip
+    value = float(np.count_nonzero(~np.isnan(people.mean[:, :, s])))
+    return number(make, "human.labels", {"dimension": found.names[s]}, value, (len(rows), "labelled cycles"),
+                  "records that people graded", detail=detail)  # fmt: skip
+
+
+def _agreement(people: _People, s: int, make: Maker, coefficient: Coefficient) -> Measurement:
+    """Whether people agree with each other, on the records that two of them graded."""
+    values = people.given[:, :, s].reshape(-1, len(people.graders))
+    codes = np.repeat(people.cluster, people.given.shape[1])
+    two = (~np.isnan(values)).sum(axis=1) > 1
+    values, codes, n = values[two], codes[two], int(two.sum())
+    labels, count = {"dimension": people.found.names[s]}, (n, "records graded by two people")
+    by_kappa = coefficient == "kappa"
+    method = "mean pairwise quadratic-weighted kappa of people" if by_kappa else "mean pairwise ICC(A,1) of people"
+    if n < FEWEST_DOUBLE:
+        why = f"not measurable: {n} records were graded by two people, needs {FEWEST_DOUBLE}"
+        return number(make, "human.agreement", labels, None, count, method, state=why)
+    pairs = list(combinations(range(len(people.graders)), 2))
+    both = {pair: ~np.isnan(values[:, pair]).any(axis=1) for pair in pairs}
+    both = {pair: there for pair, there in both.items() if there.any()}
+    named = {pair: f"{people.graders[pair[0]]}|{people.graders[pair[1]]}" for pair in both}
+    tables = {pair: values[there][:, pair] for pair, there in both.items()}
+    if min(map(len, tables.values())) < FEWEST_DOUBLE:  # pairs too thin for a kappa of each: graders as interchangeable
+        rows = np.concatenate([part for one in tables.values() for part in (one, one[:, ::-1])])
+        both = {(0, 0): np.concatenate([np.tile(codes[there], 2) for there in both.values()])}
+        tables, named = {(0, 0): rows}, {(0, 0): "people|people"}
+        method += ", over both orders of all pairs"
+    else:
+        both = {pair: codes[there] for pair, there in both.items()}
+    categories = int(people.scale[1] - people.scale[0]) + 1
+
+    def coefficient_of(rows: Floats) -> tuple[float | None, Any]:
+        if by_kappa:
+            a, b = categories_of(rows, people.scale).T
+            cells = contingency(a, b, categories=categories)
+            try:
+                return kappa_of_table(cells), cells.tolist()
+            except NotMeasurableError:
+                return None, cells.tolist()
+        a, b = rows.T
+        sums = [float(len(rows)), *(float(one) for one in (a.sum(), b.sum(), a @ a, b @ b, a @ b))]
+        value = float(intraclass(*sums))
+        return (None if math.isnan(value) else value), sums
+
+    def mean(left_out: int | None) -> float:
+        kept = [rows if left_out is None else rows[both[pair] != left_out] for pair, rows in tables.items()]
+        each = [coefficient_of(rows)[0] for rows in kept if len(rows)]
+        return math.nan if not each or None in each else float(np.mean([one for one in each if one is not None]))
+
+    whole, groups = mean(None), np.unique(codes).tolist()
+    drops = np.array([mean(g) for g in groups])
+    ends = None
+    if len(groups) > 1 and not math.isnan(whole) and not np.isnan(drops).any():
+        found = jackknife_estimate(whole, drops, level=people.level)
+        ends = (found.low, found.high)
+    each = {named[pair]: coefficient_of(rows) for pair, rows in tables.items()}
+    detail: dict[str, Any] = {"pairs": {name: value for name, (value, _) in each.items()}, "coefficient": coefficient}
+    detail["coefficient"] = "kappa" if by_kappa else "icc"
+    detail["tables" if by_kappa else "sums"] = {name: cells for name, (_, cells) in each.items()}
+    detail["icc"] = _icc(list(tables.values()))
+    return number(make, "human.agreement", labels, whole, count, method, ends=ends, level=people.level, detail=detail,
+                  state="undefined: two people gave one grade each")  # fmt: skip
+
+
+def _icc(tables: Sequence[Floats]) -> float | None:
+    """Mean ICC(A,1) of pairs of people."""
+    each = [float(intraclass(len(x), a.sum(), b.sum(), a @ a, b @ b, a @ b)) for x in tables for a, b in (x.T,)]
+    return None if any(map(math.isnan, each)) else float(np.mean(each))
+
+
+def _judges(people: _People, s: int, make: Maker, agreed: Measurement, pass_mark: float) -> Iterator[Measurement]:
+    """Each judge beside the mean human grade of the same records, with what two people reach in the same row."""
+    found, human = people.found, people.mean[:, :, s]
+    cells = found.cells[list(people.rows.values())]
+    families = np.array([(found.agent_families or {}).get(name, name) for name in found.agents])
+    cluster = np.repeat(people.cluster[:, None], len(families), axis=1)
+    for j, judge in enumerate(found.judges):
+        there: Bools = ~np.isnan(human) & ~np.isnan(cells[:, :, j, s])
+        labels, n = {"dimension": found.names[s], "judge": judge}, int(there.sum())
+        if n < 2:
+            continue
+        one = judge_against_humans(
+            cells[:, :, j, s][there], human[there], cluster[there], pass_mark=pass_mark, level=people.level,
+            agent_family=np.broadcast_to(families, there.shape)[there], consecutive=found.consecutive,
+        )  # fmt: skip
+        detail = {
+            "icc": _stated(one.icc_a1), "bias": _stated(one.bias), "tpr": list(one.tpr), "tnr": list(one.tnr),
+            "bias_by_family": {name: _stated(given) for name, given in (one.bias_by_family or {}).items()},
+            "ceiling": [agreed.value, agreed.detail.get("icc")],
+            "pass": pass_mark, "drawn": not people.labels.refused,
+        }  # fmt: skip
+        yield number(make, "human.judge", labels, one.kappa.estimate, (n, "records"),
+                     "quadratic-weighted kappa of the judge with the mean human grade; jackknife over clusters",
+                     state=one.kappa.state, ends=(one.kappa.low, one.kappa.high), level=people.level,
+                     detail=detail)  # fmt: skip
+
+
+def _stated(one: Estimate) -> dict[str, JSON]:
+    """An estimate with its interval, for a detail."""
+    return {name: value for name, value in asdict(one).items() if name in ("estimate", "low", "high", "state")}

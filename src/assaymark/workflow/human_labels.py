@@ -1,0 +1,258 @@
+"""The sample that people grade, drawn and stored before the first grade, and the grades that they gave."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from assaymark.encoding import write_atomic
+from assaymark.engine import Ledger
+from assaymark.errors import InputError, LedgerError, PlanError, Problem
+from assaymark.metrology.measure_people import FEWEST_DOUBLE, Labels
+from assaymark.records import Decision, canonical_json, content_id, parse, sha256_text
+from assaymark.workflow.run_folder import RunFolder, missing, read_text
+from assaymark.workflow.tables import Column, Store, Table
+
+_NOTE: Final = "draw"
+_FILE: Final = "draw.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A stored random sample of cycles: who could be drawn, who was, by which seed, and when (UTC).
+
+    ``frame`` has every cycle, sorted, ``strata`` the cluster of each, ``units`` the drawn ones in the order in which
+    they are graded, ``pi`` the probability with which each of the frame could be drawn, and ``twice`` the drawn ones
+    that two people grade.
+    """
+
+    frame: tuple[str, ...]
+    frame_sha256: str
+    strata: Mapping[str, str]
+    seed: int
+    units: tuple[str, ...]
+    pi: Mapping[str, float]
+    twice: tuple[str, ...]
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class HumanGrade:
+    """What one person gave one text on one dimension; ``score`` is None where the person could not say.
+
+    ``at`` is the time (UTC) and ``seconds`` how long the text was before the person, where it was measured.
+    """
+
+    trajectory: str
+    cycle: str
+    grader: str
+    dimension: str
+    score: float | None
+    at: str
+    seconds: float | None = None
+    comment: str = ""
+
+
+def _column(name: str) -> tuple[pa.DataType, Column]:
+    return pa.float64() if name in ("score", "seconds") else pa.string(), lambda row, _: getattr(row, name)
+
+
+LABELS: Final = Table(
+    "labels",
+    HumanGrade,
+    {one.name: _column(one.name) for one in fields(HumanGrade)},
+    sort=lambda row, _: (row.trajectory, row.grader, row.dimension),
+    flat=True,
+)
+"""Grades of people outside the panel, who anchor its claims. Those of people in the panel lie in ``human``."""
+
+
+def draw_sample(
+    cycles: Mapping[str, str], number: int, *, seed: int, twice: float = 0.2, agents_a_cycle: int, at: str
+) -> Draw:
+    """Draw ``number`` of ``cycles`` (cycle: cluster) at random within clusters, each with the same probability.
+
+    Each cluster gives its share of ``number``; which clusters give one more is drawn too, so that every cycle has the
+    probability number / cycles. Orders come from sha256 of the seed, so that any program can draw it again. ``twice``
+    is the share of the drawn cycles that two people grade, never fewer than give `FEWEST_DOUBLE` records.
+    `InputError`: more than there are, none, or ``twice`` is no share.
+    """
+    problems = []
+    if not 1 <= number <= len(cycles):
+        problems.append(Problem("--sample", f"must be 1 to {len(cycles)}, the cycles that there are (got {number})"))
+    if not 0 <= twice <= 1:
+        problems.append(Problem("--double", f"must be a share from 0 to 1 (got {twice})"))
+    if agents_a_cycle < 1:
+        problems.append(Problem("agents", f"a cycle needs at least one agent to grade (got {agents_a_cycle})"))
+    if problems:
+        raise InputError("draw", problems)
+    frame = tuple(sorted(cycles))
+    units = _drawn(frame, cycles, number, seed)
+    double = 0
+    if twice:
+        double = min(number, max(math.ceil(twice * number - 1e-9), math.ceil(FEWEST_DOUBLE / agents_a_cycle)))
+    return Draw(
+        frame=frame, frame_sha256=sha256_text(canonical_json(frame)), strata={name: cycles[name] for name in frame},
+        seed=seed, units=units, pi=dict.fromkeys(frame, number / len(frame)),
+        twice=tuple(units[k * number // double] for k in range(double)), at=at,
+    )  # fmt: skip
+
+
+def _drawn(frame: Sequence[str], strata: Mapping[str, str], number: int, seed: int) -> tuple[str, ...]:
+    """The drawn cycles, in an order that says nothing about them."""
+
+    def place(kind: str, name: str) -> int:
+        return int.from_bytes(hashlib.sha256(canonical_json([seed, kind, name]).encode()).digest())
+
+    of_cluster: defaultdict[str, list[str]] = defaultdict(list)
+    for name in frame:
+        of_cluster[strata[name]].append(name)
+    found: list[str] = []
+    # Shares are numbers of parts, of which len(frame) make a cycle; the rests of the clusters are sampled
+    # systematically, in a random order and from a random start, which takes each with the probability of its rest.
+    passed = place("start", "") % len(frame)
+    for cluster in sorted(of_cluster, key=lambda name: place("cluster", name)):
+        size, rest = divmod(number * len(of_cluster[cluster]), len(frame))
+        passed += rest
+        if passed >= len(frame):
+            passed, size = passed - len(frame), size + 1
+        found += sorted(of_cluster[cluster], key=lambda name: place("cycle", name))[:size]
+    return tuple(sorted(found, key=lambda name: place("order", name)))
+
+
+def recompute(draw: Draw) -> tuple[str, ...]:
+    """The units again, from the frame and the seed of a draw."""
+    return _drawn(draw.frame, draw.strata, len(draw.units), draw.seed)
+
+
+def store_draw(folder: RunFolder, draw: Draw) -> Draw:
+    """Store a draw before anything is graded; returns the one that is stored, with the time of the first storing.
+
+    The ledger of a run keeps it, and of a table, which has none, ``draw.json`` in its folder. `PlanError`: another
+    draw is stored and grades were given.
+    """
+    if not folder.path.is_dir():
+        raise missing(folder.path, "run folder")
+    held = stored_draw(folder)
+    if held is not None and replace(held, at=draw.at) == draw:
+        return held
+    if held is not None and (given := len(stored_grades(folder))):
+        raise PlanError(
+            f"{folder.path}: {len(held.units)} cycles were drawn {held.at} and {given} grades given; a second draw "
+            "would choose among labels. Grade what was drawn, or start a new run folder"
+        )
+    text = canonical_json(draw)
+    if folder.has_ledger:
+        with Ledger.open(folder.ledger, create=False) as ledger:
+            ledger.notes.replace(_NOTE, text)
+    else:
+        write_atomic(_file(folder), canonical_json([text, content_id(text)]))
+    return draw
+
+
+def stored_draw(folder: RunFolder) -> Draw | None:
+    """The draw of a run or a table; None if nothing was drawn. `LedgerError`: it is damaged."""
+    if folder.has_ledger:
+        with Ledger.open(folder.ledger, create=False) as ledger:
+            text, where = ledger.notes.read(_NOTE), str(folder.ledger)
+        if text is None:
+            return None
+    else:
+        path = _file(folder)
+        if not path.is_file():
+            return None
+        where = str(path)
+        try:
+            text, seal = parse(tuple[str, str], read_text(path, "draw"), source=where)
+        except InputError:
+            text, seal = "", ""
+        if content_id(text) != seal:
+            raise LedgerError(f"{path} is damaged or was edited; restore it from a copy")
+    return parse(Draw, text, source=where)
+
+
+def _file(folder: RunFolder) -> Path:
+    return folder.path / _FILE
+
+
+def store_grades(folder: RunFolder, grades: Sequence[HumanGrade]) -> int:
+    """Add grades to those that are stored; the same again changes nothing. Returns how many there are now.
+
+    The last grade of a grader on a dimension of a trajectory counts. `InputError`: a time cannot be read.
+    """
+    if wrong := [one for one in grades if moment(one.at) is None]:
+        what = "must be a time with its zone, such as 2025-03-01T12:00Z"
+        problems = (Problem(f"{one.trajectory} by {one.grader}", f"{what} (got {one.at!r})") for one in wrong)
+        raise InputError("grades", problems)
+    kept: dict[tuple[str, str, str], HumanGrade] = {}
+    for one in sorted((*stored_grades(folder), *grades), key=lambda one: moment(one.at) or datetime.max):
+        kept[one.trajectory, one.grader, one.dimension] = one
+    made = LABELS.to_arrow(kept.values())
+    Store(folder).write_arrow(LABELS, made, {"draw": content_id(stored_draw(folder))})
+    return len(kept)
+
+
+def moment(text: str) -> datetime | None:
+    """A time with its zone; None if it is none."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if found.utcoffset() is None else found
+
+
+def stored_grades(folder: RunFolder) -> tuple[HumanGrade, ...]:
+    """The grades that people gave, by trajectory, grader and dimension."""
+    store = Store(folder)
+    return tuple(store.read(LABELS)) if store.digest(LABELS) is not None else ()
+
+
+def labels_of(folder: RunFolder, records: Mapping[str, tuple[str, str]], clusters: Mapping[str, str]) -> Labels | None:
+    """The grades of a run with their design, for the measurements; None where nobody graded.
+
+    ``records`` are the (cycle, agent) of each trajectory that counts, ``clusters`` the cluster of each cycle.
+    """
+    grades, draw = stored_grades(folder), stored_draw(folder)
+    if not grades:
+        return None
+    found: defaultdict[tuple[str, str], defaultdict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    for one in grades:
+        if one.score is not None and one.trajectory in records:
+            found[records[one.trajectory]][one.grader][one.dimension] = one.score
+    if draw is None:
+        return Labels(found, refused="no draw was stored before the first grade")
+    return Labels(found, draw.pi, frozenset(draw.units), refusal(draw, [one.at for one in grades], clusters),
+                  f"drawn {draw.at} with seed {draw.seed}")  # fmt: skip
+
+
+def refusal(draw: Draw, times: Sequence[str], clusters: Mapping[str, str]) -> str:
+    """Why grades given at some times are no random sample of these cycles; empty where they are."""
+    begun = moment(draw.at)
+    if dict(draw.strata) != dict(clusters) or draw.frame_sha256 != sha256_text(canonical_json(draw.frame)):
+        return f"the draw is of {len(draw.frame)} other cycles"
+    if recompute(draw) != draw.units:
+        return "the draw does not follow from its seed"
+    first = min((found for one in times if (found := moment(one)) is not None), default=None)
+    if begun is None or (first is not None and first <= begun):
+        return f"the first grade ({first.isoformat() if first else 'undated'}) is not later than the draw ({draw.at})"
+    return ""
+
+
+def records_of(decisions: Iterable[Decision]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+    """The cycle and agent of each first record that is ranked, and the cluster of each cycle."""
+    first = [one for one in decisions if one.derivation.kind == "honest" and one.replicate == 1]
+    return {one.record_id: (one.cycle, one.agent.id) for one in first}, {one.cycle: one.cluster for one in first}
+
+
+def people_basis(folder: RunFolder) -> str | None:
+    """What measurements that people's grades enter were made from; None where nobody graded."""
+    given = Store(folder).content(LABELS)
+    return None if given is None else content_id([given, stored_draw(folder)])

@@ -1,0 +1,168 @@
+"""People as the anchor of verdicts: planted worlds in which all judges err alike, and in which people agree."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from assaymark.claims import certificates, decide_claims, index, verify
+from assaymark.claims.human_anchor import PUT
+from assaymark.claims.levels import Rules
+from assaymark.claims.verdicts import ask_people
+from assaymark.metrology import analyse
+from assaymark.metrology.columns import Columns, score_table_of
+from assaymark.metrology.measure_people import Labels
+from assaymark.protocol import parse_study
+from assaymark.records import to_json
+
+AGENTS = ("ash", "birch", "cedar")
+JUDGES = {"auditor": "north", "reader": "south", "critic": "east"}
+CLUSTERS, CYCLES = 12, 6
+
+
+@cache
+def world(*, liking: float = 0.0, better: float = 0.0, own: bool = False, labelled: int = 40, noise: float = 0.3,
+          graders: int = 3, double: int = 10, refused: str = ""):  # fmt: skip
+    """Measurements of a study: ``liking`` is what every judge gives ash and nobody else does, ``better`` is real."""
+    rng = np.random.default_rng(5)
+    cycle = [(f"c{g}", f"c{g}/{k}") for g in range(CLUSTERS) for k in range(CYCLES)]
+    quality = 3 + rng.normal(0, 0.4, (len(cycle), 1)) + rng.normal(0, 0.45, (len(cycle), len(AGENTS)))
+    quality[:, 0] += better
+    rows, grades = [], {}
+    drawn = [cycle[k][1] for k in rng.permutation(len(cycle))[:labelled]]
+    for (cluster, name), true in zip(cycle, quality, strict=True):
+        for a, agent in enumerate(AGENTS):
+            about = {"trajectory": f"{name} {agent}", "agent": agent, "cycle": name, "cluster": cluster, "trial": 1}
+            about |= {"agent_family": "north" if own and a == 0 else f"maker-{agent}"}
+            for judge, family in JUDGES.items():
+                score = true[a] + (liking if a == 0 else 0.0) + rng.normal(0, 0.3)
+                rows.append({**about, "judge": judge, "family": family, "score": float(np.clip(round(score), 1, 5))})
+            if name in drawn:
+                who = rng.permutation(graders)[: 2 if name in drawn[:double] and graders > 1 else 1]
+                grades[name, agent] = {
+                    f"g{r}": {"score": float(np.clip(round(true[a] + rng.normal(0, noise)), 1, 5))} for r in who
+                }
+    judges = "".join(f'[[judges]]\nname = "{n}"\nmodel = "elsewhere/{n}"\nfamily = "{f}"\n' for n, f in JUDGES.items())
+    study = parse_study(f'name = "w"\nseed = 1\nrubric.name = "elsewhere"\nclaims.dimensions = ["aggregate"]\n{judges}')
+    table = score_table_of(Columns.of(pa.Table.from_pylist(rows), "w", ["score"], study.scale))
+    pi = {name: labelled / len(cycle) for _, name in cycle}
+    labels = Labels(grades, pi, frozenset(drawn), refused)
+    return tuple(analyse(table, study, rng=np.random.default_rng(1), people=labels)), study
+
+
+def decided(**given):
+    measurements, study = world(**given)
+    verdicts = decide_claims(measurements, study, "0" * 64)
+    return {one.claim.id: one for one in verdicts}, measurements, study
+
+
+ABOVE = "above[dimension=aggregate,high=ash,low=birch]"
+FIRST = "first[agent=ash,dimension=aggregate]"
+
+
+def test_judges_that_all_favour_an_agent_are_contradicted() -> None:
+    verdicts, measurements, _ = decided(liking=0.9)
+    for name in (ABOVE, FIRST):
+        one = verdicts[name]
+        assert one.human_anchor == "contradicts"
+        assert one.publication_level == "no-claim"
+        assert one.binding == ("human_anchor",)
+        assert any("3 human graders of this study see less than half" in text for text in one.reasons)
+    alone = decide_claims([m for m in measurements if not m.name.startswith("human.")], world(liking=0.9)[1], "0" * 64)
+    assert {one.claim.id: one.publication_level for one in alone}[ABOVE] == "qualified"
+    item = index(measurements).get("human.contrast", dimension="aggregate", high="ash", low="birch")
+    assert item is not None
+    assert -0.5 < item.value < 0.5
+    assert item.detail["rectifier"] == pytest.approx(-0.9, abs=0.25)  # judges favour ash by that much
+
+
+def test_an_order_that_people_see_is_confirmed_in_their_name() -> None:
+    verdicts, _, _ = decided(better=0.9)
+    one = verdicts[ABOVE]
+    assert one.human_anchor == "confirms"
+    assert one.publication_level == "qualified"  # no control texts were graded
+    assert one.conditions[1].id == "people"
+    assert "as the 3 human graders of this study would" in str(one.condition)
+    assert verdicts[FIRST].human_anchor == "confirms"
+    assert verdicts["above[dimension=aggregate,high=birch,low=cedar]" if
+                    "above[dimension=aggregate,high=birch,low=cedar]" in verdicts else
+                    "above[dimension=aggregate,high=cedar,low=birch]"].human_anchor == "not-tested"  # fmt: skip
+
+
+def test_a_confirmation_lifts_own_family_but_never_lack_of_control_texts() -> None:
+    # Judge north likes its own agent; the others see too little of the order to carry it alone.
+    lifted = [one for one in decided(better=0.9, own=True)[0].values() if one.human_anchor == "confirms"]
+    assert lifted
+    assert all(cap.lifted is False for one in lifted for cap in one.caps if cap.field == "adversarial")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"labelled": 16}, "too few labels: 16 cycles"),
+        ({"refused": "no draw was stored"}, "not a random sample of these records (no draw was stored)"),
+    ],
+)
+def test_labels_that_anchor_nothing_say_why(given, said) -> None:
+    one = decided(better=0.9, **given)[0][ABOVE]
+    assert one.human_anchor == "not-tested"
+    assert any(said in text for text in one.reasons), one.reasons
+
+
+def test_the_sample_names_its_graders() -> None:
+    measurements, _ = world(better=0.9)
+    sample = next(m for m in measurements if m.name == "human.sample")
+    assert (sample.value, sample.n) == (1.0, 40)
+    assert sample.detail["graders"] == ["g0", "g1", "g2"]
+
+
+def test_graders_who_disagree_keep_their_word_and_lift_nothing() -> None:
+    one = decided(better=1.4, noise=1.3, labelled=60, double=40)[0][ABOVE]
+    assert one.human_anchor == "confirms"
+    assert "which lifts no other limit: the graders agree at 0." in str(one.condition)
+    alone = decided(better=0.9, graders=1, double=0)[0][ABOVE]
+    assert "as the human grader of this study would order it" in str(alone.condition)
+    assert "agreement among the graders was not measured" in str(alone.condition)
+
+
+@pytest.mark.parametrize("given", [{"better": 0.9}, {"liking": 0.9}, {"better": 0.2}, {"better": 0.9, "labelled": 16},
+                                   {"better": 0.9, "refused": "none"}, {"better": 0.9, "own": True}])  # fmt: skip
+def test_certificates_recompute_what_people_say(given) -> None:
+    verdicts, measurements, study = decided(**given)
+    known = index(measurements)
+    for verdict in verdicts.values():
+        (made,) = certificates([verdict], known, study)
+        found = verify(json.loads(json.dumps(to_json(made))))
+        assert found.ok, (verdict.claim.id, found.differences)
+    if given == {"better": 0.9}:
+        (made,) = certificates([verdicts[ABOVE]], known, study)
+        edited = json.loads(json.dumps(to_json(made)))
+        item = next(one for one in edited["people"] if one["id"].startswith("human.labels"))
+        item["people"] = [[None if one is None else 3.0 for one in row] for row in item["people"]]
+        assert not verify(edited).ok
+
+
+def test_holm_runs_over_all_claims_put_to_people() -> None:
+    _, measurements, study = decided(better=0.9)
+    known = index(measurements)
+    ask_people(study, known, Rules.of(study))
+    put = known.memo[PUT]
+    assert {FIRST, ABOVE} <= set(put)
+    assert put[FIRST] == max(put[ABOVE], put["above[dimension=aggregate,high=ash,low=cedar]"])
+
+
+def test_each_judge_stands_beside_people() -> None:
+    measurements, _ = world(liking=0.9)
+    known = index(measurements)
+    for judge in JUDGES:
+        item = known.get("human.judge", dimension="aggregate", judge=judge)
+        assert item is not None
+        assert item.n == 120
+        assert item.detail["bias"]["estimate"] == pytest.approx(0.3, abs=0.12)  # 0.9 on one of three agents
+        assert item.detail["bias_by_family"]["maker-ash"]["estimate"] == pytest.approx(0.9, abs=0.2)
+        assert item.detail["ceiling"][0] == known.get("human.agreement", dimension="aggregate").value
+    assert sum(m.name == "human.contrast" for m in measurements) == 6  # on the one criterion and the overall score
