@@ -424,7 +424,8 @@ def missing_of(known: Index, rules: Rules) -> Finding:
 
 def missing_words(items: Sequence[Measurement], alpha: float) -> list[str]:
     """Who was left out, what the others lack of the records they were asked about, and of whom more than of others."""
-    found = []
+    found, several = [], sum(not item.detail.get("left_out") for item in items) > 2
+    lacks = list[str]()
     for item in items:
         judge, lacking = item.labels["judge"], item.detail.get("lacking", {})
         if item.detail.get("left_out"):
@@ -432,13 +433,16 @@ def missing_words(items: Sequence[Measurement], alpha: float) -> list[str]:
             continue
         n, of = sum(int(no) for no, _ in lacking.values()), item.detail.get("records")
         share = percent(item.value or 0.0, 1).replace(NBSP, " ")
-        found.append(f"Judge {judge} gave no usable score on {n} of {of} decisions ({share}).")
+        lacks.append(f"{judge} {n} of {of}")
+        if not several:
+            found.append(f"Judge {judge} gave no usable score on {n} of {of} decisions ({share}).")
         more = item.detail.get("p_more", {})
         for agent, (no, asked) in lacking.items():
             if (p := float(more.get(agent, 1.0))) <= alpha:
                 rest = f"({n - no} of {of - asked}; {p_words(p)}): what is missing may not be any text."
-                found.append(f"It left out {agent} ({no} of {asked}) more often than the others {rest}")
-    return found
+                who = f"Judge {judge}" if several else "It"
+                found.append(f"{who} left out {agent} ({no} of {asked}) more often than the others {rest}")
+    return [f"Judges gave no usable score on some decisions: {listing(lacks)}.", *found] if several else found
 
 
 def flagged_of(evidence: Evidence, known: Index) -> Finding:

@@ -49,6 +49,9 @@ Without = Annotated[
 Locked = Annotated[
     Path | None, typer.Option("--study", help="Plan, or the folder where it was locked.", metavar="STUDY")
 ]
+Pairs = Annotated[
+    Path | None, typer.Option("--pairs", help="Pairs that the same judges saw in both orders.", metavar="TABLE")
+]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", metavar="RUN")]
 
 
@@ -57,12 +60,13 @@ Out = Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", metav
         "assaymark check scores.csv",
         "assaymark check results.jsonl --map agent=made_by --scale 1..10",
         "assaymark check wide.csv --judges gpt-4o,claude --json | jq .verdicts",
+        "assaymark check scores.csv --pairs orders.csv",
     )
 )
 def check(
     ctx: typer.Context, table: Table, role_map: RoleMap = None, scale: OnScale = None, dimensions: Criteria = None,
     judges: Judges = None, family: Makers = None, cluster: Cluster = None, cluster_order: Order = None,
-    without: Without = None, study: Locked = None, out: Out = OUT, json: AsJson = False,
+    without: Without = None, study: Locked = None, pairs: Pairs = None, out: Out = OUT, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Read a table of scores, say how it was read, and which sentences about its agents the scores support.
 
@@ -70,7 +74,8 @@ def check(
     rating), with one row a score, one column a criterion or a judge, or pairs with a winner.
     """
     run_check(tools_of(ctx), table, out, json, role_map=role_map, scale=scale, dimensions=dimensions, judges=judges,
-              family=family, cluster=cluster, cluster_order=cluster_order, without=without, study=study)  # fmt: skip
+              family=family, cluster=cluster, cluster_order=cluster_order, without=without, study=study,
+              pairs=pairs)  # fmt: skip
 
 
 def run_check(

@@ -37,7 +37,7 @@ from assaymark.workflow import doctor as examination
 from assaymark.workflow import forecast as costs
 from assaymark.workflow import verbs
 from assaymark.workflow.ask import prices_of, require_not_stopped
-from assaymark.workflow.check import is_plan_of_scores, is_table, lock_plan, open_checked
+from assaymark.workflow.check import check_real, is_plan_of_scores, is_table, lock_plan, open_checked
 from assaymark.workflow.controls import make_controls
 from assaymark.workflow.export import export_arrow, export_inspect
 from assaymark.workflow.joining import TITLE, join_runs, kind_of
@@ -58,10 +58,23 @@ StudyFile = Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="S
 Out = Annotated[Path, typer.Option("--out", "-o", help="Run folder to work in.", metavar="RUN")]
 
 
-@app.command(epilog=examples("assaymark demo", "assaymark demo --out /tmp/first --verbose"))
-def demo(ctx: typer.Context, out: Out = Path("assaymark-demo"), json: AsJson = False) -> None:
+@app.command(epilog=examples("assaymark demo", "assaymark demo --real", "assaymark demo --out /tmp/first --verbose"))
+def demo(
+    ctx: typer.Context,
+    real: Annotated[bool, typer.Option("--real", help="Check published grades of six language models.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Run folder to work in; default: assaymark-demo[-real].",
+                                  metavar="RUN")
+    ] = None,
+    json: AsJson = False,
+) -> None:  # fmt: skip
     """Run a small built-in study and write its report: no key, no file, no network."""
-    tools = tools_of(ctx)
+    tools, out = tools_of(ctx), out or Path("assaymark-demo-real" if real else "assaymark-demo")
+    if real:
+        with tools.progress(NOTHING) as progress:
+            found, page = check_real(out, progress)
+        tables.show_checked(tools, json, found, page)
+        return
     with tools.progress() as progress:
         result = verbs.demo(RunFolder(out), tools.models(), now=datetime.now(UTC), progress=progress)
     _finish(tools, json, RunFolder(out), result)

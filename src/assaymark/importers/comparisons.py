@@ -25,13 +25,14 @@ _STRAIGHT: Final = ("ab", "a,b", "original", "false", "no", "1", "0", "uv", "")
 class PairOrders:
     """Pairs that a judge saw in both orders: how many, and what became of them.
 
-    ``same_text``: the same text won twice; ``same_place``: the same place won, whatever stood there; ``one_tie``: a tie
-    in one order alone; the rest are ties in both.
+    ``same_text``: the same text won twice; ``same_place``: the same place won, whatever stood there, ``first_place`` of
+    these times the first; ``one_tie``: a tie in one order alone; the rest are ties in both.
     """
 
     both: int
     same_text: int
     same_place: int
+    first_place: int
     one_tie: int
 
 
@@ -158,6 +159,7 @@ def _orders(judges: Sequence[str], judge: Ints, pair: Ints, order: Bools, of_low
     kinds = {
         "same_text": won * won_too + lost * lost_too,
         "same_place": won * lost_too + lost * won_too,
+        "first_place": won * lost_too,
         "one_tie": tie * (1 - tie_too) + (1 - tie) * tie_too,
     }
     counts = {

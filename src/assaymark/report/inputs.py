@@ -137,7 +137,7 @@ class TableView:
 
     ``roles`` maps a role to a column; ``read`` says it in one line; ``filled`` was assumed, ``left`` not used or not
     counted, ``choices`` made with the scores at hand, each in words. ``missing`` counts scores that are not there.
-    ``orders`` are by judge what became of pairs that it saw in both orders.
+    ``orders`` are by judge what became of pairs that it saw in both orders, ``about`` what the table is and is not.
     """
 
     source: str
@@ -158,6 +158,7 @@ class TableView:
     scores: int
     missing: int
     orders: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

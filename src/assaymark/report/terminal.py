@@ -28,8 +28,9 @@ from assaymark.report.study.overview import (
     tier_sentences,
     tiers_words,
     top_words,
+    turned_sentences,
 )
-from assaymark.report.study.scores import agree_words, next_steps, order_lines, scale_words, size_words
+from assaymark.report.study.scores import agree_words, next_steps, order_lines, pairs_words, scale_words, size_words
 from assaymark.report.text import short_hash
 from assaymark.text import clean, count, number, prose
 
@@ -38,6 +39,7 @@ _SIGNS: dict[Level, str] = {"headline": "[x]", "qualified": "[/]", "no-claim": "
 _STYLES: dict[Level, str] = {"headline": "bold blue", "qualified": "yellow", "no-claim": "dim"}
 _LIMITS: Final = 4
 _SAID: Final = 4
+_TURNED: Final = 2
 _SPAN: Final = 24
 
 
@@ -77,6 +79,7 @@ def terminal_summary(run: AssayRun) -> RenderableType:
 def _of_table(book: Book, table: TableView) -> Iterator[RenderableType]:
     """How a table was read, the tiers, each sentence that may be made with its condition, and why others may not."""
     levels = [verdict.publication_level for verdict in book.run.verdicts]
+    yield from (Text(f"{prose(one, 600)}\n", style="italic") for one in (table.about,) if one)
     yield Text(f"Read {clean(table.source, 60)}: {size_words(table)}, scale {scale_words(table)}")
     for line in (table.read, *table.left, *table.filled):
         yield _indented(Text(prose(line, 400), style="dim"), 2)
@@ -97,11 +100,9 @@ def _of_table(book: Book, table: TableView) -> Iterator[RenderableType]:
     yield from _lines(top_words(book))
     if found.second:
         yield _signed("no-claim", found.second)
-    yield from (
-        Text(),
-        Text(f"Do the judges agree? {agree_words(book)}"),
-        *(Text(f"  {line}") for line in order_lines(table)),
-    )
+    yield from (Text(), Text(f"Do the judges agree? {agree_words(book)}"))
+    yield from (Text(f"  {line}") for line in order_lines(table))
+    yield from _lines(pairs_words(book))
     if worst := limits(book)[:_LIMITS]:
         yield from (Text(), Text("What limits the result", style="bold"))
         yield from (_indented(Text(f"{one.title}: {one.measured} {one.effect}.")) for one in worst)
@@ -111,15 +112,16 @@ def _of_table(book: Book, table: TableView) -> Iterator[RenderableType]:
 
 
 def _told(book: Book) -> list[tuple[str, Level, tuple[str, ...]]]:
-    """The sentences that say the most: the cuts between tiers, then who ranks first on each criterion."""
-    found, allowed = tier_sentences(book), names_allowed(book)
+    """The sentences that say the most: cuts between tiers, pairs that criteria turn, who ranks first on each."""
+    found, allowed = [*tier_sentences(book), *turned_sentences(book)[:_TURNED]], names_allowed(book)
+    most = max(_SAID, len(found))
     first = [v for v in ordered_verdicts(book) if v.publication_level != "no-claim" and kind_of(v.claim) == "first"]
     found += [
         (prose(v.claim.statement, 400), v.publication_level, tuple(prose(one.text, 400) for one in v.conditions))
         for v in first
         if v.claim.dimension != AGGREGATE and allowed
     ]
-    return found[:_SAID]
+    return found[:most]
 
 
 def _signed(level: Level, text: str) -> Text:

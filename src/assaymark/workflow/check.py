@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final, NamedTuple, get_args
 
@@ -164,8 +165,8 @@ def check(
     table: Any, *, map: Mapping[str, str] | None = None, scale: tuple[float, float] | str | None = None,
     dimensions: Sequence[str] | str | None = None, judges: Sequence[str] | str | None = None,
     family: Mapping[str, str] | None = None, cluster: str | None = None, cluster_order: ClusterOrder | None = None,
-    without: Sequence[str] | str = (), study: Path | str | None = None, out: Path | str | None = None,
-    progress: Progress = silent,
+    without: Sequence[str] | str = (), study: Path | str | None = None, pairs: Any = None,
+    out: Path | str | None = None, progress: Progress = silent,
 ) -> Checked:  # fmt: skip
     """Read a table of scores, and decide which sentences about its agents the scores support.
 
@@ -186,6 +187,8 @@ def check(
         The column within which answers hang together (default: the item), and whether clusters follow in time.
     study : path, optional
         A plan, or the folder where it was locked; with a lock older than the scores, claims can be headlines.
+    pairs : path, frame or list of dicts, optional
+        Pairs of answers that the same judges saw in both orders: position bias, and self-preference in pairs.
     out : path, optional
         Where to write the run folder and its page; nothing is written without.
 
@@ -211,6 +214,7 @@ def check(
     if (
         isinstance(table, (str, Path))
         and not any(asked)
+        and pairs is None
         and is_large(Path(table))
         and set(TEXTS) <= {*pq.read_schema(Path(table)).names}
     ):
@@ -253,9 +257,53 @@ def check(
     view = _view(rows, read, columns)
     view = replace(view, left=(*rows.said, *view.left, *_lacking(columns, found.measurements), *found.notes))
     made = Checked(plan, found.plan_hash, kept, found.verdicts, found.measurements, view)
+    if pairs is not None:
+        made = _with_pairs(made, check(pairs, family=family))
     if out is not None:
         made.save(out)
     return made
+
+
+def _with_pairs(scored: Checked, seen: Checked) -> Checked:
+    """A table of scores with what its judges did with pairs: both orders, and wins of their own family."""
+    judges, orders = {one.name for one in scored.study.judges}, seen.read.orders
+    if not orders or orders.keys() - judges:
+        strange = listed(sorted(orders.keys() - judges))
+        what = f"its judges are not those of the table: {strange}" if orders else (
+            "holds no pair that a judge saw in both orders (agent_a, agent_b, winner_ab, winner_ba)"
+        )  # fmt: skip
+        raise InputError(seen.read.source, [Problem("--pairs", what)])
+    told = (f"pairs of {seen.read.source}: {one}" for one in (seen.read.read, *seen.read.left))
+    own = [one for one in seen.measurements
+           if one.name == "judge.own_family" and one.labels["dimension"] in seen.read.dimensions]  # fmt: skip
+    read = replace(scored.read, orders=orders, left=(*scored.read.left, *told))
+    return replace(scored, read=read, measurements=(*scored.measurements, *own))
+
+
+REAL: Final = ("grades.parquet", "orders.parquet", "NOTICE.md")
+"""What `assaymark demo --real` reads, and says of it."""
+
+ABOUT: Final = (
+    "Six language models graded the answers of six others to the 80 questions of MT-Bench, in English and in Korean "
+    "(kook222/mt_bench_repro, Apache-2.0). Every sentence is about these grades of these answers. This is not a "
+    "ranking of today’s models, and no grades by people show whether the judges are right."
+)
+
+
+def check_real(out: Path, progress: Progress = silent) -> tuple[Checked, Path]:
+    """Check the real grades that ship with the package, and write a run folder with the tables beside its page."""
+    source = files("assaymark.workflow") / "mt_bench_repro"
+    with as_file(source) as folder:
+        found = check(folder / REAL[0], map={"dimension": "language"}, study=folder / "plan.toml",
+                      pairs=folder / REAL[1], progress=progress)  # fmt: skip
+    said = tuple(one.replace(str(folder / REAL[1]), REAL[1]) for one in found.read.left)
+    raised = "judges may lack 8 % of the scores of a system, not 5 %, so that all six are kept"
+    read = replace(found.read, source=str(out / REAL[0]), left=said, choices=(*found.read.choices, raised), about=ABOUT)
+    found = replace(found, read=read)
+    page = found.save(out)
+    for name in REAL:
+        write_atomic(out / name, (source / name).read_bytes())
+    return found, page
 
 
 def _streamed(

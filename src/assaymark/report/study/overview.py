@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final
 
 from markupsafe import Markup
@@ -46,7 +47,14 @@ from assaymark.report.study.controls import (
 )
 from assaymark.report.study.limits import Limit, failed_judges, limits, own_test, own_tests_words
 from assaymark.report.study.plan import invalid_words
-from assaymark.report.study.scores import next_section, next_steps, orders_section, panel_section, read_section
+from assaymark.report.study.scores import (
+    next_section,
+    next_steps,
+    orders_section,
+    pairs_words,
+    panel_section,
+    read_section,
+)
 from assaymark.report.text import counted, interval, listing, ordinal_span, plural, sentence, shown, signed, words
 from assaymark.text import clean, count, number, percent, prose, span
 
@@ -233,7 +241,7 @@ def tiers_section(book: Book) -> Section:
             )
         )
     if book.run.table is not None:
-        told = tier_sentences(book)[:_CUTS]
+        told = [*tier_sentences(book), *turned_sentences(book)][:_CUTS]
         every = [one for one in told[0][2] if all(one in also for _, _, also in told)] if told else []
         blocks += [
             Quote(level, text, " ".join(one for one in also if one not in every), copy=" ".join((text, *also)))
@@ -248,6 +256,22 @@ def tiers_section(book: Book) -> Section:
     )
     blocks.append(Text(key))
     return Section("ahead", "Who is ahead, and can it be said?", tiers_words(book), tuple(blocks))
+
+
+def turned_sentences(book: Book) -> list[tuple[str, Level, tuple[str, ...]]]:
+    """Pairs that are ranked one way on a dimension and the other way on another, as `tier_sentences`."""
+    by_pair = {d: {v.claim.subjects: v for v in book.on(d, "pair") if v.publication_level != "no-claim"}
+               for d in book.dimensions if d != AGGREGATE and names_allowed(book)}  # fmt: skip
+    found = []
+    for one, other in combinations(by_pair, 2):
+        for high, low in by_pair[one].keys() & {(b, a) for a, b in by_pair[other]}:
+            both = by_pair[one][high, low], by_pair[other][low, high]
+            where = f"on {score_words(one)}, and below it on {score_words(other)}"
+            said = [c for verdict in both for c in verdict.conditions if c.id != "specific"]  # the sentence says it
+            also = dict.fromkeys(prose(c.text, 400) for c in said)
+            level = weakest(verdict.publication_level for verdict in both)
+            found.append((f"{clean(high, 60)} scores above {clean(low, 60)} {where}.", level, tuple(also)))
+    return sorted(found)
 
 
 def ranks_words(book: Book, dimension: str) -> str:
@@ -550,16 +574,17 @@ def overview(book: Book, deeper: Sequence[tuple[str, str, str]]) -> Page:
     if table is not None:
         planted = [sections[1]] if book.run.study.cells_judged else []
         orders = [orders_section(table)] if table.orders else []
-        sections = [read_section(table), sections[0], *orders, panel_section(book), *planted,
-                    limits_section(limits(book)[:_CUTS]),
-                    next_section(next_steps(book))]  # fmt: skip
+        sections = [sections[0], panel_section(book), *orders, *planted, limits_section(limits(book)[:_CUTS])]
+        sections = [*sections, read_section(table)] if table.about else [read_section(table), *sections]
+        sections.append(next_section(next_steps(book)))
     if table is None and found.verdict is None and not any(level != "no-claim" for level in levels):
         sections = [sections[3], *sections[1:3]] if not book.agents else [sections[3], sections[0], *sections[1:3]]
     deep = Section("more", "Where is the rest?", "", (Markup('<ul class="deep">{}</ul>').format(links),))
     asked = bench(book, pages, "index.html", copying=allowed)
     return Page(
         "index.html", book.run.study.title or book.run.study.name,
-        heading=(Mark(level), title), lead=lead, under=found.second, notice=_notice(found, book),
+        heading=(Mark(level), title), lead=lead, under=f"{found.second} {pairs_words(book)}".strip(),
+        notice=_notice(found, book),
         tallies=tuple(Tally(one, count(levels.count(one)), TALLY[one]) for one in LEVELS),
         of=counted_words(book), blocks=(asked,) if asked else (), sections=(*sections, deep), here="overview",
         styles=("bench.css",), scripts=("page.js", "bench.js") if asked else SCRIPTS,
@@ -567,6 +592,8 @@ def overview(book: Book, deeper: Sequence[tuple[str, str, str]]) -> Page:
 
 
 def _notice(found: Finding, book: Book) -> Inline:
+    if book.run.table is not None and book.run.table.about:
+        return prose(book.run.table.about, 600)
     head, said = found.notice
     parts: list[Inline] = []
     if said:

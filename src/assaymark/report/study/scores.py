@@ -9,12 +9,18 @@ from typing import Final
 from markupsafe import Markup
 
 from assaymark.records import AGGREGATE, Measurement
-from assaymark.report.blocks import Facts, Group, Inline, Items, Linked, Section, Table, bold, small
+from assaymark.report.blocks import Facts, Group, Inline, Items, Linked, Section, Table, Text, bold, small
 from assaymark.report.charts.tiers import Strip, strip_axis
 from assaymark.report.inputs import TableView
 from assaymark.report.lookup import KAPPA, Book
 from assaymark.report.text import counted, listing, plural, shown, signed
 from assaymark.text import clean, count, number, prose
+
+WINS: Final = "share of wins"
+"""The score of pairs, as `check` names it; beside other scores, that of pairs that the same judges saw."""
+
+COMMON: Final = "common"
+"""The label of what all judges of their own family have in common."""
 
 _ROLES: Final[Mapping[str, str]] = {
     "agent": "system", "agent_a": "first system", "agent_b": "second system", "score": "score", "judge": "judge",
@@ -66,6 +72,7 @@ def panel_section(book: Book) -> Section:
     """How far the judges agree, and one row for each of them."""
     panel = sorted(book.run.study.judges, key=lambda one: one.name)
     pairs = kappa_pairs(book)
+    wins = any(True for _ in book.every("judge.own_family", dimension=WINS))
     axis = strip_axis([end for judge in panel for end in _ends(book.one("judge.own_family", dimension=AGGREGATE,
                                                                        judge=judge.name))], 0.0)  # fmt: skip
     rows = []
@@ -81,14 +88,58 @@ def panel_section(book: Book) -> Section:
         rows.append((
             (clean(name, 60), family),
             number(mine) if mine is not None else "left out" if lost(book, name) else "no pair",
-            number(others) if others is not None and not lost(book, name) else "", liking, missing_words(book, name),
+            number(others) if others is not None and not lost(book, name) else "", liking,
+            *((_wins(book, name),) if wins else ()), missing_words(book, name),
         ))  # fmt: skip
     what = book.sign
     heads = ("Judge", f"{what} with the others", f"{what} without it",
-             ("Points more for its own family", small(" dashed: 0")), "Missing scores")  # fmt: skip
+             ("Points more for its own family", small(" dashed: 0")),
+             *(("Share of wins more for it, in pairs",) if wins else ()), "Missing scores")  # fmt: skip
     table = Table(heads, tuple(rows), frozenset({1, 2}), summary="", stacked=True, style="tests")
-    more = Linked("Every pair of judges", "agreement.html")
-    return Section("judges", "Do the judges agree, and is one of them odd?", agree_words(book), (table, Items((more,))))
+    spread = [Text(spread_words(book), "cap")] if spread_words(book) else []
+    more = Items((Linked("Every pair of judges", "agreement.html"),))
+    return Section("judges", "Do the judges agree, and is one of them odd?", agree_words(book), (table, *spread, more))
+
+
+def _wins(book: Book, judge: str) -> Inline:
+    """How much more of its comparisons a judge lets its own family win, if pairs were given beside the scores."""
+    item = book.one("judge.own_family", dimension=WINS, judge=judge)
+    if item is None or item.value is None:
+        return "" if item is None else shown(item)
+    ends = "" if item.low is None or item.high is None else f" ({signed(item.low)} to {signed(item.high)})"
+    return (bold(signed(item.value)) if item.low is not None and item.low > 0 else signed(item.value), ends)
+
+
+def spread_words(book: Book) -> str:
+    """How far apart the systems are with each judge that scored its own family; it also moves the points for it."""
+    spreads: dict[str, float] = {}
+    for judge in {item.labels["judge"] for item in book.every("judge.own_family", dimension=AGGREGATE)} - {COMMON}:
+        means = [one.value for one in book.every("single.level", dimension=AGGREGATE, judge=judge)]
+        known = [value for value in means if value is not None]
+        spreads[judge] = max(known) - min(known) if known else 0.0
+    told = [f"{number(value, 1)} points apart with {clean(judge, 60)}" for judge, value in sorted(spreads.items())]
+    why = "A judge that spreads scores more also gives a good system of its family more points without preferring it."
+    return f"The lowest and the highest system are {listing(told)}. {why}" if len(told) > 1 else ""
+
+
+def pairs_words(book: Book) -> str:
+    """What pairs that were given beside scores say of the judges: position bias, and wins of their own family."""
+    table = book.run.table
+    if table is None or not table.orders:
+        return ""
+    liked = [item for item in book.every("judge.own_family", dimension=WINS)
+             if item.labels["judge"] != COMMON and (item.low or 0.0) > 0 and item.value is not None]  # fmt: skip
+    told = [f"{clean(one.labels['judge'], 60)} lets its own family win {number(one.value or 0.0)} "
+            f"({number(one.low or 0.0)} to {number(one.high or 0.0)}) more of its pairs than the other judges do."
+            for one in liked]  # fmt: skip
+    return " ".join((*told, place_words(table)))
+
+
+def place_words(table: TableView) -> str:
+    """In how many pairs the place decided, over the judges."""
+    shares = sorted(one["same_place"] / one["both"] for one in table.orders.values())
+    ends = f"{shares[0]:.1%}" if len(shares) == 1 else f"{shares[0]:.1%} to {shares[-1]:.1%}, by judge"
+    return f"In both orders of a pair the same place won in {ends}; 0% if the texts alone decide."
 
 
 def _ends(item: Measurement | None) -> Iterator[float]:
@@ -185,12 +236,14 @@ def next_section(steps: Sequence[tuple[str, str]]) -> Section:
 
 def orders_section(table: TableView) -> Section:
     """Position bias, measured on the way."""
-    heads = ("Judge", "Pairs in both orders", "The same text won", "The same place won", "A tie in one order")
+    heads = ("Judge", "Pairs in both orders", "The same text won", "The same place won", "Of these, the first place",
+             "A tie in one order")  # fmt: skip
     rows = tuple(
-        (clean(judge, 60), count(one["both"]), *(f"{one[name] / one['both']:.1%}"
-         for name in ("same_text", "same_place", "one_tie")))
+        (clean(judge, 60), count(one["both"]), f"{one['same_text'] / one['both']:.1%}",
+         f"{one['same_place'] / one['both']:.1%}",
+         f"{one.get('first_place', 0) / one['same_place']:.1%}" if one["same_place"] else "none",
+         f"{one['one_tie'] / one['both']:.1%}")
         for judge, one in sorted(table.orders.items())
     )  # fmt: skip
-    lead = "A judge that picks the same place whatever stands there does not look at the texts."
-    return Section("orders", "Does the order in which texts are shown decide?", lead,
-                   (Table(heads, rows, frozenset({1, 2, 3, 4}), summary="", stacked=True, style="tests"),))  # fmt: skip
+    made = Table(heads, rows, frozenset({1, 2, 3, 4, 5}), summary="", stacked=True, style="tests")
+    return Section("orders", "Does the order in which texts are shown decide?", place_words(table), (made,))
