@@ -141,6 +141,8 @@ ROLES_ARE = {
     "format": "Submission format; with several, kappa is also computed within each.",
     "derivation": "`honest`, or the kind of [adversarial control](cells.md).",
     "parent": "Answer that a control was made from.",
+    "pi": "Probability with which the record's cycle could be drawn for people to grade, above 0 to 1.",
+    "pi_by": "Who fixed `pi`, and when.",
 }
 
 WRAPPED: dict[str, Any] = {"width": 120, "break_on_hyphens": False}

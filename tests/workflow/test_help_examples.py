@@ -166,6 +166,9 @@ def test_the_examples_of_a_command_run(words, scratch, request, monkeypatch, cap
             of_data(scratch, monkeypatch, lines)
         case ("check",):
             of_check(scratch)
+        case ("draw",):
+            of_check(scratch)
+            shutil.copytree(request.getfixturevalue("finished"), scratch / "runs/mine")
         case ("controls",):
             for name in ("mine", "b"):
                 store_imported(scratch / "runs" / name)

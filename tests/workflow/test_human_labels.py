@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import os
+import random
+import time
 from collections import Counter
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from assaymark.cli import main
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, PlanError
 from assaymark.workflow.human_labels import (
@@ -105,3 +112,136 @@ def test_an_edited_draw_is_refused(tmp_path: Path) -> None:
         stored_draw(folder)
     with pytest.raises(InputError, match="no such run folder"):
         store_draw(RunFolder(tmp_path / "gone"), drawn())
+
+
+# --- from a table to a verdict ----------------------------------------------------------------------------------------
+
+JUDGES = ("gpt-4o", "claude-3", "gemini-pro")
+ITEMS, AGENTS = 60, ("ash", "birch", "cedar")
+
+
+def scores(
+    path: Path, *, liking: float = 0.0, better: float = 0.0, grades: Collection[str] = (), **columns: Any
+) -> Path:
+    """A wide table: ``liking`` is what judges alone give ash; ``grades`` are the items that people graded."""
+    chance = random.Random(4)
+    rows = []
+    for q in range(ITEMS):
+        base = chance.gauss(3, 0.5)
+        for agent in AGENTS:
+            ash = agent == "ash"
+            true = base + (better if ash else 0) + chance.gauss(0, 0.5)
+            row: dict[str, Any] = {"item": f"q{q:02}", "agent": agent}
+            for judge in JUDGES:
+                row[judge] = min(5, max(1, round(true + (liking if ash else 0) + chance.gauss(0, 0.3))))
+            for person in ("ab", "cd"):
+                shown = f"q{q:02}" in grades
+                row[f"human_{person}"] = min(5, max(1, round(true + chance.gauss(0, 0.3)))) if shown else None
+            rows.append(row | {name: value(f"q{q:02}") for name, value in columns.items()})
+    if not grades:
+        rows = [{k: v for k, v in row.items() if not k.startswith("human_")} for row in rows]
+    path.write_text(
+        "\n".join([",".join(rows[0]), *(",".join("" if v is None else str(v) for v in row.values()) for row in rows)])
+    )
+    return path
+
+
+def verdict(out: Path, claim: str = "above[dimension=aggregate,high=ash,low=birch]") -> dict[str, Any]:
+    found = json.loads((out / "verdicts.json").read_text())
+    return next(one for one in found["verdicts"] if one["claim"]["id"] == claim)
+
+
+@pytest.fixture
+def table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[Path, list[str]]]:
+    def made(**world: float) -> tuple[Path, list[str]]:
+        """A table, and the items that were drawn from it into the folder ``run``."""
+        path = scores(tmp_path / "scores.csv", **world)
+        assert main(["draw", str(path), "--sample", "30", "--out", str(tmp_path / "run"), "--json"]) == 0
+        return path, json.loads(capsys.readouterr().out)["units"]
+
+    return made
+
+
+def test_people_in_columns_of_a_table_confirm_an_order(tmp_path: Path, table, capsys) -> None:
+    path, units = table(better=0.8)
+    scores(path, better=0.8, grades=units)
+    os.utime(path, (time.time() + 5,) * 2)
+    assert main(["check", str(path), "--out", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().out
+    one = verdict(tmp_path / "run")
+    assert one["human_anchor"] == "confirms"
+    assert "as the 2 human graders of this study would" in " ".join(said.split())
+    assert one["publication_level"] == "qualified"
+    (certificate,) = (tmp_path / "run" / "certificates").glob("above-dimension-aggregate-high-ash-low-birch*")
+    assert main(["claim", "--verify", str(certificate)]) == 0
+    assert main(["gate", str(tmp_path / "run"), "--claim", "ash > birch", "--at-least", "qualified"]) == 0
+    assert "human graders of this study" in " ".join(capsys.readouterr().out.split())
+
+
+def test_judges_that_favour_an_agent_are_contradicted_by_labels(tmp_path: Path, table, capsys) -> None:
+    path, units = table(liking=0.9)
+    folder = RunFolder(tmp_path / "run")
+    assert main(["check", str(path), "--out", str(folder.path)]) == 0
+    assert verdict(folder.path)["publication_level"] == "qualified"
+    truth = scores(tmp_path / "truth.csv", liking=0.9, grades=units).read_text().splitlines()
+    people = [dict(zip(truth[0].split(","), line.split(","), strict=True)) for line in truth[1:]]
+    lines = ["trajectory,grader,dimension,grade,time"]
+    for row in people:
+        for who in ("ab", "cd"):
+            if row[f"human_{who}"]:
+                grade = f"{row['item']} / {row['agent']},{who},aggregate,{row[f'human_{who}']}"
+                lines.append(f"{grade},2031-01-01T12:00:00Z")
+    labels = tmp_path / "labels.csv"
+    labels.write_text("\n".join([*lines, "q99 / ash,ab,risk,9,noon"]))
+    assert main(["import", "human", str(labels), "--out", str(folder.path)]) == 1
+    refused = capsys.readouterr().err
+    assert all(word in refused for word in ("no such record", "unknown dimension 'risk'", "from 1 to 5", "noon"))
+    assert not stored_grades(folder)
+    labels.write_text("\n".join(lines))
+    assert main(["import", "human", str(labels), "--out", str(folder.path)]) == 0
+    assert main(["check", str(path), "--out", str(folder.path)]) == 0
+    one = verdict(folder.path)
+    assert (one["human_anchor"], one["publication_level"], one["binding"]) == (
+        "contradicts",
+        "no-claim",
+        ["human_anchor"],
+    )
+    assert main(["gate", str(folder.path), "--claim", "ash > birch", "--at-least", "qualified"]) == 1
+    assert "human graders" in " ".join(capsys.readouterr().out.split())
+    assert main(["draw", str(folder.path), "--seed", "7"]) == 1
+    assert "a second draw would choose among labels" in capsys.readouterr().err
+
+
+def test_grades_of_items_chosen_by_hand_anchor_nothing(tmp_path: Path, capsys) -> None:
+    path = scores(tmp_path / "scores.csv", better=0.8, grades=[f"q{q:02}" for q in range(40)])
+    assert main(["check", str(path), "--out", str(tmp_path / "run")]) == 0
+    assert "not a random sample" in " ".join(verdict(tmp_path / "run")["reasons"])
+    assert verdict(tmp_path / "run")["human_anchor"] == "not-tested"
+    assert main(["draw", str(path), "--out", str(tmp_path / "late")]) == 1
+    assert "a sample is drawn before the first grade" in capsys.readouterr().err
+    assert not (tmp_path / "late").exists()
+
+
+def test_a_table_may_say_its_probabilities_and_who_fixed_them(tmp_path: Path, capsys) -> None:
+    drawn = [f"q{q:02}" for q in random.Random(1).sample(range(ITEMS), 30)]
+    path = scores(tmp_path / "a.csv", better=0.8, grades=drawn, pi=lambda _: 0.5, pi_by=lambda _: "ab on 1 March")
+    assert main(["check", str(path), "--out", str(tmp_path / "run")]) == 0
+    assert verdict(tmp_path / "run")["human_anchor"] == "confirms"
+    capsys.readouterr()
+    scores(path, better=0.8, grades=drawn, pi=lambda name: 0 if name == "q03" else 0.5)
+    assert main(["check", str(path), "--out", str(tmp_path / "other")]) == 1
+    said = capsys.readouterr().err
+    assert "line 11, pi: every record needs its probability, above 0 to 1" in said
+    assert "who fixed them" in said
+    assert not (tmp_path / "other").exists()
+
+
+def test_other_columns_of_people_are_named(tmp_path: Path, capsys) -> None:
+    path = scores(tmp_path / "a.csv", better=0.8, grades=["q01"])
+    path.write_text(path.read_text().replace("human_", "expert_"))
+    judges = ",".join(JUDGES)
+    options = ["--judges", judges, "--human", "expert_ab,expert_cd", "--json", "--out", str(tmp_path / "run")]
+    assert main(["check", str(path), *options]) == 0
+    assert "people = expert_ab, expert_cd" in json.loads(capsys.readouterr().out)["read"]["read"]
+    assert main(["check", str(path), "--judges", judges, "--human", "expert"]) == 1
+    assert "unknown column 'expert'" in capsys.readouterr().err

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from assaymark.cli.options import NOTHING, AsJson, Tools, examples, say_json, tools_of
+from assaymark.cli.options import NOTHING, AsJson, Tools, examples, say, say_json, tools_of
 from assaymark.errors import InputError, Problem
 from assaymark.importers.roles import ROLES
 from assaymark.importers.scores import UnnamedError
 from assaymark.plan import read_toml
 from assaymark.workflow.check import OUT, Checked
 from assaymark.workflow.check import check as check_table
-from assaymark.workflow.run_folder import read_text
+from assaymark.workflow.human_labels import draw as draw_cycles
+from assaymark.workflow.human_labels import draw_lines
+from assaymark.workflow.run_folder import RunFolder, new_folder, read_text
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -52,7 +56,38 @@ Locked = Annotated[
 Pairs = Annotated[
     Path | None, typer.Option("--pairs", help="Pairs that the same judges saw in both orders.", metavar="TABLE")
 ]
+Humans = Annotated[
+    str | None, typer.Option("--human", help="Columns of people's grades; default: human_*.", metavar="COLUMNS")
+]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", metavar="RUN")]
+
+
+@app.command(
+    epilog=examples("assaymark draw scores.csv --sample 25", "assaymark draw runs/mine --sample 4 --double .5")
+)
+def draw(
+    ctx: typer.Context,
+    run: Annotated[Path, typer.Argument(help="Run folder, or a table of scores.", metavar="RUN|TABLE")],
+    sample: Annotated[
+        int | None, typer.Option("--sample", help="Cycles to draw; default: human.sample of the plan.", metavar="N")
+    ] = None,
+    double: Annotated[
+        float | None, typer.Option("--double", help="Share of them that two people grade; default: 0.2.", metavar="P")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Random seed; default: the plan's.", metavar="N")] = None,
+    out: Out = OUT,
+    json: AsJson = False,
+) -> None:
+    """Draw a random sample of cycles for people to grade, and store it before the first grade.
+
+    A table is checked into --out first. Grades of another sample are shown and correct nothing.
+    """
+    tools, folder = tools_of(ctx), RunFolder(out if run.is_file() else run)
+    with new_folder(out) if run.is_file() else nullcontext():
+        if run.is_file():
+            check_table(run, out=out)
+        made = draw_cycles(folder, sample, now=datetime.now(UTC), seed=seed, twice=double)
+    say(tools, json, made, draw_lines(folder, made))
 
 
 @app.command(
@@ -66,7 +101,8 @@ Out = Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", metav
 def check(
     ctx: typer.Context, table: Table, role_map: RoleMap = None, scale: OnScale = None, dimensions: Criteria = None,
     judges: Judges = None, family: Makers = None, cluster: Cluster = None, cluster_order: Order = None,
-    without: Without = None, study: Locked = None, pairs: Pairs = None, out: Out = OUT, json: AsJson = False,
+    without: Without = None, study: Locked = None, pairs: Pairs = None, human: Humans = None,
+    out: Out = OUT, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Read a table of scores, say how it was read, and which sentences about its agents the scores support.
 
@@ -75,7 +111,7 @@ def check(
     """
     run_check(tools_of(ctx), table, out, json, role_map=role_map, scale=scale, dimensions=dimensions, judges=judges,
               family=family, cluster=cluster, cluster_order=cluster_order, without=without, study=study,
-              pairs=pairs)  # fmt: skip
+              pairs=pairs, human=human, labels=out)  # fmt: skip
 
 
 def run_check(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC
+from typing import Any, Final
 
-from assaymark.errors import InputError, UnknownNameError
+from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.importers.read import Row, read_sheet
 from assaymark.importers.report import Tally
 from assaymark.records import Judgment, content_id
@@ -76,6 +77,43 @@ def import_human(
     if tally.problems:
         raise InputError("human", tally.problems)
     return tuple(found[key] for key in sorted(found))
+
+
+def import_labels(
+    name: str, data: bytes, *, records: Mapping[str, str], dimensions: Collection[str],
+    scale: tuple[float, float] = (1, 5),
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The grades of people outside the panel in a CSV or JSONL table, one row a grade, as the fields of each.
+
+    Columns are ``trajectory`` (``records`` has the cycle of each), ``grader``, ``dimension`` (one of ``dimensions``),
+    ``grade`` (empty: cannot say), ``time`` with its zone, and if known ``seconds`` and ``comment``. `InputError`: all
+    that is wrong in the table, or no grade in it.
+    """
+    tally = Tally()
+    sheet = read_sheet(name, unpack(name, data), tally)
+    needed = ("trajectory", "grader", "dimension", "grade", "time")
+    if absent := [column for column in needed if sheet.rows and column not in sheet.columns]:
+        raise InputError("human", [Problem(name, f"no column {', '.join(absent)} (got {', '.join(sheet.columns)})")])
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    for row in sheet.rows:
+        key = trajectory, grader, dimension = tuple(row.text(one, needed=True) for one in needed[:3])
+        when, seconds = row.time("time", needed=True), row.number("seconds", 0, 1e9, "seconds before the text")
+        score = row.number("grade", *scale)
+        if trajectory and trajectory not in records:
+            row.problem("trajectory", f"no such record among those that there are (got {trajectory!r:.80})")
+        if dimension and dimension not in dimensions:
+            row.problem("dimension", str(UnknownNameError("dimension", dimension, tuple(dimensions))))
+        if key in found:
+            row.problem("trajectory", f"{grader!r:.40} graded {dimension!r:.40} of {trajectory!r:.80} twice")
+        at = "" if when is None else when.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        found[key] = {"trajectory": trajectory, "cycle": records.get(trajectory, ""), "grader": grader, "at": at,
+                      "dimension": dimension, "score": score, "seconds": seconds,
+                      "comment": str(row.cells.get("comment") or "")}  # fmt: skip
+    if not found and not tally.problems:
+        tally.problem(name, "holds no grade")
+    if tally.problems:
+        raise InputError("human", tally.problems)
+    return list(found.values())
 
 
 def _by_grader(rows: Sequence[Row]) -> list[Row]:

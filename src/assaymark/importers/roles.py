@@ -53,8 +53,11 @@ LATE: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Names that are a role's only where nothing else is."""
 
-_EXACT: Final = ("cluster", "cycle", "trajectory", "replicate", "format", "derivation", "parent")
+_EXACT: Final = ("cluster", "cycle", "trajectory", "replicate", "format", "derivation", "parent", "pi", "pi_by")
 """Columns that are used under their own name alone."""
+
+HUMAN: Final = "human_"
+"""How the name of a column begins that has grades of people outside the panel."""
 
 ROLES: Final = (*SYNONYMS, *_EXACT)
 
@@ -73,6 +76,7 @@ class Wanted:
     """What the user says about a table; ``roles`` maps a role to a column, a dotted path, or several with ``+``.
 
     ``family`` are makers by judge or agent, ``planned`` those of a plan's judges, for which a column may speak first.
+    ``human`` are the columns with grades of people outside the panel; by default those whose name begins human_.
     """
 
     roles: Mapping[str, str] = field(default_factory=dict)
@@ -82,6 +86,7 @@ class Wanted:
     family: Mapping[str, str] = field(default_factory=dict)
     planned: Mapping[str, str] = field(default_factory=dict)
     without: tuple[str, ...] = ()
+    human: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +162,7 @@ class Cells:
             self.problems.add("", "has a header and no rows" if names else "is empty; a header and rows are needed")
             self.problems.refuse()
         self.plain = {_plain(name): name for name in reversed(names)}
+        self.human = self._human()
         self.roles = self._roles()
 
     def _roles(self) -> dict[str, str]:
@@ -199,9 +205,21 @@ class Cells:
             found.pop("winner", None)
         return found
 
+    def _human(self) -> tuple[str, ...]:
+        """The columns with grades of people outside the panel."""
+        names, wanted = self.rows.column_names, self.wanted
+        if wanted.human is not None:
+            for one in wanted.human:
+                if one not in names:
+                    self.problems.add("--human", str(UnknownNameError("column", one, names)))
+            self.problems.refuse()
+            return wanted.human
+        taken = {*(wanted.judges or ()), *(wanted.dimensions or ()), *wanted.roles.values()}
+        return tuple(one for one in names if one.lower().startswith(HUMAN) and one not in taken)
+
     def free(self) -> list[str]:
         """Columns that no role has."""
-        taken = {part for column in self.roles.values() for part in column.split("+")}
+        taken = {part for column in self.roles.values() for part in column.split("+")} | set(self.human)
         return [name for name in self.rows.column_names if name not in taken]
 
     def need(self, *roles: str) -> None:

@@ -41,7 +41,9 @@ class ScoresRead:
     line, ``filled`` what was assumed where the table is silent, ``left`` what was not used or counted, each a sentence.
     ``families`` are makers by judge, ``choices`` what was chosen with the scores at hand, ``dropped`` the judges that
     were left out by choice. ``levels`` says whether
-    scores are marks on the scale; a share of comparisons is none.
+    scores are marks on the scale; a share of comparisons is none. ``row`` is the source row of each of the table.
+    ``people`` are grades of people outside the panel: by trajectory, then by column and criterion ("" where a row has
+    no criterion). ``pi`` are inclusion probabilities by cycle, and ``pi_by`` says who fixed them.
     """
 
     table: pa.Table
@@ -59,6 +61,10 @@ class ScoresRead:
     unused: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     orders: Mapping[str, PairOrders] = field(default_factory=dict)
+    row: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    people: Mapping[str, Mapping[tuple[str, str], float]] = field(default_factory=dict)
+    pi: Mapping[str, float] = field(default_factory=dict)
+    pi_by: str = ""
 
 
 class UnnamedError(InputError):
@@ -304,7 +310,10 @@ class _Reading(Cells):
         scale = self._scale(found) if shape in _MARKS else (0.0, 1.0)
         families, known = self._families(found)
         self.problems.refuse()
-        taken = {part for column in self.roles.values() for part in column.split("+")} | self.used
+        table = self._table(found, families)
+        people, pi = self._people(table, found, scale), self._pi(table, found)
+        self.problems.refuse()
+        taken = {part for column in self.roles.values() for part in column.split("+")} | self.used | set(self.human)
         unused = tuple(name for name in self.rows.column_names if name not in taken)
         low, high = scale
         roles = sorted(self.roles.items(), key=lambda one: one[0] == "score")  # the scale stands behind the scores
@@ -313,14 +322,16 @@ class _Reading(Cells):
             named.append(f"scores = {listed(found.dimensions)}")
         if shape == "one column a judge":
             named.append(f"judges = {listed(found.judges)}")
+        named += [f"people = {listed(self.human)}"] if people else []
         rest = f"; {plural(len(unused), 'column')} not used: {listed(unused)}" if unused else ""
         return ScoresRead(
-            table=self._table(found, families), shape=shape, roles=dict(self.roles), dimensions=tuple(found.dimensions),
+            table=table, shape=shape, roles=dict(self.roles), dimensions=tuple(found.dimensions),
             scale=scale, levels=shape in _MARKS,
             read=f"{', '.join(named)}{f' ({low:g} to {high:g})' if shape in _MARKS else ''}, {shape}{rest}",
             filled=tuple(self.filled), left=tuple(self.left), choices=tuple(choices), families=families,
             families_known=known, unused=unused,
             orders={name: one for name, one in orders.items() if name in chosen}, dropped=tuple(dropped),
+            row=found.row, people=people, pi=pi, pi_by=self._pi_by() if pi else "",
         )  # fmt: skip
 
     def _scale(self, found: Scored) -> tuple[float, float]:
@@ -460,6 +471,63 @@ class _Reading(Cells):
         for name, scores in zip(found.dimensions, found.scores.T, strict=True):
             columns[name] = pa.array(np.ascontiguousarray(scores), mask=np.isnan(scores))
         return pa.table(columns)
+
+    def _people(
+        self, table: pa.Table, found: Scored, scale: tuple[float, float]
+    ) -> dict[str, dict[tuple[str, str], float]]:
+        """What people gave each answer, in any of its rows; two grades of one person for one answer are a problem."""
+        made: dict[str, dict[tuple[str, str], float]] = {}
+        if not self.human or "agent" not in self.roles:
+            return made
+        item, agent = (self.coded(role)[1] for role in ("item" if "item" in self.roles else "trajectory", "agent"))
+        answer = item * (int(agent.max(initial=0)) + 1) + agent
+        named = dict(zip(answer[found.row].tolist(), table.column("trajectory").to_pylist(), strict=True))
+        criterion = self._words("dimension")
+        low, high = scale
+        for column in self.human:
+            values, bad = self.parsed(column)
+            off = bad | (values < low) | (values > high)
+            text = self.rows.column(column)
+
+            def say(row: int, column: str = column, text: Any = text) -> tuple[str, str]:
+                what = f"a grade is a number from {low:g} to {high:g} (got {text[row].as_py()!r:.60})"
+                return self.at(row, column), what
+
+            self.problems.rows(np.flatnonzero(off), say)
+            for row in np.flatnonzero(~np.isnan(values) & ~off).tolist():
+                name, key = named.get(answer[row]), (column, criterion[row] if criterion else "")
+                if name is None:
+                    continue
+                if made.setdefault(name, {}).setdefault(key, float(values[row])) != values[row]:
+                    what = f"another grade of {name!r:.60} than {made[name][key]:g} in a row before"
+                    self.problems.add(self.at(row, column), f"{what}; each person gives one", row)
+        return made
+
+    def _pi(self, table: pa.Table, found: Scored) -> dict[str, float]:
+        """The probability with which each cycle could be drawn for people to grade."""
+        if not self.human or "pi" not in self.roles:
+            return {}
+        self.used.add(self.roles["pi"])
+        values, bad = self.parsed(self.roles["pi"])
+        wrong = bad | np.isnan(values) | (values <= 0) | (values > 1)
+        self.problems.rows(
+            np.flatnonzero(wrong), lambda row: (self.at(row, "pi"), "every record needs its probability, above 0 to 1")
+        )
+        if "pi_by" not in self.roles or not self._pi_by():
+            what = "inclusion probabilities need who fixed them, and when: --map pi_by=COLUMN"
+            self.problems.add("header", what)
+        cycles = table.column("cycle" if "cycle" in table.column_names else "trajectory").to_pylist()
+        made: dict[str, float] = {}
+        for cycle, row in zip(cycles, found.row.tolist(), strict=True):
+            if made.setdefault(cycle, float(values[row])) != values[row]:
+                self.problems.add(self.at(row, "pi"), f"two probabilities of {cycle!r:.60}; each has one", row)
+        return made
+
+    def _pi_by(self) -> str:
+        return "" if "pi_by" not in self.roles else "; ".join(sorted({*self._words("pi_by")} - {""}))
+
+    def _words(self, role: str) -> list[str]:
+        return self.column(role).to_pylist() if role in self.roles else []
 
     def _of_rows(self, role: str, rows: Ints) -> Any:
         column = self.column(role)

@@ -19,16 +19,18 @@ from rich.console import RenderableType
 from assaymark.claims import certificate_name, certificates, index
 from assaymark.encoding import write_atomic
 from assaymark.errors import InputError, PlanError, Problem
-from assaymark.importers.roles import Wanted, listed, plural
+from assaymark.importers.roles import HUMAN, Wanted, listed, plural
 from assaymark.importers.scores import ScoresRead, read_scores
 from assaymark.importers.tables import Rows, read_rows
 from assaymark.metrology.columns import TEXTS, Columns
+from assaymark.metrology.measure_people import Labels
 from assaymark.notebook import Note, Part, Result
 from assaymark.plan import ClusterOrder, Missing
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import AGGREGATE, Measurement, Verdict, parse, to_json
 from assaymark.report import AssayRun, RubricView, each_page, terminal_summary
 from assaymark.report.inputs import TableView
+from assaymark.workflow.human_labels import Frame, labels_of, refusal, stored_draw
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import (
     PLAN_BYTES,
@@ -117,7 +119,8 @@ class Checked(Result):
         folder = RunFolder(Path(out))
         if folder.lock.exists() or folder.has_ledger:
             raise PlanError(f"{folder.path} is the folder of a run; give a table a folder of its own (--out)")
-        if folder.path.is_dir() and any(folder.path.iterdir()) and not (folder.path / READ).is_file():
+        ours = (folder.path / READ).is_file() or stored_draw(folder) is not None
+        if folder.path.is_dir() and any(folder.path.iterdir()) and not ours:
             raise PlanError(f"{folder.path} holds other files; give the table a folder of its own (--out)")
         write_atomic(folder.plan, study_toml(self.study))
         store = Store(folder)
@@ -161,12 +164,81 @@ def open_checked(folder: RunFolder) -> Checked:
     return Checked(study, plan_hash, kept, tuple(store.read(VERDICTS)), tuple(store.read(MEASUREMENTS)), read)
 
 
+def table_frame(folder: RunFolder) -> Frame:
+    """What people can grade of the table that was checked into a run folder, read again as it was."""
+    held = open_checked(folder)
+    view, study = held.read, held.study
+    rows = _rows(Path(view.source))
+    named = view.dimensions if "dimension" in view.roles or view.shape == "one column a criterion" else None
+    columns = tuple(one.name for one in study.judges) if view.shape == "one column a judge" else None
+    read = read_scores(rows, Wanted(roles=view.roles, scale=view.scale, dimensions=named, judges=columns))
+    if view.shape.startswith("pairs"):
+        raise InputError(view.source, [Problem("", "holds comparisons; people grade single answers")])
+    names = tuple(read.dimensions) if len(read.dimensions) > 1 else (AGGREGATE,)
+    return Frame(*_records(read), names, view.scale, study.seed, study.human, graded=bool(read.people))
+
+
+def _records(read: ScoresRead) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+    """The cycle and agent of each answer that is ranked, and the cluster of each cycle."""
+    table = read.table.to_pydict()
+    cycles = table.get("cycle", table["trajectory"])
+    kept = [k for k, kind in enumerate(table.get("derivation", ["honest"] * len(cycles))) if kind == "honest"]
+    kept = [k for k in kept if str(table.get("replicate", ["1"] * len(cycles))[k]) == "1"]
+    return (
+        {table["trajectory"][k]: (cycles[k], table["agent"][k]) for k in kept},
+        {cycles[k]: table["cluster"][k] for k in kept},
+    )
+
+
+def _people(read: ScoresRead, folder: RunFolder | None, source: str) -> Labels | None:
+    """The grades of people in the table's own columns and in a run folder, with the design of their sample."""
+    records, clusters = _records(read)
+    held = None if folder is None else labels_of(folder, records, clusters)
+    if not read.people:
+        return held
+    found = (
+        {}
+        if held is None
+        else {key: {who: dict(one) for who, one in given.items()} for key, given in held.grades.items()}
+    )
+    for trajectory, given in read.people.items():
+        for (column, criterion), score in given.items():
+            grader, dimension = _grader(column, read.dimensions)
+            if trajectory in records:
+                each = found.setdefault(records[trajectory], {}).setdefault(grader, {})
+                each[criterion or dimension] = score
+    if held is not None:
+        return replace(held, grades=found)
+    if read.pi:
+        return Labels(found, read.pi, design=f"probabilities fixed by {read.pi_by}")
+    drawn = None if folder is None else stored_draw(folder)
+    if drawn is None:
+        return Labels(found, refused="no draw was stored before the first grade, and no column has probabilities")
+    if not Path(source).is_file():
+        return Labels(found, drawn.pi, frozenset(drawn.units), "a frame in memory has no time of its grades")
+    written = datetime.fromtimestamp(Path(source).stat().st_mtime, UTC).isoformat()
+    return Labels(found, drawn.pi, frozenset(drawn.units), refusal(drawn, [written], clusters),
+                  f"drawn {drawn.at} with seed {drawn.seed}")  # fmt: skip
+
+
+def _grader(column: str, dimensions: Sequence[str]) -> tuple[str, str]:
+    """Who graded in a column and what: ``human_ab`` the whole, ``human_ab_risk`` or ``human_risk`` a criterion."""
+    name = column[len(HUMAN) :] if column.lower().startswith(HUMAN) else column
+    for one in dimensions:
+        if name == one:
+            return "people", one if len(dimensions) > 1 else AGGREGATE
+        if name.endswith(f"_{one}"):
+            return name.removesuffix(f"_{one}"), one if len(dimensions) > 1 else AGGREGATE
+    return name, AGGREGATE
+
+
 def check(
     table: Any, *, map: Mapping[str, str] | None = None, scale: tuple[float, float] | str | None = None,
     dimensions: Sequence[str] | str | None = None, judges: Sequence[str] | str | None = None,
     family: Mapping[str, str] | None = None, cluster: str | None = None, cluster_order: ClusterOrder | None = None,
     without: Sequence[str] | str = (), study: Path | str | None = None, pairs: Any = None,
-    out: Path | str | None = None, progress: Progress = silent,
+    out: Path | str | None = None, human: Sequence[str] | str | None = None,
+    labels: Path | str | None = None, progress: Progress = silent,
 ) -> Checked:  # fmt: skip
     """Read a table of scores, and decide which sentences about its agents the scores support.
 
@@ -191,6 +263,12 @@ def check(
         Pairs of answers that the same judges saw in both orders: position bias, and self-preference in pairs.
     out : path, optional
         Where to write the run folder and its page; nothing is written without.
+    human : names or a comma list, optional
+        Columns with grades of people outside the panel, who anchor its claims (default: ``human_*``). They count where
+        a sample was drawn before (`assaymark draw`), or a column ``pi`` has each record's probability of being drawn
+        and ``pi_by`` says who fixed it.
+    labels : path, optional
+        Run folder with the draw and with the grades of `assaymark label` (default: ``out``).
 
     Returns
     -------
@@ -210,7 +288,7 @@ def check(
     >>> result.claims[0].claim.statement
     'north ranks first of the two agents on the overall score in the scores of these 2 judges.'
     """
-    asked = map, scale, judges, family, cluster, cluster_order, without
+    asked = map, scale, judges, family, cluster, cluster_order, without, human
     if (
         isinstance(table, (str, Path))
         and not any(asked)
@@ -238,7 +316,8 @@ def check(
         said = f"the plan says {plan.scale[0]:g}..{plan.scale[1]:g}; leave out --scale, or change the plan"
         raise PlanError(f"{source}: {said} (rubric.scale)")
     wanted = Wanted(roles=roles, scale=told if plan is None else plan.scale, dimensions=named, judges=_names(judges),
-                    family=dict(family or {}), planned=makers, without=_names(without) or ())  # fmt: skip
+                    human=_names(human), family=dict(family or {}), planned=makers,
+                    without=_names(without) or ())  # fmt: skip
     progress("reading scores", 0, 1)
     read = read_scores(rows, wanted)
     columns = replace(Columns.of(read.table, source, read.dimensions, read.scale), families_known=read.families_known)
@@ -253,7 +332,9 @@ def check(
         columns = _answered(columns, notes)
         plan = _default_plan(columns, read, cluster_order)
     unit = "item" if "item" in read.roles else "cycle"
-    found = measure_columns(Path(source), columns, plan, progress, notes, kept, unit=unit)
+    held = labels or out
+    people = _people(read, None if held is None else RunFolder(Path(held)), source)
+    found = measure_columns(Path(source), columns, plan, progress, notes, kept, unit=unit, people=people)
     view = _view(rows, read, columns)
     view = replace(view, left=(*rows.said, *view.left, *_lacking(columns, found.measurements), *found.notes))
     made = Checked(plan, found.plan_hash, kept, found.verdicts, found.measurements, view)

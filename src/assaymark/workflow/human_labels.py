@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
@@ -16,10 +16,14 @@ import pyarrow as pa
 from assaymark.encoding import write_atomic
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
+from assaymark.judging import find_rubric
 from assaymark.metrology.measure_people import FEWEST_DOUBLE, Labels
-from assaymark.records import Decision, canonical_json, content_id, parse, sha256_text
+from assaymark.plan import Human
+from assaymark.records import Decision, Rows, canonical_json, content_id, parse, sha256_text
+from assaymark.workflow.lock import STUDY, open_locked
 from assaymark.workflow.run_folder import RunFolder, missing, read_text
-from assaymark.workflow.tables import Column, Store, Table
+from assaymark.workflow.tables import DECISIONS, Column, Store, Table
+from assaymark.workflow.track import select
 
 _NOTE: Final = "draw"
 _FILE: Final = "draw.json"
@@ -244,6 +248,67 @@ def refusal(draw: Draw, times: Sequence[str], clusters: Mapping[str, str]) -> st
     if begun is None or (first is not None and first <= begun):
         return f"the first grade ({first.isoformat() if first else 'undated'}) is not later than the draw ({draw.at})"
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What people can grade: the (cycle, agent) of each trajectory, the cluster of each cycle, and by which plan."""
+
+    records: Mapping[str, tuple[str, str]]
+    clusters: Mapping[str, str]
+    dimensions: tuple[str, ...]
+    scale: tuple[float, float]
+    seed: int
+    plan: Human
+    graded: bool = False
+
+
+def frame_of(folder: RunFolder, rubric: str = "v1.0") -> Frame:
+    """What people can grade of a run, of imported records (by ``rubric``), or of a table that was checked."""
+    from assaymark.workflow.check import is_table, table_frame  # which reads draws
+
+    if is_table(folder):
+        return table_frame(folder)
+    folder.require()
+    decisions, study = Store(folder).read(DECISIONS), None
+    asked = find_rubric(rubric)
+    if STUDY.holds(folder):
+        locked = open_locked(folder)
+        study, asked, decisions = locked.study, locked.rubric, Rows(select(decisions, locked.study).decisions)
+    human, seed = (Human(), 0) if study is None else (study.human, study.seed)
+    return Frame(*records_of(decisions), asked.names, asked.scale, seed, human)
+
+
+def draw(
+    folder: RunFolder, number: int | None, *, now: datetime, seed: int | None = None, twice: float | None = None
+) -> Draw:
+    """Draw cycles of a run or a checked table for people to grade, and store which; the plan says what is not given.
+
+    Raises as `draw_sample` and `store_draw`; `InputError`: people's grades are in the table already.
+    """
+    frame = frame_of(folder)
+    if frame.graded:
+        what = "people's grades are in the table already; a sample is drawn before the first grade"
+        raise InputError(str(folder.path), [Problem("human", what)])
+    sizes = Counter(cycle for cycle, _ in frame.records.values())
+    made = draw_sample(
+        frame.clusters, min(frame.plan.sample, len(frame.clusters)) if number is None else number,
+        seed=frame.seed if seed is None else seed, twice=frame.plan.double if twice is None else twice,
+        agents_a_cycle=min(sizes.values(), default=0), at=now.isoformat().replace("+00:00", "Z"),
+    )  # fmt: skip
+    return store_draw(folder, made)
+
+
+def draw_lines(folder: RunFolder, made: Draw) -> list[str]:
+    """What `assaymark draw` prints."""
+    clusters = len({made.strata[name] for name in made.units})
+    drew = f"drew {len(made.units)} of {len(made.frame)} cycles in {clusters} clusters (seed {made.seed}, {made.at})"
+    return [
+        f"{drew}; each had the probability {made.pi[made.frame[0]]:.3g}",
+        f"{len(made.twice)} of them are graded by two people: {', '.join(made.twice)}",
+        f"cycles: {', '.join(made.units)}",
+        f"then: assaymark label {folder.path}; grades from elsewhere: assaymark import human FILE --out {folder.path}",
+    ]
 
 
 def records_of(decisions: Iterable[Decision]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:

@@ -11,11 +11,13 @@ import pyarrow as pa
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers import ImportReport, import_human, importer
+from assaymark.importers.human import import_labels
 from assaymark.judging import find_rubric
 from assaymark.judging.season.scoring import HIGHEST
 from assaymark.prompting.texts import flagged
 from assaymark.protocol import parse_study
 from assaymark.records import Context, Decision, Judgment, Outcome, sha256_text
+from assaymark.workflow.human_labels import HumanGrade, frame_of, store_grades, stored_draw
 from assaymark.workflow.lock import FORMAT as STUDY_LOCK
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.run_folder import RunFolder, missing, new_folder, read_lock, read_text, require_version_2
@@ -50,11 +52,20 @@ def import_records(
 
 
 def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int:
-    """Read what people graded into a run folder, beside the records that they graded; returns the number of grades."""
+    """Read what people graded into a run folder, beside the records that they graded; returns the number of grades.
+
+    Where a sample was drawn, grades with a time are those of people outside the panel, who anchor its claims.
+    """
     folder.require()
     require_version_2(folder)
     store = Store(folder)
     data, season = _bytes(path), is_season(folder)
+    if stored_draw(folder) is not None and b"time" in data.split(b"\n", 1)[0]:
+        frame = frame_of(folder, rubric)
+        cycles = {name: cycle for name, (cycle, _) in frame.records.items()}
+        given = import_labels(path.name, data, records=cycles, dimensions=frame.dimensions, scale=frame.scale)
+        store_grades(folder, [HumanGrade(**one) for one in given])
+        return len(given)
     if season:
         grades = _season_grades(stored_season(folder), store, path, data)
     else:

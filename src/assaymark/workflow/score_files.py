@@ -22,6 +22,7 @@ from assaymark.metrology.analysis import analyse, analyse_sums
 from assaymark.metrology.columns import Columns, numeric_columns, score_table_of
 from assaymark.metrology.kappa import gated
 from assaymark.metrology.measure_panel import missing_measurements
+from assaymark.metrology.measure_people import Labels
 from assaymark.metrology.scores import ScoreTable, is_parquet
 from assaymark.metrology.streaming import score_sums
 from assaymark.metrology.sums import NotStreamableError, ScoreSums
@@ -241,11 +242,11 @@ def _in_memory(
 
 def measure_columns(
     path: Path, columns: Columns, study: Study | None, progress: Progress, notes: Sequence[str], planned: bool, *,
-    unit: str = "cycle",
+    unit: str = "cycle", people: Labels | None = None,
 ) -> MeasuredTable:  # fmt: skip
     """What is found in a checked table; ``planned``: its plan was fixed before the scores were seen.
 
-    ``unit`` is what the table calls a cycle.
+    ``unit`` is what the table calls a cycle, ``people`` grades that people outside the panel gave.
     """
     weights, said = None if study is None else study.rubric.weights, list(notes)
     if study is not None and study.records.agents is not None:
@@ -275,7 +276,8 @@ def measure_columns(
         honest = score_table_of(columns, weights=weights)
     if honest.left_out and plan.rubric.coefficient != "alpha":
         said.append(f"{_lacking(len(honest.left_out), unit)}: agreement is measured without them")
-    found = analyse(honest, plan, rng=np.random.default_rng([plan.seed, 1]), progress=counted(progress))
+    rng = np.random.default_rng([plan.seed, 1])
+    found = analyse(honest, plan, rng=rng, people=people, progress=counted(progress))
     found = (*found, *_controls(columns, honest, plan), *missing_measurements(whole, left_out))
     scope = (honest.n, len(honest.left_out), len(honest.agents), len(honest.clusters))
     size = TableSize(*scope, len(honest.judges), len(set(honest.families)), len(honest.dimensions))
